@@ -1,0 +1,178 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// MaxBytes bounds what Decode reads.
+const MaxBytes = 64 << 20
+
+// Errors of decoding and validation.
+var (
+	ErrNotReport = errors.New("not a pipetune report")
+	ErrNewer     = errors.New("made by a newer pipetune")
+	ErrInvalid   = errors.New("invalid report")
+)
+
+// Encode writes r as indented JSON, empty lists as []. It refuses a report that does not validate.
+func Encode(w io.Writer, r *Report) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	r.fillLists()
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(r); err != nil {
+		return fmt.Errorf("encoding report: %w", err)
+	}
+	return nil
+}
+
+// Decode reads and validates a report. Errors wrap ErrNotReport, ErrNewer or ErrInvalid.
+func Decode(r io.Reader) (*Report, error) {
+	b, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading report: %w", err)
+	}
+	if len(b) > MaxBytes {
+		return nil, fmt.Errorf("%w: larger than %d bytes", ErrInvalid, MaxBytes)
+	}
+	var head struct {
+		Schema  string `json:"schema"`
+		Version string `json:"schema_version"`
+	}
+	if err := json.Unmarshal(b, &head); err != nil && bytes.Contains(b, []byte(`"`+Schema+`"`)) {
+		return nil, fmt.Errorf("%w: %v", ErrInvalid, err) // one that was edited by hand or cut off
+	} else if err != nil || head.Schema != Schema {
+		return nil, ErrNotReport
+	}
+	if major(head.Version) > major(SchemaVersion) {
+		return nil, fmt.Errorf("%w: report schema %.20q, this pipetune reads up to %s", ErrNewer, head.Version, SchemaVersion)
+	}
+	var rep Report
+	if err := json.Unmarshal(b, &rep); err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrInvalid, err)
+	}
+	return &rep, rep.Validate()
+}
+
+func major(version string) int {
+	head, _, _ := strings.Cut(version, ".")
+	n, err := strconv.Atoi(head)
+	if err != nil {
+		return math.MaxInt // unreadable counts as newer: refuse rather than guess
+	}
+	return n
+}
+
+// Validate holds r to the contract: known words, finite numbers, ratios within 0..1. It reports the first breach.
+func (r *Report) Validate() error {
+	v := validator{}
+	v.word("kind", r.Kind, "diagnose", "bench-io")
+	if d := r.Verdict; d != nil {
+		v.word("verdict.class", string(d.Class), "input-bound", "gpu-bound", "host-bound", "transfer-bound", "balanced", "inconclusive")
+		v.word("verdict.resource", string(d.Resource), "", "storage", "hdf5", "cpu", "workers", "startup", "memory", "lock", "main-process")
+		v.word("verdict.confidence", string(d.Confidence), "high", "medium", "low")
+		v.ratio("verdict.step.input_wait_ratio", d.Step.InputWaitRatio)
+		v.ratio("verdict.step.host_ratio", d.Step.HostRatio)
+		v.ratio("verdict.step.h2d_ratio", d.Step.H2DRatio)
+		v.ratio("verdict.step.device_ratio", d.Step.DeviceRatio)
+	}
+	for name, m := range r.Metrics {
+		v.finite("metrics."+name, m.Center, m.Lo, m.Hi)
+		v.basis("metrics."+name, m.Basis)
+	}
+	for _, f := range r.Findings {
+		v.word("finding "+f.Rule+" severity", string(f.Severity), "error", "warning", "info")
+		v.ratio("finding "+f.Rule+" score", &f.Score)
+		for _, e := range f.Evidence {
+			v.finite("finding "+f.Rule+" "+e.Metric, e.Value)
+			v.basis("finding "+f.Rule+" "+e.Metric, e.Basis)
+		}
+		for _, c := range f.Recommendations {
+			v.effect("finding "+f.Rule+" "+c.Setting, c.Effect)
+		}
+	}
+	for _, p := range r.Phases {
+		v.ratio("phase "+p.Name, &p.Ratio)
+	}
+	v.effect("joint", r.Joint)
+	return v.err
+}
+
+// fillLists makes absent lists empty ones, so that readers need not tell null from [].
+func (r *Report) fillLists() {
+	fill(&r.Host.GPUs)
+	fill(&r.Host.Storage)
+	fill(&r.Phases)
+	fill(&r.Findings)
+	fill(&r.Plans)
+	fill(&r.Measurements)
+	fill(&r.Abstained)
+	fill(&r.Warnings)
+	if r.Metrics == nil {
+		r.Metrics = map[string]Metric{}
+	}
+	for i := range r.Findings {
+		fill(&r.Findings[i].Evidence)
+		fill(&r.Findings[i].Recommendations)
+	}
+}
+
+func fill[T any](list *[]T) {
+	if *list == nil {
+		*list = []T{}
+	}
+}
+
+type validator struct{ err error }
+
+func (v *validator) fail(what, why string) {
+	if v.err == nil {
+		v.err = fmt.Errorf("%w: %s: %s", ErrInvalid, what, why)
+	}
+}
+
+func (v *validator) word(what, got string, want ...string) {
+	if !slices.Contains(want, got) {
+		v.fail(what, fmt.Sprintf("%.40q is not a known word", got))
+	}
+}
+
+func (v *validator) basis(what string, b Basis) {
+	v.word(what+" basis", string(b), "measured", "inferred", "modelled", "assumed")
+}
+
+func (v *validator) finite(what string, xs ...float64) {
+	for _, x := range xs {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			v.fail(what, "not a finite number")
+		}
+	}
+}
+
+func (v *validator) ratio(what string, x *float64) {
+	if x != nil && !(*x >= 0 && *x <= 1) {
+		v.fail(what, "not within 0..1")
+	}
+}
+
+func (v *validator) effect(what string, e *Effect) {
+	if e == nil {
+		return
+	}
+	v.finite(what, e.Before, e.After, e.Lo, e.Hi)
+	v.basis(what, e.Basis)
+	if e.Lo > e.Hi {
+		v.fail(what, "interval upside down")
+	}
+}

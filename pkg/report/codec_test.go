@@ -1,0 +1,111 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const released = "../../testdata/reports/reopened.json"
+
+func example(t testing.TB) *Report {
+	t.Helper()
+	f, err := os.Open(released)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := Decode(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestRoundTrip(t *testing.T) {
+	want := example(t)
+	var b bytes.Buffer
+	if err := Encode(&b, want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Decode(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestListsAreNeverNull(t *testing.T) {
+	var b bytes.Buffer
+	if err := Encode(&b, &Report{Schema: Schema, SchemaVersion: SchemaVersion, Kind: "diagnose", Findings: []Finding{{Rule: "a/b", Severity: Info}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range []string{"findings", "plans", "measurements", "abstained", "warnings", "gpus", "storage", "phases", "evidence", "recommendations"} {
+		if strings.Contains(b.String(), `"`+list+`": null`) {
+			t.Errorf("%s is null", list)
+		}
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	const head = `{"schema":"pipetune.report","schema_version":"1.0.0","kind":"diagnose"`
+	for name, c := range map[string]struct {
+		file string
+		want error
+	}{
+		"empty":            {"", ErrNotReport},
+		"not JSON":         {"hello", ErrNotReport},
+		"another schema":   {`{"schema":"x","schema_version":"1.0.0"}`, ErrNotReport},
+		"newer major":      {`{"schema":"pipetune.report","schema_version":"2.0.0"}`, ErrNewer},
+		"no version":       {`{"schema":"pipetune.report"}`, ErrNewer},
+		"unknown kind":     {`{"schema":"pipetune.report","schema_version":"1.0.0","kind":"x"}`, ErrInvalid},
+		"number too large": {head + `,"tool":{"overhead":{"cpu_ratio":1e999}}}`, ErrInvalid},
+		"ratio above one":  {head + `,"verdict":{"class":"gpu-bound","confidence":"low","step":{"input_wait_ratio":1.5}}}`, ErrInvalid},
+		"unknown class":    {head + `,"verdict":{"class":"x","confidence":"low"}}`, ErrInvalid},
+		"upside down":      {head + `,"joint":{"lo":2,"hi":1,"basis":"modelled"}}`, ErrInvalid},
+		"unknown basis":    {head + `,"metrics":{"a":{"basis":"guessed"}}}`, ErrInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := Decode(strings.NewReader(c.file)); !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+		})
+	}
+}
+
+func TestReadersIgnoreUnknownKeys(t *testing.T) {
+	r, err := Decode(strings.NewReader(`{"schema":"pipetune.report","schema_version":"1.9.0","kind":"diagnose","from_the_future":{"a":[1]}}`))
+	if err != nil || r.Kind != "diagnose" {
+		t.Errorf("%v, %+v", err, r)
+	}
+}
+
+func TestEncodeRefusesWhatIsNotFinite(t *testing.T) {
+	r := example(t)
+	r.Findings[0].Recommendations[0].Effect.After = math.NaN()
+	var b bytes.Buffer
+	if err := Encode(&b, r); !errors.Is(err, ErrInvalid) || b.Len() > 0 {
+		t.Errorf("got %v and %d bytes", err, b.Len())
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	b, err := os.ReadFile(released)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := Decode(bytes.NewReader(b))
+		if err == nil && r.Validate() != nil {
+			t.Fatal("decoded a report that does not validate")
+		}
+	})
+}

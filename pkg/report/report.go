@@ -1,0 +1,115 @@
+// Package report is the public schema of what pipetune concluded: the second waist, and the only package other programs may import.
+//
+// A Report says what was measured, modelled or assumed, what follows from it, and what could not be seen. Names carry base units
+// (_s, _bytes, _ratio in 0..1, _per_s). Numbers are always finite; a missing value is null and has its reason in Abstained or
+// Warnings. Additive change raises the minor version and readers ignore keys they do not know.
+package report
+
+// Schema and SchemaVersion name the format; a reader refuses a newer major version.
+const (
+	Schema        = "pipetune.report"
+	SchemaVersion = "1.0.0"
+)
+
+// Report is one diagnosis or one benchmark.
+type Report struct {
+	Schema        string            `json:"schema"`
+	SchemaVersion string            `json:"schema_version"`
+	Kind          string            `json:"kind"` // "diagnose" or "bench-io"
+	Tool          Tool              `json:"tool"`
+	Host          Host              `json:"host"`
+	Job           *Job              `json:"job"` // null for bench-io
+	Window        *Window           `json:"window"`
+	Verdict       *Verdict          `json:"verdict"`
+	Metrics       map[string]Metric `json:"metrics"`
+	Phases        []Phase           `json:"phases"` // where a worker's time goes
+	Ranks         []Rank            `json:"ranks,omitempty"`
+	Findings      []Finding         `json:"findings"`
+	Joint         *Effect           `json:"joint,omitempty"` // all recommendations together; single effects do not add up
+	Plans         []Plan            `json:"plans"`
+	Measurements  []Measurement     `json:"measurements"`
+	Abstained     []Abstained       `json:"abstained"`
+	Warnings      []string          `json:"warnings"`
+	Next          []string          `json:"next,omitempty"` // commands worth running next, ready to copy
+}
+
+// Tool is the program that made the report, and what it cost.
+type Tool struct {
+	Name     string    `json:"name"`
+	Version  string    `json:"version"`
+	Commit   string    `json:"commit,omitempty"`
+	Overhead *Overhead `json:"overhead"` // null where not measured
+}
+
+// Overhead is what pipetune and its children used while they watched.
+type Overhead struct {
+	CPURatio    float64 `json:"cpu_ratio"` // of one CPU
+	MaxRSSBytes int64   `json:"max_rss_bytes"`
+}
+
+// Host is the machine the job ran on.
+type Host struct {
+	CPUsUsable       float64   `json:"cpus_usable"` // min(affinity, cpuset, quota)
+	CPUsPresent      int       `json:"cpus_present"`
+	MemoryBytes      int64     `json:"memory_bytes"`
+	MemoryLimitBytes *int64    `json:"memory_limit_bytes"` // null: no limit
+	Kernel           string    `json:"kernel"`
+	GPUs             []GPU     `json:"gpus"`
+	Storage          []Storage `json:"storage"`
+}
+
+// GPU is one device.
+type GPU struct {
+	UUID        string `json:"uuid"`
+	Name        string `json:"name"`
+	MemoryBytes int64  `json:"memory_bytes"`
+	OfJob       bool   `json:"of_job"`
+}
+
+// Storage is a place the dataset lies on.
+type Storage struct {
+	Path    string   `json:"path"`
+	Kind    string   `json:"kind"` // "disk", "tmpfs", "network", "fuse", "unknown"
+	FSType  string   `json:"fstype"`
+	Devices []string `json:"devices,omitempty"`
+}
+
+// Job is the watched job.
+type Job struct {
+	PID       int      `json:"pid"`
+	Mode      string   `json:"mode"` // "attach", "launch" or "replay"
+	Framework string   `json:"framework,omitempty"`
+	Command   []string `json:"command"` // redacted
+	Ranks     int      `json:"ranks"`
+	Dataset   string   `json:"dataset,omitempty"` // the folder or file it reads most, redacted
+	Loader    *Loader  `json:"loader"`
+}
+
+// Loader is the DataLoader's settings as far as they are known; null is unknown.
+type Loader struct {
+	NumWorkers        *int      `json:"num_workers"`
+	StartMethod       string    `json:"start_method,omitempty"`
+	PrefetchFactor    *int      `json:"prefetch_factor"`
+	PersistentWorkers *bool     `json:"persistent_workers"`
+	PinMemory         *bool     `json:"pin_memory"`
+	BatchSize         *int      `json:"batch_size"`
+	BatchBytes        *int64    `json:"batch_bytes"`
+	Source            string    `json:"source"` // "observed" or "hook"
+	Location          *Location `json:"location"`
+}
+
+// Location is a place in the user's source.
+type Location struct {
+	File string `json:"file"`
+	Line int    `json:"line"`
+}
+
+// Window is the steady stretch the figures are from.
+type Window struct {
+	DurationS float64  `json:"duration_s"`
+	WarmupS   float64  `json:"warmup_s"`
+	StartS    float64  `json:"start_s"` // since the start of watching
+	StartMono float64  `json:"start_monotonic_s"`
+	Steps     *float64 `json:"steps"`
+	Epochs    *int     `json:"epochs"`
+}

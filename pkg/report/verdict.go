@@ -1,0 +1,99 @@
+package report
+
+// Class is what bounds the job.
+type Class string
+
+// The closed list of classes.
+const (
+	InputBound    Class = "input-bound"
+	GPUBound      Class = "gpu-bound"
+	HostBound     Class = "host-bound"
+	TransferBound Class = "transfer-bound"
+	Balanced      Class = "balanced"
+	Inconclusive  Class = "inconclusive"
+)
+
+// Resource is what an input-bound job is short of; "" for other classes.
+type Resource string
+
+// The closed list of resources.
+const (
+	NoResource  Resource = ""
+	OnStorage   Resource = "storage"
+	HDF5        Resource = "hdf5"
+	CPU         Resource = "cpu"
+	Workers     Resource = "workers"
+	Startup     Resource = "startup"
+	Memory      Resource = "memory"
+	Lock        Resource = "lock"
+	MainProcess Resource = "main-process"
+)
+
+// Confidence is how sure a verdict is.
+type Confidence string
+
+// The closed list of confidences.
+const (
+	High   Confidence = "high"
+	Medium Confidence = "medium"
+	Low    Confidence = "low"
+)
+
+// Basis says where a number comes from.
+type Basis string
+
+// The closed list of bases. Inferred is measured beside the thing itself, with the inference documented.
+const (
+	Measured Basis = "measured"
+	Inferred Basis = "inferred"
+	Modelled Basis = "modelled"
+	Assumed  Basis = "assumed"
+)
+
+// Verdict is the one answer.
+type Verdict struct {
+	Class      Class      `json:"class"`
+	Resource   Resource   `json:"resource,omitempty"`
+	Rule       string     `json:"rule,omitempty"` // first finding
+	Confidence Confidence `json:"confidence"`
+	Statement  string     `json:"statement"`        // one or two sentences: why
+	Doubts     []string   `json:"doubts,omitempty"` // what lowered the confidence
+	Step       Step       `json:"step"`
+}
+
+// Step is where the time of a step goes; null is unknown.
+type Step struct {
+	TimeS          *float64 `json:"time_s"`
+	InputWaitRatio *float64 `json:"input_wait_ratio"`
+	HostRatio      *float64 `json:"host_ratio"`
+	H2DRatio       *float64 `json:"h2d_ratio"`
+	DeviceRatio    *float64 `json:"device_ratio"`
+}
+
+// Metric is one figure with its interval.
+type Metric struct {
+	Center     float64 `json:"center"`
+	Lo         float64 `json:"lo"`
+	Hi         float64 `json:"hi"`
+	Confidence float64 `json:"confidence"` // of the interval; 0 where there is none
+	N          int     `json:"n"`          // independent windows behind it
+	Unit       string  `json:"unit"`
+	Basis      Basis   `json:"basis"`
+}
+
+// Phase is a part of a worker's time.
+type Phase struct {
+	Name   string  `json:"name"`
+	Ratio  float64 `json:"ratio"`
+	BatchS float64 `json:"per_batch_s,omitempty"` // per batch, where batches are counted
+	Basis  Basis   `json:"basis"`
+}
+
+// Rank is one trainer of several.
+type Rank struct {
+	Rank           string   `json:"rank"` // as the launcher numbers it, else the pid
+	PID            int      `json:"pid"`
+	InputWaitRatio *float64 `json:"input_wait_ratio"`
+	BatchesPerS    *float64 `json:"batches_per_s"`
+	Worst          bool     `json:"worst,omitempty"`
+}
