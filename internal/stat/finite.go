@@ -1,0 +1,17 @@
+package stat
+
+import "math"
+
+// finite reports whether x is a number that can be reckoned with.
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// keepFinite returns a new slice of the finite values of xs, in order. What samplers could not read is no reading.
+func keepFinite(xs []float64) []float64 {
+	out := make([]float64, 0, len(xs))
+	for _, x := range xs {
+		if finite(x) {
+			out = append(out, x)
+		}
+	}
+	return out
+}

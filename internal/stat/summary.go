@@ -1,0 +1,16 @@
+// Package stat summarises readings: medians and ratios with intervals, comparisons with p-values, and the steady window.
+//
+// It promises deterministic results (resampling is seeded) and refuses to hide thin data: a summary carries its n and its warnings.
+package stat
+
+// Summary is a figure with its interval. The zero value is no figure; use N or a separate bool to tell.
+type Summary struct {
+	Center     float64
+	Lo, Hi     float64 // equal to Center where no interval could be had
+	Confidence float64 // of the interval, 0..1; 0 where there is none
+	N          int     // independent windows or readings behind it
+	Warnings   []string
+}
+
+// Exact is a figure that was read off, not sampled: a setting, a size, a count.
+func Exact(x float64) Summary { return Summary{Center: x, Lo: x, Hi: x, Confidence: 1, N: 1} }

@@ -1,0 +1,100 @@
+package untrusted
+
+import (
+	"path"
+	"regexp"
+	"sort"
+	"strings"
+)
+
+// Prefix names a folder that must not be shown: every path at or below Path is written with Name instead.
+type Prefix struct {
+	Path string // absolute and clean; "/" and "" are ignored
+	Name string // such as "<dataset>"
+}
+
+// Redaction says what to hide when text is written down. Reports and recordings are pasted into public places, so it
+// is applied before anything is stored, not when it is shown. The zero value hides secrets only.
+type Redaction struct {
+	Off         bool     // keep everything; the person asked for it
+	Home        string   // replaced by ~
+	User        string   // replaced by <user> where it is a whole path component
+	Host        string   // replaced by <host> where it is a whole word
+	Prefixes    []Prefix // replaced by their names, the longest first
+	NoArguments bool     // keep only the program's name of a command line
+}
+
+// Secret stands where something was hidden.
+const Secret = "<redacted>"
+
+// homes matches a home folder of whoever.
+var homes = regexp.MustCompile(`((?:^|[^A-Za-z0-9_.~>/\-]|//|^-[A-Za-z])/(?:home|Users))/[^/\s"':;,]+`)
+
+// commonUsers are account names that say nothing about a person but occur as ordinary folder names.
+var commonUsers = []string{"root", "user", "ubuntu", "debian", "admin", "ec2-user", "nobody", "data", "work", "home"}
+
+// Path returns a path with the home folder, the user's name, known prefixes and anything that looks like a secret
+// replaced, passed through the gate.
+func Path(p string, r Redaction) string {
+	if r.Off {
+		return Sanitize(p)
+	}
+	return Sanitize(r.places(hideSecrets(bound(p, 4*MaxBytes))))
+}
+
+// places replaces folders, user and host wherever they stand as whole words inside s.
+func (r Redaction) places(s string) string {
+	prefixes := append([]Prefix{}, r.Prefixes...)
+	if r.Home != "" {
+		prefixes = append(prefixes, Prefix{Path: r.Home, Name: "~"})
+	}
+	sort.SliceStable(prefixes, func(i, j int) bool { return len(prefixes[i].Path) > len(prefixes[j].Path) })
+	for _, prefix := range prefixes {
+		if clean := path.Clean(prefix.Path); prefix.Path != "" && clean != "/" && clean != "." {
+			s = replaceWord(s, clean, prefix.Name)
+		}
+	}
+	if r.Home != "" || r.User != "" { // the job may be another user's
+		s = homes.ReplaceAllString(s, "$1/<user>")
+	}
+	if r.User != "" && !contains(commonUsers, r.User) {
+		s = replaceWord(s, r.User, "<user>")
+	}
+	if r.Host != "" && r.Host != "localhost" {
+		s = replaceWord(s, r.Host, "<host>")
+	}
+	return s
+}
+
+// replaceWord replaces word where neither neighbour could continue a path component or a name.
+func replaceWord(s, word, by string) string {
+	if !strings.Contains(s, word) { // nearly always, and a pattern costs more than the whole rest
+		return s
+	}
+	pattern := `(^|[^A-Za-z0-9_.\-])` + regexp.QuoteMeta(word) + `([^A-Za-z0-9_\-]|$)`
+	if strings.HasPrefix(word, "/") { // a whole path starts here, not in the middle of another: -I/home/me, file:///home/me
+		pattern = `(^|^-[A-Za-z]|[^A-Za-z0-9_.~>/\-]|//)` + regexp.QuoteMeta(word) + `([^A-Za-z0-9_.\-]|$)`
+	}
+	re := regexp.MustCompile(pattern)
+	for range 2 { // neighbours share one separator, so a second pass takes the ones the first had to skip
+		s = re.ReplaceAllString(s, "${1}"+strings.ReplaceAll(by, "$", "$$")+"${2}")
+	}
+	return s
+}
+
+func contains(list []string, s string) bool {
+	for _, item := range list {
+		if item == s {
+			return true
+		}
+	}
+	return false
+}
+
+// bound cuts hostile lengths before any pattern sees them.
+func bound(s string, max int) string {
+	if len(s) > max {
+		return s[:max]
+	}
+	return s
+}

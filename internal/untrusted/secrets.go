@@ -1,0 +1,127 @@
+package untrusted
+
+import (
+	"regexp"
+	"strings"
+)
+
+// shapes are values that are secrets wherever they stand, by the documented form of their issuer.
+var shapes = regexp.MustCompile(strings.Join([]string{
+	`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$)`,
+	`\bhf_[A-Za-z0-9]{16,}`,                           // Hugging Face
+	`\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b`,         // AWS access keys
+	`\bgh[pousr]_[A-Za-z0-9]{16,}`,                    // GitHub
+	`\bgithub_pat_[A-Za-z0-9_]{20,}`,                  // GitHub, fine-grained
+	`\bglpat-[A-Za-z0-9_\-]{16,}`,                     // GitLab
+	`\bxox[abeoprs]-[A-Za-z0-9\-]{8,}`,                // Slack
+	`\bsk-(?:ant|proj|or|svcacct)-[A-Za-z0-9_\-]{8,}`, // Anthropic, OpenAI
+	`\b[rs]k_(?:live|test)_[A-Za-z0-9]{10,}`,          // Stripe
+	`\bAIza[A-Za-z0-9_\-]{30,}`,                       // Google
+	`\bya29\.[A-Za-z0-9_\-]{16,}`,                     // Google OAuth
+	`\bnvapi-[A-Za-z0-9_\-]{16,}`,                     // NVIDIA NGC
+	`\b(?:npm|gsk|r8|dckr_pat|wandb_v1)_[A-Za-z0-9_\-]{20,}`,
+	`\bpypi-[A-Za-z0-9_\-]{16,}`,
+	`\bSG\.[A-Za-z0-9_\-]{16,}\.[A-Za-z0-9_\-]{16,}`,
+	`\beyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{4,}\.?[A-Za-z0-9_\-]*`, // JSON web token
+	`(?i)\b(?:bearer|basic)\s+[A-Za-z0-9._~+/=\-]{6,}`,
+}, "|"))
+
+var (
+	openAI   = regexp.MustCompile(`\bsk-[A-Za-z0-9]{16,}`)
+	hex40    = regexp.MustCompile(`(^|[^0-9A-Za-z])((?:local-)?[0-9a-f]{40})($|[^0-9A-Za-z])`)
+	userinfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.\-]*://)([^\s/?#"'<>]*)@`)
+	query    = regexp.MustCompile(`([?&;#])([A-Za-z0-9_.\-%]+)=([^\s&;"'<>#]*)`)
+	account  = regexp.MustCompile(`^([^\s:/@]+):(.+)$`)
+
+	// quoted: "name": "value" or 'name': 'value', also with escaped quotes inside a shell string.
+	quoted = regexp.MustCompile(`(?s)(\\*["'])([A-Za-z0-9_.\-]{1,64})(\\*["']\s*:\s*)("(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|\\"(?:[^"\\]|\\[^"])*(?:\\")?|[^\s,}\]"'\\]+)`)
+	// assigned: NAME=value or --name=value or name: value inside a longer text.
+	assigned = regexp.MustCompile(`(?s)(^|[\s;&|,({\["'/])((?:--?|\+{1,2})?[A-Za-z_][A-Za-z0-9_.\-@]{0,63})(=|:\s*)("(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s;&|,)}\]"'/][^\s;&|,)}\]"']*)`)
+	// spaced: --name value inside a shell string.
+	spaced = regexp.MustCompile(`(?s)(^|[\s;&|("'])(--?[A-Za-z][A-Za-z0-9_.\-]{1,63})(\s+)("(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s;&|"'\-][^\s;&|"']*)`)
+)
+
+// signed are names that are secrets in a URL only: a presigned address is a password for one object.
+var signed = set("x-amz-signature x-amz-credential x-amz-security-token x-goog-signature x-goog-credential sig signature policy key-pair-id code sv se sp skoid sktid sas awsaccesskeyid googleaccessid")
+
+// revisions end the text before a 40-digit hash that is a commit or a checksum, not a Weights & Biases key.
+var revisions = regexp.MustCompile(`(?i)(?:revision|commit|sha1?|rev|ref|hash|checksum|digest|git|version|snapshots?|blobs?|objects?|tree|etag|blob|run_id|parent)["']?[-_a-z]{0,8}\s*[=:/@\s]\s*["']?$|\.git@$|[0-9a-z]@$`)
+
+// hideSecrets replaces every secret it can recognise inside one argument, path or message.
+func hideSecrets(s string) string {
+	s = shapes.ReplaceAllString(s, Secret)
+	s = openAI.ReplaceAllStringFunc(s, func(m string) string {
+		if strings.ContainsAny(m[3:], "0123456789") {
+			return Secret
+		}
+		return m
+	})
+	s = hideUserinfo(s)
+	s = query.ReplaceAllStringFunc(s, func(m string) string {
+		g := query.FindStringSubmatch(m)
+		name := strings.ToLower(g[2])
+		if signed[name] || judgeName(name).hidden(g[3]) {
+			return g[1] + g[2] + "=" + Secret
+		}
+		return m
+	})
+	s = replaceNamed(s, quoted, 2, 4)
+	s = replaceNamed(s, assigned, 2, 4)
+	s = replaceNamed(s, spaced, 2, 4)
+	return hideHex(s)
+}
+
+// replaceNamed hides group value of each match whose group name is suspicious, keeping quotes. The search goes on
+// behind the value only when it was hidden, so that a harmless outer name does not shield an inner one.
+func replaceNamed(s string, re *regexp.Regexp, name, value int) string {
+	var out strings.Builder
+	for len(s) > 0 {
+		m := re.FindStringSubmatchIndex(s)
+		if m == nil {
+			break
+		}
+		from, to := m[2*value], m[2*value+1]
+		text := s[from:to]
+		inner := strings.Trim(text, `"'\`)
+		if judgeName(s[m[2*name]:m[2*name+1]]).hidden(inner) && inner != Secret && !strings.HasPrefix(text, "//") {
+			quote := text[:len(text)-len(strings.TrimLeft(text, `"'\`))]
+			closing := text[len(strings.TrimRight(text, `"'\`)):]
+			out.WriteString(s[:from] + quote + Secret + closing)
+			s = s[to:]
+			continue
+		}
+		next := m[2*name+1] // behind the name
+		out.WriteString(s[:next])
+		s = s[next:]
+	}
+	return out.String() + s
+}
+
+// hideUserinfo hides what stands before the @ of a URL. A bare "git" is the customary account of every Git server.
+func hideUserinfo(s string) string {
+	return userinfo.ReplaceAllStringFunc(s, func(m string) string {
+		g := userinfo.FindStringSubmatch(m)
+		if g[2] == "git" || g[2] == "" {
+			return m
+		}
+		return g[1] + Secret + "@"
+	})
+}
+
+// hideHex hides 40 hexadecimal digits, the form of a Weights & Biases key, unless the text before says revision.
+func hideHex(s string) string {
+	var out strings.Builder
+	for {
+		m := hex40.FindStringSubmatchIndex(s)
+		if m == nil {
+			return out.String() + s
+		}
+		from, to := m[4], m[5]
+		if revisions.MatchString(out.String() + s[:from]) {
+			out.WriteString(s[:to])
+		} else {
+			out.WriteString(s[:from] + Secret)
+		}
+		s = s[to:]
+	}
+}
