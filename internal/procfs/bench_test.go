@@ -1,0 +1,113 @@
+package procfs
+
+import "testing"
+
+func BenchmarkProcess(b *testing.B) {
+	cmd := startSleep(b)
+	p, err := FS{}.Open(cmd.Process.Pid)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer p.Close()
+	task, err := p.Task(cmd.Process.Pid)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer task.Close()
+	var (
+		stat  Stat
+		sched Schedstat
+		io    IO
+		statm Statm
+		sys   Syscall
+	)
+	for _, bc := range []struct {
+		name string
+		read func() error
+	}{
+		{"stat", func() error { return p.Stat(&stat) }},
+		{"schedstat", func() error { return p.Schedstat(&sched) }},
+		{"io", func() error { return p.IO(&io) }},
+		{"statm", func() error { return p.Statm(&statm) }},
+		{"task-stat", func() error { return task.Stat(&stat) }},
+		{"task-syscall", func() error { return task.Syscall(&sys) }},
+		{"task-wchan", func() error { _, err := task.Wchan(); return err }},
+		{"fd-count", func() error { _, err := p.FDCount(); return err }},
+	} {
+		b.Run(bc.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := bc.read(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkMachine(b *testing.B) {
+	m := FS{}.Machine()
+	defer m.Close()
+	var (
+		stat SystemStat
+		mem  Meminfo
+		vm   Vmstat
+		psi  Pressure
+	)
+	for _, bc := range []struct {
+		name string
+		read func() error
+	}{
+		{"stat", func() error { return m.Stat(&stat) }},
+		{"meminfo", func() error { return m.Meminfo(&mem) }},
+		{"vmstat", func() error { return m.Vmstat(&vm) }},
+		{"diskstats", func() error { return m.Diskstats(func(*DiskStat) bool { return true }) }},
+		{"pressure", func() error { return m.Pressure(PressureCPU, &psi) }},
+	} {
+		b.Run(bc.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := bc.read(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkCgroup(b *testing.B) {
+	g, err := FS{}.Cgroup(1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := g.Counters()
+	defer r.Close()
+	var (
+		cpu CgroupCPU
+		mem CgroupMemory
+	)
+	b.Run("cpu", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := r.CPU(&cpu); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("memory", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := r.Memory(&mem); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkTable(b *testing.B) {
+	for b.Loop() {
+		if _, err := (FS{}).Table(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

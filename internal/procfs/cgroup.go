@@ -1,0 +1,210 @@
+package procfs
+
+import (
+	"errors"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// CgroupEntry is one line of /proc/PID/cgroup.
+type CgroupEntry struct {
+	// Hierarchy is 0 for version 2.
+	Hierarchy int
+	// Controllers is empty for version 2.
+	Controllers []string
+	// Path is relative to the root of the reader's cgroup namespace, unclean.
+	Path string
+}
+
+// ParseCgroupEntries parses "hierarchy:controllers:path" lines (cgroups(7)).
+func ParseCgroupEntries(b []byte) ([]CgroupEntry, error) {
+	var out []CgroupEntry
+	for len(b) > 0 {
+		line, rest, whole := nextLine(b)
+		if !whole {
+			return nil, malformed("cgroup", "cut")
+		}
+		b = rest
+		parts := strings.SplitN(string(line), ":", 3)
+		if len(parts) != 3 || !strings.HasPrefix(parts[2], "/") {
+			return nil, malformed("cgroup", "not hierarchy:controllers:path")
+		}
+		n, ok := parseCount([]byte(parts[0]))
+		if !ok || n > 1<<20 {
+			return nil, malformed("cgroup", "hierarchy")
+		}
+		e := CgroupEntry{Hierarchy: int(n), Path: parts[2]}
+		if parts[1] != "" {
+			e.Controllers = strings.Split(parts[1], ",")
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// CgroupMode says which versions this machine has mounted.
+type CgroupMode string
+
+// The modes. In hybrid mode the controllers are those of version 1 and version
+// 2 is mounted beside them for grouping.
+const (
+	CgroupNone   CgroupMode = "none"
+	CgroupV1     CgroupMode = "v1"
+	CgroupV2     CgroupMode = "v2"
+	CgroupHybrid CgroupMode = "hybrid"
+)
+
+// Cgroup is where one process stands in the hierarchies.
+type Cgroup struct {
+	Mode CgroupMode
+	fs   FS
+	// dirs maps a controller to its folders from the process' own up to the
+	// mount; "" is the version 2 hierarchy.
+	dirs map[string][]string
+	// unified are the controllers of version 2 in hybrid mode.
+	unified map[string]bool
+}
+
+// Cgroup finds the groups of a process. ErrNoData says that no cgroup file
+// system is mounted, or that the process' groups lie outside of what is visible
+// here.
+func (f FS) Cgroup(pid int) (Cgroup, error) {
+	b, err := f.readFile("proc", strconv.Itoa(pid), "cgroup")
+	if err != nil {
+		return Cgroup{Mode: CgroupNone}, goneFrom(err)
+	}
+	entries, err := ParseCgroupEntries(b)
+	if err != nil {
+		return Cgroup{Mode: CgroupNone}, err
+	}
+	mounts, err := f.Mounts()
+	if err != nil {
+		return Cgroup{Mode: CgroupNone}, err
+	}
+	return f.cgroupFrom(entries, mounts)
+}
+
+func (f FS) cgroupFrom(entries []CgroupEntry, mounts []Mount) (Cgroup, error) {
+	c := Cgroup{Mode: cgroupMode(mounts), fs: f, dirs: make(map[string][]string)}
+	for _, e := range entries {
+		for _, m := range mounts {
+			names, ok := matchCgroupMount(m, e)
+			if !ok {
+				continue
+			}
+			dirs := f.groupDirs(m, e.Path)
+			for _, name := range names {
+				if len(dirs) > len(c.dirs[name]) {
+					c.dirs[name] = dirs
+				}
+			}
+		}
+	}
+	if d := c.dirs[""]; len(d) > 0 && c.Mode == CgroupHybrid {
+		list, _ := attr(d[len(d)-1], "cgroup.controllers")
+		c.unified = make(map[string]bool)
+		for _, name := range strings.Fields(list) {
+			c.unified[name] = true
+		}
+	}
+	if len(c.dirs) == 0 {
+		return c, &readError{f.Path("sys", "fs", "cgroup"), ErrNoData, errors.New("no cgroup of the process is visible here")}
+	}
+	return c, nil
+}
+
+func cgroupMode(mounts []Mount) CgroupMode {
+	var v1, v2 bool
+	for _, m := range mounts {
+		v1 = v1 || (m.FSType == "cgroup" && !strings.Contains(m.SuperOptions, "name="))
+		v2 = v2 || m.FSType == "cgroup2"
+	}
+	switch {
+	case v1 && v2:
+		return CgroupHybrid
+	case v1:
+		return CgroupV1
+	case v2:
+		return CgroupV2
+	}
+	return CgroupNone
+}
+
+// matchCgroupMount reports under which names a mount serves an entry.
+func matchCgroupMount(m Mount, e CgroupEntry) ([]string, bool) {
+	if e.Hierarchy == 0 && len(e.Controllers) == 0 {
+		return []string{""}, m.FSType == "cgroup2"
+	}
+	if m.FSType != "cgroup" {
+		return nil, false
+	}
+	opts := strings.Split(m.SuperOptions, ",")
+	var names []string
+	for _, c := range e.Controllers {
+		for _, o := range opts {
+			if o == c {
+				names = append(names, c)
+			}
+		}
+	}
+	return names, len(names) > 0
+}
+
+// groupDirs returns the folders from the process' own group up to the mount. In
+// a container without a cgroup namespace the mount shows only a subtree (its
+// Root) of what /proc/PID/cgroup names, so that prefix is taken off. nil where
+// the group is not below the mount.
+func (f FS) groupDirs(m Mount, group string) []string {
+	if group == "/.." || strings.HasPrefix(group, "/../") {
+		return nil // above the root of our cgroup namespace
+	}
+	group = path.Clean(group)
+	rel := group
+	if m.Root != "/" {
+		if !below(group, m.Root) {
+			return nil
+		}
+		rel = strings.TrimPrefix(group, m.Root)
+	}
+	var dirs []string
+	for rel = path.Clean("/" + rel); ; rel = path.Dir(rel) {
+		dir := f.Path(m.Point, rel)
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			dirs = append(dirs, dir)
+		}
+		if rel == "/" {
+			return dirs
+		}
+	}
+}
+
+// version returns the folders that hold a controller's files and which version
+// they are of.
+func (c Cgroup) version(controller string) (dirs []string, v int) {
+	if d := c.dirs[controller]; len(d) > 0 {
+		return d, 1
+	}
+	if d := c.dirs[""]; len(d) > 0 && (c.Mode == CgroupV2 || c.unified[controller]) {
+		return d, 2
+	}
+	return nil, 0
+}
+
+// Dir returns the folder of the process' own group for a controller ("cpu",
+// "memory", "cpuset", "blkio"), as a path of this machine.
+func (c Cgroup) Dir(controller string) (string, bool) {
+	dirs, _ := c.version(controller)
+	if len(dirs) == 0 {
+		return "", false
+	}
+	return dirs[0], true
+}
+
+// Version returns 1 or 2 for the hierarchy that serves a controller, 0 where
+// none does.
+func (c Cgroup) Version(controller string) int {
+	_, v := c.version(controller)
+	return v
+}

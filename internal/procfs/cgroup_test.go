@@ -1,0 +1,220 @@
+package procfs
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// optionals lets cmp look into Optional.
+var optionals = cmp.Options{
+	cmp.AllowUnexported(Optional[int]{}, Optional[int64]{}, Optional[float64]{}, Optional[string]{}, Optional[bool]{}, Optional[CPUSet]{}, Optional[uint64]{}),
+	cmpopts.EquateEmpty(),
+}
+
+func TestUsableCPUs(t *testing.T) {
+	for _, c := range []struct {
+		root string
+		pid  int
+		want UsableCPUs
+	}{
+		{"cgroup-v2", 4700, UsableCPUs{CPUs: 2.5, Binding: "quota", Affinity: Some(8), CPUSet: Some(4), Quota: Some(2.5)}},
+		{"container-v2", 7, UsableCPUs{CPUs: 4, Binding: "quota", Affinity: Some(64), CPUSet: Some(16), Quota: Some(4.0)}},
+		{"container-v1", 7, UsableCPUs{CPUs: 0.5, Binding: "quota", Affinity: Some(4), CPUSet: Some(8), Quota: Some(0.5)}},
+		{"debian12-hybrid", 19868, UsableCPUs{CPUs: 2, Binding: "affinity", Affinity: Some(2), CPUSet: Some(2)}},
+	} {
+		t.Run(c.root, func(t *testing.T) {
+			got, err := fixture(t, c.root).UsableCPUs(c.pid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got, optionals); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestCPUsThatMayComeLater: a virtual machine allows its processes on CPUs that were never plugged in.
+func TestCPUsThatMayComeLater(t *testing.T) {
+	f := fixture(t, "bare")
+	for name, text := range map[string]string{"proc/7/status": "Name:\tpython3\nCpus_allowed_list:\t0-127\n", "sys/devices/system/cpu/online": "0-3,8\n"} {
+		if err := os.MkdirAll(filepath.Dir(f.Path(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(f.Path(name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if u, err := f.UsableCPUs(7); err != nil || u.CPUs != 5 || u.Affinity.Or(0) != 5 {
+		t.Errorf("%+v, %v; want the 5 that are online", u, err)
+	}
+}
+
+func TestUsableCPUsWithoutCgroups(t *testing.T) {
+	u, err := fixture(t, "bare").UsableCPUs(7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u.CPUs != 2 || u.Binding != "affinity" || len(u.Warnings) != 1 {
+		t.Errorf("got %+v, want the affinity and a warning about the cgroup", u)
+	}
+	if _, err := fixture(t, "torn").UsableCPUs(7); !errors.Is(err, ErrMalformed) {
+		t.Errorf("a torn root gave %v", err)
+	}
+}
+
+func TestCgroupModes(t *testing.T) {
+	for root, want := range map[string]CgroupMode{"cgroup-v2": CgroupV2, "container-v2": CgroupV2, "container-v1": CgroupV1, "debian12-hybrid": CgroupHybrid, "bare": CgroupNone} {
+		mounts, err := fixture(t, root).Mounts()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := cgroupMode(mounts); got != want {
+			t.Errorf("%s is %s, want %s", root, got, want)
+		}
+	}
+}
+
+func TestTightestMemoryLimit(t *testing.T) {
+	for _, c := range []struct {
+		root string
+		pid  int
+		want int64 // 0: no limit
+		dir  string
+	}{
+		{"cgroup-v2", 4700, 16 << 30, "sys/fs/cgroup/user.slice/job.slice"},
+		{"container-v2", 7, 8 << 30, "sys/fs/cgroup"},
+		{"container-v1", 7, 2 << 30, "sys/fs/cgroup/memory"},
+		{"debian12-hybrid", 19868, 0, ""},
+	} {
+		f := fixture(t, c.root)
+		g, err := f.Cgroup(c.pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		limit, err := g.MemoryLimit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, ok := limit.Get()
+		if ok != (c.want > 0) || got.Bytes != c.want || (ok && got.Dir != filepath.Join(f.Root, c.dir)) {
+			t.Errorf("%s: %+v (%v), want %d in %s", c.root, got, ok, c.want, c.dir)
+		}
+	}
+}
+
+func TestCountersAreOfTheGroupThatBinds(t *testing.T) {
+	g, err := fixture(t, "cgroup-v2").Cgroup(4700)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := g.Counters()
+	defer r.Close()
+	var c CgroupCPU
+	if err := r.CPU(&c); err != nil {
+		t.Fatal(err)
+	}
+	want := CgroupCPU{UsageSeconds: Some(123.0), Periods: Some(int64(1000)), Throttled: Some(int64(700)), ThrottledSeconds: Some(45.0)}
+	if diff := cmp.Diff(want, c, optionals); diff != "" {
+		t.Error(diff)
+	}
+	var m CgroupMemory
+	if err := r.Memory(&m); err != nil {
+		t.Fatal(err)
+	}
+	wantMem := CgroupMemory{UseBytes: Some(int64(16e9)), FileBytes: Some(int64(10e9)), InactiveFileBytes: Some(int64(4e9)), AnonBytes: Some(int64(5e9)), SharedMemoryBytes: Some(int64(1e9)), FileRefaults: Some(int64(77))}
+	if diff := cmp.Diff(wantMem, m, optionals); diff != "" {
+		t.Error(diff)
+	}
+	var e CgroupMemoryEvents
+	if err := r.MemoryEvents(&e); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(CgroupMemoryEvents{High: Some(int64(4)), Max: Some(int64(12)), OOM: Some(int64(1)), OOMKill: Some(int64(1))}, e, optionals); diff != "" {
+		t.Error(diff)
+	}
+	var p Pressure
+	if err := r.Pressure(PressureCPU, &p); err != nil || p.SomeSeconds.Or(0) != 0.7 || p.FullSeconds.Or(0) != 0.3 {
+		t.Errorf("cpu pressure %+v, %v", p, err)
+	}
+}
+
+func TestVersion1CountersAreTotals(t *testing.T) {
+	g, err := fixture(t, "container-v1").Cgroup(7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := g.Counters()
+	defer r.Close()
+	var c CgroupCPU
+	if err := r.CPU(&c); err != nil {
+		t.Fatal(err)
+	}
+	want := CgroupCPU{UsageSeconds: Some(2.97), Periods: Some(int64(72)), Throttled: Some(int64(70)), ThrottledSeconds: Some(2.9)}
+	if diff := cmp.Diff(want, c, optionals); diff != "" {
+		t.Error(diff)
+	}
+	var m CgroupMemory
+	if err := r.Memory(&m); err != nil {
+		t.Fatal(err)
+	}
+	wantMem := CgroupMemory{UseBytes: Some(int64(1 << 20)), FileBytes: Some(int64(1000)), InactiveFileBytes: Some(int64(300)), AnonBytes: Some(int64(2000)), SharedMemoryBytes: Some(int64(40)), FileRefaults: Some(int64(11))}
+	if diff := cmp.Diff(wantMem, m, optionals); diff != "" {
+		t.Error(diff)
+	}
+	var e CgroupMemoryEvents
+	if err := r.MemoryEvents(&e); err != nil || e.Max.Or(0) != 9 {
+		t.Errorf("events %+v, %v", e, err)
+	}
+	if err := r.Pressure(PressureCPU, &Pressure{}); !errors.Is(err, ErrNoData) {
+		t.Errorf("version 1 has no pressure, got %v", err)
+	}
+}
+
+func TestIOLimits(t *testing.T) {
+	byDevice := func(a, b IOLimit) int { return int(a.Device.Minor) - int(b.Device.Minor) }
+	for _, c := range []struct {
+		root string
+		pid  int
+		want []IOLimit
+	}{
+		{"cgroup-v2", 4700, []IOLimit{{Device: Device{259, 0}, ReadBytesPerSec: Some(int64(100 << 20)), ReadsPerSec: Some(int64(5000))}}},
+		{"container-v1", 7, []IOLimit{{Device: Device{254, 0}, ReadBytesPerSec: Some(int64(1 << 20)), ReadsPerSec: Some(int64(100))}}},
+		{"debian12-hybrid", 19868, nil},
+	} {
+		g, err := fixture(t, c.root).Cgroup(c.pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := g.IOLimits()
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.SortFunc(got, byDevice)
+		if diff := cmp.Diff(c.want, got, optionals); diff != "" {
+			t.Errorf("%s: %s", c.root, diff)
+		}
+	}
+}
+
+// TestGroupOutsideOfTheNamespace covers a job that runs in a group above what is visible here: nothing may be guessed.
+func TestGroupOutsideOfTheNamespace(t *testing.T) {
+	f := fixture(t, "cgroup-v2")
+	mounts, err := f.Mounts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := ParseCgroupEntries([]byte("0::/../../other.slice\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.cgroupFrom(entries, mounts); !errors.Is(err, ErrNoData) {
+		t.Errorf("got %v, want no data", err)
+	}
+}

@@ -1,0 +1,259 @@
+package procfs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strconv"
+)
+
+// A limit applies at every level: what binds a process is the tightest of its
+// own group and all groups above (Documentation/admin-guide/cgroup-v2.rst).
+
+// CPULimit is the CPU quota that binds.
+type CPULimit struct {
+	// CPUs is quota over period: 2.5 means two and a half CPUs' worth of time.
+	CPUs float64
+	// Dir is the group that sets it; its cpu.stat counts the throttling.
+	Dir string
+}
+
+// CPULimit returns the tightest quota; absent where no level sets one. The
+// error is ErrNoData where the controller is not visible.
+func (c Cgroup) CPULimit() (Optional[CPULimit], error) {
+	dirs, v := c.version("cpu")
+	if v == 0 {
+		return Optional[CPULimit]{}, c.noController("cpu")
+	}
+	var best Optional[CPULimit]
+	for _, dir := range dirs {
+		cpus, err := quotaOf(dir, v)
+		if errors.Is(err, ErrNoData) {
+			continue
+		}
+		if err != nil {
+			return Optional[CPULimit]{}, err
+		}
+		if q, ok := cpus.Get(); ok && q < best.Or(CPULimit{CPUs: math.Inf(1)}).CPUs {
+			best = Some(CPULimit{CPUs: q, Dir: dir})
+		}
+	}
+	return best, nil
+}
+
+func quotaOf(dir string, version int) (Optional[float64], error) {
+	if version == 2 {
+		b, err := readBounded(filepath.Join(dir, "cpu.max"))
+		if err != nil {
+			return Optional[float64]{}, err
+		}
+		return ParseCPUMax(b)
+	}
+	quota, err := readBounded(filepath.Join(dir, "cpu.cfs_quota_us"))
+	if err != nil {
+		return Optional[float64]{}, err
+	}
+	period, err := readBounded(filepath.Join(dir, "cpu.cfs_period_us"))
+	if err != nil {
+		return Optional[float64]{}, err
+	}
+	q, ok1 := parseInt(bytes.TrimSpace(quota))
+	p, ok2 := parseCount(bytes.TrimSpace(period))
+	if !ok1 || !ok2 || p == 0 {
+		return Optional[float64]{}, malformed(dir+"/cpu.cfs_quota_us", "quota or period")
+	}
+	if q < 0 {
+		return Optional[float64]{}, nil
+	}
+	return Some(float64(q) / float64(p)), nil
+}
+
+// ParseCPUMax parses "quota period" or "max period" of version 2 into CPUs.
+func ParseCPUMax(b []byte) (Optional[float64], error) {
+	line, ok := oneLine(b)
+	if !ok {
+		return Optional[float64]{}, malformed("cpu.max", "not one whole line")
+	}
+	quota, rest := nextField(line)
+	period, _ := nextField(rest)
+	p, ok := parseCount(period)
+	if !ok || p == 0 {
+		return Optional[float64]{}, malformed("cpu.max", "period")
+	}
+	if string(quota) == "max" {
+		return Optional[float64]{}, nil
+	}
+	q, ok := parseCount(quota)
+	if !ok {
+		return Optional[float64]{}, malformed("cpu.max", "quota")
+	}
+	return Some(float64(q) / float64(p)), nil
+}
+
+// CPUSet returns the CPUs the process' cpuset allows.
+func (c Cgroup) CPUSet() (CPUSet, error) {
+	dirs, v := c.version("cpuset")
+	names := []string{"cpuset.effective_cpus", "cpuset.cpus"}
+	if v == 2 {
+		names = []string{"cpuset.cpus.effective"}
+	}
+	for _, dir := range dirs {
+		for _, name := range names {
+			b, err := readBounded(filepath.Join(dir, name))
+			if errors.Is(err, ErrNoData) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			set, err := ParseCPUList(b)
+			if err != nil {
+				return nil, fmt.Errorf("reading %s: %w", filepath.Join(dir, name), err)
+			}
+			if len(set) > 0 {
+				return set, nil
+			}
+		}
+	}
+	return nil, c.noController("cpuset")
+}
+
+// MemoryLimit is the memory limit that binds.
+type MemoryLimit struct {
+	Bytes int64
+	// Dir is the group that sets it; its use is what counts against it.
+	Dir string
+}
+
+// noMemoryLimit is what version 1 prints for "no limit": PAGE_COUNTER_MAX pages
+// in bytes, which is a little below 2^63 and depends on the page size. No
+// machine has 2^60 bytes.
+const noMemoryLimit = 1 << 60
+
+// MemoryLimit returns the tightest limit; absent where no level sets one.
+func (c Cgroup) MemoryLimit() (Optional[MemoryLimit], error) {
+	dirs, v := c.version("memory")
+	if v == 0 {
+		return Optional[MemoryLimit]{}, c.noController("memory")
+	}
+	name := "memory.max"
+	if v == 1 {
+		name = "memory.limit_in_bytes"
+	}
+	var best Optional[MemoryLimit]
+	for _, dir := range dirs {
+		b, err := readBounded(filepath.Join(dir, name))
+		if errors.Is(err, ErrNoData) {
+			continue
+		}
+		if err != nil {
+			return Optional[MemoryLimit]{}, err
+		}
+		limit, err := ParseLimit(b)
+		if err != nil {
+			return Optional[MemoryLimit]{}, fmt.Errorf("reading %s: %w", filepath.Join(dir, name), err)
+		}
+		if n, ok := limit.Get(); ok && n < best.Or(MemoryLimit{Bytes: noMemoryLimit}).Bytes {
+			best = Some(MemoryLimit{Bytes: n, Dir: dir})
+		}
+	}
+	return best, nil
+}
+
+// ParseLimit parses a number of bytes or "max"; a number that means "no limit"
+// is absent.
+func ParseLimit(b []byte) (Optional[int64], error) {
+	line, ok := oneLine(b)
+	if !ok {
+		return Optional[int64]{}, malformed("limit", "not one whole line")
+	}
+	if string(line) == "max" {
+		return Optional[int64]{}, nil
+	}
+	n, ok := parseCount(line)
+	if !ok {
+		return Optional[int64]{}, malformed("limit", strconv.Quote(string(line)))
+	}
+	if n >= noMemoryLimit {
+		return Optional[int64]{}, nil
+	}
+	return Some(n), nil
+}
+
+func (c Cgroup) noController(name string) error {
+	return &readError{c.fs.Path("sys", "fs", "cgroup"), ErrNoData, fmt.Errorf("the %s controller is not visible (cgroup mode %s)", name, c.Mode)}
+}
+
+// UsableCPUs is how many CPUs a process can really use, with each term kept so
+// that a report can say which one binds.
+type UsableCPUs struct {
+	// CPUs is the smallest of the terms, at least a fraction of one: a quota of
+	// half a CPU is 0.5.
+	CPUs float64
+	// Binding names the term: "affinity", "cpuset" or "quota".
+	Binding string
+	// Affinity counts the online CPUs among those allowed.
+	Affinity Optional[int]
+	CPUSet   Optional[int]
+	Quota    Optional[float64]
+	// Warnings say which terms could not be read.
+	Warnings []string
+}
+
+// UsableCPUs computes min(affinity, cpuset, quota/period) of a process. It is
+// ErrNoData only where not even the affinity can be read.
+func (f FS) UsableCPUs(pid int) (UsableCPUs, error) {
+	p, err := f.Open(pid)
+	if err != nil {
+		return UsableCPUs{}, err
+	}
+	defer p.Close()
+	status, err := p.Status()
+	if err != nil {
+		return UsableCPUs{}, err
+	}
+	group, groupErr := f.Cgroup(pid)
+	if online, err := f.OnlineCPUs(); err == nil {
+		if set, ok := status.CPUs.Get(); ok {
+			status.CPUs = Some(set.And(online))
+		}
+	}
+	return usableCPUs(status, group, groupErr)
+}
+
+func usableCPUs(status Status, group Cgroup, groupErr error) (UsableCPUs, error) {
+	u := UsableCPUs{CPUs: math.Inf(1)}
+	take := func(n float64, name string) {
+		if n < u.CPUs {
+			u.CPUs, u.Binding = n, name
+		}
+	}
+	if set, ok := status.CPUs.Get(); ok && len(set) > 0 {
+		u.Affinity = Some(len(set))
+		take(float64(len(set)), "affinity")
+	}
+	if groupErr != nil {
+		u.Warnings = append(u.Warnings, "cgroup limits unknown: "+groupErr.Error())
+	} else {
+		if set, err := group.CPUSet(); err == nil {
+			u.CPUSet = Some(len(set))
+			take(float64(len(set)), "cpuset")
+		} else if !errors.Is(err, ErrNoData) {
+			u.Warnings = append(u.Warnings, "cpuset unknown: "+err.Error())
+		}
+		limit, err := group.CPULimit()
+		if err != nil && !errors.Is(err, ErrNoData) {
+			u.Warnings = append(u.Warnings, "CPU quota unknown: "+err.Error())
+		}
+		if q, ok := limit.Get(); ok && q.CPUs > 0 {
+			u.Quota = Some(q.CPUs)
+			take(q.CPUs, "quota")
+		}
+	}
+	if u.Binding == "" {
+		return UsableCPUs{}, &readError{"the affinity", ErrNoData, errors.New("no Cpus_allowed_list")}
+	}
+	return u, nil
+}

@@ -1,0 +1,65 @@
+// Package fakeroot lays out a machine's /proc and /sys from one text archive,
+// for tests. The archives lie in testdata/proc; capture.py there makes one of a
+// real machine.
+//
+// The format is txtar: a line "-- path --" begins a file, and what follows up to
+// the next such line is its content. "-- path -> target --" is a symbolic link
+// and "-- path/ --" an empty folder. In files named cmdline and environ each
+// newline stands for a NUL. Archives are used instead of folders because names
+// such as 254:0 and symbolic links cannot be part of a Go module.
+package fakeroot
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Unpack lays the archive out below dir. Paths that lead out of dir are refused.
+func Unpack(archive []byte, dir string) error {
+	var name string
+	var content bytes.Buffer
+	flush := func() error {
+		defer content.Reset()
+		if name == "" {
+			return nil // what stands before the first file is a comment
+		}
+		return write(dir, name, content.Bytes())
+	}
+	for line := range bytes.Lines(archive) {
+		header, ok := strings.CutPrefix(strings.TrimRight(string(line), "\n"), "-- ")
+		header, ok2 := strings.CutSuffix(header, " --")
+		if !ok || !ok2 {
+			content.Write(line)
+			continue
+		}
+		if err := flush(); err != nil {
+			return err
+		}
+		name = header
+	}
+	return flush()
+}
+
+func write(dir, name string, content []byte) error {
+	name, target, isLink := strings.Cut(name, " -> ")
+	if !filepath.IsLocal(name) {
+		return fmt.Errorf("unpacking %q: the path leads out of the root", name)
+	}
+	path := filepath.Join(dir, name)
+	if strings.HasSuffix(name, "/") {
+		return os.MkdirAll(path, 0o755)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	if isLink {
+		return os.Symlink(target, path)
+	}
+	if base := filepath.Base(path); base == "cmdline" || base == "environ" {
+		content = bytes.ReplaceAll(content, []byte{'\n'}, []byte{0})
+	}
+	return os.WriteFile(path, content, 0o644)
+}

@@ -1,0 +1,112 @@
+package procfs
+
+import (
+	"errors"
+	"strconv"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// FDLinks lists the descriptors of one process again and again, for a caller
+// that looks some ten times a second. It keeps the folder open and allocates
+// nothing once warm. Use it from one goroutine; Close it before its Process.
+type FDLinks struct {
+	p     *Process
+	dirfd int
+	nums  []int
+	link  [4096]byte
+}
+
+// Links prepares a repeated listing of the process' descriptors.
+func (p *Process) Links() *FDLinks { return &FDLinks{p: p, dirfd: -1} }
+
+// Close gives the folder's descriptor back. It may be called more than once.
+func (l *FDLinks) Close() {
+	if l.dirfd >= 0 {
+		_ = unix.Close(l.dirfd) // read-only: nothing to lose
+		l.dirfd = -1
+	}
+}
+
+// Each calls visit with the number and target of at most limit descriptors,
+// and returns how many there are in all. Links are read, never followed. The
+// target is valid during the call only, and unclean.
+func (l *FDLinks) Each(limit int, visit func(num int, target []byte)) (total int, err error) {
+	if err := l.rewind(); err != nil {
+		return 0, l.p.missing(classify(l.p.path+"/fd", err))
+	}
+	l.nums, total, err = l.p.fdNumbers(l.dirfd, l.nums[:0], limit)
+	if err != nil {
+		return 0, l.p.missing(classify(l.p.path+"/fd", err))
+	}
+	if total == 0 {
+		// A process without any descriptor is possible and rare; one that ended
+		// while its folder was held open lists empty.
+		var s Stat
+		if err := l.p.Stat(&s); err != nil {
+			return 0, err
+		}
+	}
+	for _, num := range l.nums {
+		if n, ok := readlinkNumber(l.dirfd, num, l.link[:]); ok {
+			visit(num, l.link[:n])
+		}
+	}
+	return total, nil
+}
+
+// Target returns where one descriptor points. It is valid until the next call.
+func (l *FDLinks) Target(num int) ([]byte, bool) {
+	if l.rewind() != nil {
+		return nil, false
+	}
+	n, ok := readlinkNumber(l.dirfd, num, l.link[:])
+	return l.link[:n], ok
+}
+
+// SharedMemoryBytes is Process.SharedMemoryBytes for a descriptor that Each has
+// just shown to lie below /dev/shm: the link is read again before it is
+// followed, because the number may point elsewhere by now.
+func (l *FDLinks) SharedMemoryBytes(num int) (int64, bool) {
+	target, ok := l.Target(num)
+	if !ok || !inSharedMemory(target) {
+		return 0, false
+	}
+	var st unix.Stat_t
+	if err := unix.Fstatat(l.dirfd, strconv.Itoa(num), &st, 0); err != nil {
+		return 0, false
+	}
+	return st.Size, true
+}
+
+func (l *FDLinks) rewind() error {
+	if l.dirfd >= 0 {
+		_, err := unix.Seek(l.dirfd, 0, unix.SEEK_SET)
+		return err
+	}
+	for {
+		fd, err := unix.Openat(l.p.dirfd, "fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		l.dirfd = fd
+		return nil
+	}
+}
+
+// readlinkNumber is readlinkat(2) for a name that is a number, without the
+// allocations of unix.Readlinkat.
+func readlinkNumber(dirfd, num int, dst []byte) (int, bool) {
+	var name [24]byte
+	strconv.AppendInt(name[:0], int64(num), 10) // the rest stays zero and ends the name
+	n, _, errno := unix.Syscall6(unix.SYS_READLINKAT, uintptr(dirfd), uintptr(unsafe.Pointer(&name[0])),
+		uintptr(unsafe.Pointer(&dst[0])), uintptr(len(dst)), 0, 0)
+	if errno != 0 || int(n) > len(dst) {
+		return 0, false
+	}
+	return int(n), true
+}

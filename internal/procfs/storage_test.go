@@ -1,0 +1,147 @@
+package procfs
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestStorageOf(t *testing.T) {
+	type want struct {
+		kind       StorageKind
+		fstype     string
+		devices    []string
+		unresolved bool
+	}
+	for root, cases := range map[string]map[string]want{
+		"cgroup-v2": {
+			"/home/me/data":               {StorageBlock, "ext4", []string{"nvme0n1"}, false},
+			"/scratch/x":                  {StorageBlock, "xfs", []string{"sda", "sdb"}, false},
+			"/scratchy":                   {StorageBlock, "ext4", []string{"nvme0n1"}, false},
+			"/btr/sub/file":               {StorageBlock, "btrfs", []string{"nvme1n1", "nvme2n1"}, false},
+			"/loop/images/1.png":          {StorageBlock, "xfs", []string{"sda", "sdb"}, false},
+			"/nfs/imagenet":               {StorageNetwork, "nfs4", nil, false},
+			"/mnt/with blank/x":           {StorageFUSE, "fuse.sshfs", nil, false},
+			"/data/sub/hidden":            {StorageNetwork, "nfs4", nil, false},
+			"/merged/file":                {StorageBlock, "xfs", []string{"sda", "sdb"}, false},
+			"/zfs/x":                      {StorageBlock, "zfs", nil, true},
+			"/proc/1":                     {StorageUnknown, "proc", nil, true},
+			"/dev/shm/torch_1_2_3":        {StorageMemory, "tmpfs", nil, false},
+			"/host/x":                     {StorageShared, "virtiofs", nil, false},
+			"/nfs/../scratch/./elsewhere": {StorageBlock, "xfs", []string{"sda", "sdb"}, false},
+		},
+		"container-v2": {
+			"/data/train": {StorageBlock, "ext4", []string{"nvme0n1"}, false},
+			"/opt/data":   {StorageUnknown, "overlay", nil, true},
+		},
+		"debian12-hybrid": {"/home": {StorageBlock, "ext4", []string{"vda"}, false}},
+		"bare":            {"/data": {StorageShared, "9p", nil, false}},
+	} {
+		f := fixture(t, root)
+		mounts, err := f.Mounts()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for path, w := range cases {
+			s, err := f.StorageOf(mounts, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := want{s.Kind, s.FSType, nil, s.Unresolved != ""}
+			for _, d := range s.Devices {
+				got.devices = append(got.devices, d.Name)
+			}
+			slices.Sort(got.devices)
+			if diff := cmp.Diff(w, got, cmp.AllowUnexported(want{})); diff != "" {
+				t.Errorf("%s of %s (%s): %s", path, root, s.Unresolved, diff)
+			}
+		}
+	}
+}
+
+func TestBlockDeviceAttributes(t *testing.T) {
+	f := fixture(t, "cgroup-v2")
+	got, err := f.PhysicalDevices(Device{253, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []BlockDevice{{
+		Name: "nvme0n1", Device: Device{259, 0}, Kind: BlockNVMe, Model: Some("Samsung SSD 980 PRO 1TB"), Rotational: Some(false),
+		ReadAheadBytes: Some(int64(128 << 10)), Scheduler: Some("none"), SizeBytes: Some(int64(2000409264 * 512)),
+	}}
+	if diff := cmp.Diff(want, got, optionals); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := f.PhysicalDevices(Device{1, 99}); err == nil {
+		t.Error("a device that is not there was found")
+	}
+}
+
+// TestRotationalFlagOfAVirtualDisk keeps the kernel's default for virtio, which is set, from being taken for a turning disk.
+func TestRotationalFlagOfAVirtualDisk(t *testing.T) {
+	f := fixture(t, "debian12-hybrid")
+	got, err := f.PhysicalDevices(Device{254, 0})
+	if err != nil || len(got) != 1 {
+		t.Fatal(got, err)
+	}
+	if !got[0].Rotational.Or(false) {
+		t.Fatalf("the fixture's flag is not set: %+v", got[0])
+	}
+	if turning, ok := got[0].Turning(true).Get(); ok {
+		t.Errorf("a virtio disk is said to turn: %v", turning)
+	}
+	sda, err := fixture(t, "cgroup-v2").PhysicalDevices(Device{9, 0})
+	if err != nil || len(sda) != 2 {
+		t.Fatal(sda, err)
+	}
+	if turning, ok := sda[0].Turning(false).Get(); !ok || !turning {
+		t.Error("a SCSI disk with the flag set does not turn")
+	}
+	if _, ok := sda[0].Turning(true).Get(); ok {
+		t.Error("a SCSI disk of a virtual machine is believed")
+	}
+}
+
+func TestHidePID(t *testing.T) {
+	for root, want := range map[string]string{"cgroup-v2": "invisible", "debian12-hybrid": ""} {
+		mounts, err := fixture(t, root).Mounts()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := HidePID(mounts); got != want {
+			t.Errorf("%s hides %q, want %q", root, got, want)
+		}
+	}
+}
+
+// TestMountOfStackedMounts: /dev/shm is mounted twice in this capture, and the later mount is the one that is seen.
+func TestMountOfStackedMounts(t *testing.T) {
+	mounts, err := fixture(t, "debian12-hybrid").Mounts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last Mount
+	n := 0
+	for _, m := range mounts {
+		if m.Point == "/dev/shm" {
+			last, n = m, n+1
+		}
+	}
+	if got, ok := MountOf(mounts, "/dev/shm/torch_1"); !ok || n != 2 || got.ID != last.ID {
+		t.Errorf("got %+v of %d mounts, want %+v", got, n, last)
+	}
+}
+
+// TestContainerSeenFromTheHost: the overlay of a container names folders of the host, which its own mount table does not hold.
+func TestContainerSeenFromTheHost(t *testing.T) {
+	f := fixture(t, "cgroup-v2")
+	inside, err := ParseMounts([]byte("600 500 0:80 / / rw - overlay overlay rw,lowerdir=l/AAA:l/BBB,upperdir=/scratch/docker/x/diff,workdir=/scratch/docker/x/work\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := f.StorageOf(inside, "/opt/data")
+	if err != nil || s.Kind != StorageBlock || s.FSType != "xfs" || len(s.Devices) != 2 || s.Unresolved != "" {
+		t.Errorf("%+v, %v", s, err)
+	}
+}

@@ -1,0 +1,131 @@
+package procfs
+
+// CPUState is one column of /proc/stat.
+type CPUState int
+
+// The columns in the kernel's order (proc_stat(5)). Guest time is already in
+// user time, guest-nice time in nice time.
+const (
+	CPUUser CPUState = iota
+	CPUNice
+	CPUSystem
+	CPUIdle
+	CPUIOWait
+	CPUIRQ
+	CPUSoftIRQ
+	CPUSteal
+	CPUGuest
+	CPUGuestNice
+	cpuStates
+)
+
+// CPUTimes are the accumulated times of one CPU or of all together.
+type CPUTimes struct {
+	ticks [cpuStates]int64
+	n     int
+}
+
+// Seconds returns the time spent in a state since boot, in steps of 10 ms, and
+// whether this kernel reports it. The kernel documents that iowait is not
+// reliable and may go down.
+func (t CPUTimes) Seconds(s CPUState) (float64, bool) {
+	if s < 0 || int(s) >= t.n {
+		return 0, false
+	}
+	return ticksToSeconds(t.ticks[s]), true
+}
+
+// CPUCore is one CPU of /proc/stat; offline CPUs have no line.
+type CPUCore struct {
+	Num   int
+	Times CPUTimes
+}
+
+// SystemStat is what /proc/stat says.
+type SystemStat struct {
+	Total CPUTimes
+	Cores []CPUCore
+	// BootSeconds is the wall-clock time of boot. The kernel computes it anew at
+	// each read, so it moves when the clock is set: a label, never an identity.
+	BootSeconds   Optional[int64]
+	ProcsRunning  Optional[int64]
+	ProcsBlocked  Optional[int64]
+	ForksTotal    Optional[int64]
+	SwitchesTotal Optional[int64]
+}
+
+// ParseSystemStat parses /proc/stat into s, reusing its Cores.
+func ParseSystemStat(b []byte, s *SystemStat) error {
+	cores := s.Cores[:0]
+	*s = SystemStat{}
+	for len(b) > 0 {
+		line, rest, whole := nextLine(b)
+		if !whole {
+			*s = SystemStat{Cores: cores[:0]}
+			return malformed("/proc/stat", "cut")
+		}
+		b = rest
+		key, value := nextField(line)
+		ok := true
+		switch {
+		case string(key) == "cpu":
+			s.Total, ok = parseCPUTimes(value)
+		case hasPrefix(key, "cpu"):
+			var core CPUCore
+			num, isNum := parseCount(key[3:])
+			core.Num = int(num)
+			core.Times, ok = parseCPUTimes(value)
+			ok = ok && isNum && num < maxCPUs && len(cores) < maxCPUs
+			if ok {
+				cores = append(cores, core)
+			}
+		case string(key) == "btime":
+			ok = setCount(&s.BootSeconds, value)
+		case string(key) == "procs_running":
+			ok = setCount(&s.ProcsRunning, value)
+		case string(key) == "procs_blocked":
+			ok = setCount(&s.ProcsBlocked, value)
+		case string(key) == "processes":
+			ok = setCount(&s.ForksTotal, value)
+		case string(key) == "ctxt":
+			ok = setCount(&s.SwitchesTotal, value)
+		}
+		if !ok {
+			*s = SystemStat{Cores: cores[:0]}
+			return malformed("/proc/stat", "not a count")
+		}
+	}
+	s.Cores = cores
+	if s.Total.n == 0 {
+		return malformed("/proc/stat", "no cpu line")
+	}
+	return nil
+}
+
+// parseCPUTimes reads up to ten tick counts; the first four have always been
+// there.
+func parseCPUTimes(b []byte) (CPUTimes, bool) {
+	var t CPUTimes
+	for t.n < int(cpuStates) {
+		var field []byte
+		if field, b = nextField(b); len(field) == 0 {
+			break
+		}
+		v, ok := parseCount(field)
+		if !ok {
+			return CPUTimes{}, false
+		}
+		t.ticks[t.n] = v
+		t.n++
+	}
+	return t, t.n > int(CPUIdle)
+}
+
+func setCount(dst *Optional[int64], value []byte) bool {
+	field, _ := nextField(value)
+	n, ok := parseCount(field)
+	if ok {
+		*dst = Some(n)
+	}
+	return ok
+}

@@ -1,0 +1,147 @@
+package procfs
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Task is an open hold on one thread, with the same guarantee as Process. It
+// keeps one descriptor for each of stat, schedstat, syscall and wchan once
+// used. Close it.
+type Task struct {
+	TID int
+	// Start is the thread's own start in clock ticks since boot.
+	Start  uint64
+	prefix string
+	p      *Process
+
+	stat, schedstat, syscall, wchan *hotFile
+}
+
+// Threads appends the numbers of the process' threads to dst.
+func (p *Process) Threads(dst []int) ([]int, error) {
+	fd, err := unix.Openat(p.dirfd, "task", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return dst, goneFrom(classify(p.path+"/task", err))
+	}
+	defer unix.Close(fd)
+	dst, _, err = numericNames(fd, dst, p.buf, maxPID, false)
+	if err != nil {
+		return dst, goneFrom(classify(p.path+"/task", err))
+	}
+	return dst, nil
+}
+
+// Task takes hold of one thread of the process.
+func (p *Process) Task(tid int) (*Task, error) {
+	t := &Task{TID: tid, p: p, prefix: "task/" + strconv.Itoa(tid) + "/"}
+	var s Stat
+	if err := t.readStat(&s); err != nil {
+		t.Close()
+		return nil, err
+	}
+	t.Start = s.StartTicks
+	return t, nil
+}
+
+// Close gives the descriptors back. It may be called more than once.
+func (t *Task) Close() {
+	for _, h := range []*hotFile{t.stat, t.schedstat, t.syscall, t.wchan} {
+		h.close()
+	}
+}
+
+// Stat reads the state and CPU time of this thread alone.
+func (t *Task) Stat(s *Stat) error {
+	if err := t.readStat(s); err != nil {
+		return err
+	}
+	if s.StartTicks != t.Start {
+		*s = Stat{}
+		return &readError{t.p.path + "/" + t.prefix + "stat", ErrGone, unix.ESRCH}
+	}
+	return nil
+}
+
+func (t *Task) readStat(s *Stat) error {
+	b, err := t.p.readHot(&t.stat, t.prefix+"stat")
+	if err != nil {
+		return goneFrom(err)
+	}
+	return ParseStat(b, s)
+}
+
+// read reads a file that a kernel may lack. A thread can end while its process
+// lives on, and then has no such file either.
+func (t *Task) read(h **hotFile, name string) ([]byte, error) {
+	if *h == nil {
+		// The name is joined only once, because a look must not make garbage.
+		name = t.prefix + name
+	}
+	b, err := t.p.readHot(h, name)
+	if errors.Is(err, ErrNoData) && !t.p.hasTask(t.TID) {
+		return nil, goneFrom(err)
+	}
+	return b, err
+}
+
+// Schedstat reads this thread's exact CPU time and run delay.
+func (t *Task) Schedstat(s *Schedstat) error {
+	b, err := t.read(&t.schedstat, "schedstat")
+	if err != nil {
+		return err
+	}
+	return ParseSchedstat(b, s)
+}
+
+// Syscall reads which system call the thread waits in.
+func (t *Task) Syscall(s *Syscall) error {
+	b, err := t.read(&t.syscall, "syscall")
+	if err != nil {
+		return err
+	}
+	return ParseSyscall(b, s)
+}
+
+// Wchan returns the kernel function in which the thread sleeps, "" while it
+// runs. The bytes are valid until the next read with the same Buffer. Where the
+// caller may not see it, or the kernel keeps no symbols, the error is
+// ErrNoData: the kernel prints 0 for a running thread and for both of these, so
+// state R must be known from elsewhere to tell them apart.
+func (t *Task) Wchan() ([]byte, error) {
+	b, err := t.read(&t.wchan, "wchan")
+	if err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b, []byte{'\n'}), nil
+}
+
+// Comm returns the thread's name, unclean.
+func (t *Task) Comm() (string, error) {
+	b, err := t.p.readCold(t.prefix + "comm")
+	if err != nil {
+		return "", goneFrom(err)
+	}
+	return strings.TrimSuffix(string(b), "\n"), nil
+}
+
+// Status reads the thread's status: its own affinity and context switches.
+func (t *Task) Status() (Status, error) {
+	b, err := t.p.readCold(t.prefix + "status")
+	if err != nil {
+		return Status{}, goneFrom(err)
+	}
+	return ParseStatus(b)
+}
+
+func parseWchan(b []byte) (string, error) {
+	s := strings.TrimSuffix(string(b), "\n")
+	if strings.ContainsAny(s, " \x00\n") || s == "" {
+		return "", malformed("wchan", "not one symbol")
+	}
+	return s, nil
+}

@@ -1,0 +1,37 @@
+package procfs
+
+import "strings"
+
+// hypervisors maps what firmware says of its maker or product to a word
+// (systemd's detect-virt uses the same strings).
+var hypervisors = []struct{ prefix, name string }{
+	{"QEMU", "qemu"}, {"KVM", "kvm"}, {"OpenStack", "kvm"}, {"Amazon EC2", "amazon"}, {"VMware", "vmware"}, {"innotek GmbH", "virtualbox"},
+	{"VirtualBox", "virtualbox"}, {"Xen", "xen"}, {"Google Compute Engine", "google"}, {"Google", "google"},
+	{"Microsoft Corporation", "microsoft"}, {"DigitalOcean", "kvm"}, {"Alibaba Cloud", "kvm"}, {"Parallels", "parallels"}, {"BHYVE", "bhyve"},
+}
+
+// Hypervisor returns a word for the virtual machine this is, "vm" where only
+// the CPU's flag says so, and "" where nothing hints at one. Microsoft and
+// Google also make real machines, so the CPU's flag must confirm the firmware
+// where there is a flag to read (x86).
+func (f FS) Hypervisor() string {
+	_, flagged, err := f.CPUModel()
+	for _, file := range []string{"sys_vendor", "product_name", "board_vendor"} {
+		text, readErr := f.readString("sys", "class", "dmi", "id", file)
+		if readErr != nil {
+			continue
+		}
+		for _, h := range hypervisors {
+			if strings.HasPrefix(text, h.prefix) && (flagged || err != nil) {
+				return h.name
+			}
+		}
+	}
+	if s, err := f.readString("sys", "hypervisor", "type"); err == nil && s == "xen" {
+		return "xen"
+	}
+	if flagged {
+		return "vm"
+	}
+	return ""
+}
