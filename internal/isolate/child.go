@@ -1,0 +1,189 @@
+package isolate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Spec says what a child is for.
+type Spec struct {
+	Task   string // the name in the child's Table
+	Key    string // what it may get stuck on, a mount point say; "" for nothing in particular
+	Limits Limits
+	// Timeout is for one request, the start of the child not counted; 0 is 1 s.
+	Timeout time.Duration
+	// Grace is between SIGTERM and SIGKILL; 0 is 300 ms.
+	Grace time.Duration
+	// MaxAnswerBytes bounds one answer; 0 is 4 MiB.
+	MaxAnswerBytes int
+}
+
+func (s Spec) timeout() time.Duration {
+	if s.Timeout > 0 {
+		return s.Timeout
+	}
+	return defaultLimit
+}
+
+func (s Spec) grace() time.Duration {
+	if s.Grace > 0 {
+		return s.Grace
+	}
+	return defaultGrace
+}
+
+func (s Spec) maxAnswer() int {
+	if s.MaxAnswerBytes > 0 {
+		return s.MaxAnswerBytes
+	}
+	return maxLine
+}
+
+// Child is a long-lived child for many requests of one task. It is started by its first request and, after a death,
+// by the next one, at most MaxRestarts times. Requests from several goroutines wait for each other.
+type Child struct {
+	runner *Runner
+	spec   Spec
+	turn   chan struct{} // holds one token: whoever has it may use the fields below
+	proc   *process
+	starts int
+	last   error // why the last process ended
+	closed bool
+}
+
+// Child returns a session for the task. Close ends it.
+func (r *Runner) Child(spec Spec) *Child {
+	c := &Child{runner: r, spec: spec, turn: make(chan struct{}, 1)}
+	c.turn <- struct{}{}
+	return c
+}
+
+// Call starts a child, asks it one thing and ends it. A child that hangs is given up after spec.Timeout. The errors
+// are those of Ask.
+func Call[In, Out any](ctx context.Context, r *Runner, spec Spec, in In) (Out, error) {
+	if spec.Limits.CPUSeconds == 0 {
+		spec.Limits.CPUSeconds = 60
+	}
+	c := r.Child(spec)
+	defer c.Close()
+	return Ask[In, Out](ctx, c, in)
+}
+
+// Ask sends one request and returns its answer. Errors: *RemoteError (the handler said no; the child lives on),
+// *TimeoutError, *DeathError, *GarbageError, *StuckError (refused at once), ErrGaveUp around the last of these once
+// the child died too often, and the context's own.
+func Ask[In, Out any](ctx context.Context, c *Child, in In) (Out, error) {
+	return ask[In, Out](ctx, c, c.spec.Key, in)
+}
+
+// ask is Ask with a key of its own: a child of Paths serves all mounts, and only the mount that hung is to blame.
+func ask[In, Out any](ctx context.Context, c *Child, key string, in In) (Out, error) {
+	var out Out
+	body, err := json.Marshal(in)
+	if err != nil {
+		return out, fmt.Errorf("encoding a request for %s: %w", c.spec.Task, err)
+	}
+	if len(body) > maxLine-256 { // 256: room for the envelope
+		return out, fmt.Errorf("a request for %s of %d bytes, %d allowed", c.spec.Task, len(body), maxLine)
+	}
+	raw, err := c.roundTrip(ctx, key, body)
+	if err != nil {
+		return out, err
+	}
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return out, &GarbageError{Task: c.spec.Task, Reason: err.Error()}
+	}
+	return out, nil
+}
+
+func (c *Child) roundTrip(ctx context.Context, key string, body []byte) (json.RawMessage, error) {
+	select {
+	case <-c.turn:
+		defer func() { c.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	leave, err := c.runner.enter(ctx, key, c.proc != nil && c.spec.Task != pathsTask)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if err := c.ready(ctx); err != nil {
+		return nil, err
+	}
+	c.proc.next++
+	got, err := c.proc.exchange(ctx, request{ID: c.proc.next, Body: body}, c.spec.timeout(), c.proc.next)
+	if err == nil {
+		if got.Error != nil {
+			return nil, &RemoteError{Message: got.Error.Message, Errno: got.Error.Errno}
+		}
+		return got.Body, nil
+	}
+	var late *TimeoutError
+	if errors.As(err, &late) {
+		late.Key = key
+		c.runner.abandon(c.proc, key)
+		if key != "" {
+			c.starts-- // the key is to blame and is refused from now on; the account of stuck children bounds this
+		}
+	} else if ctx.Err() != nil {
+		c.runner.abandon(c.proc, "") // nobody knows yet whether it hangs, so no key is to blame
+		c.starts--
+	} else {
+		c.proc.end()
+	}
+	c.proc, c.last = nil, err
+	return nil, err
+}
+
+// ready starts the process when there is none.
+func (c *Child) ready(ctx context.Context) error {
+	if c.closed {
+		return fmt.Errorf("asking the %s process: it was closed", c.spec.Task)
+	}
+	if c.proc != nil {
+		select {
+		case <-c.proc.done: // it died between two requests
+			c.last = c.proc.death()
+			c.proc.end()
+			c.proc = nil
+		default:
+			return nil
+		}
+	}
+	if c.starts > MaxRestarts {
+		return fmt.Errorf("the %s process %w, %d times: %w", c.spec.Task, ErrGaveUp, c.starts, c.last)
+	}
+	proc, err := c.runner.start(ctx, c.spec)
+	if errors.Is(err, ErrStuck) {
+		return err
+	}
+	c.starts++
+	if err != nil {
+		c.last = err
+		return err
+	}
+	c.proc = proc
+	return nil
+}
+
+// Starts says how many times a process was started for this child.
+func (c *Child) Starts() int {
+	<-c.turn
+	defer func() { c.turn <- struct{}{} }()
+	return c.starts
+}
+
+// Close ends the process, if there is one, without waiting for it. It waits for a request that is under way.
+func (c *Child) Close() {
+	<-c.turn
+	defer func() { c.turn <- struct{}{} }()
+	c.closed = true
+	if c.proc != nil {
+		c.proc.end()
+		c.proc = nil
+	}
+}

@@ -1,0 +1,100 @@
+package isolate
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+// maxStderr bounds what is kept of a child's standard error at its start and again at its end; the middle is dropped.
+const maxStderr = 4096
+
+// mouth takes in what a child writes to standard error. It reads for ever, so that a chatty library cannot block on
+// a full pipe, and keeps the two ends.
+type mouth struct {
+	from *os.File
+	over chan struct{} // closed at end of file
+
+	mu         sync.Mutex
+	head, tail []byte
+}
+
+func listen(from *os.File) *mouth {
+	m := &mouth{from: from, over: make(chan struct{})}
+	go func() {
+		defer close(m.over)
+		defer from.Close()
+		buffer := make([]byte, maxStderr)
+		for {
+			n, err := from.Read(buffer)
+			m.take(buffer[:n])
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return m
+}
+
+func (m *mouth) take(piece []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if room := maxStderr - len(m.head); room > 0 {
+		n := min(room, len(piece))
+		m.head = append(m.head, piece[:n]...)
+		piece = piece[n:]
+	}
+	m.tail = append(m.tail, piece...)
+	if extra := len(m.tail) - maxStderr; extra > 0 {
+		m.tail = append(m.tail[:0], m.tail[extra:]...)
+	}
+}
+
+// settle waits until all that a dead child wrote has been read; a moment at most, should somebody else hold the pipe.
+func (m *mouth) settle() {
+	_ = m.from.SetReadDeadline(time.Now().Add(reapLimit))
+	<-m.over
+}
+
+func (m *mouth) lines() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return strings.Split(string(m.head)+string(m.tail), "\n")
+}
+
+// cause matches the lines by which the Go runtime, glibc and the dynamic linker say why a process ends.
+var cause = regexp.MustCompile(`^(fatal error: |panic: |runtime: |SIG[A-Z0-9]+: |.*symbol lookup error|.*Assertion .* failed)`)
+
+// line returns the line that says most: the first that names a cause, else the last that is not empty.
+func (m *mouth) line() string {
+	last := ""
+	for _, line := range m.lines() {
+		if cause.MatchString(line) {
+			last = line
+			break
+		}
+		if strings.TrimSpace(line) != "" {
+			last = line
+		}
+	}
+	return untrusted.Cut(last, 200).String()
+}
+
+var signalLine = regexp.MustCompile(`^(SIG[A-Z0-9]+): `)
+
+// signal returns the signal that the Go runtime named, 0 when it named none.
+func (m *mouth) signal() syscall.Signal {
+	for _, line := range m.lines() {
+		if found := signalLine.FindStringSubmatch(line); found != nil {
+			return unix.SignalNum(found[1])
+		}
+	}
+	return 0
+}
