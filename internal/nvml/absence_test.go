@@ -1,0 +1,165 @@
+package nvml
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestNoLibrary(t *testing.T) {
+	s := New(time.Now)
+	s.places = []string{"libnvidia-ml-of-nobody.so.1", "/nonexistent/" + soname}
+	want := &Unavailable{Reason: "no NVML library (libnvidia-ml.so.1) on this machine", Cure: cureDriver}
+	if diff := cmp.Diff(want, s.open().Unavailable); diff != "" {
+		t.Error(diff)
+	}
+	s.Close()
+}
+
+func TestFileThatIsNoLibrary(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, soname), []byte("\x1b[31mnot an ELF file, but long enough to be read as one by the linker"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	inventory, err := open(t, child(t, "LD_LIBRARY_PATH="+dir))
+	if err != nil || inventory.Unavailable == nil || !strings.Contains(inventory.Unavailable.Reason, "invalid ELF header") {
+		t.Errorf("%+v, %v", inventory, err)
+	}
+}
+
+func TestNothingSupported(t *testing.T) {
+	inventory, reading := mustTake(t, driver(t, "unsupported\n"), 1)
+	if len(inventory.Devices) != 2 || inventory.Devices[0].GPM || inventory.Devices[0].MIG != nil || inventory.Devices[0].MemoryBytes != 0 {
+		t.Errorf("inventory: %+v", inventory)
+	}
+	d := reading.Devices[0]
+	for _, field := range []Field{FieldUtilization, FieldMemory, FieldPower, FieldPowerLimit, FieldClock, FieldClockMax, FieldThrottle,
+		FieldTemperature, FieldPCIeLink, FieldPCIeTraffic, FieldProcesses} {
+		if d.Absent[field] != "not supported by this GPU or driver" {
+			t.Errorf("%s: %q", field, d.Absent[field])
+		}
+	}
+	d.Absent = nil
+	if diff := cmp.Diff(DeviceReading{UUID: secondUUID}, d); diff != "" {
+		t.Errorf("a value was read: %s", diff)
+	}
+}
+
+func TestAbsenceIsToldOnce(t *testing.T) {
+	c := driver(t, "unsupported\n")
+	mustTake(t, c, 1)
+	again, err := take(t, c, Request{Slow: true, Processes: true})
+	if err != nil || len(again.Devices[0].Absent) != 0 {
+		t.Errorf("told again: %v, %v", again.Devices[0].Absent, err)
+	}
+}
+
+// TestMissingFunctions leaves out each function that is called, one at a time: in an older driver it does not exist,
+// and calling it would end the process.
+func TestMissingFunctions(t *testing.T) {
+	for _, tc := range []struct {
+		function string
+		field    Field // absent then; "" when another call takes its place
+	}{
+		{"nvmlDeviceGetSamples", ""},
+		{"nvmlDeviceGetMemoryInfo", FieldMemory},
+		{"nvmlDeviceGetPowerUsage", FieldPower},
+		{"nvmlDeviceGetEnforcedPowerLimit", FieldPowerLimit},
+		{"nvmlDeviceGetClockInfo", FieldClock},
+		{"nvmlDeviceGetMaxClockInfo", FieldClockMax},
+		{"nvmlDeviceGetCurrentClocksEventReasons", ""}, // before driver 535
+		{"nvmlDeviceGetTemperature", FieldTemperature},
+		{"nvmlDeviceGetCurrPcieLinkGeneration", FieldPCIeLink},
+		{"nvmlDeviceGetMaxPcieLinkGeneration", FieldPCIeLink},
+		{"nvmlDeviceGetCurrPcieLinkWidth", FieldPCIeLink},
+		{"nvmlDeviceGetMaxPcieLinkWidth", FieldPCIeLink},
+		{"nvmlDeviceGetPcieThroughput", FieldPCIeTraffic},
+		{"nvmlDeviceGetFieldValues", ""},
+		{"nvmlDeviceGetComputeRunningProcesses_v3", ""}, // before driver 510
+		{"nvmlDeviceGetMigMode", ""},
+		{"nvmlDeviceGetUUID", ""},
+		{"nvmlDeviceGetName", ""},
+		{"nvmlSystemGetDriverVersion", ""},
+		{"nvmlInit_v2", ""},
+		{"nvmlDeviceGetCount_v2", ""},
+		{"nvmlDeviceGetHandleByIndex_v2", ""},
+		{"nvmlGpmQueryDeviceSupport", FieldActivity}, // before driver 520
+		{"nvmlGpmSampleAlloc", FieldActivity},
+		{"nvmlGpmSampleGet", FieldActivity},
+		{"nvmlGpmMetricsGet", FieldActivity},
+		{"nvmlGpmSampleFree", FieldActivity},
+	} {
+		t.Run(tc.function, func(t *testing.T) {
+			t.Parallel()
+			c := driver(t, "gpm\n", tc.function)
+			inventory, err := open(t, c)
+			if err != nil || inventory.Unavailable != nil || len(inventory.Devices) != 2 {
+				t.Fatalf("open: %+v, %v", inventory, err)
+			}
+			reading, err := take(t, c, Request{Slow: true, Processes: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			absent := reading.Devices[1].Absent
+			if tc.field == "" && len(absent) > 0 || tc.field != "" && (len(absent) != 1 || absent[tc.field] != "this driver has no "+tc.function) {
+				t.Errorf("absent: %v", absent)
+			}
+			if c.Starts() != 1 {
+				t.Errorf("%d starts", c.Starts())
+			}
+		})
+	}
+	t.Run("all that can be missing", func(t *testing.T) {
+		c := driver(t, "", "nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2", "nvmlDeviceGetSamples",
+			"nvmlDeviceGetUtilizationRates", "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
+		_, reading := mustTake(t, c, 1)
+		d := reading.Devices[0]
+		if d.Absent[FieldUtilization] != "this driver has no nvmlDeviceGetUtilizationRates" || !strings.Contains(d.Absent[FieldThrottle], " or ") {
+			t.Errorf("absent: %v", d.Absent)
+		}
+		if len(d.Processes) != 2 || d.Processes[0].PID != 1000 || d.Processes[1].PID != 1001 || *d.Processes[0].MemoryBytes != 5<<30 {
+			t.Errorf("processes by the first version of the call: %+v", d.Processes)
+		}
+	})
+	for _, functions := range [][]string{{"nvmlInit_v2", "nvmlInit"}, {"nvmlShutdown"}, {"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"}, {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"}} {
+		t.Run("without "+functions[0], func(t *testing.T) {
+			c := driver(t, "", functions...)
+			inventory, err := open(t, c)
+			if err != nil || inventory.Unavailable == nil || inventory.Unavailable.Reason == "" || c.Starts() != 1 {
+				t.Errorf("%+v, %v", inventory, err)
+			}
+		})
+	}
+}
+
+func TestUtilizationWithoutBuffer(t *testing.T) {
+	_, reading := mustTake(t, driver(t, "fail nvmlDeviceGetSamples 3\n"), 1)
+	if d := reading.Devices[0]; d.UtilizationRatio == nil || *d.UtilizationRatio != 0.77 || d.UtilizationSamples != 0 {
+		t.Errorf("got %+v", d)
+	}
+	_, reading = mustTake(t, driver(t, "fail nvmlDeviceGetSamples 6\n"), 3)
+	if d := reading.Devices[0]; d.UtilizationRatio != nil || d.Absent[FieldUtilization] != "" {
+		t.Errorf("no new sample is neither a value nor a fault: %+v", d)
+	}
+}
+
+func TestMIG(t *testing.T) {
+	inventory, reading := mustTake(t, driver(t, "mig\ngpm\n"), 2)
+	if d := inventory.Devices[0]; d.MIG == nil || !*d.MIG || d.GPM {
+		t.Errorf("inventory: %+v", d)
+	}
+	if d := reading.Devices[0]; d.UtilizationRatio != nil || d.PowerWatts == nil {
+		t.Errorf("reading: %+v", d)
+	}
+}
+
+func TestPCIeWithoutCounters(t *testing.T) {
+	_, reading := mustTake(t, driver(t, ""), 1)
+	if d := reading.Devices[0]; d.PCIeTxPerSec == nil || *d.PCIeTxPerSec != 1e6 || *d.PCIeRxPerSec != 2e6 {
+		t.Errorf("got %v, %v", d.PCIeTxPerSec, d.PCIeRxPerSec)
+	}
+}

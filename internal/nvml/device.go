@@ -1,0 +1,186 @@
+package nvml
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// device is one open GPU.
+type device struct {
+	library *library
+	handle  nvml.Device
+	index   int
+	uuid    string
+	mig     bool
+	lost    bool
+
+	lister  lister
+	usage   usage
+	traffic traffic
+	gpm     gpm
+
+	told    map[Field]string // what was last reported absent, and why
+	changed map[Field]string // what to report with this reading
+}
+
+// Bounds of what can be true of a GPU. A value beyond is garbage, and is reported as that instead of being recorded.
+const (
+	maxMemoryBytes = 16 << 40 // the largest GPU has 0.3 TB
+	maxMilliwatts  = 10_000_000
+	maxMegahertz   = 10_000
+	maxCelsius     = 150
+	maxGeneration  = 8 // PCI-SIG has published 7
+	maxLanes       = 32
+	maxReasons     = 1 << 32
+)
+
+// read takes one reading.
+func (d *device) read(asked Request, now time.Time) DeviceReading {
+	r := DeviceReading{UUID: d.uuid}
+	if !d.lost {
+		d.fast(&r, now)
+	}
+	if !d.lost && asked.Slow {
+		d.slow(&r)
+	}
+	if !d.lost && asked.Processes {
+		processes, why := d.processes()
+		d.absent(FieldProcesses, why)
+		r.Processes = processes
+	}
+	if d.lost {
+		r = DeviceReading{UUID: d.uuid, Lost: true}
+	}
+	r.Absent, d.changed = d.changed, nil
+	return r
+}
+
+func (d *device) fast(r *DeviceReading, now time.Time) {
+	var why string
+	r.UtilizationRatio, r.UtilizationSamples, why = d.utilization()
+	d.absent(FieldUtilization, why)
+	if d.lost {
+		return
+	}
+	used, total, why := d.memory()
+	d.absent(FieldMemory, why)
+	if why == "" {
+		r.MemoryUsedBytes, r.MemoryTotalBytes = &used, &total
+	}
+	r.PowerWatts = d.number(FieldPower, 1, maxMilliwatts, 1e-3, "nvmlDeviceGetPowerUsage", d.handle.GetPowerUsage)
+	r.SMClockHertz = d.number(FieldClock, 0, maxMegahertz, 1e6, "nvmlDeviceGetClockInfo", func() (uint32, nvml.Return) {
+		return d.handle.GetClockInfo(nvml.CLOCK_SM)
+	})
+	r.ThrottleReasons = d.throttle()
+	d.trafficCounters(r, now)
+	d.gpm.read(d, r, now)
+}
+
+func (d *device) slow(r *DeviceReading) {
+	r.PowerLimitWatts = d.number(FieldPowerLimit, 1, maxMilliwatts, 1e-3, "nvmlDeviceGetEnforcedPowerLimit", d.handle.GetEnforcedPowerLimit)
+	r.SMClockMaxHertz = d.number(FieldClockMax, 1, maxMegahertz, 1e6, "nvmlDeviceGetMaxClockInfo", func() (uint32, nvml.Return) {
+		return d.handle.GetMaxClockInfo(nvml.CLOCK_SM)
+	})
+	r.TemperatureCelsius = d.number(FieldTemperature, 1, maxCelsius, 1, "nvmlDeviceGetTemperature", func() (uint32, nvml.Return) {
+		return d.handle.GetTemperature(nvml.TEMPERATURE_GPU)
+	})
+	r.PCIeGeneration = d.number(FieldPCIeLink, 1, maxGeneration, 1, "nvmlDeviceGetCurrPcieLinkGeneration", unsigned(d.handle.GetCurrPcieLinkGeneration))
+	r.PCIeGenerationMax = d.number(FieldPCIeLink, 1, maxGeneration, 1, "nvmlDeviceGetMaxPcieLinkGeneration", unsigned(d.handle.GetMaxPcieLinkGeneration))
+	r.PCIeWidth = d.number(FieldPCIeLink, 1, maxLanes, 1, "nvmlDeviceGetCurrPcieLinkWidth", unsigned(d.handle.GetCurrPcieLinkWidth))
+	r.PCIeWidthMax = d.number(FieldPCIeLink, 1, maxLanes, 1, "nvmlDeviceGetMaxPcieLinkWidth", unsigned(d.handle.GetMaxPcieLinkWidth))
+	d.trafficCalls(r)
+}
+
+func unsigned(call func() (int, nvml.Return)) func() (uint32, nvml.Return) {
+	return func() (uint32, nvml.Return) {
+		value, ret := call()
+		return uint32(value), ret
+	}
+}
+
+// number makes one call that yields one number, and returns it times unit when it lies in low..high.
+func (d *device) number(field Field, low, high uint32, unit float64, symbol string, call func() (uint32, nvml.Return)) *float64 {
+	if d.lost {
+		return nil
+	}
+	if why := d.library.lacks(symbol); why != "" {
+		d.absent(field, why)
+		return nil
+	}
+	value, ret := call()
+	if ret != nvml.SUCCESS {
+		d.absent(field, d.failed(ret))
+		return nil
+	}
+	if value < low || value > high {
+		d.absent(field, fmt.Sprintf("the driver reports %d, which cannot be", value))
+		return nil
+	}
+	result := float64(value) * unit
+	return &result
+}
+
+func (d *device) memory() (usedBytes, totalBytes float64, why string) {
+	if why := d.library.lacks("nvmlDeviceGetMemoryInfo"); why != "" {
+		return 0, 0, why
+	}
+	memory, ret := d.handle.GetMemoryInfo()
+	switch {
+	case ret != nvml.SUCCESS:
+		return 0, 0, d.failed(ret)
+	case memory.Total == 0 || memory.Total > maxMemoryBytes || memory.Used > memory.Total:
+		return 0, 0, fmt.Sprintf("the driver reports %d of %d bytes used, which cannot be", memory.Used, memory.Total)
+	}
+	return float64(memory.Used), float64(memory.Total), ""
+}
+
+// throttle reads why the clocks are below their maximum. The call was renamed in driver 535.
+func (d *device) throttle() *float64 {
+	if d.lost {
+		return nil
+	}
+	const current, former = "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"
+	var bits uint64
+	var ret nvml.Return
+	switch {
+	case d.library.has(current):
+		bits, ret = d.handle.GetCurrentClocksEventReasons()
+	case d.library.has(former):
+		bits, ret = d.handle.GetCurrentClocksThrottleReasons()
+	default:
+		d.absent(FieldThrottle, d.library.lacks(current, former))
+		return nil
+	}
+	if ret != nvml.SUCCESS {
+		d.absent(FieldThrottle, d.failed(ret))
+		return nil
+	}
+	if bits >= maxReasons {
+		d.absent(FieldThrottle, fmt.Sprintf("the driver reports bits %#x, which cannot be", bits))
+		return nil
+	}
+	mask := float64(bits)
+	return &mask
+}
+
+// failed puts a return code into words, and notes the loss of the GPU.
+func (d *device) failed(ret nvml.Return) string {
+	if ret == nvml.ERROR_GPU_IS_LOST {
+		d.lost = true
+	}
+	return reason(ret)
+}
+
+// absent notes why a field is missing, once per reason; "" means it was read.
+func (d *device) absent(field Field, why string) {
+	if why == "" || d.told[field] == why {
+		return
+	}
+	d.told[field] = why
+	if d.changed == nil {
+		d.changed = map[Field]string{}
+	}
+	d.changed[field] = why
+}

@@ -1,0 +1,177 @@
+package nvml
+
+/*
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+// The two calls of NVML that return lists. go-nvml allocates as many elements as the library says, and a library that
+// says four billion ends the process; here the buffers have a fixed size. Layouts from nvml.h.
+
+typedef struct { unsigned long long at; unsigned char value[8]; } pt_sample;
+typedef struct { unsigned int pid; unsigned long long used; unsigned int gpu_instance, compute_instance; } pt_process;
+typedef struct { unsigned int pid; unsigned long long used; } pt_process_v1;
+
+typedef int (*handle_call)(unsigned int, void **);
+typedef int (*samples_call)(void *, int, unsigned long long, int *, unsigned int *, pt_sample *);
+typedef int (*processes_call)(void *, unsigned int *, void *);
+
+static void *pt_symbol(const char *library, const char *name) {
+	void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+	void *symbol = NULL;
+	if (handle != NULL) {
+		symbol = dlsym(handle, name);
+		dlclose(handle); // it was open before and stays open
+	}
+	return symbol;
+}
+
+static int pt_handle(void *call, unsigned int index, void **device) {
+	return ((handle_call)call)(index, device);
+}
+
+static int pt_samples(void *call, void *device, int kind, unsigned long long since, int *type, unsigned int *count, pt_sample *buffer) {
+	return ((samples_call)call)(device, kind, since, type, count, buffer);
+}
+
+static int pt_processes(void *call, void *device, unsigned int *count, void *buffer) {
+	return ((processes_call)call)(device, count, buffer);
+}
+*/
+import "C"
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+const (
+	// maxSamples bounds the driver's buffer, which holds some hundred samples.
+	maxSamples = 1024
+	// maxProcesses bounds the processes of one GPU. A CUDA context costs some hundred MB of its memory, so that even a
+	// GPU of the future holds far fewer.
+	maxProcesses = 4096
+)
+
+// lister calls the two functions for one GPU. It has its own handle, because go-nvml does not show the one it holds.
+type lister struct {
+	device    unsafe.Pointer
+	samples   unsafe.Pointer
+	processes unsafe.Pointer
+	former    bool // processes is the first version of the call, with smaller elements
+	buffer    []C.pt_sample
+}
+
+func (l *library) lister(index int) lister {
+	var found lister
+	open := l.first("nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex")
+	if open == nil || C.pt_handle(open, C.uint(index), &found.device) != 0 {
+		return lister{}
+	}
+	found.samples, found.buffer = l.first("nvmlDeviceGetSamples"), make([]C.pt_sample, maxSamples)
+	found.processes = l.first("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2")
+	if found.processes == nil {
+		found.processes, found.former = l.first("nvmlDeviceGetComputeRunningProcesses"), true
+	}
+	return found
+}
+
+// first returns the address of the first of the functions that the open library has.
+func (l *library) first(names ...string) unsafe.Pointer {
+	path := C.CString(l.path)
+	defer C.free(unsafe.Pointer(path))
+	for _, name := range names {
+		if !l.has(name) {
+			continue
+		}
+		symbol := C.CString(name)
+		address := C.pt_symbol(path, symbol)
+		C.free(unsafe.Pointer(symbol))
+		if address != nil {
+			return address
+		}
+	}
+	return nil
+}
+
+// sample is one entry of the driver's buffer; at is in microseconds of the driver's clock.
+type sample struct {
+	at    uint64
+	value [8]byte
+}
+
+// utilizationSamples returns the samples newer than since and the type of their values.
+func (l lister) utilizationSamples(since uint64) (samples []sample, kind nvml.ValueType, ret nvml.Return, why string) {
+	if l.samples == nil {
+		return nil, 0, nvml.ERROR_FUNCTION_NOT_FOUND, ""
+	}
+	var valueType C.int
+	var count C.uint
+	// First without a buffer: the header asks for it, and the answer is only a bound.
+	ret = nvml.Return(C.pt_samples(l.samples, l.device, C.int(nvml.GPU_UTILIZATION_SAMPLES), C.ulonglong(since), &valueType, &count, nil))
+	if ret != nvml.SUCCESS || count == 0 {
+		return nil, 0, ret, ""
+	}
+	if count > maxSamples {
+		return nil, 0, ret, fmt.Sprintf("the driver reports %d samples, which cannot be", uint32(count))
+	}
+	ret = nvml.Return(C.pt_samples(l.samples, l.device, C.int(nvml.GPU_UTILIZATION_SAMPLES), C.ulonglong(since), &valueType, &count, &l.buffer[0]))
+	if ret != nvml.SUCCESS {
+		return nil, 0, ret, ""
+	}
+	if count > maxSamples {
+		return nil, 0, ret, fmt.Sprintf("the driver reports %d samples, which cannot be", uint32(count))
+	}
+	for _, got := range l.buffer[:count] {
+		s := sample{at: uint64(got.at)}
+		for i := range s.value {
+			s.value[i] = byte(got.value[i])
+		}
+		samples = append(samples, s)
+	}
+	return samples, nvml.ValueType(valueType), ret, ""
+}
+
+// computeProcesses returns the processes that compute on the GPU.
+func (l lister) computeProcesses() (processes []Process, ret nvml.Return, why string) {
+	if l.processes == nil {
+		return nil, nvml.ERROR_FUNCTION_NOT_FOUND, ""
+	}
+	count := C.uint(maxProcesses)
+	current := make([]C.pt_process, maxProcesses) // the former version's elements are smaller and fit as well
+	ret = nvml.Return(C.pt_processes(l.processes, l.device, &count, unsafe.Pointer(&current[0])))
+	if ret != nvml.SUCCESS && ret != nvml.ERROR_INSUFFICIENT_SIZE {
+		return nil, ret, ""
+	}
+	if count > maxProcesses {
+		return nil, nvml.SUCCESS, fmt.Sprintf("the driver reports %d processes, which cannot be", uint32(count))
+	}
+	if ret != nvml.SUCCESS {
+		return nil, ret, ""
+	}
+	former := unsafe.Slice((*C.pt_process_v1)(unsafe.Pointer(&current[0])), maxProcesses)
+	processes = []Process{}
+	for i := range int(count) {
+		pid, used := uint32(current[i].pid), uint64(current[i].used)
+		if l.former {
+			pid, used = uint32(former[i].pid), uint64(former[i].used)
+		}
+		process := Process{PID: pid}
+		if used <= maxMemoryBytes { // NVML_VALUE_NOT_AVAILABLE is 2^64-1
+			bytes := float64(used)
+			process.MemoryBytes = &bytes
+		}
+		processes = append(processes, process)
+	}
+	return processes, nvml.SUCCESS, ""
+}
+
+func (d *device) processes() ([]Process, string) {
+	processes, ret, why := d.lister.computeProcesses()
+	if why == "" && ret != nvml.SUCCESS {
+		why = d.failed(ret)
+	}
+	return processes, why
+}

@@ -1,0 +1,112 @@
+// Package nvml reads NVIDIA GPUs through libnvidia-ml, which is loaded at run time and may be absent. It runs only
+// inside an isolated child: the library can hang in a call, abort, return garbage, or miss a function that a newer
+// driver has, and a call to a missing function ends the process.
+//
+// It promises that a value it returns is plausible and was really read; what could not be read is absent and has a
+// reason. It looks every function up before it is called, and never allocates by a size the library names. It refuses
+// to change anything on the GPU, and never asks for fans: that call alone held the driver's lock for milliseconds in
+// the field (MangoHud issue 2104).
+package nvml
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Task is the name of the child's task.
+const Task = "gpu"
+
+// The operations of a Request.
+const (
+	OpOpen   = "open"   // load the library and list the GPUs: an Inventory
+	OpSample = "sample" // read all GPUs: a Reading
+	OpClose  = "close"  // shut the library down in order
+)
+
+// Request asks for one thing. Slow and Processes are for every second and every fifth second: they cost more, and a
+// process list holds the driver's lock for 4.5 ms (MangoHud issue 2104).
+type Request struct {
+	Op        string `json:"op"`
+	Slow      bool   `json:"slow,omitempty"`      // also temperature, limits, PCIe link, PCIe throughput where it takes a 20 ms call
+	Processes bool   `json:"processes,omitempty"` // also the processes that compute on each GPU
+}
+
+// Inventory is what was found. Where Unavailable is not nil there is nothing to sample.
+type Inventory struct {
+	Unavailable *Unavailable `json:"unavailable,omitempty"`
+	Driver      string       `json:"driver,omitempty"` // version, sanitized; "" when it could not be read
+	Devices     []Device     `json:"devices,omitempty"`
+}
+
+// Unavailable says why no GPU can be read and what would change that.
+type Unavailable struct {
+	Reason string `json:"reason"`
+	Cure   string `json:"cure,omitempty"`
+}
+
+// Device is one GPU. Its UUID identifies it; its index means nothing, other programs order GPUs differently.
+type Device struct {
+	UUID        string `json:"uuid"`
+	Name        string `json:"name"`                   // sanitized
+	MemoryBytes int64  `json:"memory_bytes,omitempty"` // 0 when it could not be read
+	MIG         *bool  `json:"mig,omitempty"`          // nil when the GPU has no such mode
+	GPM         bool   `json:"gpm"`                    // SM and DRAM activity can be read
+	Lost        bool   `json:"lost,omitempty"`
+}
+
+// Session is the child's state between requests. The zero value is not ready: use New.
+type Session struct {
+	now     func() time.Time
+	places  []string // where the library may be
+	library *library
+	devices []*device
+}
+
+// New returns a session that has loaded nothing yet. now is the clock for rates, of which only differences count.
+func New(now func() time.Time) *Session { return &Session{now: now, places: places} }
+
+// Handler returns a new session's handler for a child's table of tasks.
+func Handler() func(context.Context, json.RawMessage) (any, error) { return New(time.Now).Handle }
+
+// Handle does one Request.
+func (s *Session) Handle(_ context.Context, body json.RawMessage) (any, error) {
+	var asked Request
+	if err := json.Unmarshal(body, &asked); err != nil {
+		return nil, fmt.Errorf("decoding a gpu request: %w", err)
+	}
+	switch asked.Op {
+	case OpOpen:
+		return s.open(), nil
+	case OpSample:
+		if s.library == nil {
+			return nil, fmt.Errorf("sampling gpus: none is open")
+		}
+		return s.sample(asked), nil
+	case OpClose:
+		s.Close()
+		return struct{}{}, nil
+	}
+	return nil, fmt.Errorf("no gpu operation %q", asked.Op)
+}
+
+// Close shuts the library down. It may be called often, and without an open before.
+func (s *Session) Close() {
+	if s.library == nil {
+		return
+	}
+	for _, d := range s.devices {
+		d.gpm.free()
+	}
+	s.library.shutdown()
+	s.library, s.devices = nil, nil
+}
+
+func (s *Session) sample(asked Request) Reading {
+	reading := Reading{Devices: make([]DeviceReading, 0, len(s.devices))}
+	for _, d := range s.devices {
+		reading.Devices = append(reading.Devices, d.read(asked, s.now()))
+	}
+	return reading
+}

@@ -1,0 +1,162 @@
+package nvml
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/isolate"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "__child" {
+		requests, answers := isolate.Pipes()
+		os.Exit(isolate.Serve(isolate.Table{Task: Handler()}, os.Args[2], requests, answers))
+	}
+	os.Exit(m.Run())
+}
+
+const (
+	firstUUID  = "GPU-00000001-0000-0000-0000-000000000000" // at index 1 of two
+	secondUUID = "GPU-00000002-0000-0000-0000-000000000000" // at index 0 of two
+)
+
+// driver starts a child that finds a fake libnvidia-ml the way a real one is found.
+func driver(t *testing.T, config string, missing ...string) *isolate.Child {
+	t.Helper()
+	return child(t, "LD_LIBRARY_PATH="+BuildDriver(t, config, missing...))
+}
+
+// BuildDriver builds a fake libnvidia-ml that lacks some functions and behaves by config, and returns its folder.
+func BuildDriver(t *testing.T, config string, missing ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	args := []string{"-shared", "-fPIC", "-O1", "-w", "-o", filepath.Join(dir, soname), "../../testdata/fakenvml/fakenvml.c"}
+	for _, function := range missing {
+		args = append(args, "-DNO_"+function)
+	}
+	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
+		t.Fatalf("building the fake library: %v\n%s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "fakenvml.conf"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func child(t *testing.T, environ ...string) *isolate.Child {
+	t.Helper()
+	runner := isolate.New(isolate.Config{Args: []string{"__child"}, Environ: environ})
+	t.Cleanup(runner.Close)
+	c := runner.Child(isolate.Spec{Task: Task, Timeout: 2 * time.Second, Limits: isolate.Limits{MemoryBytes: 256 << 20}})
+	t.Cleanup(func() { checkMemory(t, runner.Children()) })
+	return c
+}
+
+// checkMemory holds the children to the 64 MiB that garbage may not push them beyond.
+func checkMemory(t *testing.T, pids []int) {
+	t.Helper()
+	peak := regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
+	for _, pid := range pids {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			continue
+		}
+		if found := peak.FindSubmatch(status); found != nil {
+			if kib, _ := strconv.Atoi(string(found[1])); kib > 64<<10 {
+				t.Errorf("the child grew to %d MiB", kib>>10)
+			}
+		}
+	}
+}
+
+func open(t *testing.T, c *isolate.Child) (Inventory, error) {
+	t.Helper()
+	return isolate.Ask[Request, Inventory](t.Context(), c, Request{Op: OpOpen})
+}
+
+func take(t *testing.T, c *isolate.Child, asked Request) (Reading, error) {
+	t.Helper()
+	asked.Op = OpSample
+	return isolate.Ask[Request, Reading](t.Context(), c, asked)
+}
+
+// mustTake opens and takes a number of readings, all slow and with processes, and returns the last.
+func mustTake(t *testing.T, c *isolate.Child, readings int) (Inventory, Reading) {
+	t.Helper()
+	inventory, err := open(t, c)
+	if err != nil || inventory.Unavailable != nil {
+		t.Fatalf("open: %+v, %v", inventory, err)
+	}
+	var last Reading
+	for range readings {
+		if last, err = take(t, c, Request{Slow: true, Processes: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return inventory, last
+}
+
+func value(v float64) *float64 { return &v }
+
+func TestTwoGPUs(t *testing.T) {
+	c := driver(t, "name Fake\\x1b[31m|GPU\ncounters\ngpm\n")
+	inventory, err := open(t, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	no := false
+	want := Inventory{Driver: `999.99\x1b[1m`, Devices: []Device{
+		{UUID: secondUUID, Name: `Fake\x1b[31m|GPU`, MemoryBytes: 80 << 30, MIG: &no, GPM: true},
+		{UUID: firstUUID, Name: `Fake\x1b[31m|GPU`, MemoryBytes: 80 << 30, MIG: &no, GPM: true},
+	}}
+	if diff := cmp.Diff(want, inventory); diff != "" {
+		t.Fatalf("inventory: %s", diff)
+	}
+	first, err := take(t, c, Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := first.Devices[0]; d.UtilizationRatio != nil || d.PCIeRxPerSec != nil || d.SMActivityRatio != nil || d.TemperatureCelsius != nil || d.Processes != nil {
+		t.Errorf("the first reading knows of the time before it, or more than was asked: %+v", d)
+	}
+	time.Sleep(gpmSpacing + 20*time.Millisecond) // the child's clock is the real one
+	second, err := take(t, c, Request{Slow: true, Processes: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, wantRatio := range []float64{0.3, 0.8} {
+		d := second.Devices[i]
+		if d.PCIeTxPerSec == nil || d.PCIeRxPerSec == nil || *d.PCIeTxPerSec <= 0 || *d.PCIeRxPerSec < 1.99**d.PCIeTxPerSec {
+			t.Errorf("PCIe traffic of GPU %d: %v, %v", i, d.PCIeTxPerSec, d.PCIeRxPerSec)
+		}
+		d.PCIeTxPerSec, d.PCIeRxPerSec = nil, nil
+		uuid := []string{secondUUID, firstUUID}[i]
+		want := DeviceReading{
+			UUID: uuid, UtilizationRatio: value(wantRatio), UtilizationSamples: 5,
+			MemoryUsedBytes: value(float64(i+1) * (1 << 30)), MemoryTotalBytes: value(80 << 30), PowerWatts: value(123.456), SMClockHertz: value(1410e6),
+			ThrottleReasons: value(4), SMActivityRatio: value(0.25), DRAMRatio: value(0.125), PowerLimitWatts: value(700), SMClockMaxHertz: value(1980e6),
+			TemperatureCelsius: value(55), PCIeGeneration: value(3), PCIeGenerationMax: value(5), PCIeWidth: value(8), PCIeWidthMax: value(16),
+			Processes: []Process{{PID: uint32(1000 * (i + 1)), MemoryBytes: value(5 << 30)}, {PID: uint32(1000*(i+1) + 1)}},
+		}
+		if diff := cmp.Diff(want, d); diff != "" {
+			t.Errorf("GPU %d: %s", i, diff)
+		}
+	}
+	if _, err := isolate.Ask[Request, struct{}](t.Context(), c, Request{Op: OpClose}); err != nil {
+		t.Errorf("close: %v", err)
+	}
+	if _, err := take(t, c, Request{}); err == nil {
+		t.Error("a closed library was sampled")
+	}
+	if again, err := open(t, c); err != nil || len(again.Devices) != 2 {
+		t.Errorf("opening again: %+v, %v", again, err)
+	}
+}

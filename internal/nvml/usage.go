@@ -1,0 +1,93 @@
+package nvml
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// usage remembers where reading the driver's samples has got to.
+type usage struct {
+	lastSeen uint64 // microseconds of the driver's clock; 0 before the first reading
+	instant  bool   // there is no sample buffer: read the driver's latest value
+}
+
+// utilization is the share of time in which at least one kernel ran: the mean of the driver's samples since the last
+// call, which say more at less cost than polling (nvml.h, nvmlDeviceGetSamples). The first call only finds the newest
+// sample, because what lies before it is from before the watch. nil without a reason means that nothing is new.
+func (d *device) utilization() (ratio *float64, samples int, why string) {
+	if d.mig {
+		return nil, 0, "MIG is enabled: the driver gives no utilization of the whole GPU"
+	}
+	if !d.usage.instant {
+		found, kind, ret, why := d.lister.utilizationSamples(d.usage.lastSeen)
+		switch {
+		case why != "":
+			return nil, 0, why
+		case ret == nvml.SUCCESS:
+			return d.usage.mean(found, kind)
+		case ret == nvml.ERROR_NOT_FOUND:
+			return nil, 0, ""
+		case ret != nvml.ERROR_NOT_SUPPORTED && ret != nvml.ERROR_FUNCTION_NOT_FOUND:
+			return nil, 0, d.failed(ret)
+		}
+		d.usage.instant = true
+	}
+	if why := d.library.lacks("nvmlDeviceGetUtilizationRates"); why != "" {
+		return nil, 0, why
+	}
+	rates, ret := d.handle.GetUtilizationRates()
+	if ret != nvml.SUCCESS {
+		return nil, 0, d.failed(ret)
+	}
+	if rates.Gpu > 100 {
+		return nil, 0, fmt.Sprintf("the driver reports a utilization of %d %%, which cannot be", rates.Gpu)
+	}
+	value := float64(rates.Gpu) / 100
+	return &value, 0, ""
+}
+
+// mean averages the new samples and moves lastSeen on.
+func (u *usage) mean(found []sample, kind nvml.ValueType) (ratio *float64, samples int, why string) {
+	first, newest, sum := u.lastSeen == 0, u.lastSeen, 0.0
+	for _, s := range found {
+		if s.at <= u.lastSeen { // also the empty places of a buffer that is not full yet
+			continue
+		}
+		value := number(kind, s.value)
+		if !(value >= 0 && value <= 100) {
+			return nil, 0, fmt.Sprintf("the driver reports a utilization of %v %%, which cannot be", value)
+		}
+		newest = max(newest, s.at)
+		sum += value
+		samples++
+	}
+	u.lastSeen = newest
+	if first || samples == 0 {
+		return nil, 0, ""
+	}
+	mean := sum / float64(samples) / 100
+	return &mean, samples, ""
+}
+
+// number decodes a value of nvmlValue_t, a union of 8 bytes.
+func number(kind nvml.ValueType, raw [8]byte) float64 {
+	order := binary.NativeEndian
+	switch kind {
+	case nvml.VALUE_TYPE_DOUBLE:
+		return math.Float64frombits(order.Uint64(raw[:]))
+	case nvml.VALUE_TYPE_UNSIGNED_INT:
+		return float64(order.Uint32(raw[:]))
+	case nvml.VALUE_TYPE_UNSIGNED_LONG, nvml.VALUE_TYPE_UNSIGNED_LONG_LONG:
+		return float64(order.Uint64(raw[:]))
+	case nvml.VALUE_TYPE_SIGNED_LONG_LONG:
+		return float64(int64(order.Uint64(raw[:])))
+	case nvml.VALUE_TYPE_SIGNED_INT:
+		return float64(int32(order.Uint32(raw[:])))
+	case nvml.VALUE_TYPE_UNSIGNED_SHORT:
+		return float64(order.Uint16(raw[:]))
+	}
+	return math.NaN()
+}

@@ -1,0 +1,143 @@
+package nvml_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/nvml"
+	"github.com/pipetune/pipetune/internal/sampler"
+)
+
+// noProcesses is a job that uses no GPU.
+type noProcesses struct{}
+
+func (noProcesses) Tree() *job.Tree { return &job.Tree{} }
+
+// kept is a Sink that keeps all.
+type kept struct {
+	values map[string][]float64 // by "metric entity"
+	events []string
+	unseen []string
+	length time.Duration
+}
+
+func (k *kept) Add(d metric.Desc, entity string, value float64) {
+	k.values[d.Name+" "+entity] = append(k.values[d.Name+" "+entity], value)
+}
+func (k *kept) Event(_, entity string, attrs map[string]string) {
+	k.events = append(k.events, entity+" "+attrs["state"])
+}
+func (k *kept) Unseen(signal, entity, reason, _ string) {
+	k.unseen = append(k.unseen, strings.Join([]string{signal, entity, reason}, "|"))
+}
+
+func (k *kept) of(d metric.Desc, entity string) []float64 { return k.values[d.Name+" "+entity] }
+
+// whole returns the reasons why all GPUs were unseen.
+func (k *kept) whole() (reasons []string) {
+	for _, u := range k.unseen {
+		if reason, found := strings.CutPrefix(u, "gpu_*||"); found {
+			reasons = append(reasons, reason)
+		}
+	}
+	return reasons
+}
+
+// watch runs the real sampler on a real child with a fake driver until enough says so, at most for limit. It fails
+// when a tick is held up.
+func watch(t *testing.T, config string, limit time.Duration, enough func(*kept) bool) *kept {
+	t.Helper()
+	runner := isolate.New(isolate.Config{Args: []string{"__child"}, Environ: []string{"LD_LIBRARY_PATH=" + nvml.BuildDriver(t, config)}})
+	defer runner.Close()
+	sink := &kept{values: map[string][]float64{}}
+	gpu := sampler.NewGPU(runner.Child(sampler.GPUSpec()), noProcesses{}, true)
+	if err := gpu.Start(t.Context(), sink); err != nil {
+		t.Fatal(err)
+	}
+	begin, slowest := time.Now(), time.Duration(0)
+	ticker := time.NewTicker(gpu.Every())
+	defer ticker.Stop()
+	for sink.length < limit && !enough(sink) {
+		<-ticker.C
+		tick := time.Now()
+		gpu.Sample(t.Context(), sink)
+		slowest = max(slowest, time.Since(tick))
+		sink.length = time.Since(begin)
+	}
+	if slowest > 500*time.Millisecond { // a tick held up by the driver would take its seconds
+		t.Errorf("a tick took %v", slowest)
+	}
+	end := time.Now()
+	gpu.Close()
+	if took := time.Since(end); took > time.Second {
+		t.Errorf("closing took %v", took)
+	}
+	return sink
+}
+
+const (
+	first  = "gpu/GPU-00000001-0000-0000-0000-000000000000"
+	second = "gpu/GPU-00000002-0000-0000-0000-000000000000"
+)
+
+func TestWatchedGPUs(t *testing.T) {
+	t.Parallel()
+	got := watch(t, "counters\ngpm\n", 20*time.Second, func(k *kept) bool {
+		return len(k.of(metric.GPUUtil, first)) >= 5 && len(k.of(metric.GPUSMActivity, first)) >= 1
+	})
+	for entity, want := range map[string]float64{first: 0.8, second: 0.3} {
+		if busy := got.of(metric.GPUUtil, entity); len(busy) < 5 || busy[0] != want || busy[4] != want {
+			t.Errorf("%s: utilization %v, want %v", entity, busy, want)
+		}
+		if activity := got.of(metric.GPUSMActivity, entity); len(activity) == 0 || activity[0] != 0.25 {
+			t.Errorf("%s: activity %v", entity, activity)
+		}
+	}
+	if len(got.unseen) > 0 {
+		t.Errorf("unseen: %v", got.unseen)
+	}
+}
+
+func TestWatchedGPUFallsOffTheBus(t *testing.T) {
+	t.Parallel()
+	got := watch(t, "lost 0 4\n", 20*time.Second, func(k *kept) bool { return len(k.of(metric.GPULost, second)) >= 2 })
+	if busy := got.of(metric.GPUUtil, second); len(busy) != 3 {
+		t.Errorf("the lost GPU has %v", busy)
+	}
+	if busy := got.of(metric.GPUUtil, first); len(busy) < 4 {
+		t.Errorf("the other GPU has %v", busy)
+	}
+	if events := strings.Join(got.events, ", "); events != second+" found, "+first+" found, "+second+" lost" {
+		t.Errorf("events: %s", events)
+	}
+}
+
+func TestWatchedDriverHangs(t *testing.T) {
+	t.Parallel()
+	got := watch(t, "hang nvmlDeviceGetPowerUsage 5\n", 20*time.Second, func(k *kept) bool { return len(k.whole()) > 0 })
+	if busy := got.of(metric.GPUUtil, first); len(busy) != 1 {
+		// the first reading finds the newest sample, the second counts, the third hangs
+		t.Errorf("utilization before the hang: %v", busy)
+	}
+	if why := got.whole(); len(why) != 1 || !strings.Contains(why[0], "no answer within 4s") || got.length > 6*time.Second {
+		t.Errorf("after %v: %v", got.length, why)
+	}
+}
+
+func TestWatchedDriverDies(t *testing.T) {
+	t.Parallel()
+	const lives = 1 + isolate.MaxRestarts
+	got := watch(t, "abort nvmlDeviceGetPowerUsage 5\n", 30*time.Second, func(k *kept) bool { return len(k.whole()) >= lives })
+	if busy := got.of(metric.GPUUtil, first); len(busy) != lives {
+		t.Errorf("each life should give a reading: %v", busy)
+	}
+	for _, why := range got.whole() {
+		if !strings.Contains(why, "SIGABRT") {
+			t.Errorf("a death without its cause: %s", why)
+		}
+	}
+}
