@@ -1,0 +1,117 @@
+package hdf5
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+var (
+	// ErrNotHDF5 says that the file has no HDF5 signature where the format puts one.
+	ErrNotHDF5 = errors.New("not an HDF5 file")
+	// ErrTruncated says that the file is shorter than it says it is.
+	ErrTruncated = errors.New("the HDF5 file is truncated")
+	// ErrNewer says that the file was written in a form this libhdf5 does not know.
+	ErrNewer = errors.New("the HDF5 file is of a newer format")
+	// ErrBeingWritten says that a writer has the file open, or died with it open.
+	ErrBeingWritten = errors.New("the HDF5 file is open for writing, or was not closed")
+	// ErrUnreadable says that libhdf5 refused the file; the wrapped text is its own reason.
+	ErrUnreadable = errors.New("libhdf5 cannot read the file")
+)
+
+var signature = []byte("\x89HDF\r\n\x1a\n")
+
+// newestSuperblock is the newest version libhdf5 1.10 reads (HDF5 File Format Specification 3.0, II.A).
+const newestSuperblock = 3
+
+// Superblock is the head of an HDF5 file.
+type Superblock struct {
+	Version int
+	Offset  int64 // where the signature lies: 0, or behind a user block
+	End     int64 // where the file ends by its own account, counted from its start; 0 when it does not say
+	Writing bool  // version 3: a writer has it open, or died with it open
+}
+
+// ReadSuperblock finds and reads the superblock of a file of the given size, following the HDF5 File Format
+// Specification 3.0, II.A. It reads at most 64 bytes at each of the places where a superblock may lie: 0, 512, 1024
+// and so on, doubling. Its errors are ErrNotHDF5, ErrNewer, ErrTruncated and those of r.
+func ReadSuperblock(r io.ReaderAt, size int64) (Superblock, error) {
+	for offset := int64(0); offset < size; {
+		head := make([]byte, 64)
+		n, err := r.ReadAt(head, offset)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return Superblock{}, fmt.Errorf("reading at byte %d: %w", offset, err)
+		}
+		if bytes.HasPrefix(head[:n], signature) {
+			return parseSuperblock(head[:n], offset, size)
+		}
+		switch {
+		case offset == 0:
+			offset = 512
+		case offset > math.MaxInt64/2:
+			return Superblock{}, ErrNotHDF5
+		default:
+			offset *= 2
+		}
+	}
+	return Superblock{}, ErrNotHDF5
+}
+
+// parseSuperblock reads the fields of head, which starts with the signature and lies at offset.
+func parseSuperblock(head []byte, offset, size int64) (Superblock, error) {
+	sb := Superblock{Offset: offset}
+	if len(head) < 12 {
+		return sb, fmt.Errorf("%w: it ends inside its superblock", ErrTruncated)
+	}
+	sb.Version = int(head[8])
+	var width, addresses int // size of an address; where the base address is, with the end of file two addresses on
+	switch sb.Version {
+	case 0, 1:
+		if len(head) < 28 {
+			return sb, fmt.Errorf("%w: it ends inside its superblock", ErrTruncated)
+		}
+		width, addresses = int(head[13]), 24+4*sb.Version
+	case 2, 3:
+		width, addresses = int(head[9]), 12
+		sb.Writing = sb.Version == 3 && head[11]&0b101 != 0
+	default:
+		return sb, fmt.Errorf("%w: superblock version %d, known here up to %d", ErrNewer, sb.Version, newestSuperblock)
+	}
+	if width != 2 && width != 4 && width != 8 {
+		return sb, nil // the format allows more; libhdf5 has the last word
+	}
+	end := addresses + 3*width
+	if len(head) < end {
+		return sb, fmt.Errorf("%w: it ends inside its superblock", ErrTruncated)
+	}
+	// The end of file address counts from the file's start at the time of writing; a user block put in front since
+	// then moves it by the difference between where the superblock says it lies and where it does (H5Fsuper.c).
+	base, okBase := littleEndian(head[addresses : addresses+width])
+	stated, okEnd := littleEndian(head[end-width : end])
+	if !okBase || !okEnd || stated < base || stated-base > uint64(math.MaxInt64-offset) {
+		return sb, nil
+	}
+	sb.End = offset + int64(stated-base)
+	if sb.End > size {
+		return sb, fmt.Errorf("%w: it has %d bytes and says it has %d", ErrTruncated, size, sb.End)
+	}
+	return sb, nil
+}
+
+// littleEndian reads an address. It is not ok when all its bits are set, which is the format's "undefined address".
+func littleEndian(b []byte) (uint64, bool) {
+	switch len(b) {
+	case 2:
+		v := binary.LittleEndian.Uint16(b)
+		return uint64(v), v != math.MaxUint16
+	case 4:
+		v := binary.LittleEndian.Uint32(b)
+		return uint64(v), v != math.MaxUint32
+	default:
+		v := binary.LittleEndian.Uint64(b)
+		return v, v != math.MaxUint64
+	}
+}
