@@ -1,0 +1,95 @@
+package dataset
+
+import (
+	"math"
+
+	"github.com/pipetune/pipetune/internal/hdf5"
+)
+
+// Access is what reading one item, one index of the first axis, asks of an HDF5 dataset. What cannot be told is nil.
+type Access struct {
+	Dataset       hdf5.Dataset
+	ItemsPerChunk *int64   `json:",omitempty"` // chunked: length of a chunk along the first axis, at most that of the dataset
+	ChunksPerItem *int64   `json:",omitempty"` // chunked: chunks that hold a part of an item
+	Amplification *float64 `json:",omitempty"` // bytes of those chunks, decoded, over the bytes of the item; 1 when contiguous
+}
+
+// Likely chooses the dataset that training most likely reads: the one that occupies most, among those of two axes or
+// more, or of items of varying length, such as encoded images; where there are none, among all with an axis. It is
+// not ok when the file has no such dataset, nor when objects could not be read and what was found fills less than half
+// of the file: then the samples are probably in what could not be read.
+func Likely(file hdf5.File) (Access, bool) {
+	var best *hdf5.Dataset
+	var bestRank int
+	var bestBytes float64
+	for i := range file.Datasets {
+		d := &file.Datasets[i]
+		rank := preference(*d)
+		if rank == 0 {
+			continue
+		}
+		if bytes := occupies(*d); best == nil || rank > bestRank || rank == bestRank && bytes > bestBytes {
+			best, bestRank, bestBytes = d, rank, bytes
+		}
+	}
+	unread := len(file.Problems) + file.Passed.Broken
+	if best == nil || unread > 0 && 2*bestBytes < float64(file.Bytes) {
+		return Access{}, false
+	}
+	return access(*best), true
+}
+
+// preference is 2 for what looks like samples, 1 for what has one axis (labels, most often), 0 for the rest.
+func preference(d hdf5.Dataset) int {
+	switch {
+	case len(d.Shape) == 0 || d.Shape[0] == 0:
+		return 0
+	case len(d.Shape) >= 2 || d.ItemBytes == nil && d.Problem.IsZero():
+		return 2
+	}
+	return 1
+}
+
+// occupies is what a dataset takes up in the file or, where that is not known, decoded.
+func occupies(d hdf5.Dataset) float64 {
+	if d.StoredBytes != nil && *d.StoredBytes > 0 {
+		return float64(*d.StoredBytes)
+	}
+	total := float64(d.ElementBytes)
+	for _, n := range d.Shape {
+		total *= float64(n)
+	}
+	return total
+}
+
+func access(d hdf5.Dataset) Access {
+	out := Access{Dataset: d}
+	switch {
+	case d.Storage == hdf5.Contiguous || d.Storage == hdf5.Compact:
+		if d.ItemBytes != nil {
+			out.Amplification = new(1.0)
+		}
+		return out
+	case d.Storage != hdf5.Chunked || len(d.Chunk) != len(d.Shape):
+		return out
+	}
+	counts := make([]int64, 0, len(d.Chunk))
+	for axis, length := range d.Chunk {
+		if length < 1 || d.Shape[axis] < 1 {
+			return out
+		}
+		if axis > 0 {
+			counts = append(counts, (d.Shape[axis]-1)/length+1)
+		}
+	}
+	out.ItemsPerChunk = new(min(d.Chunk[0], d.Shape[0]))
+	out.ChunksPerItem = product(1, counts)
+	if out.ChunksPerItem == nil || d.ChunkBytes == nil || d.ItemBytes == nil || *d.ItemBytes == 0 {
+		return out
+	}
+	ratio := float64(*out.ChunksPerItem) * float64(*d.ChunkBytes) / float64(*d.ItemBytes)
+	if !math.IsInf(ratio, 0) && !math.IsNaN(ratio) {
+		out.Amplification = &ratio
+	}
+	return out
+}

@@ -1,0 +1,135 @@
+package dataset
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+// Array is the header of a NumPy file (numpy/lib/format.py, versions 1 to 3).
+type Array struct {
+	Type      untrusted.Text // as NumPy writes it: <f4, |u1, or a list of fields
+	Shape     []int64        // empty for a scalar
+	Fortran   bool           // stored column by column: one item of the first axis is scattered over the file
+	ItemBytes *int64         `json:",omitempty"` // one index of the first axis; nil for scalars and types of fields or objects
+}
+
+var errNoArray = errors.New("not the header of a NumPy array")
+
+// readArray parses the header in head, the first bytes of a file of the given size.
+func readArray(head []byte, size int64) (Array, error) {
+	if len(head) < 12 {
+		return Array{}, errNoArray
+	}
+	length, start := int(binary.LittleEndian.Uint16(head[8:])), 10
+	if head[6] >= 2 {
+		if n := binary.LittleEndian.Uint32(head[8:]); n <= headBytes {
+			length, start = int(n), 12
+		} else {
+			return Array{}, fmt.Errorf("%w: its header has %d bytes", errNoArray, n)
+		}
+	}
+	if length > len(head)-start {
+		return Array{}, fmt.Errorf("%w: it ends inside its header, of %d bytes in a file of %d", errNoArray, length, size)
+	}
+	return parseArray(string(head[start : start+length]))
+}
+
+// parseArray reads the Python dictionary {'descr': '<f4', 'fortran_order': False, 'shape': (60000, 28, 28), }.
+func parseArray(header string) (Array, error) {
+	var out Array
+	descr, ok := valueOf(header, "descr")
+	if !ok {
+		return Array{}, fmt.Errorf("%w: it has no type", errNoArray)
+	}
+	order, ok := valueOf(header, "fortran_order")
+	if !ok {
+		return Array{}, fmt.Errorf("%w: it has no order", errNoArray)
+	}
+	shape, ok := valueOf(header, "shape")
+	if !ok || !strings.HasPrefix(shape, "(") {
+		return Array{}, fmt.Errorf("%w: it has no shape", errNoArray)
+	}
+	out.Fortran = strings.HasPrefix(order, "True")
+	inside, _, closed := strings.Cut(shape[1:], ")")
+	if !closed {
+		return Array{}, fmt.Errorf("%w: its shape has no end", errNoArray)
+	}
+	for part := range strings.SplitSeq(inside, ",") {
+		part = strings.TrimSuffix(strings.TrimSpace(part), "L") // Python 2 wrote long numbers so
+		if part == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(part, 10, 64)
+		if err != nil || n < 0 || len(out.Shape) == 64 {
+			return Array{}, fmt.Errorf("%w: its shape holds %q", errNoArray, part)
+		}
+		out.Shape = append(out.Shape, n)
+	}
+	var element int64
+	if quote := descr[0]; quote == '\'' || quote == '"' {
+		name, _, _ := strings.Cut(descr[1:], string(quote))
+		out.Type = untrusted.Cut(name, 64)
+		element = elementBytes(name)
+	} else {
+		end := strings.LastIndexByte(descr, ']')
+		out.Type = untrusted.Cut(descr[:end+1], 256)
+	}
+	if element > 0 && len(out.Shape) > 0 {
+		out.ItemBytes = product(element, out.Shape[1:])
+	}
+	return out, nil
+}
+
+// valueOf returns the rest of the header from the value of a key on; it is not empty when ok.
+func valueOf(header, key string) (rest string, ok bool) {
+	for _, quote := range []string{"'", `"`} {
+		if _, after, found := strings.Cut(header, quote+key+quote); found {
+			after = strings.TrimSpace(after)
+			after, colon := strings.CutPrefix(after, ":")
+			after = strings.TrimSpace(after)
+			return after, colon && after != ""
+		}
+	}
+	return "", false
+}
+
+// elementBytes is the size in a NumPy type string: 4 for <f4, 12 for <U3 (four bytes a character). It is 0 for a
+// type whose elements have no size of their own, such as |O.
+func elementBytes(name string) int64 {
+	name = strings.TrimLeft(name, "<>|=")
+	if len(name) < 2 || strings.ContainsAny(name[:1], "Omv") {
+		return 0
+	}
+	digits := name[1:]
+	if i := strings.IndexByte(digits, '['); i >= 0 { // a date's unit: M8[ns]
+		digits = digits[:i]
+	}
+	n, err := strconv.ParseInt(digits, 10, 32)
+	if err != nil || n < 1 {
+		return 0
+	}
+	if name[0] == 'U' {
+		n *= 4
+	}
+	return n
+}
+
+// product multiplies element by every one of dims. It is nil when that is more than an int64 holds.
+func product(element int64, dims []int64) *int64 {
+	total := uint64(max(element, 0))
+	for _, d := range dims {
+		hi, lo := bits.Mul64(total, uint64(max(d, 0)))
+		if hi != 0 || lo > math.MaxInt64 {
+			return nil
+		}
+		total = lo
+	}
+	return new(int64(total))
+}

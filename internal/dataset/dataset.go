@@ -1,0 +1,145 @@
+// Package dataset says what lies at a path that a training job reads: an HDF5 file, a NumPy array, an image, an
+// archive, or a folder of such. It judges a file by its first bytes, a folder by a bounded sample of its entries, and
+// never reads a sample's data.
+//
+// The path belongs to the job. It may hang on a dead mount, lead to a FIFO or hold a file made to break its reader,
+// so everything here that takes a path is to run in a child process; Handler is that child's task. Symbolic links
+// inside a folder are counted and not followed.
+package dataset
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/hdf5"
+)
+
+// Kind is what a path holds, in the words a recording uses.
+type Kind string
+
+const (
+	HDF5  Kind = "hdf5"
+	Image Kind = "image"
+	Npy   Kind = "npy"
+	Tar   Kind = "tar"
+	Other Kind = "other"
+)
+
+// Description is what lies at a path. Exactly one of the pointers is set where the kind or the path being a folder
+// calls for it.
+type Description struct {
+	Kind   Kind
+	Format string // more exactly: hdf5, jpeg, png, npy, zip, tar, parquet, …; "" where unknown
+	Bytes  int64  // size of the file; for a folder, of the files whose size was looked at
+	Files  int64  // 1 for a file; for a folder, the files that were seen
+	Folder *Folder
+	HDF5   *hdf5.Answer
+	Array  *Array
+	Image  *Picture
+}
+
+// Limits bound a look at one path. The zero value of a field is its default.
+type Limits struct {
+	Entries int // names read from a folder and the folders in it; 4096
+	Sizes   int // files of a folder whose size is asked for; 256
+	Heads   int // files of a folder whose first bytes are read; 16
+	Folders int // folders below it that are entered; 8
+	HDF5    *hdf5.Limits
+}
+
+func (l Limits) withDefaults() Limits {
+	for _, d := range []struct {
+		field *int
+		value int
+	}{{&l.Entries, 4096}, {&l.Sizes, 256}, {&l.Heads, 16}, {&l.Folders, 8}} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	return l
+}
+
+// ErrNoData says that the path is neither a regular file nor a folder.
+var ErrNoData = errors.New("neither a file nor a folder")
+
+// Describe says what lies at path. Its errors are those of the file system and ErrNoData. A file that cannot be
+// understood is no error: its Kind is Other, or its HDF5 answer says why it was refused.
+func Describe(path string, limits Limits) (Description, error) {
+	limits = limits.withDefaults()
+	f, err := open(path)
+	if err != nil {
+		return Description{}, fmt.Errorf("opening the dataset: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return Description{}, fmt.Errorf("looking at the dataset: %w", err)
+	case info.IsDir():
+		return describeFolder(f, limits)
+	case !info.Mode().IsRegular():
+		return Description{}, fmt.Errorf("%w (%s)", ErrNoData, info.Mode().Type())
+	}
+	return describeFile(f, path, info.Size(), limits)
+}
+
+// open opens without waiting for the other end of a FIFO and without taking a terminal.
+func open(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+}
+
+func describeFile(f *os.File, path string, size int64, limits Limits) (Description, error) {
+	head, err := readHead(f)
+	if err != nil {
+		return Description{}, fmt.Errorf("reading the dataset's first bytes: %w", err)
+	}
+	format := recognise(head)
+	out := Description{Kind: format.kind, Format: format.name, Bytes: size, Files: 1}
+	if out.Kind == Other && hasSuperblock(f, size) {
+		out.Kind, out.Format = HDF5, "hdf5" // behind a user block
+	}
+	switch out.Kind {
+	case HDF5:
+		answer, err := askHDF5(path, limits)
+		if err != nil {
+			return Description{}, err
+		}
+		out.HDF5 = &answer
+	case Npy:
+		if array, err := readArray(head, size); err == nil {
+			out.Array = &array
+		}
+	case Image:
+		if picture, ok := readPicture(f); ok {
+			out.Image = &picture
+		}
+	}
+	return out, nil
+}
+
+// askHDF5 calls the HDF5 task's handler in this very process, which is a child already.
+func askHDF5(path string, limits Limits) (hdf5.Answer, error) {
+	body, err := json.Marshal(hdf5.Request{Path: []byte(path), Limits: limits.HDF5})
+	if err != nil {
+		return hdf5.Answer{}, fmt.Errorf("encoding a request: %w", err)
+	}
+	value, err := hdf5.Handler(context.Background(), body)
+	if err != nil {
+		return hdf5.Answer{}, err
+	}
+	answer, ok := value.(hdf5.Answer)
+	if !ok {
+		return hdf5.Answer{}, fmt.Errorf("the HDF5 task answered with %T", value)
+	}
+	return answer, nil
+}
+
+func hasSuperblock(f *os.File, size int64) bool {
+	_, err := hdf5.ReadSuperblock(f, size)
+	return err == nil || errors.Is(err, hdf5.ErrTruncated) || errors.Is(err, hdf5.ErrNewer)
+}

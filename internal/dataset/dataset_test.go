@@ -1,0 +1,195 @@
+package dataset
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/hdf5"
+)
+
+const fixtures = "../../testdata/datasets"
+
+// describe asks through the handler and JSON, as a child process would be asked.
+func describe(t *testing.T, path string, limits Limits) Description {
+	t.Helper()
+	body, err := json.Marshal(Request{Path: []byte(path), Limits: limits})
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := Handler(context.Background(), body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Description
+	if err := json.Unmarshal(raw, &got); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func write(t *testing.T, path string, content []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func picture(t *testing.T, format string, width, height int) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	frame := image.NewGray(image.Rect(0, 0, width, height))
+	var err error
+	if format == "png" {
+		err = png.Encode(&out, frame)
+	} else {
+		err = jpeg.Encode(&out, frame, nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func TestDescribeFiles(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a"), picture(t, "jpeg", 30, 20))
+	write(t, filepath.Join(dir, "b.jpg"), picture(t, "png", 7, 9))
+	write(t, filepath.Join(dir, "cut.png"), picture(t, "png", 7, 9)[:12])
+	write(t, filepath.Join(dir, "empty.h5"), nil)
+	write(t, filepath.Join(dir, "text.h5"), []byte("just text"))
+	write(t, filepath.Join(dir, "x.tar"), append(make([]byte, 257), "ustar\x0000"...))
+	for name, want := range map[string]Description{
+		"a":        {Kind: Image, Format: "jpeg", Image: &Picture{30, 20}},
+		"b.jpg":    {Kind: Image, Format: "png", Image: &Picture{7, 9}}, // the bytes count, not the name
+		"cut.png":  {Kind: Image, Format: "png"},
+		"empty.h5": {Kind: Other},
+		"text.h5":  {Kind: Other},
+		"x.tar":    {Kind: Tar, Format: "tar"},
+	} {
+		got := describe(t, filepath.Join(dir, name), Limits{})
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Files, want.Bytes = 1, info.Size()
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestDescribeHDF5(t *testing.T) {
+	for _, name := range []string{"layouts.h5", "userblock.h5"} {
+		got := describe(t, filepath.Join(fixtures, name), Limits{})
+		if got.Kind != HDF5 || got.HDF5 == nil || len(got.HDF5.File.Datasets) == 0 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	few := hdf5.DefaultLimits()
+	few.Datasets = 2
+	if got := describe(t, filepath.Join(fixtures, "many.h5"), Limits{HDF5: &few}); len(got.HDF5.File.Datasets) != 2 {
+		t.Errorf("%d datasets described, 2 allowed", len(got.HDF5.File.Datasets))
+	}
+	raw, err := os.ReadFile(filepath.Join(fixtures, "layouts.h5"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "cut.h5")
+	write(t, path, raw[:len(raw)/2])
+	if got := describe(t, path, Limits{}); got.Kind != HDF5 || got.HDF5.Refused.Cause != hdf5.CauseTruncated {
+		t.Errorf("a cut file: %+v", got)
+	}
+}
+
+func TestDescribeFolder(t *testing.T) {
+	dir := t.TempDir()
+	for class := range 12 {
+		for i := range 20 {
+			write(t, filepath.Join(dir, fmt.Sprintf("class_%02d", class), fmt.Sprintf("%03d.JPG", i)), picture(t, "jpeg", 40, 30))
+		}
+	}
+	write(t, filepath.Join(dir, "README.txt"), []byte("hello"))
+	if err := os.Symlink("/dev/zero", filepath.Join(dir, "zero.jpg")); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mkfifo(filepath.Join(dir, "fifo.jpg"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := describe(t, dir, Limits{})
+	if got.Kind != Image || got.Format != "jpeg" || got.Files != 8*20+1 {
+		t.Errorf("%+v: want 8 of 12 folders of 20 images each", got)
+	}
+	f := got.Folder
+	if f == nil || !f.More || f.Links != 1 || f.Folders != 12 {
+		t.Fatalf("%+v: want one link, 12 folders, and more than was seen", f)
+	}
+	if f.Extensions[0].Name.String() != ".jpg" || f.Extensions[0].Count != 160 {
+		t.Errorf("%+v: want 160 times .jpg", f.Extensions)
+	}
+	if f.Pictures == nil || *f.Pictures != (Pictures{Count: 16, Width: 40, Height: 30}) {
+		t.Errorf("%+v: want 16 pictures of 40 by 30", f.Pictures)
+	}
+	if f.Sizes == nil || f.Sizes.Count != 161 || f.Sizes.Min != 5 || f.Sizes.Median != f.Sizes.Max || got.Bytes != 160*f.Sizes.Max+5 {
+		t.Errorf("%+v of %d bytes", f.Sizes, got.Bytes)
+	}
+}
+
+func TestDescribeFolderStopsAtItsLimits(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 300 {
+		write(t, filepath.Join(dir, fmt.Sprintf("%03d.npy", i)), []byte("x"))
+	}
+	got := describe(t, dir, Limits{Entries: 100, Sizes: 10})
+	if got.Kind != Npy || got.Files != 100 || !got.Folder.More || got.Folder.Sizes.Count != 10 {
+		t.Errorf("%+v %+v: want 100 files seen, 10 of them sized", got, got.Folder)
+	}
+	if got = describe(t, dir, Limits{}); got.Files != 300 || got.Folder.More {
+		t.Errorf("%+v %+v: want all 300", got, got.Folder)
+	}
+	if got = describe(t, t.TempDir(), Limits{}); got.Kind != Other || got.Files != 0 || got.Folder.Sizes != nil {
+		t.Errorf("an empty folder: %+v", got)
+	}
+}
+
+func TestDescribeRefuses(t *testing.T) {
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "fifo")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]error{fifo: ErrNoData, "/dev/zero": ErrNoData, filepath.Join(dir, "no"): os.ErrNotExist} {
+		if got, err := Describe(path, Limits{}); !errors.Is(err, want) {
+			t.Errorf("%s: %+v, %v; want %v", path, got, err, want)
+		}
+	}
+}
+
+// A name is anybody's choice: it may hold escapes for the terminal.
+func TestDescribeSanitizesNames(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "x.\x1b[31mjpg"), nil)
+	got := describe(t, dir, Limits{})
+	if name := got.Folder.Extensions[0].Name.String(); strings.ContainsRune(name, 0x1b) {
+		t.Errorf("an escape came through: %q", name)
+	}
+}

@@ -1,0 +1,200 @@
+package dataset
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+// Folder is a bounded look into a folder and some of the folders in it.
+type Folder struct {
+	Entries    int64       // names seen
+	More       bool        // there are names that were not seen, so that counts are lower bounds
+	Folders    int         // folders among them
+	Links      int         // symbolic links among them, not followed
+	Extensions []Extension // the most frequent first, at most 16
+	Sizes      *Sizes      `json:",omitempty"` // nil when no file's size was looked at
+	Pictures   *Pictures   `json:",omitempty"` // nil unless images' sizes could be read
+}
+
+// Extension counts the files whose names end alike.
+type Extension struct {
+	Name  untrusted.Text // in lower case with its dot; empty for names without one
+	Count int64
+}
+
+// Sizes sums up the sizes of the files that were looked at.
+type Sizes struct {
+	Count            int
+	Min, Median, Max int64 // bytes
+}
+
+// Pictures sums up the images whose first bytes were read.
+type Pictures struct {
+	Count         int
+	Width, Height int // medians, in pixels
+}
+
+// survey collects what a folder holds.
+type survey struct {
+	limits     Limits
+	folder     Folder
+	extensions map[string]int64
+	kinds      map[Kind]int64
+	formats    map[string]int64
+	files      int64
+	sizes      []int64
+	widths     []int
+	heights    []int
+	heads      int
+}
+
+func describeFolder(f *os.File, limits Limits) (Description, error) {
+	s := survey{limits: limits, extensions: map[string]int64{}, kinds: map[Kind]int64{}, formats: map[string]int64{}}
+	below, err := s.read(f)
+	if err != nil {
+		return Description{}, fmt.Errorf("listing the dataset's folder: %w", err)
+	}
+	// A folder of classes, as torchvision's ImageFolder reads it, holds its files one level down. The folders that are
+	// entered are spread over all of them, because neighbours may be alike.
+	for i := range min(len(below), limits.Folders) {
+		name := below[i*len(below)/min(len(below), limits.Folders)]
+		s.enter(f, name)
+	}
+	if len(below) > limits.Folders {
+		s.folder.More = true
+	}
+	return s.sum(), nil
+}
+
+// enter looks into a folder of the folder. One that cannot be opened is left out.
+func (s *survey) enter(parent *os.File, name string) {
+	fd, err := unix.Openat(int(parent.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	below, err := s.read(f)
+	if err != nil || len(below) > 0 {
+		s.folder.More = true
+	}
+}
+
+// read goes through the entries of one folder as the kernel streams them, up to the limit for all folders together,
+// and returns the names of the folders in it.
+func (s *survey) read(f *os.File) (below []string, err error) {
+	quota := max(1, s.limits.Entries/(s.limits.Folders+1)) // so that a crowded first folder leaves some to the others
+	for seen := 0; ; {
+		entries, err := f.ReadDir(256)
+		for _, entry := range entries {
+			if s.folder.Entries >= int64(s.limits.Entries) || seen >= quota && s.folder.Folders > 0 {
+				s.folder.More = true
+				return below, nil
+			}
+			seen++
+			s.folder.Entries++
+			if s.take(f, entry) {
+				below = append(below, entry.Name())
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return below, nil
+		case err != nil:
+			return below, err
+		}
+	}
+}
+
+// take counts one entry and says whether it is a folder.
+func (s *survey) take(f *os.File, entry fs.DirEntry) (folder bool) {
+	switch {
+	case entry.IsDir():
+		s.folder.Folders++
+		return true
+	case entry.Type()&fs.ModeSymlink != 0:
+		s.folder.Links++
+		return false
+	case !entry.Type().IsRegular():
+		return false
+	}
+	format := byName(entry.Name())
+	s.files++
+	s.kinds[format.kind]++
+	s.formats[format.name]++
+	if extension := strings.ToLower(path.Ext(entry.Name())); len(s.extensions) < 1024 || s.extensions[extension] > 0 {
+		s.extensions[extension]++
+	}
+	if len(s.sizes) < s.limits.Sizes {
+		var stat unix.Stat_t
+		if unix.Fstatat(int(f.Fd()), entry.Name(), &stat, unix.AT_SYMLINK_NOFOLLOW) == nil {
+			s.sizes = append(s.sizes, stat.Size)
+		}
+	}
+	if format.kind == Image && s.heads < s.limits.Heads {
+		s.heads++
+		s.picture(f, entry.Name())
+	}
+	return false
+}
+
+func (s *survey) picture(parent *os.File, name string) {
+	fd, err := unix.Openat(int(parent.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	if p, ok := readPicture(f); ok {
+		s.widths = append(s.widths, p.Width)
+		s.heights = append(s.heights, p.Height)
+	}
+}
+
+func (s *survey) sum() Description {
+	out := Description{Kind: Other, Files: s.files, Folder: &s.folder}
+	for _, kind := range []Kind{HDF5, Image, Npy, Tar} {
+		if 2*s.kinds[kind] > s.files { // more than half of the files
+			out.Kind = kind
+		}
+	}
+	for name, count := range s.formats {
+		if 2*count > s.files {
+			out.Format = name
+		}
+	}
+	for name, count := range s.extensions {
+		s.folder.Extensions = append(s.folder.Extensions, Extension{Name: untrusted.Cut(name, 32), Count: count})
+	}
+	slices.SortFunc(s.folder.Extensions, func(a, b Extension) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Name.String(), b.Name.String()))
+	})
+	s.folder.Extensions = s.folder.Extensions[:min(len(s.folder.Extensions), 16)]
+	if n := len(s.sizes); n > 0 {
+		slices.Sort(s.sizes)
+		for _, size := range s.sizes {
+			out.Bytes += size
+		}
+		s.folder.Sizes = &Sizes{Count: n, Min: s.sizes[0], Median: s.sizes[n/2], Max: s.sizes[n-1]}
+	}
+	if n := len(s.widths); n > 0 {
+		slices.Sort(s.widths)
+		slices.Sort(s.heights)
+		s.folder.Pictures = &Pictures{Count: n, Width: s.widths[n/2], Height: s.heights[n/2]}
+	}
+	return out
+}
