@@ -1,0 +1,11 @@
+package metric
+
+import "slices"
+
+// Raw lists every signal a recording may hold.
+func Raw() []Desc {
+	return slices.Concat(CPU, Cgroup, Memory, Disk, Pressure, GPU, Process, Looks, Loader, Files)
+}
+
+// All lists every signal, raw and derived.
+func All() []Desc { return slices.Concat(Raw(), Derived) }

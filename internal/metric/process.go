@@ -1,0 +1,47 @@
+package metric
+
+// One process of the job's tree. Entity "process/<pid>.<start ticks>"; its role comes with the event recording.EventProcess.
+var (
+	ProcCPU       = Desc{"process_cpu_s", Seconds, Counter, "CPU time of all its threads (utime + stime)"}
+	ProcMainCPU   = Desc{"process_main_cpu_s", Seconds, Counter, "CPU time of its main thread, nanosecond resolution (task schedstat field 1)"}
+	ProcRunDelay  = Desc{"process_main_run_delay_s", Seconds, Counter, "time its main thread was ready but had no CPU; includes being held back by a CPU quota (task schedstat field 2)"}
+	ProcReadChars = Desc{"process_read_chars_bytes", Bytes, Counter, "bytes through read system calls, page-cache hits and pipes included (rchar)"}
+	ProcReadCalls = Desc{"process_read_calls", Count, Counter, "read system calls (syscr)"}
+	ProcReadBytes = Desc{"process_read_bytes", Bytes, Counter, "bytes its reads caused to be fetched from storage (read_bytes); FUSE file systems do not count"}
+	ProcWriteChar = Desc{"process_write_chars_bytes", Bytes, Counter, "bytes through write system calls (wchar)"}
+	ProcRSS       = Desc{"process_rss_bytes", Bytes, Gauge, "resident memory, shared pages included"}
+	ProcShared    = Desc{"process_shared_bytes", Bytes, Gauge, "resident file-backed and shared-memory pages (statm shared)"}
+	ProcMajFaults = Desc{"process_major_faults", Count, Counter, "page faults that needed storage"}
+	ProcThreads   = Desc{"process_threads", Count, Gauge, "threads"}
+	ProcFDs       = Desc{"process_fds", Count, Gauge, "open descriptors"}
+)
+
+// Process lists the signals of the process sampler.
+var Process = []Desc{ProcCPU, ProcMainCPU, ProcRunDelay, ProcReadChars, ProcReadCalls, ProcReadBytes, ProcWriteChar, ProcRSS, ProcShared,
+	ProcMajFaults, ProcThreads, ProcFDs}
+
+// Looks at one thread: how often it was found in each state when looked at some 50 times a second. Entities
+// "process/<pid>.<start>" (its main thread) and "pin/<pid>.<start>" (the pinning thread of a trainer). All are counters of looks;
+// the share of time in a state is the ratio of differences.
+var (
+	LooksTotal     = Desc{"looks", Count, Counter, "looks taken"}
+	LooksRunning   = Desc{"looks_running", Count, Counter, "on a CPU or ready to run"}
+	LooksQueuePoll = Desc{"looks_queue_poll", Count, Counter, "in poll on one descriptor with the DataLoader's own time-out: waiting for a batch (trainer, pinning thread) or for work (worker)"}
+	LooksFutexTime = Desc{"looks_futex_timed", Count, Counter, "in a futex wait with a time-out"}
+	LooksFutex     = Desc{"looks_futex", Count, Counter, "in a futex wait without a time-out: a lock"}
+	LooksDisk      = Desc{"looks_disk", Count, Counter, "in uninterruptible sleep (state D): storage, as a rule"}
+	LooksFileRead  = Desc{"looks_file_read", Count, Counter, "asleep in a read of a file, a network file system or FUSE"}
+	LooksFileOpen  = Desc{"looks_file_open", Count, Counter, "asleep in open, stat, close or a directory read"}
+	LooksFileLock  = Desc{"looks_file_lock", Count, Counter, "asleep in flock or fcntl: a file lock"}
+	LooksPipeWrite = Desc{"looks_pipe_write", Count, Counter, "asleep in a write: the receiver is slow"}
+	LooksPipeRead  = Desc{"looks_pipe_read", Count, Counter, "asleep in a read of a pipe or socket: receiving; of a trainer also running while it has a socket to a worker open, which is how a batch is received"}
+	LooksSleep     = Desc{"looks_sleep", Count, Counter, "in nanosleep"}
+	LooksDevice    = Desc{"looks_device", Count, Counter, "asleep in ioctl or poll on a GPU's descriptor"}
+	LooksChild     = Desc{"looks_wait_child", Count, Counter, "waiting for a child process"}
+	LooksStopped   = Desc{"looks_stopped", Count, Counter, "stopped or frozen"}
+	LooksOther     = Desc{"looks_other", Count, Counter, "in another system call, or asleep in an unknown place"}
+)
+
+// Looks lists the signals of looking at threads.
+var Looks = []Desc{LooksTotal, LooksRunning, LooksQueuePoll, LooksFutexTime, LooksFutex, LooksDisk, LooksFileRead, LooksFileOpen, LooksFileLock,
+	LooksPipeWrite, LooksPipeRead, LooksSleep, LooksDevice, LooksChild, LooksStopped, LooksOther}

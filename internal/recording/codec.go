@@ -1,0 +1,288 @@
+package recording
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The file form: one JSON object a line, told apart by its only or first key.
+//
+//	{"header":{…}}                          first line; repeated before the end where it was amended
+//	{"series":[id,"metric","entity"]}       names a series before its first reading
+//	{"t":1.234567,"v":[[id,value],…]}       one tick
+//	{"event":{"t":…,"kind":…,"entity":…,"attrs":{…}}}
+//	{"unseen":{"signal":…,"entity":…,"reason":…,"cure":…}}
+//	{"end":{…}}                             last line; missing where the recording was cut off
+//
+// A last line without a newline is a torn write and is ignored.
+
+// Limits that keep a hostile or damaged file from taking the reader down.
+const (
+	maxLine   = 16 << 20  // bytes in a line
+	maxSeries = 1 << 20   // series in a recording
+	maxPoints = 200 << 20 // readings in a recording
+)
+
+// Errors of reading.
+var (
+	ErrNotRecording = errors.New("not a pipetune recording")
+	ErrNewer        = errors.New("made by a newer pipetune")
+	ErrDamaged      = errors.New("damaged recording")
+)
+
+// Writer writes a recording line by line.
+type Writer struct {
+	w   io.Writer
+	buf bytes.Buffer
+}
+
+// NewWriter returns a Writer on w. Each tick is handed to w in a single Write of whole lines.
+func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
+
+// Header writes the header line.
+func (w *Writer) Header(h Header) error { return w.line("header", h) }
+
+func (w *Writer) line(name string, v any) error {
+	b, err := json.Marshal(map[string]any{name: v})
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", name, err)
+	}
+	if _, err := w.w.Write(append(b, '\n')); err != nil {
+		return fmt.Errorf("writing recording: %w", err)
+	}
+	return nil
+}
+
+func (w *Writer) end(e End) error {
+	return w.line("end", endLine{At: e.At.Seconds(), Reason: e.Reason, Overhead: e.Overhead})
+}
+
+func (w *Writer) flush(t *tickBuffer, at time.Duration) error {
+	if t.defs.Len() == 0 && t.vals.Len() == 0 && t.tail.Len() == 0 {
+		return nil
+	}
+	w.buf.Reset()
+	w.buf.Write(t.defs.Bytes())
+	if t.vals.Len() > 0 {
+		w.buf.WriteString(`{"t":`)
+		w.buf.Write(appendSeconds(w.buf.AvailableBuffer(), at))
+		w.buf.WriteString(`,"v":[`)
+		w.buf.Write(t.vals.Bytes())
+		w.buf.WriteString("]}\n")
+	}
+	w.buf.Write(t.tail.Bytes())
+	t.reset()
+	if _, err := w.w.Write(w.buf.Bytes()); err != nil {
+		return fmt.Errorf("writing recording: %w", err)
+	}
+	return nil
+}
+
+// tickBuffer holds one tick's lines until they are flushed.
+type tickBuffer struct{ defs, vals, tail bytes.Buffer }
+
+func (t *tickBuffer) reset() { t.defs.Reset(); t.vals.Reset(); t.tail.Reset() }
+
+func (t *tickBuffer) define(id int, name, entity string) {
+	writeLine(&t.defs, map[string]any{"series": []any{id, name, entity}})
+}
+
+func (t *tickBuffer) value(id int, v float64) {
+	if t.vals.Len() > 0 {
+		t.vals.WriteByte(',')
+	}
+	b := append(t.vals.AvailableBuffer(), '[')
+	b = strconv.AppendInt(b, int64(id), 10)
+	b = append(b, ',')
+	b = strconv.AppendFloat(b, v, 'g', -1, 64)
+	t.vals.Write(append(b, ']'))
+}
+
+func (t *tickBuffer) event(e Event) {
+	writeLine(&t.tail, map[string]any{"event": eventLine{At: e.At.Seconds(), Kind: e.Kind, Entity: e.Entity, Attrs: e.Attrs}})
+}
+
+func (t *tickBuffer) unseen(u Unseen) {
+	writeLine(&t.tail, map[string]any{"unseen": unseenLine(u)})
+}
+
+// writeLine appends v as a line. The values are strings, numbers and maps of strings, which always encode.
+func writeLine(b *bytes.Buffer, v any) {
+	line, err := json.Marshal(v)
+	if err != nil {
+		panic("recording: encoding a line of plain values: " + err.Error())
+	}
+	b.Write(append(line, '\n'))
+}
+
+func appendSeconds(b []byte, d time.Duration) []byte {
+	return strconv.AppendFloat(b, d.Seconds(), 'f', 6, 64)
+}
+
+type (
+	eventLine struct {
+		At     float64           `json:"t"`
+		Kind   string            `json:"kind"`
+		Entity string            `json:"entity,omitempty"`
+		Attrs  map[string]string `json:"attrs,omitempty"`
+	}
+	unseenLine struct {
+		Signal string `json:"signal"`
+		Entity string `json:"entity,omitempty"`
+		Reason string `json:"reason"`
+		Cure   string `json:"cure,omitempty"`
+	}
+	endLine struct {
+		At       float64  `json:"t"`
+		Reason   string   `json:"reason"`
+		Overhead Overhead `json:"overhead"`
+	}
+	anyLine struct {
+		Header *Header           `json:"header"`
+		Series []json.RawMessage `json:"series"`
+		At     *float64          `json:"t"`
+		Values [][2]float64      `json:"v"`
+		Event  *eventLine        `json:"event"`
+		Unseen *unseenLine       `json:"unseen"`
+		End    *endLine          `json:"end"`
+	}
+)
+
+// Read reads a recording. A recording that was cut off (no end line, or a torn last line) is returned with a nil End and no error.
+// Errors wrap ErrNotRecording, ErrNewer or ErrDamaged, and name the line.
+func Read(r io.Reader) (*Recording, error) {
+	br := bufio.NewReaderSize(r, 64<<10)
+	rec := &Recording{}
+	points := 0
+	for n := 1; ; n++ {
+		line, err := readLine(br)
+		if errors.Is(err, io.EOF) {
+			if n == 1 || rec.Header.Schema == "" {
+				return nil, fmt.Errorf("line 1: %w: no header", ErrNotRecording)
+			}
+			return rec, nil // a torn last line carries no newline and is dropped
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		var l anyLine
+		if err := json.Unmarshal(line, &l); err != nil {
+			if n == 1 {
+				return nil, fmt.Errorf("line 1: %w", ErrNotRecording)
+			}
+			return nil, fmt.Errorf("line %d: %w: %v", n, ErrDamaged, err)
+		}
+		if err := rec.take(l, n == 1, &points); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+}
+
+func readLine(br *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := br.ReadSlice('\n')
+		line = append(line, part...)
+		if len(line) > maxLine {
+			return nil, fmt.Errorf("%w: longer than %d bytes", ErrDamaged, maxLine)
+		}
+		switch {
+		case err == nil:
+			return line, nil
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		default:
+			return nil, err
+		}
+	}
+}
+
+func (rec *Recording) take(l anyLine, first bool, points *int) error {
+	if first && (l.Header == nil || l.Header.Schema != Schema) {
+		return fmt.Errorf("%w: no header", ErrNotRecording)
+	}
+	switch {
+	case l.Header != nil:
+		if major(l.Header.SchemaVersion) > major(SchemaVersion) {
+			return fmt.Errorf("%w: recording schema %.20q, this pipetune reads up to %s", ErrNewer, l.Header.SchemaVersion, SchemaVersion)
+		}
+		rec.Header = *l.Header
+	case l.Series != nil:
+		return rec.define(l.Series)
+	case l.At != nil:
+		at, err := seconds(*l.At)
+		if err != nil {
+			return err
+		}
+		if *points += len(l.Values); *points > maxPoints {
+			return fmt.Errorf("%w: more than %d readings", ErrDamaged, maxPoints)
+		}
+		for _, v := range l.Values {
+			id := int(v[0])
+			if id < 0 || id >= len(rec.Series) {
+				return fmt.Errorf("%w: series %d is not named", ErrDamaged, id)
+			}
+			s := &rec.Series[id]
+			if n := len(s.Points); n > 0 && at < s.Points[n-1].At {
+				return fmt.Errorf("%w: time runs backwards", ErrDamaged)
+			}
+			s.Points = append(s.Points, Point{At: at, Value: v[1]})
+		}
+	case l.Event != nil:
+		at, err := seconds(l.Event.At)
+		if err != nil {
+			return err
+		}
+		rec.Events = append(rec.Events, Event{At: at, Kind: l.Event.Kind, Entity: l.Event.Entity, Attrs: l.Event.Attrs})
+	case l.Unseen != nil:
+		rec.Unseen = append(rec.Unseen, Unseen(*l.Unseen))
+	case l.End != nil:
+		at, err := seconds(l.End.At)
+		if err != nil {
+			return err
+		}
+		rec.End = &End{At: at, Reason: l.End.Reason, Overhead: l.End.Overhead}
+	}
+	return nil // lines of kinds that a later minor version added are passed over
+}
+
+func (rec *Recording) define(f []json.RawMessage) error {
+	if len(f) != 3 {
+		return fmt.Errorf("%w: a series line has three fields", ErrDamaged)
+	}
+	var id int
+	var s Series
+	err := errors.Join(json.Unmarshal(f[0], &id), json.Unmarshal(f[1], &s.Metric), json.Unmarshal(f[2], &s.Entity))
+	if err != nil {
+		return fmt.Errorf("%w: %v", ErrDamaged, err)
+	}
+	if id != len(rec.Series) || id >= maxSeries {
+		return fmt.Errorf("%w: series %d out of order", ErrDamaged, id)
+	}
+	rec.Series = append(rec.Series, s)
+	return nil
+}
+
+func seconds(s float64) (time.Duration, error) {
+	const century = 100 * 365 * 24 * 3600
+	if !(s >= 0 && s < century) {
+		return 0, fmt.Errorf("%w: time %g s is out of range", ErrDamaged, s)
+	}
+	return time.Duration(s * float64(time.Second)).Round(time.Microsecond), nil
+}
+
+func major(version string) int {
+	head, _, _ := strings.Cut(version, ".")
+	n, err := strconv.Atoi(head)
+	if err != nil {
+		return 1 << 30 // unreadable counts as newer: refuse rather than guess
+	}
+	return n
+}

@@ -1,0 +1,90 @@
+// Package recording is the first waist: what was seen of a job, and nothing concluded from it.
+//
+// A recording is a header, series of raw readings, events, and the list of what could not be seen. Samplers fill one through a
+// Recorder; package evidence reads it. Its file form (JSON lines, see codec.go) is also the replay format, so every verdict can
+// be reached again from a file. Times are monotonic, measured from the recording's start; the wall clock appears once, as a label.
+package recording
+
+import "time"
+
+// Schema and SchemaVersion name the file format. A reader refuses a newer major version.
+const (
+	Schema        = "pipetune.recording"
+	SchemaVersion = "1.0.0"
+)
+
+// Recording is everything seen of one job in one watch.
+type Recording struct {
+	Header Header
+	Series []Series
+	Events []Event
+	Unseen []Unseen
+	End    *End // nil where the recording was cut off
+}
+
+// Series is one signal of one entity over time, in order of time.
+type Series struct {
+	Metric string // a name of package metric
+	Entity string // "host", "cpu/3", "gpu/<uuid>", "disk/nvme0n1", "process/4711.88123", "loader/4700.88000", "dataset/0", …
+	Points []Point
+}
+
+// Point is one reading.
+type Point struct {
+	At    time.Duration // since the recording's start, monotonic
+	Value float64
+}
+
+// Event is something that happened or was found at a moment.
+type Event struct {
+	At     time.Duration
+	Kind   string // one of the Event… constants
+	Entity string
+	Attrs  map[string]string
+}
+
+// The kinds of events, with the attributes they carry.
+const (
+	// EventProcess: a process of the job was first seen, or its role changed. Entity process/…; attrs: role (trainer, worker, pin, launcher,
+	// server, other), pid, ppid, start_s (seconds since boot), comm, trainer (entity of its trainer, for workers), rank, start_method
+	// (fork, spawn, forkserver; workers only), affinity (cores it may run on).
+	EventProcess = "process"
+	// EventExit: a process of the job is gone. Entity process/….
+	EventExit = "exit"
+	// EventPin: a trainer's pinning thread was found. Entity pin/….
+	EventPin = "pin-thread"
+	// EventDataset: a folder or file of data the job reads was found. Entity dataset/<n>; attrs: path (redacted), kind (hdf5, image, npy, tar,
+	// other), bytes, files, fstype, device, network (0, 1), tmpfs (0, 1), rotational (0, 1), how (fd, map, inotify).
+	EventDataset = "dataset"
+	// EventLayout: the layout of the HDF5 dataset most likely read. Entity dataset/<n>; attrs: file, name, shape, dtype, layout, chunk, filters,
+	// chunk_bytes, item_bytes, items_per_chunk, chunks_per_item, amplification, stored_bytes, filters_n, library (version the job uses), cache_bytes.
+	EventLayout = "hdf5-layout"
+	// EventGap: pipetune itself was not running (stopped, suspended) for longer than three intervals. Attrs: lasted_s.
+	EventGap = "gap"
+	// EventJobEnded: the watched job ended while it was watched. Attrs: reason.
+	EventJobEnded = "job-ended"
+	// EventGPU: a GPU was found, or was lost. Entity gpu/…; attrs: state (found, lost), name.
+	EventGPU = "gpu"
+)
+
+// Unseen says that a signal could not be read.
+type Unseen struct {
+	Signal string // a metric name, or a prefix with a star ("gpu_*")
+	Entity string // "" for all
+	Reason string // why not
+	Cure   string // what would change that, a command where there is one; "" where nothing would
+}
+
+// End closes a recording.
+type End struct {
+	At       time.Duration
+	Reason   string   // "duration", "interrupted", "job-ended"
+	Overhead Overhead // what the watch itself cost
+}
+
+// Overhead is what pipetune and its children used during the watch.
+type Overhead struct {
+	CPUSeconds float64 `json:"cpu_s"`
+	CPURatio   float64 `json:"cpu_ratio"`     // of one CPU
+	MaxRSS     int64   `json:"max_rss_bytes"` // parent and children, peaks added
+}
