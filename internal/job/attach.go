@@ -1,0 +1,240 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+// Attach finds the job that a process belongs to: the process may be a trainer, one of its workers, or whatever launched it. The
+// error is an *Error. A process that does not look like training is watched too, with a warning.
+func Attach(ctx context.Context, pid int, o Options) (*Job, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	p, err := admit(pid, o)
+	if err != nil {
+		return nil, err
+	}
+	asked := p.ID
+	p.Close()
+	j, err := assemble(asked, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := j.oneJob(pid); err != nil {
+		j.Close()
+		return nil, err
+	}
+	j.describe(asked)
+	return j, nil
+}
+
+// admit opens a process if it may be watched.
+func admit(pid int, o Options) (*procfs.Process, error) {
+	fail := func(kind error, detail, hint string) error {
+		return &Error{PID: pid, Kind: kind, Detail: detail, Hint: hint}
+	}
+	if pid <= 0 {
+		return nil, fail(ErrNoProcess, "", "give the number of the trainer, as ps shows it")
+	}
+	if o.below(pid, o.Self) {
+		return nil, fail(ErrSelf, "", "give the number of the training process")
+	}
+	p, err := o.FS.Open(pid)
+	if err != nil {
+		hint := "the job may have ended; pipetune diagnose without --pid looks for running jobs"
+		if errors.Is(err, procfs.ErrGone) || errors.Is(err, procfs.ErrNoData) {
+			return nil, fail(ErrNoProcess, "", hint)
+		}
+		return nil, fail(ErrNoProcess, untrusted.Sanitize(err.Error()), hint)
+	}
+	var st procfs.Stat
+	if err := p.Stat(&st); err != nil {
+		p.Close()
+		return nil, fail(ErrNoProcess, "", "the job may have ended")
+	}
+	if st.State == 'Z' || st.State == 'X' {
+		p.Close()
+		return nil, fail(ErrZombie, "it waits to be collected by its parent", "")
+	}
+	status, err := p.Status()
+	if err != nil {
+		p.Close()
+		return nil, fail(ErrNoProcess, "", "the job may have ended")
+	}
+	uid, known := status.UID.Get()
+	if _, exeErr := p.Exe(); exeErr != nil {
+		defer p.Close()
+		switch {
+		case !errors.Is(exeErr, fs.ErrPermission):
+			return nil, fail(ErrKernelThread, "", "")
+		case known && uid != o.UID:
+			return nil, fail(ErrOtherUser, fmt.Sprintf("user number %d", uid),
+				fmt.Sprintf("run pipetune as that user, or as root: sudo pipetune diagnose --pid %d", pid))
+		}
+		return nil, fail(ErrRefused, "it has privileges of its own or has switched looking off",
+			fmt.Sprintf("run pipetune as root: sudo pipetune diagnose --pid %d", pid))
+	}
+	return p, nil
+}
+
+// below says whether a process is ancestor itself or one of its descendants.
+func (o Options) below(pid, ancestor int) bool {
+	for steps := 0; ancestor > 0 && pid > 0 && steps < 256; steps++ {
+		if pid == ancestor {
+			return true
+		}
+		p, err := o.FS.Open(pid)
+		if err != nil {
+			return false
+		}
+		var st procfs.Stat
+		err = p.Stat(&st)
+		p.Close()
+		if err != nil {
+			return false
+		}
+		pid = st.PPID
+	}
+	return false
+}
+
+// assemble climbs from a process to the top of its job and gathers what is below.
+func assemble(asked procfs.ID, o Options) (*Job, error) {
+	j := &Job{opts: o, table: newTable(o), births: map[procfs.ID]int{}, exits: map[procfs.ID]int{}}
+	roots, err := climb(asked, o)
+	if err != nil {
+		return nil, err
+	}
+	j.roots = roots
+	j.table.grow(roots, 0, true)
+	j.table.inspectCandidates()
+	for _, n := range j.table.nodes {
+		j.table.recheck(n)
+	}
+	j.table.classify(asked)
+	if len(j.table.nodes) == 0 {
+		return nil, &Error{PID: asked.PID, Kind: ErrNoProcess, Detail: "it ended while it was looked at"}
+	}
+	j.publish()
+	return j, nil
+}
+
+// maxInspections bounds how many processes are looked into for one classification; each takes a few milliseconds.
+const maxInspections = 32
+
+// inspectCandidates looks into the processes that may be trainers.
+func (t *table) inspectCandidates() {
+	left := maxInspections
+	for _, n := range t.downwards() {
+		if left == 0 {
+			return
+		}
+		parent := t.nodes[n.ppid]
+		fork := parent != nil && parent.facts.python && n.facts.exe == parent.facts.exe && n.facts.caught&workerSignals == workerSignals
+		if n.inside.tries == 0 && n.facts.python && !fork && n.facts.kind != tracker && n.facts.kind != forkServer {
+			t.inspect(n)
+			left--
+		}
+	}
+}
+
+// oneJob refuses a tree in which several trainers have nothing in common but a shell.
+func (j *Job) oneJob(pid int) error {
+	trainers := j.tree.Load().Trainers()
+	if len(trainers) < 2 {
+		return nil
+	}
+	ranked, launched := true, true
+	for _, p := range trainers {
+		n := j.table.nodes[p.PID]
+		ranked = ranked && n.inside.rank >= 0
+		parent := j.table.nodes[n.ppid]
+		launched = launched && parent != nil && (parent.facts.python || parent.role == Trainer)
+	}
+	if ranked || launched {
+		return nil
+	}
+	e := &Error{PID: pid, Kind: ErrSeveralJobs, Hint: "choose one with --pid"}
+	for _, p := range trainers {
+		e.Candidates = append(e.Candidates, j.candidate(p))
+	}
+	return e
+}
+
+// describe fills in what the first trainer is made of, and what the person should know about the choice.
+func (j *Job) describe(asked procfs.ID) {
+	tree := j.tree.Load()
+	trainers := tree.Trainers()
+	if len(trainers) == 0 {
+		return
+	}
+	first := j.table.nodes[trainers[0].PID]
+	j.traits = traits{
+		command:   untrusted.CommandLine(first.facts.argv, j.opts.Redaction),
+		framework: first.inside.framework,
+		python:    first.inside.python,
+		hdf5:      first.inside.hdf5,
+		gpu:       first.inside.gpu,
+		batchSize: batchSizeOf(first.facts.argv),
+		container: first.facts.innerPID != first.id.PID,
+	}
+	if v := pythonOf(first.facts.exe); v != "" {
+		j.traits.python = v
+	}
+	j.traits.hdf5 = j.hdf5OfWorkers(j.traits.hdf5)
+	p, ok := tree.Find(asked)
+	switch {
+	case !ok:
+	case p.Role == Worker:
+		j.warn("process %d is a loader worker; its trainer %d is watched", asked.PID, p.Trainer.PID)
+	case p.Role == Launcher:
+		j.warn("process %d launches the job; the trainers below it are watched", asked.PID)
+	case p.Role == Trainer && len(trainers) > 1:
+		j.warn("process %d is rank %d of %d on this machine; all of them are watched", asked.PID, p.Rank, len(trainers))
+	case p.Role == Server || p.Role == Other:
+		j.warn("process %d is not the trainer; process %d is, and is watched", asked.PID, trainers[0].PID)
+	}
+	switch {
+	case !first.facts.python:
+		j.warn("process %d is not a Python process: only CPU, memory and files can be judged", trainers[0].PID)
+	case first.inside.framework == "" && !first.everOwner:
+		j.warn("process %d has loaded no training framework: it may not be a training job", trainers[0].PID)
+	}
+}
+
+// hdf5OfWorkers looks for the HDF5 library in one worker of the first trainer where the trainer itself has not loaded it.
+func (j *Job) hdf5OfWorkers(known string) string {
+	tree := j.tree.Load()
+	trainers := tree.Trainers()
+	if known != "" || len(trainers) == 0 {
+		return known
+	}
+	workers := tree.Workers(trainers[0].ID)
+	if len(workers) == 0 {
+		return ""
+	}
+	id, machine := workers[0].ID, j.opts.FS
+	l, _ := guarded(j.table.guard, func() libraries {
+		p, err := machine.OpenID(id)
+		if err != nil {
+			return libraries{}
+		}
+		defer p.Close()
+		l, err := readLibraries(p)
+		if err != nil {
+			return libraries{}
+		}
+		return l
+	})
+	return l.hdf5
+}
+
+func (j *Job) warn(format string, args ...any) {
+	j.warnings = append(j.warnings, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,131 @@
+// Package job finds the training job and understands it from outside: which processes belong to it, and which role each plays.
+//
+// It promises to touch nothing: it reads /proc, sends no signal, attaches to nothing and needs no privilege beyond the job's own
+// user. A process is always (pid, start time), so a number that was given to another process is never taken for the one before.
+// It refuses to guess what it cannot see: a process whose role is unclear is "other".
+package job
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+// Options say where to look and on whose behalf.
+type Options struct {
+	// FS is the machine to look at; the zero value is this one.
+	FS procfs.FS
+	// UID is the effective user of pipetune; 0 may see every process.
+	UID int
+	// Self is pipetune's own process number. It and everything below it are never part of a job. 0 excludes nothing.
+	Self int
+	// GPUPIDs are processes that compute on a GPU as NVML names them. NVML knows no pid namespaces, so numbers that mean another
+	// process here, or none, are to be expected and are checked against what the process itself has open.
+	GPUPIDs []int
+	// Redaction is applied to command lines before they are returned or stored.
+	Redaction untrusted.Redaction
+}
+
+// Job is a watched job. Refresh belongs to one goroutine; Tree may be called from any.
+type Job struct {
+	opts  Options
+	roots []procfs.ID
+	table *table
+	tree  atomic.Pointer[Tree]
+
+	traits   traits // of the first trainer
+	warnings []string
+	// libraryLooks counts reads of a worker's mapped files for its HDF5 library.
+	libraryLooks int
+
+	lastFull, lastSlow, lastTrainer time.Duration
+	refreshed                       bool
+	ended                           bool
+	events                          int // process events handed to the sink so far
+	births, exits                   map[procfs.ID]int
+	lostEvents                      bool
+}
+
+// Tree is the job's processes at one moment. It is never changed after it was published.
+type Tree struct {
+	// Processes holds every living process of the job: trainers first by rank, then workers, then the rest, each by age.
+	Processes []Process
+	// Ended says that all trainers are gone.
+	Ended bool
+	// Generation grows each time a process came, went or changed its role.
+	Generation uint64
+}
+
+// Tree returns the job's processes as of the last Refresh (or Attach). It is safe for concurrent use and never nil.
+func (j *Job) Tree() *Tree { return j.tree.Load() }
+
+// Trainers returns the job's trainers, one per rank.
+func (t *Tree) Trainers() []Process { return t.with(func(p Process) bool { return p.Role == Trainer }) }
+
+// Workers returns the loader workers of one trainer, oldest first.
+func (t *Tree) Workers(trainer procfs.ID) []Process {
+	return t.with(func(p Process) bool { return p.Role == Worker && p.Trainer == trainer })
+}
+
+// Find returns a living process of the job.
+func (t *Tree) Find(id procfs.ID) (Process, bool) {
+	for _, p := range t.Processes {
+		if p.ID == id {
+			return p, true
+		}
+	}
+	return Process{}, false
+}
+
+func (t *Tree) with(keep func(Process) bool) []Process {
+	var out []Process
+	for _, p := range t.Processes {
+		if keep(p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Warnings are what the person should know about the choice of the job: "not a Python process", "rank 1 of 2, all are watched".
+func (j *Job) Warnings() []string { return j.warnings }
+
+// BatchSize is the batch size told on the trainer's command line, and whether there was one. It is what somebody asked for, not
+// what was measured.
+func (j *Job) BatchSize() (int, bool) { return j.traits.batchSize, j.traits.batchSize > 0 }
+
+// Header describes the job for a recording. Strings are redacted and sanitized.
+func (j *Job) Header() recording.Job {
+	tree := j.Tree()
+	h := recording.Job{
+		Command:     j.traits.command,
+		Framework:   j.traits.framework,
+		Python:      j.traits.python,
+		HDF5Library: j.traits.hdf5,
+		Container:   j.traits.container,
+		Trainers:    []string{},
+	}
+	for i, p := range tree.Trainers() {
+		if i == 0 {
+			h.PID, h.StartTicks = p.PID, p.Start
+		}
+		h.Trainers = append(h.Trainers, Entity(p.ID))
+	}
+	if h.PID == 0 && len(j.roots) > 0 {
+		h.PID, h.StartTicks = j.roots[0].PID, j.roots[0].Start
+	}
+	return h
+}
+
+// FS is the machine the job was found on, for samplers that open its processes.
+func (j *Job) FS() procfs.FS { return j.opts.FS }
+
+// Close gives back the descriptors held on the job's processes.
+func (j *Job) Close() {
+	for _, n := range j.table.nodes {
+		n.close()
+	}
+}

@@ -1,0 +1,195 @@
+package job
+
+import (
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/procfs"
+)
+
+// node is one living process below the job's roots: what is known of it and the role it was given.
+type node struct {
+	id     procfs.ID
+	ppid   int
+	proc   *procfs.Process
+	kids   *procfs.MainChildren // opened once the process is one whose births matter
+	facts  facts
+	inside inside
+
+	seen      time.Duration // when it was first seen
+	described bool
+	// everOwner says that it had loader workers: a trainer stays one between two epochs, when its workers are gone.
+	everOwner bool
+	pinThread int
+	threads   map[int]bool // threads of a trainer whose names were read
+
+	role   Role
+	owner  procfs.ID // trainer of a worker
+	rank   int
+	method StartMethod
+	told   bool // the sink knows this role
+
+	// What was handed to the sink: of a worker, that its birth was counted; of a trainer, the counts.
+	counted               bool
+	toldBirths, toldExits int
+	toldCounts            bool
+}
+
+func (n *node) close() {
+	if n.kids != nil {
+		n.kids.Close()
+		n.kids = nil
+	}
+	n.proc.Close()
+}
+
+// facts is what /proc tells every reader of a process, without the job's mmap lock but for the command line.
+type facts struct {
+	comm     string // raw
+	argv     [][]byte
+	kind     commandKind
+	exe      string
+	python   bool
+	uid      int // -1 = unknown
+	innerPID int
+	affinity int
+	caught   uint64
+	// polls says that it was once found as only a loader worker is found; looked for where its signal handlers tell nothing.
+	polls bool
+}
+
+// inside is what only the same user may read, under the process' mmap lock: read once, for processes that may be trainers.
+type inside struct {
+	tries int
+	libraries
+	rank int // from the environment; -1 = none
+	step string
+}
+
+// workerSignals are the handlers every DataLoader worker installs, in all versions seen (torch/csrc/DataLoader.cpp:
+// setHandler for SIGBUS, SIGSEGV, SIGFPE and SIGTERM): bits 6, 7, 10 and 14 of SigCgt.
+const workerSignals = 0x44c0
+
+// dataWorkerName is what torch 2.5 and newer names its workers' main thread (torch/utils/data/_utils/worker.py).
+const dataWorkerName = "pt_data_worker"
+
+// describe reads the facts of a process. cmdline says whether the command line is read too; it needs the process' mmap lock.
+func describe(p *procfs.Process, cmdline bool) (facts, error) {
+	f := facts{uid: -1, innerPID: p.PID}
+	st, err := p.Status()
+	if err != nil {
+		return f, err
+	}
+	f.uid = st.UID.Or(-1)
+	if n := len(st.NSPIDs); n > 0 {
+		f.innerPID = st.NSPIDs[n-1]
+	}
+	f.caught = st.CaughtSignals.Or(0)
+	f.affinity = len(st.CPUs.Or(nil))
+	f.comm = string(st.Name)
+	if exe, err := p.Exe(); err == nil {
+		f.exe = exe
+	}
+	if cmdline {
+		argv, err := p.Cmdline()
+		if err != nil {
+			return f, err
+		}
+		f.setArgv(argv)
+	}
+	return f, nil
+}
+
+func (f *facts) setArgv(argv [][]byte) {
+	f.argv = argv
+	f.kind = classifyCommand(argv)
+	f.python = isPython(f.exe, argv)
+}
+
+// look reads what is inside a process that may be a trainer.
+func look(p *procfs.Process) inside {
+	in := inside{rank: -1}
+	if env, err := p.Environ(); err == nil {
+		in.rank = rankOf(env)
+		if env["SLURM_JOB_ID"] != "" {
+			in.step = env["SLURM_JOB_ID"] + "." + env["SLURM_STEP_ID"]
+		}
+	}
+	if l, err := readLibraries(p); err == nil {
+		in.libraries = l
+	}
+	in.gpu = in.gpu || holdsGPU(p)
+	return in
+}
+
+// rankOf is the rank among all trainers that the environment names: torch's RANK, else Slurm's task number; -1 = none.
+func rankOf(env map[string]string) int {
+	for _, name := range []string{"RANK", "SLURM_PROCID"} {
+		if n, err := strconv.Atoi(env[name]); err == nil && n >= 0 && n < 1<<20 {
+			return n
+		}
+	}
+	return -1
+}
+
+// queuePollMillis is the time-out of a worker's wait for work: MP_STATUS_CHECK_INTERVAL of torch/utils/data/_utils/__init__.py, in
+// every version seen.
+const queuePollMillis = 5000
+
+// pollsForWork says whether the process holds batches in shared memory under its own number, or waits for work as a worker does:
+// poll on one descriptor for five seconds. Both are of DataLoader workers alone.
+func (n *node) pollsForWork() bool {
+	if task, err := n.proc.Task(n.id.PID); err == nil {
+		defer task.Close()
+		var sc procfs.Syscall
+		if task.Syscall(&sc) == nil && !sc.Running && sc.Number >= 0 && sc.Args[1] == 1 && sc.Args[2] == queuePollMillis {
+			return true
+		}
+	}
+	fds, _, err := n.proc.FDs(maxGPULook)
+	if err != nil {
+		return false
+	}
+	prefix := "/dev/shm/torch_" + strconv.Itoa(n.facts.innerPID) + "_"
+	for _, fd := range fds {
+		if strings.Contains(fd.Target, prefix) { // not at the start for a job in a chroot
+			return true
+		}
+	}
+	return false
+}
+
+// patience is how long a read that takes another process' mmap lock may last. Such reads take well under a millisecond and hang
+// only while a thread of that process holds the lock and waits for a dead mount.
+const patience = 250 * time.Millisecond
+
+// maxStuck bounds the goroutines that wait for such reads; further ones are then not begun.
+const maxStuck = 4
+
+// guard runs reads that may hang.
+type guard struct{ stuck atomic.Int32 }
+
+// guarded runs f in a goroutine of its own and gives up on it after patience. f must own everything it touches.
+func guarded[T any](g *guard, f func() T) (T, bool) {
+	var zero T
+	if g.stuck.Load() >= maxStuck {
+		return zero, false
+	}
+	done := make(chan T, 1)
+	g.stuck.Add(1)
+	go func() {
+		v := f()
+		g.stuck.Add(-1)
+		done <- v
+	}()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case v := <-done:
+		return v, true
+	case <-timer.C:
+		return zero, false
+	}
+}

@@ -1,0 +1,68 @@
+package job
+
+import (
+	"strconv"
+
+	"github.com/pipetune/pipetune/internal/procfs"
+)
+
+// Role is the part a process plays in a training job.
+type Role string
+
+// The roles. A thread has none; the pinning thread of a trainer is Process.PinThread.
+const (
+	// Trainer runs the training loop; one per rank.
+	Trainer Role = "trainer"
+	// Worker is a DataLoader worker of a trainer.
+	Worker Role = "worker"
+	// Server is Python's forkserver, its resource tracker, or torch's shared-memory manager.
+	Server Role = "server"
+	// Launcher started trainers and waits for them: torchrun, a shell, srun, conda run.
+	Launcher Role = "launcher"
+	// Other is everything else below the job: a multiprocessing.Pool, a subprocess, somebody's own loader.
+	Other Role = "other"
+)
+
+// StartMethod is how a worker was started, in the words of Python's multiprocessing.
+type StartMethod string
+
+// The start methods; "" means unknown.
+const (
+	Fork       StartMethod = "fork"
+	Spawn      StartMethod = "spawn"
+	Forkserver StartMethod = "forkserver"
+)
+
+// Process is one process of the job.
+type Process struct {
+	procfs.ID
+	PPID int
+	// InnerPID is the number the process itself knows, which names its shared-memory files; it differs from PID in a container.
+	InnerPID int
+	Role     Role
+	// Trainer is the trainer a worker belongs to; the zero ID for other roles.
+	Trainer procfs.ID
+	// Rank is the rank of a trainer and of its workers: from RANK, else SLURM_PROCID, else the order of start; -1 for other roles.
+	Rank        int
+	StartMethod StartMethod // of workers
+	// Affinity is the number of cores it may run on; 0 = unknown.
+	Affinity int
+	// Comm is the sanitized name.
+	Comm string
+	// PinThread is the thread of a trainer that pins batches, found by its name (torch 2.5 and newer, or Python 3.14 and newer);
+	// 0 = none, or one without a name.
+	PinThread int
+}
+
+// Entity names a process in a recording.
+func Entity(id procfs.ID) string { return entity("process/", id) }
+
+// PinEntity names the pinning thread of a trainer.
+func PinEntity(trainer procfs.ID) string { return entity("pin/", trainer) }
+
+// LoaderEntity names a trainer together with its loader.
+func LoaderEntity(trainer procfs.ID) string { return entity("loader/", trainer) }
+
+func entity(prefix string, id procfs.ID) string {
+	return prefix + strconv.Itoa(id.PID) + "." + strconv.FormatUint(id.Start, 10)
+}

@@ -1,0 +1,112 @@
+package job
+
+import (
+	"strings"
+	"testing"
+)
+
+func argv(line string) [][]byte {
+	var out [][]byte
+	for _, a := range strings.Split(line, "|") {
+		out = append(out, []byte(a))
+	}
+	return out
+}
+
+func TestBatchSizeOf(t *testing.T) {
+	for line, want := range map[string]int{
+		"python|train.py|--batch-size|64":             64,
+		"python|train.py|--batch_size=128":            128,
+		"python|main.py|-b|32":                        32,
+		"python|main.py|-b32":                         32,
+		"python|train.py|data.batch_size=16":          16,
+		"yolo|train|batch=8":                          8,
+		"python|t.py|--batch-size|8|--batch-size|16":  16,
+		"python|train.py|--batch-size":                0,
+		"python|train.py|--batch-size|auto":           0,
+		"python|train.py|--batch-size|-4":             0,
+		"python|train.py|--batch-size|99999999999999": 0,
+		"python|train.py|--eval-batch-size|64":        0,
+		"python|train.py|-base|7":                     0,
+		"python|train.py":                             0,
+	} {
+		if got := batchSizeOf(argv(line)); got != want {
+			t.Errorf("%s: %d, want %d", line, got, want)
+		}
+	}
+}
+
+func TestClassifyCommand(t *testing.T) {
+	for line, want := range map[string]commandKind{
+		"python3|train.py": ordinary,
+		"/usr/bin/python3|-c|" + spawnCode + "|--multiprocessing-fork":        spawnChild,
+		"python3|-c|import sys; " + fserver:                                   forkServer,
+		"python3|-c|" + trackCode:                                             tracker,
+		"/opt/torch/bin/torch_shm_manager":                                    shmManager,
+		"/usr/bin/python3|/opt/venv/bin/torchrun|--nproc-per-node=2|train.py": distributedRun,
+		"python3.11|-m|torch.distributed.run|train.py":                        distributedRun,
+		"python3|-u|-W|ignore|-m|accelerate.commands.launch|train.py":         distributedRun,
+		"python3|train.py|torchrun":                                           ordinary,
+		"python3|-m|mypackage.train|--launcher|torch.distributed.run":         ordinary,
+		"bash|-c|torchrun train.py":                                           ordinary,
+		"torchrun|train.py":                                                   distributedRun,
+	} {
+		if got := classifyCommand(argv(line)); got != want {
+			t.Errorf("%s: %d, want %d", line, got, want)
+		}
+	}
+	if got := classifyCommand(nil); got != ordinary {
+		t.Errorf("no command line: %d", got)
+	}
+}
+
+func TestIsInterpreter(t *testing.T) {
+	for name, want := range map[string]bool{"python": true, "python3": true, "python3.13t": true, "python3-dbg": true, "pypy3": true, "pythonista": false, "python-config": false,
+		"bash": false, "": false} {
+		if got := isInterpreter(name); got != want {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+}
+
+func TestHDF5Release(t *testing.T) {
+	for file, want := range map[string]string{
+		"libhdf5_serial.so.103.3.1":       "1.10", // Debian 12, 1.10.8
+		"libhdf5_serial.so.320.2.0":       "2.2",  // Debian sid, 2.2.0
+		"libhdf5-1c84c4aa.so.310.5.1":     "1.14", // an h5py wheel
+		"libhdf5.so.200":                  "1.12",
+		"libhdf5.so.320":                  "2",
+		"libhdf5.so.999.1.1":              "",
+		"libhdf5_hl.so.310":               "", // the high-level library has numbers of its own
+		"libhdf5_serial_hl.so.100.1.5":    "",
+		"libhdf5_cpp.so.103":              "",
+		"libhdf5.so":                      "",
+		"libhdf5_openmpi.so.103":          "1.10",
+		"libhdf5-1c84c4aa.so.310.5.1.bak": "",
+	} {
+		if got := hdf5Release(file); got != want {
+			t.Errorf("%s: %q, want %q", file, got, want)
+		}
+	}
+}
+
+func TestLibrariesOf(t *testing.T) {
+	l := librariesOf([]string{"/x/tensorflow/libtensorflow_framework.so.2", torchLib, "/usr/lib/libcuda.so.550.54", "/usr/lib/libpython3.12.so.1.0"})
+	if l.framework != "pytorch" || !l.gpu || l.python != "3.12" && l.python != "3.11" {
+		t.Errorf("%+v", l)
+	}
+	if l := librariesOf([]string{"/v/site-packages/jaxlib/xla_extension.so"}); l.framework != "jax" {
+		t.Errorf("%+v", l)
+	}
+	if l := librariesOf(nil); l != (libraries{}) {
+		t.Errorf("%+v", l)
+	}
+}
+
+func TestIsGPUFile(t *testing.T) {
+	for file, want := range map[string]bool{"/dev/nvidia0": true, "/dev/nvidia15": true, "/dev/nvidiactl": false, "/dev/nvidia-uvm": false, "/dev/kfd": true, "/dev/null": false} {
+		if got := isGPUFile(file); got != want {
+			t.Errorf("%s: %v", file, got)
+		}
+	}
+}

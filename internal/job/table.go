@@ -1,0 +1,239 @@
+package job
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/procfs"
+)
+
+// maxNodes bounds how many living processes of a job are followed; a node of 8 GPUs with 64 workers each has some 600.
+const maxNodes = 4096
+
+// table holds the living processes below the job's roots.
+type table struct {
+	fs    procfs.FS
+	self  int
+	nodes map[int]*node
+	buf   procfs.Buffer
+	guard *guard
+	// hadTrainer says that some process has looked like a trainer: when it is gone, nothing else is taken for one.
+	hadTrainer bool
+	skipped    int // processes not followed because of maxNodes
+	// noChildren says that the kernel has no children files, so that births are found by full looks at /proc.
+	noChildren bool
+}
+
+func newTable(o Options) *table {
+	return &table{fs: o.FS, self: o.Self, nodes: map[int]*node{}, guard: &guard{}}
+}
+
+// add takes hold of a process that has been seen below the roots. It returns nil where there is none, or where it is pipetune.
+func (t *table) add(pid int, now time.Duration) *node {
+	if pid == t.self || pid <= 0 {
+		return nil
+	}
+	if len(t.nodes) >= maxNodes {
+		t.skipped++
+		return nil
+	}
+	p, err := t.fs.OpenWith(pid, &t.buf)
+	if err != nil {
+		return nil
+	}
+	var st procfs.Stat
+	if err := p.Stat(&st); err != nil || st.State == 'Z' || st.State == 'X' {
+		p.Close()
+		return nil
+	}
+	n := &node{id: p.ID, ppid: st.PPID, proc: p, seen: now, rank: -1, inside: inside{rank: -1}, facts: facts{uid: -1, innerPID: pid}}
+	t.nodes[pid] = n
+	t.describe(n)
+	return n
+}
+
+// describe reads the facts of a new process. The command line is read apart, because that read may hang.
+func (t *table) describe(n *node) {
+	f, err := describe(n.proc, false)
+	if err != nil {
+		return
+	}
+	id, fs := n.id, t.fs
+	argv, ok := guarded(t.guard, func() [][]byte {
+		p, err := fs.OpenID(id)
+		if err != nil {
+			return nil
+		}
+		defer p.Close()
+		argv, err := p.Cmdline()
+		if err != nil {
+			return nil
+		}
+		return argv
+	})
+	if ok {
+		f.setArgv(argv)
+	} else {
+		f.python = isPython(f.exe, nil)
+	}
+	n.facts, n.described = f, true
+}
+
+// inspect reads what is inside a process that may be a trainer.
+func (t *table) inspect(n *node) {
+	id, fs := n.id, t.fs
+	n.inside.tries++
+	in, ok := guarded(t.guard, func() inside {
+		p, err := fs.OpenID(id)
+		if err != nil {
+			return inside{rank: -1}
+		}
+		defer p.Close()
+		return look(p)
+	})
+	if ok {
+		in.tries = n.inside.tries
+		n.inside = in
+	}
+}
+
+// recheck reads again what changes after a process was born: its signal handlers and its name, which make it a worker.
+func (t *table) recheck(n *node) bool {
+	st, err := n.proc.Status()
+	if err != nil {
+		return false
+	}
+	caught, comm := st.CaughtSignals.Or(0), string(st.Name)
+	changed := caught != n.facts.caught || comm != n.facts.comm
+	n.facts.caught, n.facts.comm = caught, comm
+	if parent := t.nodes[n.ppid]; !n.facts.polls && parent != nil && caught&parent.facts.caught&workerSignals == workerSignals {
+		n.facts.polls = n.pollsForWork()
+		changed = changed || n.facts.polls
+	}
+	return changed
+}
+
+// drop forgets a process.
+func (t *table) drop(n *node) {
+	n.close()
+	delete(t.nodes, n.id.PID)
+}
+
+// alive says whether the process still runs; a zombie does not.
+func (t *table) alive(n *node) bool {
+	var st procfs.Stat
+	if err := n.proc.Stat(&st); err != nil {
+		// Only a process that is gone is gone: a read that failed otherwise says nothing.
+		return !errors.Is(err, procfs.ErrGone) && !errors.Is(err, procfs.ErrNoData)
+	}
+	if st.State == 'Z' || st.State == 'X' {
+		return false
+	}
+	n.ppid = st.PPID
+	return true
+}
+
+// children returns the direct children of a node.
+func (t *table) children(n *node) []int {
+	kids, err := n.proc.Children(nil)
+	if errors.Is(err, procfs.ErrNoData) {
+		t.noChildren = true
+	}
+	return kids
+}
+
+// grow adds what is below the given roots and not yet known, and returns what was added. Loader workers rarely have children of
+// their own, so below them it looks only with deep set.
+func (t *table) grow(roots []procfs.ID, now time.Duration, deep bool) []*node {
+	var added []*node
+	if t.noChildren {
+		return t.growFromTable(roots, now)
+	}
+	seen := map[int]bool{}
+	queue := make([]int, 0, len(t.nodes))
+	for _, r := range roots {
+		queue = append(queue, r.PID)
+	}
+	for i := 0; i < len(queue); i++ {
+		pid := queue[i]
+		if seen[pid] {
+			continue
+		}
+		seen[pid] = true
+		n := t.nodes[pid]
+		if n == nil {
+			if n = t.add(pid, now); n == nil {
+				continue
+			}
+			added = append(added, n)
+		}
+		if deep || n.role != Worker {
+			queue = append(queue, t.children(n)...)
+		}
+	}
+	if t.noChildren {
+		return append(added, t.growFromTable(roots, now)...)
+	}
+	return added
+}
+
+// growFromTable is grow for a kernel without children files, at the price of a look at every process of the machine.
+func (t *table) growFromTable(roots []procfs.ID, now time.Duration) []*node {
+	var added []*node
+	all, err := t.fs.Table()
+	if err != nil {
+		return nil
+	}
+	for _, r := range roots {
+		pids := []int{r.PID}
+		for _, e := range all.Descendants(r.PID) {
+			pids = append(pids, e.PID)
+		}
+		for _, pid := range pids {
+			if t.nodes[pid] == nil {
+				if n := t.add(pid, now); n != nil {
+					added = append(added, n)
+				}
+			}
+		}
+	}
+	return added
+}
+
+// downwards returns the nodes so that each comes after its parent, and siblings by age.
+func (t *table) downwards() []*node {
+	kids := map[int][]*node{}
+	var top []*node
+	for _, n := range t.nodes {
+		if parent := t.nodes[n.ppid]; parent != nil && parent != n {
+			kids[n.ppid] = append(kids[n.ppid], n)
+		} else {
+			top = append(top, n)
+		}
+	}
+	byAge := func(a, b *node) int {
+		if a.id.Start != b.id.Start {
+			if a.id.Start < b.id.Start {
+				return -1
+			}
+			return 1
+		}
+		return a.id.PID - b.id.PID
+	}
+	slices.SortFunc(top, byAge)
+	out := make([]*node, 0, len(t.nodes))
+	done := map[*node]bool{}
+	for queue := top; len(queue) > 0; queue = queue[1:] {
+		n := queue[0]
+		if done[n] {
+			continue
+		}
+		done[n] = true
+		out = append(out, n)
+		below := kids[n.id.PID]
+		slices.SortFunc(below, byAge)
+		queue = append(queue, below...)
+	}
+	return out
+}

@@ -1,0 +1,123 @@
+package job
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+// maxEvents bounds the events about processes in one recording: a job whose workers are born a hundred times a second would fill
+// the memory otherwise. The counters of births and exits go on.
+const maxEvents = 4096
+
+func (j *Job) event(sink recording.Sink, kind, entity string, attrs map[string]string) {
+	if j.events++; j.events > maxEvents {
+		if !j.lostEvents {
+			j.lostEvents = true
+			sink.Unseen("process_*", "", "more than "+strconv.Itoa(maxEvents)+" births and exits of processes: later ones are only counted", "watch for a shorter time")
+		}
+		return
+	}
+	sink.Event(kind, entity, attrs)
+}
+
+// tell hands over the processes the sink does not know yet or whose role changed, trainers first.
+func (j *Job) tell(now time.Duration, sink recording.Sink) {
+	if j.table.skipped > 0 {
+		sink.Unseen("process_*", "", "more than "+strconv.Itoa(maxNodes)+" processes below the job", "")
+	}
+	var news []*node
+	for _, n := range j.table.nodes {
+		if n.role != "" && !n.told {
+			news = append(news, n)
+		}
+	}
+	slices.SortFunc(news, func(a, b *node) int {
+		if d := roleOrder[a.role] - roleOrder[b.role]; d != 0 {
+			return d
+		}
+		return a.id.PID - b.id.PID
+	})
+	for _, n := range news {
+		n.told = true
+		if n.role == Worker && !n.counted {
+			n.counted = true
+			j.births[n.owner]++
+		}
+		j.event(sink, recording.EventProcess, Entity(n.id), n.attrs())
+	}
+	for _, n := range j.table.nodes {
+		if n.role == Trainer && (j.births[n.id] != n.toldBirths || j.exits[n.id] != n.toldExits || !n.toldCounts) {
+			n.toldBirths, n.toldExits, n.toldCounts = j.births[n.id], j.exits[n.id], true
+			sink.Add(metric.LoaderBirths, LoaderEntity(n.id), float64(n.toldBirths))
+			sink.Add(metric.LoaderExits, LoaderEntity(n.id), float64(n.toldExits))
+		}
+	}
+}
+
+// attrs are the attributes of recording.EventProcess.
+func (n *node) attrs() map[string]string {
+	a := map[string]string{
+		"role":    string(n.role),
+		"pid":     strconv.Itoa(n.id.PID),
+		"ppid":    strconv.Itoa(n.ppid),
+		"start_s": startSeconds(n.id),
+		"comm":    untrusted.Cut(n.facts.comm, 64).String(),
+	}
+	if n.owner != (procfs.ID{}) {
+		a["trainer"] = Entity(n.owner)
+	}
+	if n.rank >= 0 {
+		a["rank"] = strconv.Itoa(n.rank)
+	}
+	if n.method != "" {
+		a["start_method"] = string(n.method)
+	}
+	if n.facts.affinity > 0 {
+		a["affinity"] = strconv.Itoa(n.facts.affinity)
+	}
+	return a
+}
+
+// startSeconds writes the start exactly: clock ticks are hundredths of a second.
+func startSeconds(id procfs.ID) string {
+	cents := id.Start * 100 / procfs.TicksPerSecond
+	frac := strconv.FormatUint(cents%100, 10)
+	if len(frac) == 1 {
+		frac = "0" + frac
+	}
+	return strconv.FormatUint(cents/100, 10) + "." + frac
+}
+
+// pinNames are the names of the pinning thread: torch's own (torch/utils/data/_utils/pin_memory.py since 2.5), and what Python 3.14
+// makes of its function's name, of which the kernel keeps 15 bytes ("Thread-12 (_pin").
+var pinNames = []string{"pt_data_pin", "(_pin"}
+
+// maxThreads bounds how many threads of a trainer are known by name.
+const maxThreads = 4096
+
+// pins finds the pinning thread of each trainer, which is born again with each iterator.
+func (j *Job) pins(sink recording.Sink) {
+	found := false
+	for _, n := range j.table.nodes {
+		if n.role != Trainer {
+			continue
+		}
+		tid := n.findPin()
+		if tid == n.pinThread {
+			continue
+		}
+		n.pinThread, found = tid, true
+		if tid != 0 {
+			j.event(sink, recording.EventPin, PinEntity(n.id), map[string]string{"tid": strconv.Itoa(tid), "trainer": Entity(n.id)})
+		}
+	}
+	if found {
+		j.publish()
+	}
+}

@@ -1,0 +1,146 @@
+package job
+
+import (
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/procfs"
+)
+
+// traits are what a trainer is made of, as far as its mapped files and its command line tell.
+type traits struct {
+	command   []string // redacted
+	framework string   // "pytorch", "tensorflow", "jax", ""
+	python    string   // "3.11", ""
+	hdf5      string   // "1.10", "2.2", ""
+	gpu       bool     // the CUDA or ROCm driver is mapped, or a GPU's device file is open
+	container bool
+	batchSize int
+}
+
+// libraries are what maps tell of a process.
+type libraries struct {
+	framework, python, hdf5 string
+	gpu                     bool
+}
+
+var (
+	pythonInPath = regexp.MustCompile(`(?:/|lib)python(\d+\.\d+)t?(?:/|\.so|$)`)
+	hdf5Library  = regexp.MustCompile(`^libhdf5(?:_serial|_openmpi|_mpich|-[0-9a-f]+)?\.so\.(\d+)(?:\.(\d+)\.(\d+))?$`)
+)
+
+// maxLibraries bounds how many mapped files of interest are kept; a torch process maps some twenty.
+const maxLibraries = 256
+
+// readLibraries looks through the mapped files of a process. It takes the process' mmap lock for reading: for discovery only.
+func readLibraries(p *procfs.Process) (libraries, error) {
+	files, err := p.MappedFiles(interesting, maxLibraries)
+	if err != nil {
+		return libraries{}, err
+	}
+	return librariesOf(files), nil
+}
+
+// interestingNames are how the names of the files begin that tell something. Debian's torch maps some 300 libraries, so all others
+// are passed over.
+var interestingNames = []string{"libtorch", "libtensorflow", "_pywrap_tensorflow", "libcuda.so", "libamdhip64.so", "libhdf5", "libpython"}
+
+func interesting(file string) bool {
+	b := path.Base(file)
+	for _, name := range interestingNames {
+		if strings.HasPrefix(b, name) {
+			return true
+		}
+	}
+	return strings.Contains(file, "/jaxlib/")
+}
+
+func librariesOf(files []string) libraries {
+	var l libraries
+	for _, file := range files {
+		b := path.Base(file)
+		switch {
+		case strings.HasPrefix(b, "libtorch"):
+			l.framework = "pytorch" // torch wins: its users import tensorflow for TensorBoard, never the other way round
+		case strings.HasPrefix(b, "libtensorflow"), strings.HasPrefix(b, "_pywrap_tensorflow"):
+			if l.framework == "" {
+				l.framework = "tensorflow"
+			}
+		case strings.Contains(file, "/jaxlib/"):
+			if l.framework == "" {
+				l.framework = "jax"
+			}
+		case strings.HasPrefix(b, "libcuda.so"), strings.HasPrefix(b, "libamdhip64.so"):
+			l.gpu = true
+		case strings.HasPrefix(b, "libhdf5"):
+			if l.hdf5 == "" {
+				l.hdf5 = hdf5Release(b)
+			}
+		}
+		if m := pythonInPath.FindStringSubmatch(file); m != nil && l.python == "" {
+			l.python = m[1]
+		}
+	}
+	return l
+}
+
+// hdf5Release turns the file name of a shared HDF5 library into its release, "" where the name tells nothing. The numbers are the
+// libtool interfaces of HDF5's config/lt_vers.am: Debian 12 ships 1.10.8 as 103.3.1, openSUSE 1.12.2 as 200, Debian 13 1.14.5 as
+// 310, Debian sid 2.2.0 as 320.2.0. From 320 on the second number follows the minor release.
+func hdf5Release(file string) string {
+	m := hdf5Library.FindStringSubmatch(file)
+	if m == nil {
+		return ""
+	}
+	switch m[1] {
+	case "8", "9", "10":
+		return "1.8"
+	case "100", "101", "103":
+		return "1.10"
+	case "200":
+		return "1.12"
+	case "300", "310":
+		return "1.14"
+	case "320":
+		if m[2] != "" {
+			return "2." + m[2]
+		}
+		return "2"
+	}
+	return ""
+}
+
+// pythonOf tells the version from the interpreter's own path, "" where it does not say.
+func pythonOf(exe string) string {
+	if m := pythonInPath.FindStringSubmatch(exe); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// isGPUFile says whether a descriptor's target is the device file of a GPU (nvidia0, not nvidiactl, which nvidia-smi holds too).
+func isGPUFile(target string) bool {
+	rest, ok := strings.CutPrefix(target, "/dev/nvidia")
+	if ok {
+		return rest != "" && rest[0] >= '0' && rest[0] <= '9'
+	}
+	return target == "/dev/kfd"
+}
+
+// maxGPULook bounds how many descriptors are looked through for a GPU's device file. CUDA opens them at its start, so they are
+// among the first.
+const maxGPULook = 256
+
+func holdsGPU(p *procfs.Process) bool {
+	fds, _, err := p.FDs(maxGPULook)
+	if err != nil {
+		return false
+	}
+	for _, fd := range fds {
+		if isGPUFile(fd.Target) {
+			return true
+		}
+	}
+	return false
+}

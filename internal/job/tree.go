@@ -1,0 +1,33 @@
+package job
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+// roleOrder is how a Tree is sorted.
+var roleOrder = map[Role]int{Trainer: 0, Worker: 1, Launcher: 2, Server: 3, Other: 4}
+
+// publish makes the table's state the current Tree.
+func (j *Job) publish() {
+	t := &Tree{Ended: j.ended, Processes: make([]Process, 0, len(j.table.nodes))}
+	if old := j.tree.Load(); old != nil {
+		t.Generation = old.Generation + 1
+	}
+	for _, n := range j.table.nodes {
+		t.Processes = append(t.Processes, n.public())
+	}
+	slices.SortFunc(t.Processes, func(a, b Process) int {
+		return cmp.Or(cmp.Compare(roleOrder[a.Role], roleOrder[b.Role]), cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Start, b.Start), cmp.Compare(a.PID, b.PID))
+	})
+	j.tree.Store(t)
+}
+
+func (n *node) public() Process {
+	return Process{
+		ID: n.id, PPID: n.ppid, InnerPID: n.facts.innerPID, Role: n.role, Trainer: n.owner, Rank: n.rank, StartMethod: n.method,
+		Affinity: n.facts.affinity, Comm: untrusted.Sanitize(n.facts.comm), PinThread: n.pinThread,
+	}
+}
