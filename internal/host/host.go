@@ -1,0 +1,153 @@
+// Package host says what machine a job runs on: cores and memory it may use,
+// kernel, control groups, and what holds its data. It is read once.
+//
+// It promises that what could not be read is left out and named in the notes
+// with its cure. It refuses to touch a path of the job in this process: those
+// go to a child, because a mount that hangs would hold us for ever.
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+// Options say which machine to describe and for which process of the job.
+type Options struct {
+	// FS is the machine; the zero value is this one.
+	FS procfs.FS
+	// Target is the job's process whose limits and mounts count: the first
+	// trainer.
+	Target procfs.ID
+	// GPUs are passed on as they are; they come from the NVML child.
+	GPUs []recording.GPU
+	// Paths asks about the job's paths in a child; nil asks nothing.
+	Paths     PathService
+	Redaction untrusted.Redaction
+}
+
+// PathService asks for a file system in a child process; *isolate.Paths is one.
+type PathService interface {
+	Statfs(ctx context.Context, key, path string) (isolate.FileSystem, error)
+}
+
+// Note says what could not be read, why, and what would change that.
+type Note = recording.Unseen
+
+// Describe reads the machine. The error is ErrGone of procfs where the job's
+// process ended meanwhile; everything else that failed is a note.
+func Describe(ctx context.Context, o Options) (recording.Host, []Note, error) {
+	d := describer{fs: o.FS, target: o.Target, redaction: o.Redaction}
+	d.host.GPUs = o.GPUs
+	d.kernel()
+	d.cpus()
+	d.memory(ctx)
+	if err := d.group(); err != nil {
+		return recording.Host{}, nil, fmt.Errorf("describing the machine: %w", err)
+	}
+	return d.host, d.notes, nil
+}
+
+type describer struct {
+	fs        procfs.FS
+	target    procfs.ID
+	redaction untrusted.Redaction
+	host      recording.Host
+	notes     []Note
+}
+
+func (d *describer) note(signal string, err error, cure string) {
+	if errors.Is(err, fs.ErrPermission) {
+		cure = "run pipetune as the user of the job, or as root"
+	}
+	d.notes = append(d.notes, Note{Signal: signal, Entity: "host", Reason: untrusted.Sanitize(err.Error()), Cure: cure})
+}
+
+func (d *describer) kernel() {
+	release, err := d.fs.KernelRelease()
+	if err != nil {
+		d.note("kernel", err, "mount /proc")
+	}
+	d.host.Kernel = untrusted.Sanitize(release)
+	switch scope, err := d.fs.PtraceScope(); {
+	case err == nil:
+		d.host.PtraceScope = &scope
+	case !errors.Is(err, procfs.ErrNoData): // no Yama is no restriction
+		d.note("ptrace_scope", err, "")
+	}
+	d.host.Virtual = d.fs.Hypervisor()
+}
+
+func (d *describer) cpus() {
+	m := d.fs.Machine()
+	defer m.Close()
+	var stat procfs.SystemStat
+	if err := m.Stat(&stat); err != nil {
+		d.note("cpus_present", err, "mount /proc")
+	}
+	d.host.CPUsPresent = len(stat.Cores)
+	if n, err := d.fs.PhysicalCores(); err == nil {
+		d.host.CoresPhysical = n
+	}
+}
+
+func (d *describer) memory(ctx context.Context) {
+	m := d.fs.Machine()
+	defer m.Close()
+	var info procfs.Meminfo
+	if err := m.Meminfo(&info); err != nil {
+		d.note("memory_total_bytes", err, "mount /proc")
+		return
+	}
+	d.host.MemoryBytes = info.Total.Or(0)
+	swaps, err := d.fs.SwapDevices(ctx)
+	if err != nil {
+		d.note("swap_*", err, "")
+	}
+	for _, s := range swaps {
+		d.host.SwapDevices = append(d.host.SwapDevices, untrusted.Path(s.Name, d.redaction))
+	}
+}
+
+// group reads what the job's process may use.
+func (d *describer) group() error {
+	p, err := d.fs.OpenID(d.target)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	usable, err := d.fs.UsableCPUs(d.target.PID)
+	if errors.Is(err, procfs.ErrGone) {
+		return err
+	}
+	if err != nil {
+		d.note("cpus_usable", err, "")
+	} else {
+		d.host.CPUsUsable = usable.CPUs
+		d.host.CPUsAffinity = usable.Affinity.Or(0)
+		d.host.CPUsCpuset = usable.CPUSet.Or(0)
+		if q, ok := usable.Quota.Get(); ok {
+			d.host.CPUQuota = &q
+		}
+	}
+	group, err := d.fs.Cgroup(d.target.PID)
+	d.host.CgroupVersion = string(group.Mode)
+	if err != nil {
+		d.note("cgroup_*", err, "mount a cgroup file system where pipetune runs, or run pipetune on the host")
+		return nil
+	}
+	limit, err := group.MemoryLimit()
+	if err != nil && !errors.Is(err, procfs.ErrNoData) {
+		d.note("cgroup_memory_limit_bytes", err, "")
+	}
+	if l, ok := limit.Get(); ok {
+		d.host.MemoryLimit = &l.Bytes
+	}
+	return nil
+}

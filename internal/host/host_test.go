@@ -1,0 +1,162 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/procfs/fakeroot"
+	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+// fixedAnswer is a PathService that always says the same.
+type fixedAnswer struct {
+	fs  isolate.FileSystem
+	err error
+}
+
+func (f fixedAnswer) Statfs(context.Context, string, string) (isolate.FileSystem, error) {
+	return f.fs, f.err
+}
+
+func self(t *testing.T) procfs.ID {
+	t.Helper()
+	p, err := procfs.FS{}.Open(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	return p.ID
+}
+
+func TestDescribeThisMachine(t *testing.T) {
+	h, notes, err := Describe(t.Context(), Options{Target: self(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v", h)
+	t.Logf("%+v", notes)
+	if h.Kernel == "" || h.CPUsPresent < 1 || h.CPUsUsable <= 0 || h.CPUsUsable > float64(h.CPUsPresent) || h.MemoryBytes < 64<<20 || h.CgroupVersion == "" {
+		t.Errorf("implausible: %+v", h)
+	}
+}
+
+// fakeMachine unpacks one machine of testdata/proc and names a process of it.
+func fakeMachine(t *testing.T, name string, pid int) Options {
+	t.Helper()
+	archive, err := os.ReadFile(filepath.Join("../../testdata/proc", name+".txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fs := procfs.FS{Root: t.TempDir()}
+	if err := fakeroot.Unpack(archive, fs.Root); err != nil {
+		t.Fatal(err)
+	}
+	p, err := fs.Open(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	return Options{FS: fs, Target: p.ID}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func TestDescribeFixtures(t *testing.T) {
+	for _, c := range []struct {
+		root  string
+		pid   int
+		want  recording.Host
+		notes int
+	}{
+		{"cgroup-v2", 4700, recording.Host{
+			Kernel: "6.12.0-amd64", CPUsPresent: 2, CoresPhysical: 2, CPUsUsable: 2.5, CPUsAffinity: 8, CPUsCpuset: 4, CPUQuota: ptr(2.5),
+			MemoryBytes: 65536000 << 10, MemoryLimit: ptr(int64(16 << 30)), SwapDevices: []string{"/dev/zram0", "/dev/dm-2"}, CgroupVersion: "v2", PtraceScope: ptr(1)}, 0},
+		{"debian12-hybrid", 19868, recording.Host{
+			Kernel: "6.18.44", CPUsPresent: 2, CoresPhysical: 2, CPUsUsable: 2, CPUsAffinity: 2, CPUsCpuset: 2,
+			MemoryBytes: 24684092 << 10, CgroupVersion: "hybrid", Virtual: "vm"}, 0},
+		// No kernel release, no swaps, no cgroup: three notes, and no zero that looks like a measurement.
+		{"bare", 7, recording.Host{CPUsUsable: 2, CPUsAffinity: 2, MemoryBytes: 2048000 << 10, CgroupVersion: "none"}, 3},
+	} {
+		got, notes, err := Describe(t.Context(), fakeMachine(t, c.root, c.pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", c.root, diff)
+		}
+		if len(notes) != c.notes {
+			t.Errorf("%s: notes %+v, want %d", c.root, notes, c.notes)
+		}
+	}
+}
+
+func TestStorageOfFixtures(t *testing.T) {
+	for path, want := range map[string]recording.Storage{
+		"/home/me/train.h5": {Path: "<data>/train.h5", FSType: "ext4", Kind: "disk", Devices: []string{"nvme0n1"}, Rotational: ptr(false), Model: "Samsung SSD 980 PRO 1TB"},
+		"/scratch/x":        {Path: "/scratch/x", FSType: "xfs", Kind: "disk", Devices: []string{"sda", "sdb"}, Rotational: ptr(true)},
+		"/nfs/x":            {Path: "/nfs/x", FSType: "nfs4", Kind: "network"},
+		"/dev/shm/x":        {Path: "/dev/shm/x", FSType: "tmpfs", Kind: "tmpfs"},
+	} {
+		o := fakeMachine(t, "cgroup-v2", 4700)
+		o.Redaction.Prefixes = []untrusted.Prefix{{Path: "/home/me", Name: "<data>"}}
+		got, notes, err := Storage(t.Context(), o, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" || len(notes) > 0 {
+			t.Errorf("%s: %s, notes %v", path, diff, notes)
+		}
+	}
+}
+
+// TestMagicCorrectsAnUnknownKind: where the mount table leads nowhere, the file system's own number is asked.
+func TestMagicCorrectsAnUnknownKind(t *testing.T) {
+	o := fakeMachine(t, "container-v2", 7)
+	o.Paths = fixedAnswer{fs: isolate.FileSystem{Type: 0xEF53}}
+	got, notes, err := Storage(t.Context(), o, "/opt/data")
+	if err != nil || got.Kind != "disk" || len(notes) != 1 {
+		t.Errorf("%+v, notes %v, %v", got, notes, err)
+	}
+}
+
+func TestDescribeNeedsTheSameProcess(t *testing.T) {
+	id := self(t)
+	id.Start++
+	if _, _, err := Describe(t.Context(), Options{Target: id}); !errors.Is(err, procfs.ErrGone) {
+		t.Errorf("a reused number gave %v, want ErrGone", err)
+	}
+}
+
+func TestStorageOfThisMachine(t *testing.T) {
+	s, notes, err := Storage(t.Context(), Options{Target: self(t)}, "/dev/shm/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Kind != "tmpfs" || s.FSType != "tmpfs" || len(s.Devices) != 0 {
+		t.Errorf("/dev/shm is %+v, notes %v", s, notes)
+	}
+}
+
+func TestHungMountIsNamed(t *testing.T) {
+	hung := fixedAnswer{err: &isolate.TimeoutError{Task: "paths", Key: "/"}}
+	_, notes, err := Storage(t.Context(), Options{Target: self(t), Paths: hung}, "/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, n := range notes {
+		found = found || strings.Contains(n.Reason, "does not answer")
+	}
+	if !found {
+		t.Errorf("notes = %v", notes)
+	}
+}
