@@ -1,0 +1,164 @@
+package sampler
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// Cgroup samples the control groups of the job: CPU quota and throttling, memory limit and use, and the limits on reading the
+// dataset's devices. A limit of a group above counts: what is recorded is the tightest, and the counters of the group that sets it.
+type Cgroup struct {
+	fs        procfs.FS
+	target    procfs.ID
+	placement *Placement
+	group     procfs.Cgroup
+	counters  *procfs.CgroupCounters
+	limits    slowly
+	// generation is that of the Placement whose devices' limits were read last.
+	generation int
+	cpu        procfs.CgroupCPU
+	memory     procfs.CgroupMemory
+
+	cpuBinds, memBinds string // folders whose counters are read
+}
+
+// NewCgroup watches the groups of a job's process. placement names the dataset's devices and may be nil.
+func NewCgroup(fs procfs.FS, target procfs.ID, placement *Placement) *Cgroup {
+	return &Cgroup{fs: fs, target: target, placement: placement}
+}
+
+// Name implements Sampler.
+func (c *Cgroup) Name() string { return "cgroup" }
+
+// Every implements Sampler. Reading memory.stat makes the kernel gather the counters of all CPUs and groups below.
+func (c *Cgroup) Every() time.Duration { return time.Second }
+
+// Start implements Sampler.
+func (c *Cgroup) Start(_ context.Context, sink recording.Sink) error {
+	group, err := cgroupOf(c.fs, c.target)
+	if err != nil {
+		unread(sink, "cgroup_*", jobGroup, err, "mount a cgroup file system where pipetune runs, or run pipetune on the host")
+		return err
+	}
+	c.group = group
+	c.counters = group.Counters()
+	if err := c.counters.CPU(&c.cpu); err != nil {
+		unread(sink, "cgroup_cpu_*", jobGroup, err, "enable the cpu controller for the job's group")
+	}
+	if err := c.counters.Memory(&c.memory); err != nil {
+		unread(sink, "cgroup_memory_*", jobGroup, err, "enable the memory controller for the job's group")
+		unread(sink, metric.CgroupRefaults.Name, jobGroup, err, "")
+	}
+	return nil
+}
+
+// Sample implements Sampler. Limits can be changed while the job runs, so they are read anew every tenth time.
+func (c *Cgroup) Sample(_ context.Context, sink recording.Sink) {
+	if c.counters == nil {
+		return
+	}
+	due := c.limits.due()
+	if due {
+		c.addLimits(sink)
+	}
+	c.addDeviceLimits(sink, due)
+	if err := c.counters.CPU(&c.cpu); err == nil {
+		add(sink, metric.CgroupCPUPeriods, c.cpu.Periods)
+		add(sink, metric.CgroupCPUThrottled, c.cpu.Throttled)
+		if s, ok := c.cpu.ThrottledSeconds.Get(); ok {
+			sink.Add(metric.CgroupThrottledS, jobGroup, s)
+		}
+	} else if !errors.Is(err, procfs.ErrNoData) {
+		unread(sink, "cgroup_cpu_*", jobGroup, err, "")
+	}
+	if err := c.counters.Memory(&c.memory); err == nil {
+		add(sink, metric.CgroupMemUsed, c.memory.UseBytes)
+		add(sink, metric.CgroupMemFile, c.memory.FileBytes)
+		add(sink, metric.CgroupRefaults, c.memory.FileRefaults)
+	} else if !errors.Is(err, procfs.ErrNoData) {
+		unread(sink, "cgroup_memory_*", jobGroup, err, "")
+	}
+}
+
+func add(sink recording.Sink, d metric.Desc, v procfs.Optional[int64]) {
+	if n, ok := v.Get(); ok {
+		sink.Add(d, jobGroup, float64(n))
+	}
+}
+
+// addLimits records the quota and the memory limit. Where another group binds than before, its counters are read from now on.
+func (c *Cgroup) addLimits(sink recording.Sink) {
+	cpu, cpuErr := c.group.CPULimit()
+	memory, memErr := c.group.MemoryLimit()
+	if cpuErr != nil && !errors.Is(cpuErr, procfs.ErrNoData) {
+		unread(sink, metric.CgroupQuota.Name, jobGroup, cpuErr, "")
+	}
+	if memErr != nil && !errors.Is(memErr, procfs.ErrNoData) {
+		unread(sink, metric.CgroupMemLimit.Name, jobGroup, memErr, "")
+	}
+	cpuDir, memDir := "", ""
+	if q, ok := cpu.Get(); ok {
+		sink.Add(metric.CgroupQuota, jobGroup, q.CPUs)
+		cpuDir = q.Dir
+	}
+	if l, ok := memory.Get(); ok {
+		sink.Add(metric.CgroupMemLimit, jobGroup, float64(l.Bytes))
+		memDir = l.Dir
+	}
+	if (cpuDir != c.cpuBinds || memDir != c.memBinds) && cpuErr == nil && memErr == nil {
+		c.cpuBinds, c.memBinds = cpuDir, memDir
+		c.counters.Close()
+		c.counters = c.group.Counters()
+	}
+}
+
+// addDeviceLimits records the tightest limits on reading from any device that holds the dataset.
+func (c *Cgroup) addDeviceLimits(sink recording.Sink, due bool) {
+	if c.placement == nil {
+		return
+	}
+	c.placement.refresh()
+	if !due && c.generation == c.placement.generation {
+		return
+	}
+	c.generation = c.placement.generation
+	if len(c.placement.devices) == 0 {
+		return
+	}
+	limits, err := c.group.IOLimits()
+	if err != nil {
+		unread(sink, "cgroup_read_*", jobGroup, err, "enable the io (blkio) controller for the job's group")
+		return
+	}
+	var iops, bytes procfs.Optional[int64]
+	for _, l := range limits {
+		for _, d := range c.placement.devices {
+			if d.Device == l.Device {
+				iops, bytes = tighter(iops, l.ReadsPerSec), tighter(bytes, l.ReadBytesPerSec)
+			}
+		}
+	}
+	add(sink, metric.CgroupReadIOPSMax, iops)
+	add(sink, metric.CgroupReadBPSMax, bytes)
+}
+
+func tighter(a, b procfs.Optional[int64]) procfs.Optional[int64] {
+	x, okA := a.Get()
+	y, okB := b.Get()
+	if !okA || (okB && y < x) {
+		return b
+	}
+	return a
+}
+
+// Close implements Sampler.
+func (c *Cgroup) Close() {
+	if c.counters != nil {
+		c.counters.Close()
+	}
+}

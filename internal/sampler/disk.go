@@ -1,0 +1,138 @@
+package sampler
+
+import (
+	"context"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// Disk samples the physical block devices that hold the job's data, and no others. Data on a network or FUSE file system or in
+// memory has no device here, which is reported once per mount.
+type Disk struct {
+	machine   *procfs.Machine
+	placement *Placement
+	entities  map[string]string // device name to entity
+	sink      recording.Sink    // of the Sample under way
+	visit     func(*procfs.DiskStat) bool
+	left      int // devices not yet met in this walk
+	resolve   slowly
+	// generation is that of the Placement the entities are from.
+	generation int
+	shown      map[string]bool // devices met at least once
+}
+
+// NewDisk watches the devices that a Placement names.
+func NewDisk(fs procfs.FS, placement *Placement) *Disk {
+	d := &Disk{machine: fs.Machine(), placement: placement, shown: make(map[string]bool)}
+	d.visit = d.device // bound once: a method value made in each tick would be garbage
+	return d
+}
+
+// Name implements Sampler.
+func (d *Disk) Name() string { return "disk" }
+
+// Every implements Sampler. The kernel's times are exact to the millisecond.
+func (d *Disk) Every() time.Duration { return 500 * time.Millisecond }
+
+// Start implements Sampler.
+func (d *Disk) Start(_ context.Context, sink recording.Sink) error {
+	err := d.machine.Diskstats(func(*procfs.DiskStat) bool { return false })
+	unread(sink, "disk_*", "", err, "mount /proc")
+	return err
+}
+
+// Sample implements Sampler.
+func (d *Disk) Sample(_ context.Context, sink recording.Sink) {
+	if len(d.entities) == 0 || d.resolve.due() {
+		d.placement.refresh()
+	}
+	if d.generation != d.placement.generation {
+		d.follow(sink)
+	}
+	if len(d.entities) == 0 {
+		return
+	}
+	d.sink, d.left = sink, len(d.entities)
+	err := d.machine.Diskstats(d.visit)
+	d.sink = nil
+	unread(sink, "disk_*", "", err, "")
+	if err == nil && d.left > 0 {
+		d.absent(sink)
+	}
+}
+
+// follow takes over a new set of devices and reports what has none.
+func (d *Disk) follow(sink recording.Sink) {
+	d.generation = d.placement.generation
+	d.entities = make(map[string]string)
+	for _, dev := range d.placement.devices {
+		d.entities[dev.Name] = "disk/" + dev.Name
+	}
+	unread(sink, "disk_*", "", d.placement.err, "")
+	for _, s := range d.placement.storage {
+		if reason, cure := whyNoDevice(s); reason != "" {
+			sink.Unseen("disk_*", "", reason, cure)
+		}
+	}
+}
+
+func whyNoDevice(s procfs.Storage) (reason, cure string) {
+	switch {
+	case s.Kind == procfs.StorageNetwork:
+		return "the data lies on a network file system (" + known(s.FSType) + "), which has no block device here", "look at the server, or at mountstats of the client"
+	case s.Kind == procfs.StorageFUSE:
+		return "the data lies on a FUSE file system (" + known(s.FSType) + "), which has no block device here", "look at what the FUSE server reads"
+	case s.Kind == procfs.StorageShared:
+		return "the data lies in a folder of the host (" + known(s.FSType) + "), which has no block device here", "run pipetune on the host for its devices"
+	case s.Kind == procfs.StorageMemory:
+		return "the data lies in memory (" + known(s.FSType) + "); no device is read", ""
+	case s.Unresolved != "":
+		return s.Unresolved, "run pipetune on the host, outside of the container"
+	}
+	return "", ""
+}
+
+// known keeps a file system's type out of the text unless it is a plain word: the part after "fuse." is chosen by whoever mounts it.
+func known(fstype string) string {
+	for _, c := range []byte(fstype) {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '.' && c != '-' && c != '_' {
+			return "unnamed"
+		}
+	}
+	return fstype[:min(len(fstype), 40)]
+}
+
+func (d *Disk) device(s *procfs.DiskStat) bool {
+	entity, ok := d.entities[string(s.Name)]
+	if !ok {
+		return true
+	}
+	if !d.shown[entity] {
+		d.shown[entity] = true
+	}
+	d.left--
+	d.sink.Add(metric.DiskReads, entity, float64(s.Reads))
+	d.sink.Add(metric.DiskReadBytes, entity, float64(s.ReadBytes))
+	d.sink.Add(metric.DiskReadTime, entity, s.ReadSeconds)
+	d.sink.Add(metric.DiskWrites, entity, float64(s.Writes))
+	d.sink.Add(metric.DiskWriteBytes, entity, float64(s.WriteBytes))
+	d.sink.Add(metric.DiskBusy, entity, s.BusySeconds)
+	d.sink.Add(metric.DiskQueueTime, entity, s.QueueSeconds)
+	d.sink.Add(metric.DiskInFlight, entity, float64(s.InFlight))
+	return d.left > 0
+}
+
+// absent reports devices that the walk never met: diskstats of a container may leave them out.
+func (d *Disk) absent(sink recording.Sink) {
+	for _, entity := range d.entities {
+		if !d.shown[entity] {
+			sink.Unseen("disk_*", entity, "the device is not in /proc/diskstats", "run pipetune on the host, outside of the container")
+		}
+	}
+}
+
+// Close implements Sampler.
+func (d *Disk) Close() { d.machine.Close() }

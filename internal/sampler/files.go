@@ -1,0 +1,356 @@
+package sampler
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+// FilesConfig says what the files sampler works with.
+type FilesConfig struct {
+	FS  procfs.FS
+	Job *job.Job
+	// Paths asks the file system in a child; nil leaves folders unrecognised and opens uncounted.
+	Paths FolderReader
+	// Look describes a dataset in a child; nil leaves kind, size and layout unknown.
+	Look      LookAtDataset
+	Redaction untrusted.Redaction
+}
+
+// Files finds which data the job reads, from what its processes have open and mapped, and counts the opens of it. It opens none of
+// the files itself: what lies in them is asked of a child, and opens are counted by inotify on local file systems.
+type Files struct {
+	cfg   FilesConfig
+	scout *scout
+	count *openCounter
+	ended context.CancelFunc
+
+	next     int // whose descriptors are looked at next
+	sights   map[string]int
+	pending  int
+	datasets []*dataset
+	named    int                            // datasets that were given an entity
+	looks    map[procfs.ID]map[*dataset]int // descriptors on each dataset at the last look at each process
+	mapTurn  int
+	calls    int
+	told     bool // that the kernel's queue was full
+	virtual  bool // in a virtual machine, whose disks call themselves rotational whatever they are
+}
+
+// dataset is a folder or file of data that the job reads.
+type dataset struct {
+	finding
+	entity  string
+	counted bool
+	opens   int64
+	names   map[uint64]struct{}
+	looks   int64
+	present int64
+	files   map[string]struct{} // distinct files at the last looks
+}
+
+const (
+	// filesEvery is the pace of looks; each takes one process in turn. 4 looks a second of 256 descriptors are about 1 ms.
+	filesEvery = 250 * time.Millisecond
+	// calmEvery is the pace once the first looks have shown what is there.
+	calmEvery  = time.Second
+	firstLooks = 8
+	// searching is how many processes are looked at in one call while nothing was found.
+	searching = 8
+	// maxDatasets bounds the places that are followed; a job reads its samples from one or two and its labels from another.
+	maxDatasets = 8
+	// maxSights bounds the paths remembered before they are taken for data.
+	maxSights = 4096
+	// recurrence is how often a file that is not data by its name must be seen before it is taken for some.
+	recurrence = 3
+	// mapsEvery is the number of calls between two looks at mapped files, which take the process' mmap lock: about 10 s.
+	mapsEvery = 40
+)
+
+// NewFiles finds the data a job reads.
+func NewFiles(cfg FilesConfig) *Files {
+	return &Files{cfg: cfg, virtual: cfg.FS.Hypervisor() != "", sights: map[string]int{}, looks: map[procfs.ID]map[*dataset]int{}}
+}
+
+// Name implements Sampler.
+func (f *Files) Name() string { return "files" }
+
+// Every implements Sampler.
+func (f *Files) Every() time.Duration {
+	if f.calls < firstLooks {
+		return filesEvery
+	}
+	return calmEvery
+}
+
+// Start implements Sampler.
+func (f *Files) Start(ctx context.Context, sink recording.Sink) error {
+	ctx, f.ended = context.WithCancel(ctx)
+	count, err := newOpenCounter()
+	if err != nil {
+		sink.Unseen(metric.DatasetOpens.Name, "", "inotify is not to be had: "+err.Error(), "raise fs.inotify.max_user_instances")
+	}
+	f.count = count
+	f.scout = &scout{fs: f.cfg.FS, paths: f.cfg.Paths, look: f.cfg.Look, in: make(chan sighting, 4), out: make(chan finding, 4), maps: make(chan procfs.ID, 1)}
+	go f.scout.run(ctx)
+	return nil
+}
+
+// Sample implements Sampler.
+func (f *Files) Sample(_ context.Context, sink recording.Sink) {
+	f.collect(sink)
+	if f.count != nil {
+		f.count.read()
+	}
+	tree := f.cfg.Job.Tree()
+	who := readers(tree)
+	if len(who) > 0 {
+		for range f.width(len(who)) {
+			f.lookAt(who[f.next%len(who)], sink)
+			f.next++
+		}
+		if f.calls%mapsEvery == 2 && len(f.datasets) < maxDatasets {
+			select {
+			case f.scout.maps <- who[f.mapTurn%len(who)].ID:
+				f.mapTurn++
+			default: // the scout is busy
+			}
+		}
+	}
+	f.calls++
+	f.forget(tree)
+	f.record(sink)
+}
+
+// width is how many processes are looked at in one call: one, and more until the data was found, because a file that is opened for
+// each item is open for a fraction of a millisecond.
+func (f *Files) width(readers int) int {
+	if len(f.datasets) > 0 {
+		return 1
+	}
+	return min(readers, searching)
+}
+
+// lookAt looks at the descriptors of one process.
+func (f *Files) lookAt(r reader, sink recording.Sink) {
+	id := r.ID
+	p, err := f.cfg.FS.OpenID(id)
+	if err != nil {
+		return
+	}
+	defer p.Close()
+	files, err := openData(p, r.worker, func(file string) bool { return f.of(file) != nil })
+	if err != nil {
+		if errors.Is(err, fs.ErrPermission) {
+			sink.Unseen("dataset_*", "", "the kernel shows open files only to the job's own user", "run pipetune as the user of the job, or as root")
+		}
+		return
+	}
+	held := map[*dataset]int{}
+	for _, file := range files {
+		if d := f.of(file); d != nil {
+			held[d]++
+			if len(d.files) < maxSights {
+				d.files[file] = struct{}{}
+			}
+			continue
+		}
+		f.see(sighting{file: file, by: id, how: "fd"})
+	}
+	for _, d := range f.datasets {
+		if d.how == "map" && held[d] == 0 && d.present == 0 {
+			continue // a mapped file needs no descriptor: its absence says nothing
+		}
+		d.looks++
+		if held[d] > 0 {
+			d.present++
+		}
+	}
+	f.looks[id] = held
+}
+
+// of returns the dataset a file belongs to.
+func (f *Files) of(file string) *dataset {
+	for _, d := range f.datasets {
+		if d.holds(file) {
+			return d
+		}
+	}
+	return nil
+}
+
+// see remembers a file, and sends the scout for it once it looks like data.
+func (f *Files) see(s sighting) {
+	if len(f.sights) >= maxSights {
+		return
+	}
+	f.sights[s.file]++
+	need := recurrence
+	if isKnownData(s.file) {
+		need = 1
+	}
+	if f.sights[s.file] < need || f.sights[s.file] > asked || len(f.datasets)+f.pending >= maxDatasets {
+		return
+	}
+	select {
+	case f.scout.in <- s:
+		f.sights[s.file] = asked + 1
+		f.pending++
+	default: // the scout is busy: the file will be seen again
+	}
+}
+
+// asked marks a file the scout was sent for.
+const asked = 1 << 30
+
+// collect takes over what the scout found.
+func (f *Files) collect(sink recording.Sink) {
+	for {
+		select {
+		case found := <-f.scout.out:
+			if found.how == "fd" {
+				f.pending--
+			}
+			f.adopt(found, sink)
+		default:
+			return
+		}
+	}
+}
+
+// adopt begins to follow a dataset.
+func (f *Files) adopt(found finding, sink recording.Sink) {
+	if found.root == "" || f.of(found.file) != nil || len(f.datasets) >= maxDatasets {
+		return
+	}
+	d := &dataset{finding: found, entity: "dataset/" + itoa(f.named), names: map[uint64]struct{}{}, files: map[string]struct{}{}}
+	if found.how == "fd" {
+		d.files[found.file] = struct{}{}
+	}
+	f.named++
+	f.absorb(d)
+	f.datasets = append(f.datasets, d)
+	sink.Event(recording.EventDataset, d.entity, d.attrs(f.cfg.Redaction, f.virtual))
+	if d.look.Layout != nil {
+		sink.Event(recording.EventLayout, d.entity, d.layout(f.cfg.Redaction, f.cfg.Job.Header().HDF5Library))
+	}
+	if d.look.Refused != "" {
+		sink.Unseen("hdf5_*", d.entity, "the layout of the HDF5 file could not be read: "+untrusted.Cut(untrusted.Path(d.look.Refused, f.cfg.Redaction), 200).String(), "")
+	}
+	if d.reason != "" {
+		sink.Unseen("dataset_files", d.entity, "the dataset could not be looked at: "+untrusted.Cut(untrusted.Path(d.reason, f.cfg.Redaction), 200).String(), "")
+	}
+	f.countOpens(d, sink)
+}
+
+// absorb drops what was followed inside a folder that now is the dataset itself. Its entity stays in the recording with what was
+// seen of it.
+func (f *Files) absorb(whole *dataset) {
+	kept := f.datasets[:0]
+	for _, d := range f.datasets {
+		if whole.folder && strings.HasPrefix(d.root, whole.root+"/") {
+			if f.count != nil {
+				f.count.remove(d)
+			}
+			continue
+		}
+		kept = append(kept, d)
+	}
+	f.datasets = kept
+}
+
+func (f *Files) countOpens(d *dataset, sink recording.Sink) {
+	switch {
+	case f.count == nil:
+	case d.whyNot != "":
+		sink.Unseen(metric.DatasetOpens.Name, d.entity, d.whyNot, d.cure)
+	default:
+		if err := f.count.add(d, d.watch, d.apart); err != nil {
+			cure := ""
+			if errors.Is(err, fs.ErrPermission) {
+				cure = "run pipetune as the user of the job, or as root"
+			} else if strings.Contains(err.Error(), "no space") {
+				cure = "raise fs.inotify.max_user_watches"
+			}
+			sink.Unseen(metric.DatasetOpens.Name, d.entity, "its opens could not be counted: "+err.Error(), cure)
+			return
+		}
+		d.counted = true
+	}
+}
+
+// forget drops looks at processes that are gone.
+func (f *Files) forget(tree *job.Tree) {
+	for id := range f.looks {
+		if _, ok := tree.Find(id); !ok {
+			delete(f.looks, id)
+		}
+	}
+}
+
+func (f *Files) record(sink recording.Sink) {
+	if f.count != nil && f.count.lost && !f.told {
+		f.told = true
+		sink.Unseen(metric.DatasetOpens.Name, "", "more opens than the kernel queued: the count is too low", "raise fs.inotify.max_queued_events")
+	}
+	for _, d := range f.datasets {
+		if d.counted {
+			sink.Add(metric.DatasetOpens, d.entity, float64(d.opens))
+			sink.Add(metric.DatasetDistinct, d.entity, float64(len(d.names)))
+		}
+		if d.looks > 0 {
+			sink.Add(metric.DatasetLooks, d.entity, float64(d.looks))
+			sink.Add(metric.DatasetPresent, d.entity, float64(d.present))
+		}
+		if f.calls%4 == 0 && d.how == "fd" {
+			handles := 0
+			for _, held := range f.looks {
+				handles += held[d]
+			}
+			sink.Add(metric.DatasetHandles, d.entity, float64(handles))
+			sink.Add(metric.DatasetFiles, d.entity, float64(len(d.files)))
+			clear(d.files)
+		}
+	}
+}
+
+// DataPaths returns where the data lies, by the names the job's own mount table uses, for what resolves its devices.
+func (f *Files) DataPaths() []string {
+	var out []string
+	for _, d := range f.datasets {
+		if d.look.Kind != "other" || len(f.datasets) == 1 {
+			out = append(out, d.inner)
+		}
+	}
+	return out
+}
+
+// Storage describes where the data lies, for the recording's header.
+func (f *Files) Storage() []recording.Storage {
+	var out []recording.Storage
+	for _, d := range f.datasets {
+		out = append(out, d.place(f.cfg.Redaction, f.virtual))
+	}
+	return out
+}
+
+// Close implements Sampler.
+func (f *Files) Close() {
+	if f.ended != nil {
+		f.ended()
+	}
+	f.count.close()
+}
+
+func extensionOf(file string) string {
+	return untrusted.Cut(strings.ToLower(path.Ext(file)), 16).String()
+}

@@ -1,0 +1,180 @@
+package sampler
+
+import (
+	"context"
+	"path"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/procfs"
+)
+
+// DatasetLook is what an isolated child tells of a path. Numbers that cannot be told are nil, never zero.
+type DatasetLook struct {
+	Kind      string // hdf5, image, npy, tar, other
+	Bytes     *int64 // of the file, or an estimate for the whole folder
+	Files     *int64
+	FileBytes *int64 // median of a folder's files
+	Extension string // the most frequent of a folder, with its dot
+	Layout    *HDF5Layout
+	// Refused says why an HDF5 file's layout could not be told; sanitized, "" where it could or where there is none to tell.
+	Refused string
+}
+
+// HDF5Layout is the layout of the HDF5 dataset a job most likely reads. All texts are sanitized.
+type HDF5Layout struct {
+	Name, Shape, Dtype, Layout, Chunk, Filters string
+	FilterCount                                int
+	ChunkBytes, ItemBytes, ItemsPerChunk       *int64
+	ChunksPerItem, StoredBytes                 *int64
+	Amplification                              *float64 // bytes of the touched chunks over the bytes of an item
+}
+
+// LookAtDataset describes what lies at a path, which may hang or hold a file made to break its reader: it has to run in an isolated
+// child. key is the mount the path lies on.
+type LookAtDataset func(ctx context.Context, key, path string) (DatasetLook, error)
+
+// dataExtensions are files that are data whatever else is known of them; the second says that one file holds many items, so that
+// the file itself is the dataset.
+var dataExtensions = map[string]bool{
+	".h5": true, ".hdf5": true, ".hdf": true, ".he5": true, ".nc": true, ".mat": true, ".npy": true, ".npz": true, ".tar": true, ".zip": true,
+	".lmdb": true, ".mdb": true, ".parquet": true, ".arrow": true, ".feather": true, ".tfrecord": true, ".tfrecords": true, ".bin": true,
+	".rec": true, ".beton": true, ".zarr": true, ".dat": true, ".raw": true, ".mmap": true,
+	".jpg": false, ".jpeg": false, ".png": false, ".webp": false, ".bmp": false, ".tif": false, ".tiff": false, ".gif": false, ".ppm": false,
+	".wav": false, ".flac": false, ".mp3": false, ".ogg": false, ".opus": false, ".mp4": false, ".avi": false, ".mkv": false, ".webm": false,
+	".pt": false, ".pkl": false, ".nii": false, ".gz": false, ".dcm": false, ".las": false, ".ply": false, ".pcd": false,
+}
+
+// notDataFolders are where systems and Python keep what programs are made of.
+var notDataFolders = []string{"/dev/", "/proc/", "/sys/", "/run/", "/usr/", "/lib", "/bin/", "/sbin/", "/etc/", "/var/lib/", "/var/cache/", "/var/log/", "/snap/"}
+
+// notDataParts are the same inside anybody's folders.
+var notDataParts = []string{"/site-packages/", "/dist-packages/", "/lib/python", "/__pycache__/", "/.cache/fontconfig", "/.nv/", "/.triton/", "/torchinductor", "/wandb/", "/mlruns/", "/tb_logs/", "/lightning_logs/"}
+
+// notDataEnds are the names of code and of logs.
+var notDataEnds = []string{".so", ".py", ".pyc", ".pyd", ".sh", ".log", ".out", ".err", ".lock", ".mo", ".ttf", ".otf", ".pem", ".ipynb", ".swp", ".tmp"}
+
+// mayBeData says whether an open or mapped file can belong to a dataset, by its path alone.
+func mayBeData(file string) bool {
+	if !strings.HasPrefix(file, "/") || strings.HasSuffix(file, " (deleted)") || strings.HasPrefix(file, "/memfd:") || strings.HasPrefix(file, "/SYSV") {
+		return false
+	}
+	name := path.Base(file)
+	if strings.HasPrefix(name, "events.out.tfevents") || strings.Contains(name, ".so.") || strings.Contains(file, "/dev/shm/torch_") {
+		return false
+	}
+	ext := strings.ToLower(path.Ext(name))
+	_, known := dataExtensions[ext]
+	for _, e := range notDataEnds {
+		if ext == e {
+			return false
+		}
+	}
+	for _, part := range notDataParts {
+		if strings.Contains(file, part) {
+			return false
+		}
+	}
+	for _, folder := range notDataFolders {
+		if strings.HasPrefix(file, folder) {
+			// People do keep data in /dev/shm, and images below /usr/share or /var/lib.
+			return known && (strings.HasPrefix(file, "/dev/shm/") || strings.HasPrefix(file, "/usr/local/") || strings.HasPrefix(file, "/var/") || strings.HasPrefix(file, "/run/"))
+		}
+	}
+	return true
+}
+
+// holdsMany says whether a file of this name is a dataset by itself.
+func holdsMany(file string) bool { return dataExtensions[strings.ToLower(path.Ext(file))] }
+
+// isKnownData says whether a file is data by its name.
+func isKnownData(file string) bool {
+	_, ok := dataExtensions[strings.ToLower(path.Ext(file))]
+	return ok
+}
+
+const (
+	// maxFDsPerLook bounds the descriptors read in one look: 1 µs each.
+	maxFDsPerLook = 256
+	// maxMapped bounds the mapped files kept of one process.
+	maxMapped = 64
+	// writeFlags is O_WRONLY|O_RDWR of open(2), the access mode in fdinfo's flags.
+	writeFlags = 3
+)
+
+// within returns a path as the process itself names it. The kernel writes the targets of descriptors from the root of the mount
+// namespace, which is not that of a process that did chroot; its mount table begins at its own root.
+func within(file, root string) string {
+	if root == "" || root == "/" {
+		return file
+	}
+	inner, ok := strings.CutPrefix(file, root)
+	if !ok || (inner != "" && inner[0] != '/') {
+		return file
+	}
+	return path.Clean("/" + inner)
+}
+
+// openData returns the files of one process that may be data, by its descriptors. Files that known says are data already are not
+// questioned. What is open for writing is a log or a checkpoint; only a loader worker may have its data open so, by mistake or by the
+// default mode of old h5py.
+func openData(p *procfs.Process, worker bool, known func(file string) bool) ([]string, error) {
+	fds, _, err := p.FDs(maxFDsPerLook)
+	if err != nil {
+		return nil, err
+	}
+	root, err := p.Root()
+	if err != nil {
+		root = "/"
+	}
+	var out []string
+	for _, fd := range fds {
+		if !mayBeData(within(fd.Target, root)) {
+			continue
+		}
+		if !known(fd.Target) && !(worker && isKnownData(fd.Target)) {
+			info, err := p.FDInfo(fd.Num)
+			if err != nil || info.Flags&writeFlags != 0 {
+				continue
+			}
+		}
+		out = append(out, fd.Target)
+	}
+	return out, nil
+}
+
+// mappedData returns the files a process has mapped that may be data. It takes the process' mmap lock, so it may hang, and is called
+// from the scout alone.
+func mappedData(machine procfs.FS, id procfs.ID) []string {
+	p, err := machine.OpenID(id)
+	if err != nil {
+		return nil
+	}
+	defer p.Close()
+	files, err := p.MappedFiles(func(file string) bool { return mayBeData(file) && isKnownData(file) }, maxMapped)
+	if err != nil {
+		return nil
+	}
+	return files
+}
+
+// reader is a process whose descriptors are looked at.
+type reader struct {
+	procfs.ID
+	worker bool
+}
+
+// readers returns the processes whose descriptors are looked at: the workers, and the trainers where a trainer has none.
+func readers(tree *job.Tree) []reader {
+	var ids []reader
+	for _, t := range tree.Trainers() {
+		workers := tree.Workers(t.ID)
+		if len(workers) == 0 {
+			ids = append(ids, reader{ID: t.ID})
+		}
+		for _, w := range workers {
+			ids = append(ids, reader{ID: w.ID, worker: true})
+		}
+	}
+	return ids
+}

@@ -1,0 +1,294 @@
+package sampler
+
+import (
+	"context"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/procfs"
+)
+
+// sighting is a file that a process of the job was found to have open or mapped.
+type sighting struct {
+	file string
+	by   procfs.ID
+	how  string // fd, map
+}
+
+// finding is a dataset that the scout made out from a sighting.
+type finding struct {
+	sighting
+	root    string // folder or file, as descriptors name it
+	inner   string // the same as the job's mount table names it
+	folder  bool
+	look    DatasetLook
+	looked  bool
+	reason  string // why it could not be looked at; sanitized by its maker
+	storage procfs.Storage
+	// watch are the paths to count opens on, as pipetune reaches them; empty with whyNot.
+	watch []string
+	// apart are paths to watch beside them so that the kernel does not merge events; see openCounter.
+	apart  []string
+	whyNot string
+	cure   string
+}
+
+// FolderReader asks the file system in a child: what of *isolate.Paths the files sampler needs.
+type FolderReader interface {
+	Stat(ctx context.Context, key, path string) (isolate.FileInfo, error)
+	ReadDir(ctx context.Context, key, path string, limit int) (isolate.Listing, error)
+}
+
+// scout finds out what lies behind a sighting. It runs in a goroutine of its own, because its questions to the file system go
+// through children and may take seconds.
+type scout struct {
+	fs    procfs.FS
+	paths FolderReader
+	look  LookAtDataset
+	in    chan sighting
+	out   chan finding
+	maps  chan procfs.ID
+	// seen are the datasets made out so far. They are not looked at again: the look would be counted among the job's own opens.
+	seen []finding
+}
+
+const (
+	// maxWatches bounds the folders whose opens are counted for one dataset. ImageNet has 1,000 class folders; a watch costs the
+	// kernel about 1 KiB, and fs.inotify.max_user_watches is at least 8,192 (inotify(7)).
+	maxWatches = 1024
+	// sample is how many names are read to see what a folder holds.
+	sample = 256
+	// alike is how many files of the same kind make a folder a dataset.
+	alike = 4
+	// siblings is how many neighbouring folders are looked into before their parent is taken for the dataset.
+	siblings = 3
+)
+
+func (s *scout) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case id := <-s.maps:
+			for _, file := range mappedData(s.fs, id) {
+				if !s.knows(file) {
+					s.send(ctx, s.examine(ctx, sighting{file: file, by: id, how: "map"}))
+				}
+			}
+		case seen := <-s.in:
+			if s.knows(seen.file) {
+				s.send(ctx, finding{sighting: seen})
+				continue
+			}
+			s.send(ctx, s.examine(ctx, seen))
+		}
+	}
+}
+
+func (s *scout) knows(file string) bool {
+	return slices.ContainsFunc(s.seen, func(f finding) bool { return f.holds(file) })
+}
+
+// holds says whether a file belongs to the dataset.
+func (f *finding) holds(file string) bool {
+	return file == f.root || (f.folder && strings.HasPrefix(file, f.root+"/"))
+}
+
+func (s *scout) send(ctx context.Context, f finding) {
+	select {
+	case s.out <- f:
+	case <-ctx.Done():
+	}
+}
+
+// place is how pipetune reaches what a process of the job sees.
+type place struct {
+	mounts []procfs.Mount
+	root   string // of the process; see within
+	prefix string // goes before the process' own paths; "" in the same mount namespace
+}
+
+// reach returns pipetune's own path and the mount's key for a path of the job.
+func (p place) reach(file string) (own, key string) {
+	inner := within(path.Clean(file), p.root)
+	own, key = file, "/"
+	if p.prefix != "" {
+		own, key = p.prefix+inner, p.prefix
+	}
+	if m, ok := procfs.MountOf(p.mounts, inner); ok {
+		key = p.prefix + m.Point
+	}
+	return own, key
+}
+
+func (s *scout) examine(ctx context.Context, seen sighting) finding {
+	f := finding{sighting: seen, root: seen.file}
+	where := s.placeOf(seen.by)
+	if storage, err := s.fs.StorageOf(where.mounts, within(seen.file, where.root)); err == nil {
+		f.storage = storage
+	}
+	s.chooseRoot(ctx, where, &f)
+	f.inner = within(f.root, where.root)
+	if s.look != nil {
+		own, key := where.reach(f.root)
+		look, err := s.look(ctx, key, own)
+		switch {
+		case err != nil:
+			f.reason = err.Error()
+		default:
+			f.look, f.looked = look, true
+			if look.Layout == nil && f.folder && look.Kind == "hdf5" { // many files: one of them stands for all
+				own, key := where.reach(seen.file)
+				if one, err := s.look(ctx, key, own); err == nil {
+					f.look.Layout = one.Layout
+				}
+			}
+		}
+	}
+	s.chooseWatches(ctx, where, &f)
+	s.seen = append(s.seen, f)
+	return f
+}
+
+// placeOf reads the mounts of a process and how to reach its files.
+func (s *scout) placeOf(id procfs.ID) place {
+	mounts, err := mountsOf(s.fs, id)
+	if err != nil {
+		return place{}
+	}
+	p := place{mounts: mounts, root: "/"}
+	theirs, err1 := s.fs.OpenID(id)
+	if err1 != nil {
+		return p
+	}
+	defer theirs.Close()
+	if root, err := theirs.Root(); err == nil {
+		p.root = root
+	}
+	ours, err2 := s.fs.Open(os.Getpid())
+	if err2 != nil {
+		return p
+	}
+	defer ours.Close()
+	a, errA := theirs.MountNamespace()
+	b, errB := ours.MountNamespace()
+	if errA == nil && errB == nil && a != b {
+		p.prefix = s.fs.Path("proc", strconv.Itoa(id.PID), "root")
+	}
+	return p
+}
+
+// chooseRoot decides whether the file itself, its folder or the folder above is the dataset: a folder of many files alike is one,
+// and so is a folder of such folders (torchvision's ImageFolder).
+func (s *scout) chooseRoot(ctx context.Context, where place, f *finding) {
+	ext := strings.ToLower(path.Ext(f.file))
+	dir := path.Dir(f.file)
+	same, _, ok := s.census(ctx, where, dir, ext)
+	if !ok || same < alike || (holdsMany(f.file) && same < 2*alike) {
+		return
+	}
+	f.root, f.folder = dir, true
+	up := path.Dir(dir)
+	if up == "/" || up == dir {
+		return
+	}
+	_, folders, ok := s.census(ctx, where, up, ext)
+	if !ok || len(folders) < 2 {
+		return
+	}
+	tried, good := 0, 0
+	for _, name := range folders {
+		if tried == siblings {
+			break
+		}
+		if sibling := path.Join(up, name); sibling != dir {
+			tried++
+			if n, _, ok := s.census(ctx, where, sibling, ext); ok && n > 0 {
+				good++
+			}
+		}
+	}
+	if good > 0 && good == tried {
+		f.root = up
+	}
+}
+
+// census counts the files of one kind in a folder and names the folders in it.
+func (s *scout) census(ctx context.Context, where place, dir, ext string) (same int, folders []string, ok bool) {
+	if s.paths == nil {
+		return 0, nil, false
+	}
+	own, key := where.reach(dir)
+	list, err := s.paths.ReadDir(ctx, key, own, sample)
+	if err != nil {
+		return 0, nil, false
+	}
+	for _, e := range list.Entries {
+		switch {
+		case e.Type == folderType:
+			folders = append(folders, string(e.Name))
+		case strings.ToLower(path.Ext(string(e.Name))) == ext:
+			same++
+		}
+	}
+	return same, folders, true
+}
+
+// folderType is DT_DIR of readdir(3).
+const folderType = 4
+
+// chooseWatches says on what to count opens. Counting asks the kernel to look the path up in pipetune's own process, so it is done
+// only where the file system is local and has just answered.
+func (s *scout) chooseWatches(ctx context.Context, where place, f *finding) {
+	switch f.storage.Kind {
+	case procfs.StorageBlock, procfs.StorageMemory:
+	case procfs.StorageUnknown, "":
+		f.whyNot = "the file system it lies on is not known to be local, and a file system that hangs would take pipetune with it"
+		return
+	default:
+		f.whyNot = "it lies on a file system of another machine or of a program (" + f.storage.FSType + "), where the kernel does not tell every open"
+		return
+	}
+	if s.paths == nil {
+		f.whyNot = "pipetune could not ask the file system"
+		return
+	}
+	own, key := where.reach(f.root)
+	if _, err := s.paths.Stat(ctx, key, own); err != nil {
+		f.whyNot = "the file system did not answer"
+		return
+	}
+	f.watch = []string{own}
+	if !f.folder {
+		f.apart = []string{path.Dir(own)}
+		return
+	}
+	list, err := s.paths.ReadDir(ctx, key, own, maxListed)
+	if err != nil {
+		f.watch, f.whyNot = nil, "its folder could not be listed"
+		return
+	}
+	for _, e := range list.Entries {
+		if e.Type == folderType {
+			f.watch = append(f.watch, path.Join(own, string(e.Name)))
+		} else if len(list.Entries) <= maxApart {
+			f.apart = append(f.apart, path.Join(own, string(e.Name)))
+		}
+	}
+	if len(f.watch) > maxWatches || (list.More && len(f.watch) > 1) {
+		f.watch, f.apart = nil, nil
+		f.whyNot = "it has more than " + strconv.Itoa(maxWatches) + " folders"
+	}
+	slices.Sort(f.watch)
+}
+
+// maxApart is the number of files in a folder up to which each is watched too: among more, the same file is seldom opened twice in a
+// row, which is when the kernel would merge the two.
+const maxApart = 256
+
+// maxListed bounds the names read to find a dataset's folders; it is the most a Paths answers.
+const maxListed = 10000

@@ -1,0 +1,302 @@
+package sampler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/nvml"
+	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// playedGPUs is a gpuSource that plays readings.
+type playedGPUs struct {
+	opens   func(n int) (nvml.Inventory, error)
+	samples func(n int, slow, processes bool) (nvml.Reading, error)
+
+	opened, sampled, slow, lists int
+	closed                       bool
+}
+
+func (p *playedGPUs) open(context.Context) (nvml.Inventory, error) {
+	p.opened++
+	if p.opens == nil {
+		return twoGPUs(), nil
+	}
+	return p.opens(p.opened)
+}
+
+func (p *playedGPUs) sample(ctx context.Context, slow, processes bool) (nvml.Reading, error) {
+	p.sampled++
+	if slow {
+		p.slow++
+	}
+	if processes {
+		p.lists++
+	}
+	if p.samples == nil {
+		return nvml.Reading{}, ctx.Err()
+	}
+	return p.samples(p.sampled, slow, processes)
+}
+
+func (p *playedGPUs) close() { p.closed = true }
+
+func twoGPUs() nvml.Inventory {
+	mig := true
+	return nvml.Inventory{Devices: []nvml.Device{{UUID: "GPU-b", Name: "B", MemoryBytes: 80 << 30, MIG: &mig}, {UUID: "GPU-a", Name: "A"}}}
+}
+
+// oneProcess is a job of one process.
+type oneProcess int
+
+func (p oneProcess) Tree() *job.Tree {
+	return &job.Tree{Processes: []job.Process{{ID: procfs.ID{PID: int(p)}}}}
+}
+
+// watchGPUs runs a sampler for some time of a played clock, sampling at its own pace, and returns what it recorded.
+func watchGPUs(t *testing.T, source *playedGPUs, hostNumbers bool, length time.Duration) (*book, *GPU) {
+	t.Helper()
+	sink := newBook()
+	g := NewGPU(nil, oneProcess(4711), hostNumbers)
+	g.source = source
+	synctest.Test(t, func(t *testing.T) {
+		if err := g.Start(t.Context(), sink); err != nil {
+			t.Fatal(err)
+		}
+		for range length / g.Every() {
+			time.Sleep(g.Every()) // of the played clock
+			synctest.Wait()
+			g.Sample(t.Context(), sink)
+		}
+		g.Close()
+	})
+	if !source.closed {
+		t.Error("the source was not closed")
+	}
+	return sink, g
+}
+
+func pointer(v float64) *float64 { return &v }
+
+func TestGPURecordsReadings(t *testing.T) {
+	source := &playedGPUs{samples: func(n int, slow, processes bool) (nvml.Reading, error) {
+		b := nvml.DeviceReading{UUID: "GPU-b", UtilizationRatio: pointer(0.31), PowerWatts: pointer(300), PCIeRxPerSec: pointer(1e9)}
+		a := nvml.DeviceReading{UUID: "GPU-a", UtilizationRatio: pointer(0)}
+		if n == 1 {
+			a.Absent = map[nvml.Field]string{nvml.FieldActivity: "needs Hopper", nvml.FieldPower: nvml.ReasonNoPermission, nvml.FieldPCIeTraffic: nvml.ReasonNoFunction + "x"}
+		}
+		if slow {
+			b.TemperatureCelsius = pointer(55)
+		}
+		if processes {
+			b.Processes = []nvml.Process{{PID: 4711, MemoryBytes: pointer(3e9)}, {PID: 9, MemoryBytes: pointer(7e9)}}
+			a.Processes = []nvml.Process{{PID: 9, MemoryBytes: pointer(7e9)}}
+		}
+		return nvml.Reading{Devices: []nvml.DeviceReading{b, a}}, nil
+	}}
+	sink, g := watchGPUs(t, source, true, 10*time.Second)
+	for _, want := range []struct {
+		desc   metric.Desc
+		entity string
+		value  float64
+	}{
+		{metric.GPUUtil, "gpu/GPU-b", 0.31}, {metric.GPUUtil, "gpu/GPU-a", 0}, {metric.GPUPower, "gpu/GPU-b", 300},
+		{metric.GPUPcieRx, "gpu/GPU-b", 1e9}, {metric.GPUTemperature, "gpu/GPU-b", 55},
+		{metric.GPUJobMemory, "gpu/GPU-b", 3e9}, {metric.GPUJobMemory, "gpu/GPU-a", 0},
+	} {
+		if got := sink.get(t, want.desc, want.entity); got != want.value {
+			t.Errorf("%s of %s: %v, want %v", want.desc.Name, want.entity, got, want.value)
+		}
+	}
+	if diff := cmp.Diff([]string{"gpu gpu/GPU-b", "gpu gpu/GPU-a"}, sink.events); diff != "" {
+		t.Errorf("events: %s", diff)
+	}
+	cures := map[string]string{}
+	for _, n := range sink.unseen {
+		cures[n.signal] = n.cure
+	}
+	want := map[string]string{"gpu_sm_activity_ratio": "", "gpu_dram_activity_ratio": "", "gpu_power_w": "run pipetune as root",
+		"gpu_pcie_rx_bytes_per_s": "update the NVIDIA driver", "gpu_pcie_tx_bytes_per_s": "update the NVIDIA driver"}
+	if diff := cmp.Diff(want, cures); diff != "" {
+		t.Errorf("cures: %s", diff)
+	}
+	gpus := []recording.GPU{{UUID: "GPU-b", Name: "B", MemoryBytes: 80 << 30, MIG: true, OfJob: true}, {UUID: "GPU-a", Name: "A"}}
+	if diff := cmp.Diff(gpus, g.GPUs()); diff != "" {
+		t.Errorf("for the header: %s", diff)
+	}
+	// Five readings a second, a slow one each second, a process list each five.
+	if source.sampled < 49 || source.sampled > 51 || source.slow < 10 || source.slow > 11 || source.lists < 2 || source.lists > 3 {
+		t.Errorf("%d readings, %d slow, %d process lists in 10 s", source.sampled, source.slow, source.lists)
+	}
+}
+
+func TestGPUInAContainer(t *testing.T) {
+	source := &playedGPUs{samples: func(int, bool, bool) (nvml.Reading, error) {
+		return nvml.Reading{Devices: []nvml.DeviceReading{{UUID: "GPU-b", Processes: []nvml.Process{{PID: 4711, MemoryBytes: pointer(3e9)}}}}}, nil
+	}}
+	sink, g := watchGPUs(t, source, false, time.Second)
+	if _, found := sink.last[metric.GPUJobMemory.Name+" gpu/GPU-b"]; found || g.GPUs()[0].OfJob {
+		t.Error("a number of another pid namespace was taken for the job's")
+	}
+	if len(sink.unseen) != 2 || sink.unseen[0].signal != metric.GPUJobMemory.Name {
+		t.Errorf("unseen: %v", sink.unseen)
+	}
+}
+
+func TestGPUMemoryOfProcessesUnknown(t *testing.T) {
+	source := &playedGPUs{samples: func(int, bool, bool) (nvml.Reading, error) {
+		return nvml.Reading{Devices: []nvml.DeviceReading{{UUID: "GPU-b", Processes: []nvml.Process{{PID: 4711}}}}}, nil
+	}}
+	sink, g := watchGPUs(t, source, true, time.Second)
+	if _, found := sink.last[metric.GPUJobMemory.Name+" gpu/GPU-b"]; found || !g.GPUs()[0].OfJob || len(sink.unseen) == 0 {
+		t.Errorf("recorded %v, unseen %v", sink.last, sink.unseen)
+	}
+}
+
+func TestGPUUnavailable(t *testing.T) {
+	source := &playedGPUs{opens: func(int) (nvml.Inventory, error) {
+		return nvml.Inventory{Unavailable: &nvml.Unavailable{Reason: "no library", Cure: "install it"}}, nil
+	}}
+	sink, _ := watchGPUs(t, source, true, 10*time.Second)
+	if diff := cmp.Diff([]note{{"gpu_*", "", "no library", "install it"}}, sink.unseen, cmp.AllowUnexported(note{})); diff != "" || source.opened != 1 {
+		t.Errorf("%d opens, %s", source.opened, diff)
+	}
+}
+
+func TestGPULostWhileWatched(t *testing.T) {
+	source := &playedGPUs{samples: func(n int, _, _ bool) (nvml.Reading, error) {
+		b := nvml.DeviceReading{UUID: "GPU-b", UtilizationRatio: pointer(0.5)}
+		if n > 5 {
+			b = nvml.DeviceReading{UUID: "GPU-b", Lost: true}
+		}
+		return nvml.Reading{Devices: []nvml.DeviceReading{b, {UUID: "GPU-a", UtilizationRatio: pointer(float64(n) / 100)}}}, nil
+	}}
+	sink, _ := watchGPUs(t, source, true, 4*time.Second)
+	if sink.get(t, metric.GPULost, "gpu/GPU-b") != 1 || len(sink.events) != 3 || len(sink.unseen) != 1 || sink.unseen[0].entity != "gpu/GPU-b" {
+		t.Errorf("events %v, unseen %v", sink.events, sink.unseen)
+	}
+	if got := sink.get(t, metric.GPUUtil, "gpu/GPU-a"); got < 0.15 {
+		t.Errorf("the other GPU stopped at reading %v", got*100)
+	}
+}
+
+func TestGPUChildDies(t *testing.T) {
+	death := &isolate.DeathError{Task: nvml.Task, ExitCode: 2, Line: "SIGABRT: abort"}
+	source := &playedGPUs{samples: func(n int, _, _ bool) (nvml.Reading, error) {
+		if n == 3 {
+			return nvml.Reading{}, death
+		}
+		return nvml.Reading{Devices: []nvml.DeviceReading{{UUID: "GPU-b", UtilizationRatio: pointer(0.5)}}}, nil
+	}}
+	sink, _ := watchGPUs(t, source, true, 5*time.Second)
+	if source.opened != 2 || source.sampled < 15 {
+		t.Errorf("%d opens, %d readings: it did not go on", source.opened, source.sampled)
+	}
+	if len(sink.unseen) != 1 || sink.unseen[0].reason != death.Error() || len(sink.events) != 2 {
+		t.Errorf("unseen %v, events %v", sink.unseen, sink.events)
+	}
+}
+
+func TestGPUGivesUp(t *testing.T) {
+	final := fmt.Errorf("the gpu process %w: x", isolate.ErrGaveUp)
+	source := &playedGPUs{opens: func(n int) (nvml.Inventory, error) {
+		if n == 3 {
+			return nvml.Inventory{}, final
+		}
+		return nvml.Inventory{}, errors.New("died")
+	}}
+	sink, _ := watchGPUs(t, source, true, 20*time.Second)
+	if source.opened != 3 || sink.unseen[len(sink.unseen)-1].reason != final.Error() {
+		t.Errorf("%d opens, unseen %v", source.opened, sink.unseen)
+	}
+
+	// A driver that hangs is tried once and three times more, whatever is refused in between.
+	hangs := 0
+	source = &playedGPUs{opens: func(n int) (nvml.Inventory, error) {
+		if n%5 != 1 {
+			return nvml.Inventory{}, &isolate.StuckError{Key: "the NVIDIA driver"}
+		}
+		hangs++
+		return nvml.Inventory{}, &isolate.TimeoutError{Task: nvml.Task, After: 4 * time.Second}
+	}}
+	sink, _ = watchGPUs(t, source, true, time.Minute)
+	if hangs != 1+isolate.MaxRestarts {
+		t.Errorf("%d hangs", hangs)
+	}
+	for _, n := range sink.unseen {
+		if n.reason != "gpu: no answer within 4s" {
+			t.Errorf("told %v", n)
+		}
+	}
+}
+
+// TestGPUNeverBlocksTheTick lets the driver hang for a minute: Sample and Close return at once.
+func TestGPUNeverBlocksTheTick(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sink := newBook()
+		g := NewGPU(nil, oneProcess(1), true)
+		g.source = hanging{}
+		if err := g.Start(t.Context(), sink); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		for range 100 {
+			g.Sample(t.Context(), sink)
+		}
+		g.Close()
+		if took := time.Since(begin); took != 0 {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+type hanging struct{}
+
+func (hanging) open(ctx context.Context) (nvml.Inventory, error) {
+	<-ctx.Done() // as isolate.Ask does
+	return nvml.Inventory{}, ctx.Err()
+}
+func (hanging) sample(context.Context, bool, bool) (nvml.Reading, error) { return nvml.Reading{}, nil }
+func (hanging) close()                                                   {}
+
+func TestGPUBacklogIsBounded(t *testing.T) {
+	g := NewGPU(nil, oneProcess(1), true)
+	found := twoGPUs()
+	g.report(gpuNews{found: &found})
+	for range 10 * gpuBacklog {
+		g.report(gpuNews{reading: &nvml.Reading{}})
+	}
+	if len(g.pending) != gpuBacklog || g.pending[0].found == nil {
+		t.Errorf("%d kept, the inventory lost: %v", len(g.pending), g.pending[0].found == nil)
+	}
+}
+
+// TestGPUSignalsAreComplete holds the tables to the vocabulary: every signal of a GPU is recorded from a reading or
+// named as missing.
+func TestGPUSignalsAreComplete(t *testing.T) {
+	covered := map[string]bool{metric.GPULost.Name: true, metric.GPUJobMemory.Name: true}
+	for _, signal := range gpuSignals {
+		covered[signal.desc.Name] = true
+	}
+	missing := map[string]bool{metric.GPULost.Name: true}
+	for _, names := range gpuFields {
+		for _, name := range names {
+			missing[name] = true
+		}
+	}
+	for _, desc := range metric.GPU {
+		if !covered[desc.Name] || !missing[desc.Name] {
+			t.Errorf("%s: recorded %v, can be missing %v", desc.Name, covered[desc.Name], missing[desc.Name])
+		}
+	}
+}

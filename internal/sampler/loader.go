@@ -1,0 +1,201 @@
+package sampler
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// LookInterval is the mean time between two looks at a thread, where they are cheap enough (see lookPace). Fifty looks a second tell
+// a share of time over 30 s to within 2.5 points (95 %, binomial, 1,500 looks).
+const LookInterval = 20 * time.Millisecond
+
+// Members tells which processes belong to the job; *job.Job does.
+type Members interface {
+	// Tree returns the processes as of now. It is called from the looking goroutine, about every 20 ms.
+	Tree() *job.Tree
+}
+
+// Loader watches what the trainers wait for, what each of their workers is in, and the batches that pass between them.
+//
+// It reads /proc/PID/task/TID/syscall of each trainer's main and pinning thread and of each worker's main thread, all of them back to
+// back, at jittered moments; the links of the workers' descriptors, which name the tensors on their way; and the workers' counts of
+// write calls. A trainer counts as waiting for a batch when its main thread is in the DataLoader's poll, asleep receiving from a pipe
+// or socket, or, where a thread pins its batches, in a timed futex. The time the main thread runs to unpickle a batch is not counted:
+// from outside it looks like any other running.
+type Loader struct {
+	fs      procfs.FS
+	members Members
+	clock   func() time.Duration
+	pace    lookPace
+
+	mu         sync.Mutex // guards all below between the looking goroutine and Sample
+	kit        lookKit
+	buf        procfs.Buffer
+	generation uint64
+	adopted    bool
+	trainers   []*trainer
+	passes     uint64
+	listing    listingPace
+
+	stop    context.CancelFunc
+	stopped chan struct{}
+}
+
+// NewLoader watches the loaders of a job's trainers.
+func NewLoader(fs procfs.FS, members Members) *Loader {
+	start := time.Now()
+	return newLoader(fs, members, func() time.Duration { return time.Since(start) }, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
+}
+
+func newLoader(fs procfs.FS, members Members, clock func() time.Duration, random *rand.Rand) *Loader {
+	return &Loader{fs: fs, members: members, clock: clock, pace: lookPace{random: random, interval: LookInterval},
+		kit: lookKit{calls: nativeCalls()}}
+}
+
+// Name implements Sampler.
+func (l *Loader) Name() string { return "loader" }
+
+// Every implements Sampler: counts are handed over four times a second, which places a batch well within a step of a slow job.
+func (l *Loader) Every() time.Duration { return 250 * time.Millisecond }
+
+// Interval returns the mean time between looks as it is now: LookInterval, or more where the looks would cost too much.
+func (l *Loader) Interval() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.pace.interval
+}
+
+// Start implements Sampler: it begins the goroutine that looks, which ends with ctx or Close.
+func (l *Loader) Start(ctx context.Context, _ recording.Sink) error {
+	ctx, l.stop = context.WithCancel(ctx)
+	l.stopped = make(chan struct{})
+	go func() {
+		defer close(l.stopped)
+		l.watch(ctx)
+	}()
+	return nil
+}
+
+// watch looks until ctx ends. A look that comes late, because the machine is busy or pipetune was stopped, is not made up for: looks
+// are counted, so a gap is only less coverage.
+func (l *Loader) watch(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		l.mu.Lock()
+		l.pass(l.clock())
+		next := l.pace.next()
+		l.mu.Unlock()
+		timer.Reset(next)
+	}
+}
+
+// pass takes one look at every thread, and lists the descriptors of one worker where that is due.
+func (l *Loader) pass(now time.Duration) {
+	if tree := l.members.Tree(); !l.adopted || tree.Generation != l.generation {
+		l.adopt(tree)
+	}
+	for _, t := range l.trainers {
+		t.look(l, now)
+	}
+	l.pace.took(l.clock() - now)
+	l.passes++
+	l.accounts()
+	l.listDue(now)
+}
+
+// adopt takes over the job's members: new ones are opened, those that left are closed.
+func (l *Loader) adopt(tree *job.Tree) {
+	for _, p := range tree.Trainers() {
+		t := l.trainerOf(p.ID)
+		if t == nil {
+			if t = l.newTrainer(p); t == nil {
+				continue
+			}
+			l.trainers = append(l.trainers, t)
+		}
+		t.namedPin = p.PinThread
+		t.adoptWorkers(l, tree.Workers(p.ID), l.adopted)
+	}
+	for _, t := range l.trainers {
+		if _, alive := tree.Find(t.id); !alive {
+			t.end()
+		}
+	}
+	l.adopted, l.generation = true, tree.Generation
+}
+
+func (l *Loader) trainerOf(id procfs.ID) *trainer {
+	for _, t := range l.trainers {
+		if t.id == id {
+			return t
+		}
+	}
+	return nil
+}
+
+// sampleTries and sampleWait bound how long Sample waits for a look under way, which takes well below a millisecond: one that hangs
+// in the kernel must not hang the tick.
+const (
+	sampleTries = 25
+	sampleWait  = 200 * time.Microsecond
+)
+
+// Sample implements Sampler.
+func (l *Loader) Sample(_ context.Context, sink recording.Sink) {
+	for i := 0; !l.mu.TryLock(); i++ {
+		if i == sampleTries {
+			return
+		}
+		time.Sleep(sampleWait)
+	}
+	defer l.mu.Unlock()
+	kept := l.trainers[:0]
+	for _, t := range l.trainers {
+		t.estimate(l.fs)
+		t.emit(l, sink)
+		if !t.ended {
+			kept = append(kept, t)
+		}
+	}
+	clear(l.trainers[len(kept):])
+	l.trainers = kept
+}
+
+// Close implements Sampler.
+func (l *Loader) Close() {
+	if l.stop == nil {
+		return
+	}
+	l.stop()
+	select {
+	case <-l.stopped:
+	case <-time.After(sampleTries * sampleWait): // stuck in the kernel: its descriptors end with the process
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range l.trainers {
+		t.end()
+	}
+}
+
+// emitLooks records the counts of one thread.
+func emitLooks(sink recording.Sink, entity string, c *lookCounts) {
+	sink.Add(metric.LooksTotal, entity, float64(c.total))
+	for k := range c.byClass {
+		sink.Add(lookMetrics[k], entity, float64(c.byClass[k]))
+	}
+}

@@ -1,0 +1,83 @@
+package sampler
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	// lookJitter spreads the time between looks evenly by this share to both sides, so that looks cannot fall into step with the job.
+	lookJitter = 0.3
+	// lookBudget is the share of one core that the passes themselves may take; waking up for them costs about as much again. The whole of
+	// pipetune may take 1 % beside 16 workers. A busy machine makes each read dearer, and then the looks rarer.
+	lookBudget = 0.003
+	// slowestLooks: rarer looks would see too little of a 30 s watch (150 looks tell a share to within 8 points).
+	slowestLooks = 200 * time.Millisecond
+)
+
+// lookPace decides when to look next, and lowers the rate of a job with so many threads that looking costs more than its budget.
+type lookPace struct {
+	random   *rand.Rand
+	interval time.Duration // mean
+	recent   [16]time.Duration
+	n        int
+}
+
+// next returns the time until the next look.
+func (p *lookPace) next() time.Duration {
+	return time.Duration(float64(p.interval) * (1 + lookJitter*(2*p.random.Float64()-1)))
+}
+
+// took takes what one pass over all threads lasted. The lower quartile of the last ones decides: a pass that was preempted lasts long
+// and cost little.
+func (p *lookPace) took(d time.Duration) {
+	p.recent[p.n%len(p.recent)] = d
+	p.n++
+	if p.n%len(p.recent) != 0 {
+		return
+	}
+	sorted := p.recent
+	for i := 1; i < len(sorted); i++ {
+		for j := i; j > 0 && sorted[j] < sorted[j-1]; j-- {
+			sorted[j], sorted[j-1] = sorted[j-1], sorted[j]
+		}
+	}
+	cost := sorted[len(sorted)/4]
+	p.interval = min(max(LookInterval, time.Duration(float64(cost)/lookBudget)), slowestLooks)
+}
+
+// listingPace spreads the listings of descriptors over the workers.
+type listingPace struct {
+	next     time.Duration // when the next is due
+	turn     int
+	searched int // listings at the faster pace
+}
+
+const (
+	// listAllEvery is the time between two listings, of one worker each: 8 a second for all workers together. A listing of a worker with
+	// 30 descriptors takes some 60 µs (Linux 6.18).
+	listAllEvery = 125 * time.Millisecond
+	// listOneEvery bounds how often one worker is listed.
+	listOneEvery = 200 * time.Millisecond
+	// listSearchEvery holds for a loader whose tensors per batch are not known yet, and for at most searchListings listings.
+	listSearchEvery = 40 * time.Millisecond
+	searchListings  = 400
+	// listBudget is the share of one core that listings may take: 20,000 descriptors take 86 ms.
+	listBudget = 0.002
+	// listLimit bounds the descriptors looked at in one listing.
+	listLimit = 512
+)
+
+// after sets when the next listing is due.
+func (p *listingPace) after(now, cost time.Duration, workers int, searching bool, random *rand.Rand) {
+	wait := listAllEvery
+	if workers < 2 {
+		wait = listOneEvery
+	}
+	if searching && p.searched < searchListings {
+		p.searched++
+		wait = listSearchEvery
+	}
+	wait = max(wait, time.Duration(float64(cost)/listBudget))
+	p.next = now + time.Duration(float64(wait)*(1+lookJitter*(2*random.Float64()-1)))
+}

@@ -1,0 +1,349 @@
+package sampler
+
+import (
+	"errors"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/procfs"
+)
+
+// trainer is one trainer with its pinning thread and its workers.
+type trainer struct {
+	id       procfs.ID
+	proc     *procfs.Process
+	links    *procfs.FDLinks
+	main     *watchedThread
+	mainLook lookCounts
+
+	pin       *watchedThread
+	pinThread int
+	pinLook   lookCounts
+	namedPin  int // by package job, from its name; 0 = none
+	pinFound  bool
+	pinTold   bool
+	pinAsked  int // looks at the main thread in a timed futex since the threads were last searched
+	nextPin   time.Duration
+
+	workers  []*loaderWorker
+	departed []*loaderWorker // gone since the last Sample
+	ended    bool
+
+	receiving   receiving
+	isReceiving bool                        // at the last look
+	target      func(fd int) ([]byte, bool) // where a descriptor of the trainer points
+
+	joint   jointCounts
+	had     bool // has had workers
+	reborn  int  // passes left in which workers count as short-lived
+	tensors tensorFlow
+	runs    map[int]run // scratch of listReceived, by worker
+}
+
+// loaderWorker is one worker of a trainer.
+type loaderWorker struct {
+	id     procfs.ID
+	inner  int
+	proc   *procfs.Process
+	links  *procfs.FDLinks
+	main   *watchedThread
+	looks  lookCounts
+	ledger *tensorLedger
+	io     procfs.IO
+	ioErr  error
+	fdErr  error
+	socket bool // holds a socket: it may pass tensors
+	rest   rest
+}
+
+// jointCounts count looks at a trainer and all its workers together.
+type jointCounts struct {
+	looks, waiting, idle, alive, waitIdle, waitAlive, headOfLine, ahead, restarting uint64
+}
+
+// newTrainer opens a trainer; nil where it is gone already.
+func (l *Loader) newTrainer(p job.Process) *trainer {
+	t := &trainer{id: p.ID, tensors: tensorFlow{inner: p.InnerPID}}
+	var err error
+	if t.proc, t.links, t.main, err = l.open(p.ID, &t.mainLook); err != nil {
+		return nil
+	}
+	t.target = t.links.Target
+	return t
+}
+
+// open takes hold of a process and its main thread.
+func (l *Loader) open(id procfs.ID, counts *lookCounts) (*procfs.Process, *procfs.FDLinks, *watchedThread, error) {
+	proc, err := l.fs.OpenWith(id.PID, &l.buf)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if proc.ID != id {
+		proc.Close()
+		return nil, nil, nil, procfs.ErrGone
+	}
+	task, err := proc.Task(id.PID)
+	if err != nil {
+		proc.Close()
+		return nil, nil, nil, err
+	}
+	links := proc.Links()
+	return proc, links, &watchedThread{task: task, links: links, counts: counts}, nil
+}
+
+// adoptWorkers brings the list of workers up to date. born says that a new one was born under our eyes.
+func (t *trainer) adoptWorkers(l *Loader, now []job.Process, born bool) {
+	if t.ended {
+		return
+	}
+	for _, w := range t.workers {
+		if !listed(now, w.id) {
+			w.main.gone = true
+		}
+	}
+	t.bury(l)
+	for _, p := range now {
+		if t.knows(p.ID) {
+			continue
+		}
+		w := &loaderWorker{id: p.ID, inner: p.InnerPID, ledger: &tensorLedger{born: born}}
+		var err error
+		if w.proc, w.links, w.main, err = l.open(p.ID, &w.looks); err != nil {
+			continue
+		}
+		w.readIO()
+		t.workers = append(t.workers, w)
+		t.had = true
+	}
+}
+
+func listed(processes []job.Process, id procfs.ID) bool {
+	for _, p := range processes {
+		if p.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// knows tells whether a worker is watched, or was found gone before the job's tree has noticed.
+func (t *trainer) knows(id procfs.ID) bool {
+	for _, w := range t.workers {
+		if w.id == id {
+			return true
+		}
+	}
+	for _, w := range t.departed {
+		if w.id == id {
+			return true
+		}
+	}
+	return false
+}
+
+// shortLivedPasses is how long after the death of a worker all workers' accounts are read at every look: 60 s. What a worker did
+// between the last reading and its end is lost, and with epochs of a second a tenth of a second of each would be much.
+const shortLivedPasses = 3000
+
+// bury moves the workers found gone to the departed.
+func (t *trainer) bury(l *Loader) {
+	kept := t.workers[:0]
+	for _, w := range t.workers {
+		if !w.main.gone {
+			kept = append(kept, w)
+			continue
+		}
+		w.close()
+		t.tensors.bury(w.ledger)
+		t.departed = append(t.departed, w)
+		t.reborn = shortLivedPasses
+	}
+	clear(t.workers[len(kept):])
+	t.workers = kept
+}
+
+// look takes one look at all threads of the loader, back to back.
+func (t *trainer) look(l *Loader, now time.Duration) {
+	if t.ended {
+		return
+	}
+	main, ok := t.main.look(&l.kit)
+	if !ok {
+		t.end()
+		return
+	}
+	t.lookAtPin(l, now, main)
+	if main == classPipeRead && t.pin == nil {
+		t.receiving.waitedOn(t.main.readFD, now)
+	}
+	if main == classRunning && t.pin == nil && len(t.workers) > 0 && t.receiving.now(t.target, now) {
+		main = classPipeRead
+		t.mainLook.move(classRunning, classPipeRead)
+	}
+	waiting := t.waits(main)
+	t.isReceiving = main == classPipeRead
+	idle, dormant, gone := 0, 0, false
+	for _, w := range t.workers {
+		class, ok := w.main.look(&l.kit)
+		switch {
+		case !ok:
+			gone = true
+		case class != classQueuePoll:
+			w.rest.still, w.rest.others, w.rest.dormant = 0, 0, false
+		case w.rest.dormant:
+			dormant++
+		default:
+			idle++
+		}
+	}
+	if gone {
+		t.bury(l)
+	}
+	alive := len(t.workers) - dormant
+	if alive == 0 { // nothing to tell one loader from the other by
+		idle, alive = dormant, dormant
+	}
+	t.joint.add(waiting, idle, alive, t.had)
+}
+
+// waits tells whether the trainer waits for a batch, by its main thread. A thread that is refused shows no time-outs.
+func (t *trainer) waits(main waitClass) bool {
+	switch main {
+	case classQueuePoll, classPipeRead:
+		return true
+	case classFutexTimed:
+		return t.pin != nil
+	case classFutex:
+		return t.pin != nil && t.main.blind != nil
+	}
+	return false
+}
+
+func (j *jointCounts) add(waiting bool, idle, alive int, had bool) {
+	if alive == 0 {
+		if had {
+			j.restarting++
+		}
+		return
+	}
+	j.looks++
+	j.idle += uint64(idle)
+	j.alive += uint64(alive)
+	if !waiting {
+		if idle == alive {
+			j.ahead++
+		}
+		return
+	}
+	j.waiting++
+	j.waitIdle += uint64(idle)
+	j.waitAlive += uint64(alive)
+	if idle > 0 && idle < alive {
+		j.headOfLine++
+	}
+}
+
+// Searching the pinning thread, where its name does not tell (before torch 2.5): it is the thread beside the main one that sits in the
+// DataLoader's poll while the main one is in a timed futex.
+const (
+	pinSearchEvery   = 500 * time.Millisecond
+	pinSearchAfter   = 3   // looks at the main thread in a timed futex: a wait for Python's global lock is one, too, but short
+	pinSearchThreads = 256 // threads looked at in one search
+)
+
+// lookAtPin looks at the pinning thread, and searches it where the main thread waits as if there were one.
+func (t *trainer) lookAtPin(l *Loader, now time.Duration, main waitClass) {
+	if t.pin != nil {
+		if _, ok := t.pin.look(&l.kit); ok {
+			return
+		}
+		t.pin.close()
+		t.pin, t.pinThread, t.pinTold = nil, 0, false
+	}
+	if t.namedPin != 0 && t.watchPin(t.namedPin, false) {
+		return
+	}
+	if main == classFutexTimed || (main == classFutex && t.main.blind != nil) {
+		t.pinAsked++
+	}
+	if t.pinAsked < pinSearchAfter || now < t.nextPin {
+		return
+	}
+	t.pinAsked, t.nextPin = 0, now+pinSearchEvery
+	threads, err := t.proc.Threads(nil)
+	if err != nil {
+		return
+	}
+	for i, tid := range threads {
+		if i == pinSearchThreads {
+			return
+		}
+		if tid != t.id.PID && t.polls(l, tid) && t.watchPin(tid, true) {
+			return
+		}
+	}
+}
+
+// polls takes one look, not counted, at a thread of the trainer.
+func (t *trainer) polls(l *Loader, tid int) bool {
+	task, err := t.proc.Task(tid)
+	if err != nil {
+		return false
+	}
+	var uncounted lookCounts
+	w := watchedThread{task: task, links: t.links, counts: &uncounted}
+	defer w.close()
+	class, ok := w.look(&l.kit)
+	return ok && class == classQueuePoll
+}
+
+func (t *trainer) watchPin(tid int, found bool) bool {
+	task, err := t.proc.Task(tid)
+	if err != nil {
+		return false
+	}
+	t.pin = &watchedThread{task: task, links: t.links, counts: &t.pinLook}
+	t.pinThread, t.pinFound = tid, found
+	return true
+}
+
+// readIO reads the worker's account of calls.
+func (w *loaderWorker) readIO() {
+	if w.ioErr != nil {
+		return
+	}
+	if err := w.proc.IO(&w.io); err != nil {
+		if !errors.Is(err, procfs.ErrGone) {
+			w.ioErr = err
+		}
+		return
+	}
+	w.ledger.readIO(w.io.WriteCalls, w.io.WrittenChars, w.io.ReadCalls)
+}
+
+func (w *loaderWorker) close() {
+	w.main.close()
+	w.links.Close()
+	w.proc.Close()
+}
+
+// end closes a trainer that is gone. Its counts are handed over once more.
+func (t *trainer) end() {
+	if t.ended {
+		return
+	}
+	t.ended = true
+	for _, w := range t.workers {
+		w.close()
+		t.tensors.bury(w.ledger)
+	}
+	t.departed = append(t.departed, t.workers...)
+	t.workers = nil
+	if t.pin != nil {
+		t.pin.close()
+		t.pin = nil
+	}
+	t.main.close()
+	t.links.Close()
+	t.proc.Close()
+}

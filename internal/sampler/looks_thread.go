@@ -1,0 +1,227 @@
+package sampler
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+
+	"github.com/pipetune/pipetune/internal/procfs"
+)
+
+// How often a look goes deeper than the system call, in looks (50 a second).
+const (
+	// stopCheckEvery: a thread that is stopped or frozen keeps showing the call it slept in, so its state letter is read twice a second.
+	stopCheckEvery = 25
+	// diskCheckEvery: state D is storage as a rule; which kernel function it is in is read at every fourth look in D only, because a
+	// loader that waits for storage is in D most of the time and the read costs as much as the look.
+	diskCheckEvery = 4
+	// blindRetryEvery: a refused read is tried again every 5 s; the permission changes with an exec or a setting.
+	blindRetryEvery = 250
+	// hiddenLooks: wchan reads "0" both where it is refused and in the instant between two sleeps; this many in a row are no instant.
+	hiddenLooks = 20
+)
+
+// watchedThread is one thread that is looked at. It is used by the looking goroutine only.
+type watchedThread struct {
+	task   *procfs.Task
+	links  *procfs.FDLinks
+	counts *lookCounts
+
+	gone bool
+	// blind is why the system call cannot be read; nil while it can.
+	blind      error
+	blindLooks int
+	// mute says that, the system call being refused, the kernel function is hidden too: only the state letter is left.
+	mute   bool
+	hidden int // sleeping looks in a row without a kernel function
+
+	readFD         int // descriptor of the last call that read from one, asleep
+	sinceStopCheck int
+	stopped        bool
+	diskClass      waitClass
+	diskLooks      int
+}
+
+// lookKit is what looks share: the table of calls and the scratch space, so that a look allocates nothing.
+type lookKit struct {
+	calls   *callTable
+	syscall procfs.Syscall
+	stat    procfs.Stat
+}
+
+// look takes one look, counts it, and returns what the thread was doing; false where it is gone.
+func (t *watchedThread) look(kit *lookKit) (waitClass, bool) {
+	class, err := t.classify(kit)
+	if err != nil {
+		if errors.Is(err, procfs.ErrGone) {
+			t.gone = true
+			return classOther, false
+		}
+		class = classOther
+	}
+	t.counts.add(class)
+	return class, true
+}
+
+func (t *watchedThread) classify(kit *lookKit) (waitClass, error) {
+	if t.blind != nil {
+		if t.blindLooks++; t.blindLooks < blindRetryEvery {
+			return t.classifyBlind(kit)
+		}
+		t.blindLooks, t.hidden, t.mute = 0, 0, false
+	}
+	if kit.calls == nil {
+		t.blind = errUnknownCalls
+		return t.classifyBlind(kit)
+	}
+	if err := t.task.Syscall(&kit.syscall); err != nil {
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, procfs.ErrNoData) {
+			t.blind = err
+			return t.classifyBlind(kit)
+		}
+		return classOther, err
+	}
+	t.blind = nil
+	if kit.syscall.Running {
+		t.stopped = false
+		return classRunning, nil
+	}
+	v := classify(kit.calls, &kit.syscall)
+	t.readFD = int(int32(kit.syscall.Args[0]))
+	t.sinceStopCheck++
+	check := t.stopped || t.sinceStopCheck >= stopCheckEvery
+	if !check && !v.byState {
+		return v.class, nil
+	}
+	if err := t.task.Stat(&kit.stat); err != nil {
+		return classOther, err
+	}
+	if check {
+		t.sinceStopCheck = 0
+		t.stopped = t.isStopped(kit.stat.State)
+	}
+	if t.stopped {
+		return classStopped, nil
+	}
+	switch kit.stat.State {
+	case 'R':
+		return classRunning, nil
+	case 'T', 't':
+		t.stopped = true
+		return classStopped, nil
+	case 'Z', 'X':
+		return classOther, procfs.ErrGone
+	case 'D':
+		if v.byState {
+			return t.inDisk(v.class), nil
+		}
+	}
+	if kit.syscall.Number < 0 {
+		if w, err := t.task.Wchan(); err == nil {
+			if class, known := classifyWchan(w); known && class != classQueuePoll {
+				return class, nil
+			}
+		}
+		return classOther, nil
+	}
+	if v.byFD {
+		return t.byTarget(v.class, int(int32(kit.syscall.Args[0]))), nil
+	}
+	return v.class, nil
+}
+
+// errUnknownCalls says why system calls cannot be told here.
+var errUnknownCalls = errors.New("the system call numbers of this architecture are not known")
+
+// isStopped tells a stopped or frozen thread. The cgroup v1 freezer shows D in __refrigerator, that of v2 shows S in get_signal or
+// do_freezer_trap (both seen on Linux 6.18).
+func (t *watchedThread) isStopped(state byte) bool {
+	switch state {
+	case 'T', 't':
+		return true
+	case 'S', 'D':
+		w, err := t.task.Wchan()
+		class, known := classifyWchan(w)
+		return err == nil && known && class == classStopped
+	}
+	return false
+}
+
+// inDisk refines state D, which is also that of a parent in vfork and of a thread that waits for its process' memory map.
+func (t *watchedThread) inDisk(call waitClass) waitClass {
+	if call == classChild {
+		return classChild
+	}
+	if t.diskLooks%diskCheckEvery == 0 {
+		t.diskClass = classDisk
+		if w, err := t.task.Wchan(); err == nil {
+			if class, known := classifyWchan(w); known && (class == classStopped || class == classFutex || class == classChild) {
+				t.diskClass = class
+			}
+		}
+	}
+	t.diskLooks++
+	return t.diskClass
+}
+
+// byTarget decides a call on a descriptor by what the descriptor is. Numbers are reused within milliseconds (a socket for each tensor
+// received), so the answer is not kept.
+func (t *watchedThread) byTarget(otherwise waitClass, fd int) waitClass {
+	target, ok := t.links.Target(fd)
+	switch {
+	case !ok:
+		if w, err := t.task.Wchan(); err == nil {
+			if class, known := classifyWchan(w); known {
+				return class
+			}
+		}
+		return otherwise
+	case bytes.HasPrefix(target, []byte("/dev/nvidia")), bytes.HasPrefix(target, []byte("/dev/dri/")), bytes.HasPrefix(target, []byte("/dev/kfd")):
+		return classDevice
+	case otherwise != classFileRead:
+		return otherwise
+	case bytes.HasPrefix(target, []byte("/dev/")) && !bytes.HasPrefix(target, []byte("/dev/shm/")):
+		return classOther // a terminal, …
+	case bytes.HasPrefix(target, []byte("/")):
+		return classFileRead
+	}
+	return classPipeRead
+}
+
+// classifyBlind is the fallback where the system call is refused: the state letter and, where it is allowed, the kernel function.
+// Whether a futex or a poll has a time-out cannot be seen then, nor on how many descriptors: a poll counts as one on a queue.
+func (t *watchedThread) classifyBlind(kit *lookKit) (waitClass, error) {
+	if err := t.task.Stat(&kit.stat); err != nil {
+		return classOther, err
+	}
+	switch kit.stat.State {
+	case 'R':
+		return classRunning, nil
+	case 'T', 't':
+		return classStopped, nil
+	case 'Z', 'X':
+		return classOther, procfs.ErrGone
+	}
+	class, known := classOther, false
+	if !t.mute {
+		w, err := t.task.Wchan()
+		switch {
+		case err == nil:
+			class, known = classifyWchan(w)
+			if t.hidden++; len(w) > 1 {
+				t.hidden = 0
+			}
+			t.mute = t.hidden >= hiddenLooks
+		case errors.Is(err, procfs.ErrGone):
+			return classOther, err
+		case errors.Is(err, fs.ErrPermission), errors.Is(err, procfs.ErrNoData):
+			t.mute = true
+		}
+	}
+	if kit.stat.State == 'D' && (!known || class == classFileRead || class == classQueuePoll) {
+		return classDisk, nil
+	}
+	return class, nil
+}
+
+func (t *watchedThread) close() { t.task.Close() }

@@ -1,0 +1,249 @@
+package sampler
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/procfs/fakeroot"
+)
+
+// fakeMachine unpacks one machine of testdata/proc and names a process of it.
+func fakeMachine(t *testing.T, name string, pid int) (procfs.FS, procfs.ID) {
+	t.Helper()
+	archive, err := os.ReadFile(filepath.Join("../../testdata/proc", name+".txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fs := procfs.FS{Root: t.TempDir()}
+	if err := fakeroot.Unpack(archive, fs.Root); err != nil {
+		t.Fatal(err)
+	}
+	p, err := fs.Open(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	return fs, p.ID
+}
+
+// sampled starts a sampler and samples once.
+func sampled(t *testing.T, s Sampler) *book {
+	t.Helper()
+	b := newBook()
+	if err := s.Start(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.Sample(t.Context(), b)
+	return b
+}
+
+func TestCPUOfAFixture(t *testing.T) {
+	fs, id := fakeMachine(t, "cgroup-v2", 4700)
+	want := map[string]float64{
+		"cpu_busy_s host": 13.4, "cpu_idle_s host": 90, "cpu_iowait_s host": 0.5, "cpu_steal_s host": 0.7,
+		"cpu_busy_s cpu/0": 6.7, "cpu_idle_s cpu/0": 45, "cpu_iowait_s cpu/0": 0.25, "cpu_steal_s cpu/0": 0.35,
+		"cpu_busy_s cpu/7": 6.7, "cpu_idle_s cpu/7": 45, "cpu_iowait_s cpu/7": 0.25, "cpu_steal_s cpu/7": 0.35,
+		"cpu_runnable host": 9, "cpus_present host": 2, "cpus_usable host": 2.5,
+	}
+	b := sampled(t, NewCPU(fs, id))
+	near := cmp.Comparer(func(x, y float64) bool { return x-y < 1e-9 && y-x < 1e-9 })
+	if diff := cmp.Diff(want, b.last, near); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestOldKernelHasNoSteal: a column that is not there is not a measured zero.
+func TestOldKernelHasNoSteal(t *testing.T) {
+	fs, id := fakeMachine(t, "bare", 7)
+	b := sampled(t, NewCPU(fs, id))
+	for name := range b.last {
+		if strings.HasPrefix(name, "cpu_steal") || strings.HasPrefix(name, "cpu_iowait") || strings.HasPrefix(name, "cpu_runnable") {
+			t.Errorf("%s was recorded", name)
+		}
+	}
+	if len(b.unseen) == 0 || b.unseen[0].signal != metric.CPUSteal.Name {
+		t.Errorf("notes %v", b.unseen)
+	}
+}
+
+func TestCgroupOfFixtures(t *testing.T) {
+	for _, c := range []struct {
+		root string
+		pid  int
+		data string
+		want map[string]float64
+	}{
+		{"cgroup-v2", 4700, "/home/me/data", map[string]float64{
+			"cgroup_cpu_periods cgroup/job": 1000, "cgroup_cpu_throttled_periods cgroup/job": 700, "cgroup_cpu_throttled_s cgroup/job": 45, "cgroup_cpu_quota_cores cgroup/job": 2.5,
+			"cgroup_memory_limit_bytes cgroup/job": 16 << 30, "cgroup_memory_used_bytes cgroup/job": 16e9, "cgroup_memory_file_bytes cgroup/job": 10e9, "cgroup_refaults cgroup/job": 77,
+			"cgroup_read_iops_limit cgroup/job": 5000, "cgroup_read_bytes_limit cgroup/job": 100 << 20}},
+		{"container-v1", 7, "/data", map[string]float64{
+			"cgroup_cpu_periods cgroup/job": 72, "cgroup_cpu_throttled_periods cgroup/job": 70, "cgroup_cpu_throttled_s cgroup/job": 2.9, "cgroup_cpu_quota_cores cgroup/job": 0.5,
+			"cgroup_memory_limit_bytes cgroup/job": 2 << 30, "cgroup_memory_used_bytes cgroup/job": 1 << 20, "cgroup_memory_file_bytes cgroup/job": 1000, "cgroup_refaults cgroup/job": 11}},
+		{"debian12-hybrid", 19868, "/home", map[string]float64{
+			"cgroup_cpu_periods cgroup/job": 0, "cgroup_cpu_throttled_periods cgroup/job": 0, "cgroup_cpu_throttled_s cgroup/job": 0}},
+	} {
+		fs, id := fakeMachine(t, c.root, c.pid)
+		b := sampled(t, NewCgroup(fs, id, NewPlacement(fs, id, func() []string { return []string{c.data} })))
+		for name, want := range c.want {
+			if got, ok := b.last[name]; !ok || got != want {
+				t.Errorf("%s: %s = %v (%v), want %v", c.root, name, got, ok, want)
+			}
+		}
+		for _, absent := range []string{"cgroup_cpu_quota_cores", "cgroup_memory_limit_bytes", "cgroup_read_iops_limit"} {
+			if _, wanted := c.want[absent+" cgroup/job"]; wanted {
+				continue
+			}
+			if v, ok := b.last[absent+" cgroup/job"]; ok {
+				t.Errorf("%s: %s = %v where there is no limit", c.root, absent, v)
+			}
+		}
+	}
+}
+
+// TestChangedLimitIsSeen: a limit may be set while the job runs, and then another group's counters count.
+func TestChangedLimitIsSeen(t *testing.T) {
+	fs, id := fakeMachine(t, "cgroup-v2", 4700)
+	c := NewCgroup(fs, id, nil)
+	b := newBook()
+	if err := c.Start(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.Sample(t.Context(), b)
+	own := fs.Path("sys/fs/cgroup/user.slice/job.slice/train.service/cpu.max")
+	if err := os.WriteFile(own, []byte("100000 100000\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		c.Sample(t.Context(), b)
+	}
+	if q, n := b.get(t, metric.CgroupQuota, jobGroup), b.get(t, metric.CgroupCPUPeriods, jobGroup); q != 1 || n != 0 {
+		t.Errorf("quota %v with %v periods, want 1 with those of the group itself, 0", q, n)
+	}
+}
+
+func TestDiskOfAFixture(t *testing.T) {
+	fs, id := fakeMachine(t, "cgroup-v2", 4700)
+	var data []string
+	d := NewDisk(fs, NewPlacement(fs, id, func() []string { return data }))
+	b := newBook()
+	if err := d.Start(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	d.Sample(t.Context(), b)
+	if b.adds > 0 {
+		t.Errorf("recorded %v before the data is known", b.names())
+	}
+	data = []string{"/home/me/data/train.h5 (deleted)", "/scratch/x"}
+	d.Sample(t.Context(), b)
+	if v := b.get(t, metric.DiskReads, "disk/nvme0n1"); v != 1000 {
+		t.Errorf("nvme0n1: %v reads", v)
+	}
+	if v := b.get(t, metric.DiskQueueTime, "disk/sdb"); v != 0.501 {
+		t.Errorf("sdb: queue %v s", v)
+	}
+	for _, name := range b.names() {
+		for _, other := range []string{"dm-", "nvme0n1p2", "md0", "nvme1n1"} {
+			if strings.Contains(name, other) {
+				t.Errorf("%s was recorded, which does not hold the data itself", name)
+			}
+		}
+	}
+	data = []string{"/nfs/x"}
+	for range 10 {
+		d.Sample(t.Context(), b)
+	}
+	if len(b.unseen) != 1 || !strings.Contains(b.unseen[0].reason, "network file system (nfs4)") {
+		t.Errorf("notes %+v", b.unseen)
+	}
+}
+
+func TestPressureOfFixtures(t *testing.T) {
+	fs, id := fakeMachine(t, "cgroup-v2", 4700)
+	want := map[string]float64{
+		"pressure_cpu_some_s host": 1.5, "pressure_memory_some_s host": 0.25, "pressure_memory_full_s host": 0.125, "pressure_io_some_s host": 9, "pressure_io_full_s host": 8,
+		"pressure_cpu_some_s cgroup/job": 0.7, "pressure_memory_some_s cgroup/job": 20e-6, "pressure_memory_full_s cgroup/job": 10e-6, "pressure_io_some_s cgroup/job": 40e-6, "pressure_io_full_s cgroup/job": 30e-6,
+	}
+	if diff := cmp.Diff(want, sampled(t, NewPressure(fs, id)).last); diff != "" {
+		t.Error(diff)
+	}
+	fs, id = fakeMachine(t, "debian12-hybrid", 19868)
+	b := sampled(t, NewPressure(fs, id))
+	if _, ok := b.last["pressure_cpu_some_s cgroup/job"]; ok || len(b.unseen) != 1 || b.get(t, metric.PressureCPUSome, "host") <= 0 {
+		t.Errorf("the root of all groups was taken for the job's: %v, notes %+v", b.last, b.unseen)
+	}
+	fs, id = fakeMachine(t, "container-v2", 7)
+	b = sampled(t, NewPressure(fs, id))
+	if b.adds > 0 || len(b.unseen) != 2 {
+		t.Errorf("a kernel without PSI gave %v and notes %+v", b.last, b.unseen)
+	}
+}
+
+// size is a StatfsService that always says the same.
+type size isolate.FileSystem
+
+func (s size) Statfs(_ context.Context, _, path string) (isolate.FileSystem, error) {
+	if !strings.HasSuffix(path, "/proc/7/root/dev/shm") {
+		return isolate.FileSystem{}, os.ErrNotExist
+	}
+	return isolate.FileSystem(s), nil
+}
+
+// TestShmOfAnotherContainer: the way there leads through the job's root, so a child goes; and an answer that is not tmpfs is not believed.
+func TestShmOfAnotherContainer(t *testing.T) {
+	fs, id := fakeMachine(t, "container-v2", 7)
+	own := fs.Path("proc/self/ns/mnt")
+	if err := os.Remove(own); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("mnt:[4026531841]", own); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(fs.Path("proc/meminfo"), []byte("MemTotal: 100 kB\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b := sampled(t, NewMemory(fs, id, size{Type: unix.TMPFS_MAGIC, TotalBytes: 64 << 20, FreeBytes: 1 << 20}))
+	if total, used := b.get(t, metric.ShmSize, "host"), b.get(t, metric.ShmUsed, "host"); total != 64<<20 || used != 63<<20 {
+		t.Errorf("%v of %v used", used, total)
+	}
+	for _, s := range []StatfsService{size{Type: 0x6969, TotalBytes: 64 << 20}, size{Type: unix.TMPFS_MAGIC, TotalBytes: 1, FreeBytes: 2}, nil} {
+		b := sampled(t, NewMemory(fs, id, s))
+		if v, ok := b.last["shm_size_bytes host"]; ok {
+			t.Errorf("%+v gave a size of %v", s, v)
+		}
+		noted := false
+		for _, n := range b.unseen {
+			noted = noted || n.signal == "shm_*"
+		}
+		if !noted {
+			t.Errorf("%+v: notes %+v", s, b.unseen)
+		}
+	}
+}
+
+// TestEndedJobIsNotAnothers: once the job's number belongs to another process, nothing of that one is recorded.
+func TestEndedJobIsNotAnothers(t *testing.T) {
+	fs, id := fakeMachine(t, "cgroup-v2", 4700)
+	id.Start--
+	b := newBook()
+	if err := NewCgroup(fs, id, nil).Start(t.Context(), b); err == nil {
+		t.Error("the other process' group was taken")
+	}
+	b = sampled(t, NewCPU(fs, id))
+	if v, ok := b.last["cpus_usable host"]; ok {
+		t.Errorf("the other process' %v cores were recorded", v)
+	}
+}

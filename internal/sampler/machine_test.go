@@ -1,0 +1,179 @@
+package sampler
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/procfs"
+)
+
+// note is one call of Sink.Unseen.
+type note struct{ signal, entity, reason, cure string }
+
+// book is a Sink that keeps the last value of each series.
+type book struct {
+	last   map[string]float64 // "metric entity"
+	adds   int
+	events []string
+	unseen []note
+}
+
+func newBook() *book { return &book{last: make(map[string]float64)} }
+
+func (b *book) Add(d metric.Desc, entity string, v float64) {
+	b.adds++
+	b.last[d.Name+" "+entity] = v
+}
+func (b *book) Event(kind, entity string, _ map[string]string) {
+	b.events = append(b.events, kind+" "+entity)
+}
+func (b *book) Unseen(signal, entity, reason, cure string) {
+	b.unseen = append(b.unseen, note{signal, entity, reason, cure})
+}
+
+func (b *book) names() []string { return slices.Sorted(maps.Keys(b.last)) }
+
+// get fails the test where a series has no value.
+func (b *book) get(t *testing.T, d metric.Desc, entity string) float64 {
+	t.Helper()
+	v, ok := b.last[d.Name+" "+entity]
+	if !ok {
+		t.Errorf("%s of %s was not recorded; notes: %v", d.Name, entity, b.unseen)
+	}
+	return v
+}
+
+// self is this test's own process.
+func self(t testing.TB) procfs.ID {
+	t.Helper()
+	p, err := procfs.FS{}.Open(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	return p.ID
+}
+
+// all makes the five samplers that read the machine.
+func all(fs procfs.FS, id procfs.ID, data ...string) []Sampler {
+	place := NewPlacement(fs, id, func() []string { return data })
+	return []Sampler{NewCPU(fs, id), NewMemory(fs, id, nil), NewDisk(fs, place), NewPressure(fs, id), NewCgroup(fs, id, place)}
+}
+
+// TestSamplersOnThisMachine looks at real values: they must be plausible, not merely there.
+func TestSamplersOnThisMachine(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBook()
+	for _, s := range all(procfs.FS{}, self(t), filepath.Dir(exe)) {
+		if err := s.Start(t.Context(), b); err != nil {
+			t.Logf("%s: %v", s.Name(), err)
+			continue
+		}
+		s.Sample(t.Context(), b)
+		s.Sample(t.Context(), b)
+		s.Close()
+	}
+	if v := b.get(t, metric.CPUBusy, "host"); v <= 0 {
+		t.Errorf("the machine was busy for %v s", v)
+	}
+	if n, u := b.get(t, metric.CPUPresent, "host"), b.get(t, metric.CPUUsable, "host"); n < 1 || u <= 0 || u > n {
+		t.Errorf("%v cores usable of %v", u, n)
+	}
+	if v := b.get(t, metric.CPURunnable, "host"); v < 1 {
+		t.Errorf("%v tasks run, and this is one", v)
+	}
+	total, free := b.get(t, metric.MemTotal, "host"), b.get(t, metric.MemAvailable, "host")
+	if total < 64<<20 || free <= 0 || free > total {
+		t.Errorf("%v bytes of %v available", free, total)
+	}
+	for _, name := range b.names() {
+		t.Logf("%s = %v", name, b.last[name])
+	}
+	for _, n := range b.unseen {
+		t.Logf("unseen: %+v", n)
+	}
+}
+
+// TestSamplersEmitDeclaredSignals holds each sampler to its own list in the catalogue.
+func TestSamplersEmitDeclaredSignals(t *testing.T) {
+	lists := map[string][]metric.Desc{"cpu": metric.CPU, "memory": metric.Memory, "disk": metric.Disk, "pressure": metric.Pressure, "cgroup": metric.Cgroup}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all(procfs.FS{}, self(t), exe) {
+		declared := make(map[string]bool)
+		for _, d := range lists[s.Name()] {
+			declared[d.Name] = true
+		}
+		b := newBook()
+		if err := s.Start(t.Context(), b); err == nil {
+			s.Sample(t.Context(), b)
+		}
+		s.Close()
+		for _, name := range b.names() {
+			if signal, _, _ := strings.Cut(name, " "); !declared[signal] {
+				t.Errorf("%s recorded %s, which is not among its signals", s.Name(), signal)
+			}
+		}
+	}
+}
+
+// TestSamplersOnAnEmptyRoot demands that where nothing can be read nothing is recorded, and that each says so.
+func TestSamplersOnAnEmptyRoot(t *testing.T) {
+	for _, s := range all(procfs.FS{Root: t.TempDir()}, procfs.ID{PID: 1, Start: 1}, "/data") {
+		b := newBook()
+		if err := s.Start(t.Context(), b); err == nil {
+			s.Sample(t.Context(), b)
+		}
+		s.Close()
+		if b.adds > 0 {
+			t.Errorf("%s recorded %v on an empty root", s.Name(), b.names())
+		}
+		if len(b.unseen) == 0 {
+			t.Errorf("%s said nothing on an empty root", s.Name())
+		}
+	}
+}
+
+// BenchmarkTick is one Sample of each of the five, which in use are spread over half a second and a second.
+func BenchmarkTick(b *testing.B) {
+	sink := &discard{}
+	samplers := all(procfs.FS{}, self(b), "/")
+	for _, s := range samplers {
+		if err := s.Start(b.Context(), sink); err != nil {
+			b.Fatal(err)
+		}
+		defer s.Close()
+		b.Run(s.Name(), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Sample(context.Background(), sink)
+			}
+		})
+	}
+	b.Run("all", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			for _, s := range samplers {
+				s.Sample(context.Background(), sink)
+			}
+		}
+	})
+}
+
+// discard is a Sink without a cost of its own.
+type discard struct{ n int }
+
+func (d *discard) Add(metric.Desc, string, float64)        { d.n++ }
+func (d *discard) Event(string, string, map[string]string) { d.n++ }
+func (d *discard) Unseen(string, string, string, string)   { d.n++ }

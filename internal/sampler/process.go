@@ -1,0 +1,217 @@
+package sampler
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strconv"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// Process samples what each process of the job uses: CPU, reads, memory, threads, descriptors. It never reads smaps, which stops
+// the process it is about.
+type Process struct {
+	fs    procfs.FS
+	tree  func() *job.Tree
+	clock func() time.Time
+
+	held       map[procfs.ID]*heldProcess
+	buf        procfs.Buffer
+	generation uint64
+	last       time.Time
+	known      int // processes ever sampled
+	full       bool
+}
+
+// heldProcess is a process with its descriptors kept open: five reads of some 3 µs each, instead of five times open, read, close.
+type heldProcess struct {
+	proc   *procfs.Process
+	entity string
+	noIO   bool // the kernel refuses or lacks the account of reads
+	noWait bool // the same for schedstat
+	noFDs  bool
+}
+
+const (
+	// processEvery is the pace of one process's readings.
+	processEvery = 500 * time.Millisecond
+	// maxProcesses bounds the processes that get series of their own in one recording: a job that restarts its workers with each
+	// short epoch would fill the memory otherwise (12 series each).
+	maxProcesses = 2048
+)
+
+// NewProcess samples the processes of a job.
+func NewProcess(fs procfs.FS, j *job.Job) *Process {
+	return &Process{fs: fs, tree: j.Tree, clock: time.Now, held: map[procfs.ID]*heldProcess{}}
+}
+
+// Name implements Sampler.
+func (s *Process) Name() string { return "process" }
+
+// Every implements Sampler. Processes are read each 500 ms; the calls between only look whether there are new ones, so that a worker
+// that lives less than half a second is read at least once.
+func (s *Process) Every() time.Duration { return 100 * time.Millisecond }
+
+// Start implements Sampler. What cannot be read is found out at the first reading of each process.
+func (s *Process) Start(context.Context, recording.Sink) error { return nil }
+
+// Sample implements Sampler.
+func (s *Process) Sample(_ context.Context, sink recording.Sink) {
+	tree, now := s.tree(), s.clock()
+	full := s.last.IsZero() || now.Sub(s.last) >= processEvery-processEvery/20
+	if !full && tree.Generation == s.generation {
+		return
+	}
+	if tree.Generation != s.generation || s.last.IsZero() {
+		s.generation = tree.Generation
+		s.follow(tree, sink, !full)
+	}
+	if !full {
+		return
+	}
+	s.last = now
+	for id, h := range s.held {
+		if !h.read(sink) {
+			s.drop(id)
+		}
+	}
+}
+
+// follow opens what is new and closes what is gone. With read set, new processes are read at once.
+func (s *Process) follow(tree *job.Tree, sink recording.Sink, read bool) {
+	living := make(map[procfs.ID]bool, len(tree.Processes))
+	for _, p := range tree.Processes {
+		living[p.ID] = true
+		if s.held[p.ID] != nil {
+			continue
+		}
+		if s.known >= maxProcesses {
+			if !s.full {
+				s.full = true
+				sink.Unseen("process_*", "", "more than "+strconv.Itoa(maxProcesses)+" processes since the start of the watch: later ones are not read", "watch for a shorter time")
+			}
+			continue
+		}
+		proc, err := s.fs.OpenWith(p.PID, &s.buf)
+		if err != nil {
+			continue // it ended since
+		}
+		if proc.ID != p.ID { // the number was given to another process since
+			proc.Close()
+			continue
+		}
+		s.known++
+		h := &heldProcess{proc: proc, entity: job.Entity(p.ID)}
+		s.held[p.ID] = h
+		if read {
+			h.read(sink)
+		}
+	}
+	for id := range s.held {
+		if !living[id] {
+			s.drop(id)
+		}
+	}
+}
+
+func (s *Process) drop(id procfs.ID) {
+	if h := s.held[id]; h != nil {
+		h.proc.Close()
+		delete(s.held, id)
+	}
+}
+
+// read records one reading and reports whether the process still runs. A zombie has no memory and no descriptors any more, and its
+// last readings stand.
+func (h *heldProcess) read(sink recording.Sink) bool {
+	var st procfs.Stat
+	if err := h.proc.Stat(&st); err != nil {
+		return !errors.Is(err, procfs.ErrGone)
+	}
+	if st.State == 'Z' || st.State == 'X' {
+		return false
+	}
+	sink.Add(metric.ProcCPU, h.entity, st.UserSeconds+st.SystemSeconds)
+	sink.Add(metric.ProcMajFaults, h.entity, float64(st.MajorFaults))
+	sink.Add(metric.ProcThreads, h.entity, float64(st.Threads))
+	h.wait(sink)
+	h.account(sink)
+	var memory procfs.Statm
+	if err := h.proc.Statm(&memory); err == nil {
+		sink.Add(metric.ProcRSS, h.entity, float64(memory.ResidentBytes))
+		sink.Add(metric.ProcShared, h.entity, float64(memory.SharedBytes))
+	}
+	h.descriptors(sink)
+	return true
+}
+
+// wait records the main thread's exact CPU time and what it waited for a CPU.
+func (h *heldProcess) wait(sink recording.Sink) {
+	if h.noWait {
+		return
+	}
+	var s procfs.Schedstat
+	switch err := h.proc.Schedstat(&s); {
+	case err == nil:
+		sink.Add(metric.ProcMainCPU, h.entity, s.CPU.Seconds())
+		sink.Add(metric.ProcRunDelay, h.entity, s.RunDelay.Seconds())
+	case !errors.Is(err, procfs.ErrGone):
+		h.noWait = true
+		h.missing(sink, metric.ProcMainCPU, err)
+		h.missing(sink, metric.ProcRunDelay, err)
+	}
+}
+
+// account records what it read and wrote.
+func (h *heldProcess) account(sink recording.Sink) {
+	if h.noIO {
+		return
+	}
+	var io procfs.IO
+	switch err := h.proc.IO(&io); {
+	case err == nil:
+		sink.Add(metric.ProcReadChars, h.entity, float64(io.ReadChars))
+		sink.Add(metric.ProcReadCalls, h.entity, float64(io.ReadCalls))
+		sink.Add(metric.ProcReadBytes, h.entity, float64(io.ReadBytes))
+		sink.Add(metric.ProcWriteChar, h.entity, float64(io.WrittenChars))
+	case !errors.Is(err, procfs.ErrGone):
+		h.noIO = true
+		for _, d := range []metric.Desc{metric.ProcReadChars, metric.ProcReadCalls, metric.ProcReadBytes, metric.ProcWriteChar} {
+			h.missing(sink, d, err)
+		}
+	}
+}
+
+func (h *heldProcess) descriptors(sink recording.Sink) {
+	if h.noFDs {
+		return
+	}
+	n, err := h.proc.FDCount()
+	if count, ok := n.Get(); ok && err == nil {
+		sink.Add(metric.ProcFDs, h.entity, float64(count))
+	} else if err != nil && !errors.Is(err, procfs.ErrGone) {
+		h.noFDs = true
+		h.missing(sink, metric.ProcFDs, err)
+	}
+}
+
+// missing says once for the whole job why a signal is not there.
+func (h *heldProcess) missing(sink recording.Sink, d metric.Desc, err error) {
+	if errors.Is(err, fs.ErrPermission) {
+		sink.Unseen(d.Name, "", "the kernel shows it only to the job's own user", "run pipetune as the user of the job, or as root")
+		return
+	}
+	sink.Unseen(d.Name, "", "this kernel does not keep it", "")
+}
+
+// Close implements Sampler.
+func (s *Process) Close() {
+	for id := range s.held {
+		s.drop(id)
+	}
+}
