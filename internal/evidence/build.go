@@ -1,0 +1,163 @@
+package evidence
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/stat"
+)
+
+// errEmpty is returned for a recording that was cut off before its first reading.
+var errEmpty = errors.New("the recording holds no readings")
+
+// FromRecording derives every signal it can from a recording. The error says that there is nothing to derive anything from; what
+// is merely missing is absent from the evidence, with its reason. The recording is not changed and not kept.
+func FromRecording(rec *recording.Recording) (*Evidence, error) {
+	if rec == nil {
+		return nil, errEmpty
+	}
+	b := &builder{rec: rec, h: readHistory(rec.Series), cast: readCast(rec)}
+	if len(b.h.signals) == 0 {
+		return nil, errEmpty
+	}
+	b.cast.beginAtBirth(b.h)
+	b.h.dwell()
+	b.frame = newFrame(rec, b.h, b.cast)
+	b.ev = &Evidence{Header: rec.Header, Window: b.Window, Unseen: slices.Clone(rec.Unseen), values: map[string]Value{}}
+	b.trainers()
+	b.loader()
+	b.workers()
+	b.reading()
+	b.dataset()
+	b.machine()
+	b.memory()
+	b.disk()
+	b.gpu()
+	b.steps() // after gpu: what the GPU did decides between host and device
+	b.watch()
+	b.facts()
+	return b.ev, nil
+}
+
+// builder holds what is being made of one recording.
+type builder struct {
+	rec  *recording.Recording
+	h    history
+	cast cast
+	frame
+	ev    *Evidence
+	ranks []*rank // in the order of Evidence.Ranks
+	gpus  gpuShare
+}
+
+// set takes a signal, unless it is no number or nothing is behind it. Ratios are held to 0..1.
+func (b *builder) set(d metric.Desc, s stat.Summary, basis metric.Basis) {
+	if s.N == 0 || !finite(s.Center) || !finite(s.Lo) || !finite(s.Hi) {
+		return
+	}
+	if d.Unit == metric.Ratio && d.Name != metric.WorkerCPU.Name {
+		s.Center, s.Lo, s.Hi = hold(s.Center), hold(s.Lo), hold(s.Hi)
+	}
+	b.ev.values[d.Name] = Value{Summary: s, Basis: basis}
+}
+
+// exact takes a figure that was read off.
+func (b *builder) exact(d metric.Desc, x float64, basis metric.Basis) { b.set(d, stat.Exact(x), basis) }
+
+// share takes a ratio of sums over the windows.
+func (b *builder) share(d metric.Desc, num, den []float64, basis metric.Basis) {
+	b.set(d, stat.Ratio(num, den), basis)
+}
+
+// center returns a signal that was taken before.
+func (b *builder) center(d metric.Desc) (float64, bool) {
+	v, ok := b.ev.values[d.Name]
+	return v.Center, ok
+}
+
+// miss notes why signals are absent, where the recording itself does not say.
+func (b *builder) miss(reason, cure string, ds ...metric.Desc) {
+	for _, d := range ds {
+		if _, ok := b.ev.values[d.Name]; !ok {
+			b.ev.Unseen = append(b.ev.Unseen, recording.Unseen{Signal: d.Name, Reason: reason, Cure: cure})
+		}
+	}
+}
+
+// warn tells the person something about the watch.
+func (b *builder) warn(format string, args ...any) {
+	b.ev.Warnings = append(b.ev.Warnings, fmt.Sprintf(format, args...))
+}
+
+// grow returns a counter's growth per window, for one entity.
+func (b *builder) grow(d metric.Desc, entity string) []float64 {
+	g, _ := b.h.of(d, entity).grow(b.spans)
+	return g
+}
+
+// total returns the growth per window of a counter summed over processes, each over its whole life within the window, and how long
+// that was, summed too; false means that none of them was ever read.
+func (b *builder) total(d metric.Desc, actors []*actor) (growth, lived []float64, ok bool) {
+	growth, lived = make([]float64, len(b.spans)), make([]float64, len(b.spans))
+	for _, a := range actors {
+		if t := b.h.of(d, a.entity); t != nil {
+			g, l := b.wholeLife(t, a)
+			add(growth, g)
+			add(lived, l)
+		}
+	}
+	return growth, lived, sum(lived) > 0
+}
+
+// leastSeen is how long a process must have been read in a window for its rate there to stand for the rest of its life there, in seconds.
+const leastSeen = 0.1
+
+// wholeLife returns a counter's growth per window extrapolated to the life of its process, which is nil where it is not known. Processes
+// are read twice a second: what a worker did after its last reading would be missing, a quarter of all where epochs take a second, and
+// would be put down to processes outside the job.
+func (b *builder) wholeLife(t *track, a *actor) (growth, lived []float64) {
+	growth, seen := t.grow(b.spans)
+	lived = make([]float64, len(b.spans))
+	mean := divide(sum(growth), sum(seen))
+	if !finite(mean) {
+		return growth, lived
+	}
+	for i, s := range b.spans {
+		lived[i] = s.length()
+		if a != nil {
+			lived[i] = max(s.overlap(span{a.born, a.died}), seen[i])
+		}
+		if seen[i] >= leastSeen {
+			growth[i] *= lived[i] / seen[i]
+		} else {
+			growth[i] = mean * lived[i]
+		}
+	}
+	return growth, lived
+}
+
+// covered returns for how long of each window any entity's signal was read.
+func (b *builder) covered(d metric.Desc) []float64 {
+	out := make([]float64, len(b.spans))
+	for _, t := range b.h.all(d) {
+		_, seen := t.grow(b.spans)
+		for i := range out {
+			out[i] = max(out[i], seen[i])
+		}
+	}
+	return out
+}
+
+// rate takes a counter of one entity as a rate.
+func (b *builder) rate(d, raw metric.Desc, entity string, basis metric.Basis) {
+	growth, seen := b.h.of(raw, entity).grow(b.spans)
+	b.share(d, growth, seen, basis)
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+func hold(x float64) float64 { return min(max(x, 0), 1) }

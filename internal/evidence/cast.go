@@ -1,0 +1,148 @@
+package evidence
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// actor is one process of the job.
+type actor struct {
+	entity      string
+	role        string
+	trainer     string // entity of a worker's trainer
+	rank        string
+	method      string
+	comm        string
+	pid         int
+	affinity    float64 // cores; 0 = unknown
+	born, died  float64 // seconds since the recording's start; born may be below 0, died is +Inf while alive
+	bornInWatch bool
+}
+
+// cast is who takes part: trainers in order of rank, workers in order of birth, and everybody by entity.
+type cast struct {
+	trainers []*actor
+	workers  []*actor
+	all      map[string]*actor
+}
+
+// slackBirth is what a birth may seem later than the first sight of the process, by the 10 ms steps of the kernel's start times.
+const slackBirth = 0.05
+
+// readCast learns from the events who took part.
+func readCast(rec *recording.Recording) cast {
+	c := cast{all: map[string]*actor{}}
+	started := rec.Header.StartMonotonic.Seconds()
+	first := map[string]float64{}
+	skew := 0.0
+	for _, e := range rec.Events {
+		at := e.At.Seconds()
+		switch e.Kind {
+		case recording.EventProcess:
+			a := c.all[e.Entity]
+			if a == nil {
+				a = &actor{entity: e.Entity, born: at, died: math.Inf(1)}
+				c.all[e.Entity], first[e.Entity] = a, at
+				if s, err := strconv.ParseFloat(e.Attrs["start_s"], 64); err == nil && s > 0 && s < 1e12 && started > 0 {
+					a.born = s - started
+					// Start times count from boot through suspensions, the monotonic clock does not: nobody is born after first seen.
+					if late := a.born - at; late > slackBirth {
+						skew = max(skew, late)
+					}
+				}
+			}
+			a.learn(e.Attrs)
+		case recording.EventExit:
+			if a := c.all[e.Entity]; a != nil && at < a.died {
+				a.died = at
+			}
+		}
+	}
+	for _, entity := range rec.Header.Job.Trainers {
+		if c.all[entity] == nil && entity != "" {
+			c.all[entity], first[entity] = &actor{entity: entity, role: "trainer", born: math.Inf(-1), died: math.Inf(1)}, 0
+		}
+	}
+	for entity, a := range c.all {
+		a.born = min(a.born-skew, first[entity])
+		a.bornInWatch = a.born > 0 && first[entity] > 0
+		switch a.role {
+		case "trainer":
+			c.trainers = append(c.trainers, a)
+		case "worker":
+			c.workers = append(c.workers, a)
+		}
+	}
+	slices.SortFunc(c.trainers, func(a, b *actor) int {
+		return cmp.Or(cmp.Compare(number(a.rank), number(b.rank)), strings.Compare(a.entity, b.entity))
+	})
+	slices.SortFunc(c.workers, func(a, b *actor) int {
+		return cmp.Or(cmp.Compare(a.born, b.born), strings.Compare(a.entity, b.entity))
+	})
+	for _, w := range c.workers {
+		if w.trainer == "" && len(c.trainers) == 1 {
+			w.trainer = c.trainers[0].entity
+		}
+	}
+	return c
+}
+
+// learn takes over what an event tells of a process; what a later event leaves out stays.
+func (a *actor) learn(attrs map[string]string) {
+	for key, to := range map[string]*string{"role": &a.role, "trainer": &a.trainer, "rank": &a.rank, "start_method": &a.method, "comm": &a.comm} {
+		if v, ok := attrs[key]; ok {
+			*to = v
+		}
+	}
+	if n, err := strconv.Atoi(attrs["pid"]); err == nil {
+		a.pid = n
+	}
+	if n, err := strconv.Atoi(attrs["affinity"]); err == nil && n > 0 {
+		a.affinity = float64(n)
+	}
+}
+
+// number reads a rank; what has none comes last.
+func number(rank string) int {
+	if n, err := strconv.Atoi(rank); err == nil && n >= 0 {
+		return n
+	}
+	return math.MaxInt
+}
+
+// of returns the workers of one trainer, in order of birth.
+func (c cast) of(trainer *actor) []*actor {
+	var out []*actor
+	for _, w := range c.workers {
+		if w.trainer == trainer.entity {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// loader returns the entity under which a trainer and its loader are looked at together.
+func (a *actor) loader() string { return "loader/" + strings.TrimPrefix(a.entity, "process/") }
+
+// pin returns the entity of a trainer's pinning thread.
+func (a *actor) pin() string { return "pin/" + strings.TrimPrefix(a.entity, "process/") }
+
+// beginAtBirth lets the counters of processes born in the watch begin at zero, so that their first part counts too.
+func (c cast) beginAtBirth(h history) {
+	for _, d := range metric.Raw() {
+		if d.Kind != metric.Counter {
+			continue
+		}
+		for _, t := range h.all(d) {
+			if a := c.all[t.entity]; a != nil && a.bornInWatch {
+				t.begin(a.born)
+			}
+		}
+	}
+}

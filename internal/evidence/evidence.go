@@ -1,0 +1,111 @@
+// Package evidence turns a recording into typed evidence: the derived signals over the steady window, each with its interval and
+// its basis, and the facts a rule may name.
+//
+// It promises that a signal it could not derive is absent, never zero, and that the reason is kept. It judges nothing: no
+// threshold of a finding lives here.
+package evidence
+
+import (
+	"time"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/stat"
+)
+
+// Value is one derived signal.
+type Value struct {
+	stat.Summary
+	Basis metric.Basis
+}
+
+// Evidence is what a watch amounts to. Build it with FromRecording, or with New in tests of rules.
+type Evidence struct {
+	Header   recording.Header
+	Window   Window
+	Facts    Facts
+	Ranks    []Rank // every trainer; Ranks[0] is the one that waits most, and the one the step signals are of
+	Workers  []Worker
+	Unseen   []recording.Unseen
+	Warnings []string // about the watch, for the person: gaps, thin data, a job that ended
+
+	values map[string]Value
+}
+
+// New returns evidence that holds just these values and facts.
+func New(values map[string]Value, facts Facts) *Evidence {
+	return &Evidence{values: values, Facts: facts}
+}
+
+// Get returns a derived signal; false means it could not be derived.
+func (e *Evidence) Get(d metric.Desc) (Value, bool) {
+	v, ok := e.values[d.Name]
+	return v, ok
+}
+
+// Names lists the signals that are there, in no order.
+func (e *Evidence) Names() []string {
+	names := make([]string, 0, len(e.values))
+	for n := range e.values {
+		names = append(names, n)
+	}
+	return names
+}
+
+// WhyMissing tells why a derived signal is absent and what would cure it; both are "" where nothing was noted.
+func (e *Evidence) WhyMissing(d metric.Desc) (reason, cure string) {
+	return whyMissing(e.Unseen, d)
+}
+
+// Window is the steady stretch all values are from.
+type Window struct {
+	Start, End time.Duration // since the recording's start
+	Warmup     time.Duration // dropped before it: asked for or detected, the longer
+	Detected   bool          // the warm-up was longer than asked for
+	Ended      bool          // the job ended in the watch
+}
+
+// Facts are things that are not numbers, and settings. Empty and nil mean unknown.
+type Facts struct {
+	Framework   string
+	StartMethod string // fork, spawn, forkserver
+	Persistent  *bool  // persistent_workers: false once a whole set was replaced, true once an epoch passed without
+	PinMemory   *bool  // a pinning thread was seen
+	Prefetch    *int   // prefetch_factor, where it could be observed: in-flight batches per worker when the loader is ahead
+	BatchSize   *int   // told by the person or on the command line, never measured
+	Dataset     string // path of what is read most, redacted
+	DatasetKind string // hdf5, image, npy, tar, other
+	Extension   string // most common file suffix, lower case, with the dot
+	FSType      string
+	StorageKind string // disk, tmpfs, network, fuse
+	Device      string
+	HDF5        *HDF5
+	GPUName     string
+	GPUWhyNot   string // why no GPU figures are there; "" where they are
+	Throttle    []string
+}
+
+// HDF5 is the layout of the dataset most likely read.
+type HDF5 struct {
+	File, Name     string
+	Shape, Chunk   string
+	Dtype, Filters string
+	Library        string // version the job has mapped, "" unknown
+}
+
+// Rank is one trainer.
+type Rank struct {
+	Name      string // RANK, else the pid
+	PID       int
+	InputWait *Value
+	BatchRate *Value
+}
+
+// Worker is one loader worker over the window.
+type Worker struct {
+	Entity string
+	PID    int
+	Alive  time.Duration // within the window
+	Busy   float64       // share of its looks not waiting for work
+	CPU    float64       // CPU seconds per second alive
+}

@@ -1,0 +1,316 @@
+package evidence
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// inputBound is a job that waits for two workers that read much.
+var inputBound = moment{wait: 0.6, run: 0.1, asleep: 0.3, idle: 0.1, work: 0.5, disk: 0.3, head: 0.2, batches: 20, queued: 2, gpu: -1,
+	workerReads: 100 << 20, workerFetches: 25 << 20, rss: 400 << 20}
+
+// want checks signals to a relative 1e-6; NaN means that the signal must be absent.
+func want(t *testing.T, e *Evidence, figures map[metric.Desc]float64) {
+	t.Helper()
+	for d, x := range figures {
+		v, ok := e.Get(d)
+		switch {
+		case math.IsNaN(x) && ok:
+			t.Errorf("%s = %v, want it absent", d.Name, v.Center)
+		case !math.IsNaN(x) && !ok:
+			t.Errorf("%s is absent, want %v", d.Name, x)
+		case ok && math.Abs(v.Center-x) > 1e-6*max(math.Abs(x), 1e-3):
+			t.Errorf("%s = %v, want %v", d.Name, v.Center, x)
+		}
+	}
+}
+
+var absent = math.NaN()
+
+func TestInputBoundJob(t *testing.T) {
+	s := simulate(t, recording.Header{Warmup: 5 * time.Second, BatchSize: 32})
+	s.trainer("100.1", "rank", "0")
+	s.bear("100.1", 2, 50)
+	s.run(30, inputBound)
+	e := s.evidence()
+	want(t, e, map[metric.Desc]float64{
+		metric.InputWait: 0.6, metric.HostTime: 0.1, metric.DeviceTime: 0.3, metric.EpochGap: 0, metric.Restarts: 0,
+		metric.NumWorkers: 2, metric.Ranks: 1, metric.BatchesPerS: 20, metric.SamplesPerS: 640, metric.StepTime: 0.05,
+		metric.FreeStepTime: 0.02, metric.BatchBytes: 1 << 20, metric.QueueBatches: 1, metric.QueueCapacity: 1,
+		metric.HeadOfLine: 0.2, metric.LoaderIsAhead: 0, metric.IdleWhileWaits: 0.1,
+		metric.WorkerIdle: 0.1, metric.WorkerBusy: 0.9, metric.WorkerRunning: 0.5, metric.WorkerStorage: 0.3, metric.WorkerOtherWait: 0.1,
+		metric.WorkerCPU: 0.5, metric.WorkerCPUBatch: 2 * 0.5 / 20, metric.WorkerWaitBatch: 2 * 0.4 / 20, metric.WorkerRSS: 400 << 20,
+		metric.WorkerPrivate: 300 << 20, metric.WorkerGrowth: 0, metric.WorkerThreads: 3, metric.WorkerImbalance: 1,
+		metric.ReadBytes: 200 << 20, metric.StorageBytes: 50 << 20, metric.CacheHits: 0.75, metric.BytesPerRead: 65536,
+		metric.ReadsPerBatch: 2 * 1600.0 / 20, metric.StoragePerBatch: 2.5 * (1 << 20),
+		metric.UsableCPUs: 8, metric.UsableBusy: 1.6 / 8, metric.CPUBusyRatio: 1.6 / 8, metric.JobCPU: 1.1, metric.TrainerCPU: 0.1,
+		metric.OtherCPU: 0.5, metric.MainCPU: 0.1, metric.WindowTime: 25, metric.LookCover: 1, metric.SyscallSeen: 1,
+		metric.GPUBusy: absent, metric.EpochTime: absent, metric.DiskLatency: absent, metric.InWorkerless: absent,
+	})
+	v, _ := e.Get(metric.InputWait)
+	if v.N < 20 || v.Confidence != 0.95 || v.Basis != metric.Measured {
+		t.Errorf("input wait has N %d, confidence %v, basis %v", v.N, v.Confidence, v.Basis)
+	}
+	if v, _ := e.Get(metric.DeviceTime); v.Basis != metric.Inferred {
+		t.Errorf("device time without a GPU is %v, want inferred", v.Basis)
+	}
+	if len(e.Warnings) != 0 {
+		t.Errorf("an ordinary watch warned: %q", e.Warnings)
+	}
+	if len(e.Workers) != 2 || e.Facts.StartMethod != "fork" || e.Facts.Persistent != nil || e.Window.Warmup != 5*time.Second {
+		t.Errorf("workers %d, facts %+v, window %+v", len(e.Workers), e.Facts, e.Window)
+	}
+}
+
+func TestPinnedBatches(t *testing.T) {
+	s := simulate(t, recording.Header{})
+	s.pins = true
+	s.trainer("100.1")
+	s.bear("100.1", 2, 50)
+	s.r.Event(recording.EventPin, "pin/100.1", nil)
+	s.run(30, inputBound)
+	e := s.evidence()
+	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.6, metric.HostTime: 0.1, metric.DeviceTime: 0.3})
+	if e.Facts.PinMemory == nil || !*e.Facts.PinMemory {
+		t.Error("the pinning thread was not noticed")
+	}
+}
+
+func TestNoWorkersIsNotNoData(t *testing.T) {
+	s := simulate(t, recording.Header{})
+	s.trainer("100.1")
+	s.run(15, moment{run: 0.7, asleep: 0.3, gpu: -1, trainerReads: 1 << 20})
+	s.run(15, moment{run: 0.7, asleep: 0.3, gpu: -1, trainerReads: 1 << 20})
+	e := s.evidence()
+	want(t, e, map[metric.Desc]float64{metric.NumWorkers: 0, metric.InputWait: absent, metric.InWorkerless: 0.7, metric.HostTime: 0.7,
+		metric.DeviceTime: 0.3, metric.BatchesPerS: absent, metric.WorkerIdle: absent, metric.ReadBytes: 1 << 20})
+	if reason, cure := e.WhyMissing(metric.InputWait); !strings.Contains(reason, "num_workers=0") || cure == "" {
+		t.Errorf("input wait is missing because %q, cure %q", reason, cure)
+	}
+}
+
+func TestWorkerlessTrainerThatDoesNotRead(t *testing.T) {
+	s := simulate(t, recording.Header{})
+	s.trainer("100.1")
+	s.run(30, moment{run: 0.7, asleep: 0.3, gpu: -1})
+	want(t, s.evidence(), map[metric.Desc]float64{metric.InWorkerless: 0})
+}
+
+func TestGPUDecidesBetweenHostAndDevice(t *testing.T) {
+	for _, c := range []struct {
+		name                     string
+		m                        moment
+		input, host, device, gpu float64
+	}{
+		{"spinning in a synchronisation", moment{run: 1, gpu: 0.98, idle: 1, ahead: 1}, 0, 0.02, 0.98, 0.98},
+		{"running while the GPU idles", moment{run: 0.9, asleep: 0.1, gpu: 0.3, idle: 1, ahead: 1}, 0, 0.7, 0.3, 0.3},
+		{"asleep for the GPU", moment{run: 0.1, asleep: 0.6, wait: 0.3, gpu: 0.6, work: 1, batches: 5}, 0.3, 0.1, 0.6, 0.6},
+		{"waiting while the GPU still works", moment{run: 0.1, wait: 0.9, gpu: 0.9, work: 1, batches: 5}, 0.9, 0, 0.1, 0.9},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := simulate(t, recording.Header{})
+			s.trainer("100.1")
+			s.bear("100.1", 2, 50)
+			s.run(30, c.m)
+			e := s.evidence()
+			want(t, e, map[metric.Desc]float64{metric.InputWait: c.input, metric.HostTime: c.host, metric.DeviceTime: c.device, metric.GPUBusy: c.gpu})
+			if v, _ := e.Get(metric.DeviceTime); v.Basis != metric.Measured {
+				t.Errorf("basis %v, want measured", v.Basis)
+			}
+		})
+	}
+}
+
+func TestRanksAreOrderedByWait(t *testing.T) {
+	s := simulate(t, recording.Header{})
+	for i, id := range []string{"100.1", "101.1", "102.1"} {
+		s.trainer(id, "rank", string(rune('0'+i)))
+		s.bear(id, 2, 50)
+	}
+	for range 300 {
+		for i, id := range []string{"100.1", "101.1", "102.1"} {
+			m := inputBound
+			m.wait = []float64{0.2, 0.5, 0.1}[i]
+			m.asleep = 0.9 - m.wait
+			s.step(1, m, []string{id})
+		}
+		s.at += s.tick
+		s.r.Tick(time.Duration(s.at*1e9 + 0.5))
+	}
+	e := s.evidence()
+	want(t, e, map[metric.Desc]float64{metric.Ranks: 3, metric.InputWait: 0.5, metric.NumWorkers: 2})
+	if len(e.Ranks) != 3 || e.Ranks[0].Name != "1" || e.Ranks[0].PID != 101 || math.Abs(e.Ranks[2].InputWait.Center-0.1) > 1e-6 {
+		t.Errorf("ranks: %+v", e.Ranks)
+	}
+}
+
+func TestWarmupIsDropped(t *testing.T) {
+	s := simulate(t, recording.Header{Warmup: 2 * time.Second})
+	s.trainer("100.1")
+	s.bear("100.1", 2, 50)
+	cold := inputBound
+	cold.wait, cold.asleep, cold.batches = 0.9, 0, 2
+	s.run(8, cold)
+	s.run(22, inputBound)
+	e := s.evidence()
+	if e.Window.Warmup != 8*time.Second || !e.Window.Detected {
+		t.Errorf("warm-up %v, detected %v; want 8s", e.Window.Warmup, e.Window.Detected)
+	}
+	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.6, metric.BatchesPerS: 20})
+}
+
+func TestGapsAreCutOut(t *testing.T) {
+	s := simulate(t, recording.Header{})
+	s.trainer("100.1")
+	s.bear("100.1", 2, 50)
+	s.run(10, inputBound)
+	// pipetune is stopped for 8 s: the job goes on, so CPU time and tensors grow, but no looks are taken.
+	s.at += 8
+	for _, w := range s.crews["100.1"] {
+		s.sums[metric.ProcCPU.Name+" process/"+w] += 8 * 0.9
+	}
+	s.sums[metric.LoaderTensors.Name+" loader/100.1"] += 8 * 500
+	s.r.Tick(time.Duration(s.at * 1e9))
+	s.r.Event(recording.EventGap, "", map[string]string{"lasted_s": "8"})
+	s.run(12, inputBound)
+	e := s.evidence()
+	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.6, metric.BatchesPerS: 20, metric.WorkerCPU: 0.5})
+	if len(e.Warnings) == 0 || !strings.Contains(strings.Join(e.Warnings, "\n"), "did not run") {
+		t.Errorf("the gap was not told: %q", e.Warnings)
+	}
+}
+
+func TestCountersThatRunBackwards(t *testing.T) {
+	s := simulate(t, recording.Header{})
+	s.trainer("100.1")
+	s.bear("100.1", 2, 50)
+	s.run(15, inputBound)
+	s.sums[metric.LoaderTensors.Name+" loader/100.1"] = 0
+	s.run(15, inputBound)
+	e := s.evidence()
+	// The tick of the reset has no batches, so the cost of taking them is missing from one tick in 300.
+	want(t, e, map[metric.Desc]float64{metric.BatchesPerS: 20, metric.InputWait: 0.599962})
+	if !strings.Contains(strings.Join(e.Warnings, "\n"), "backwards") {
+		t.Errorf("the reset was not told: %q", e.Warnings)
+	}
+}
+
+func TestCutOffAndShortRecordings(t *testing.T) {
+	s := simulate(t, recording.Header{Warmup: 5 * time.Second})
+	s.trainer("100.1")
+	s.bear("100.1", 2, 50)
+	s.run(4, inputBound)
+	rec := s.recording("duration")
+	rec.End = nil
+	e := s.derive(rec)
+	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.6, metric.NumWorkers: 2})
+	told := strings.Join(e.Warnings, "\n")
+	if !strings.Contains(told, "cut off") || !strings.Contains(told, "watch for longer") {
+		t.Errorf("warnings: %q", told)
+	}
+	if v, _ := e.Get(metric.InputWait); v.Confidence != 0 {
+		t.Errorf("2 s gave an interval at %v", v.Confidence)
+	}
+}
+
+func TestJobThatEndsInTheWatch(t *testing.T) {
+	s := simulate(t, recording.Header{})
+	s.trainer("100.1")
+	s.bear("100.1", 2, 50)
+	s.run(20, inputBound)
+	s.bury("100.1")
+	s.run(2, moment{run: 1, gpu: -1})
+	s.r.Event(recording.EventJobEnded, "", nil)
+	s.at += 5
+	e := s.derive(s.recording("job-ended"))
+	if !e.Window.Ended || e.Window.End > 20100*time.Millisecond {
+		t.Errorf("window %+v, want its end at the workers' end", e.Window)
+	}
+	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.6})
+}
+
+func TestMemoryGrowth(t *testing.T) {
+	s := simulate(t, recording.Header{})
+	s.trainer("100.1")
+	s.bear("100.1", 2, 50)
+	m := inputBound
+	for range 300 {
+		m.rss += 1 << 20
+		s.run(0.1, m)
+	}
+	e := s.evidence()
+	v, _ := e.Get(metric.WorkerGrowth)
+	if math.Abs(v.Center-10*(1<<20)) > 1e5 {
+		t.Errorf("growth %v, want 10 MiB/s", v.Center)
+	}
+}
+
+func TestReasonsAreCarriedOver(t *testing.T) {
+	s := simulate(t, recording.Header{})
+	s.r.Unseen("disk_*", "", "the device is not in /proc/diskstats", "run on the host")
+	s.r.Unseen("gpu_*", "", "libnvidia-ml.so.1: not found", "install the driver")
+	s.r.Unseen(metric.PressureCPUSome.Name, "", "no PSI", "boot with psi=1")
+	s.trainer("100.1")
+	s.run(12, inputBound)
+	e := s.evidence()
+	for d, reason := range map[metric.Desc]string{metric.DiskLatency: "the device is not in /proc/diskstats", metric.CPUPressure: "no PSI",
+		metric.GPUBusy: "libnvidia-ml.so.1: not found", metric.SwapInRate: ""} {
+		if got, _ := e.WhyMissing(d); got != reason {
+			t.Errorf("%s is missing because %q, want %q", d.Name, got, reason)
+		}
+	}
+	if e.Facts.GPUWhyNot != "libnvidia-ml.so.1: not found" {
+		t.Errorf("GPUWhyNot = %q", e.Facts.GPUWhyNot)
+	}
+}
+
+func TestEmptyRecordings(t *testing.T) {
+	for name, rec := range map[string]*recording.Recording{"none": nil, "empty": {}, "unknown signals only": {Series: []recording.Series{{Metric: "x",
+		Points: []recording.Point{{}}}}}} {
+		if e, err := FromRecording(rec); err == nil {
+			t.Errorf("%s: no error, evidence %v", name, e)
+		}
+	}
+}
+
+// TestEveryDerivedSignalSaysWhatItIsMadeFrom holds the table to the vocabulary; the layout of an HDF5 file is an event and has no raw signal.
+func TestEveryDerivedSignalSaysWhatItIsMadeFrom(t *testing.T) {
+	raw := map[string]bool{}
+	for _, d := range metric.Raw() {
+		raw[d.Name] = true
+	}
+	for _, d := range metric.Derived {
+		from, ok := madeFrom[d.Name]
+		if !ok && !strings.HasPrefix(d.Name, "hdf5_") || ok && len(from) == 0 {
+			t.Errorf("%s does not say what it is made from", d.Name)
+		}
+		for _, r := range from {
+			if !raw[r.Name] {
+				t.Errorf("%s is made from %s, which is no raw signal", d.Name, r.Name)
+			}
+		}
+	}
+}
+
+// TestLateTicksAreNoGap lets a tick be late on a full machine while the looks went on.
+func TestLateTicksAreNoGap(t *testing.T) {
+	s := simulate(t, recording.Header{})
+	s.trainer("100.1")
+	s.bear("100.1", 2, 50)
+	s.run(15, inputBound)
+	s.tick, s.looks = 2, 40
+	s.run(2, inputBound)
+	s.r.Event(recording.EventGap, "", map[string]string{"lasted_s": "2"})
+	s.tick, s.looks = 0.1, 5
+	s.run(13, inputBound)
+	e := s.evidence()
+	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.6, metric.WindowTime: 30, metric.BatchesPerS: 20})
+	if len(e.Warnings) != 0 {
+		t.Errorf("warnings %q", e.Warnings)
+	}
+}

@@ -1,0 +1,73 @@
+package evidence
+
+import (
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// facts takes what is no number.
+func (b *builder) facts() {
+	f := &b.ev.Facts
+	f.Framework = b.rec.Header.Job.Framework
+	if n := b.rec.Header.BatchSize; n > 0 {
+		f.BatchSize = &n
+	}
+	if len(b.rec.Header.Host.GPUs) > 0 {
+		f.GPUName = b.rec.Header.Host.GPUs[0].Name
+		for _, g := range b.rec.Header.Host.GPUs {
+			if g.OfJob {
+				f.GPUName = g.Name
+				break
+			}
+		}
+	}
+	if _, ok := b.ev.values["gpu_busy_ratio"]; !ok {
+		f.GPUWhyNot = b.gpuWhyNot()
+	}
+	r := b.top()
+	if r == nil {
+		return
+	}
+	for _, w := range r.crew {
+		if w.method != "" {
+			f.StartMethod = w.method
+		}
+	}
+	for _, s := range b.starts(r.actor, b.cast.of(r.actor)) {
+		if !s.initial {
+			no := false
+			f.Persistent = &no
+		}
+	}
+	f.PinMemory = b.pinMemory(r)
+}
+
+// pinMemory tells whether a pinning thread is there. Its absence shows only where PyTorch names its threads, which it does since it names
+// its workers pt_data_worker (pull request 128448, June 2024).
+func (b *builder) pinMemory(r *rank) *bool {
+	yes := b.pinned(r)
+	named := false
+	for _, w := range r.crew {
+		named = named || w.comm == "pt_data_worker"
+	}
+	if !yes && !named {
+		return nil
+	}
+	return &yes
+}
+
+// gpuWhyNot tells why no GPU was watched.
+func (b *builder) gpuWhyNot() string {
+	for _, u := range b.rec.Unseen {
+		if u.Signal == "gpu_*" || strings.HasPrefix(u.Signal, "gpu_utilization") {
+			return u.Reason
+		}
+	}
+	for _, e := range b.rec.Events {
+		if e.Kind == recording.EventGPU && e.Attrs["state"] == "lost" {
+			return "the GPU was lost before the steady window"
+		}
+	}
+	return "no GPU was watched"
+}

@@ -1,0 +1,241 @@
+package evidence
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
+)
+
+// gpuShare is what a step needs to know of the GPUs.
+type gpuShare struct {
+	busy []float64 // mean over the job's GPUs, per window, NaN where not read; nil where nothing says whether they were busy for the job
+}
+
+// costly are the clock event reasons that cost speed, with their names: SW power cap, HW slowdown, SW thermal slowdown, HW thermal
+// slowdown, HW power brake (nvmlClocksEventReasons in nvml.h).
+var costly = []struct {
+	bit  uint64
+	name string
+}{{0x4, "power cap"}, {0x8, "hardware slowdown"}, {0x20, "thermal (software)"}, {0x40, "thermal (hardware)"}, {0x80, "power brake"}}
+
+// idleMemory is the share of a GPU's memory below which it is taken to hold no process's context: the driver itself keeps some hundred
+// megabytes of a large card.
+const idleMemory = 0.02
+
+// gpu takes the GPUs of the job, or, where it is not known which those are, all that are visible.
+func (b *builder) gpu() {
+	job, matched := b.jobGPUs()
+	if len(job) == 0 {
+		return
+	}
+	basis := metric.Inferred
+	if matched {
+		basis = metric.Measured
+	}
+	b.exact(metric.GPUCount, float64(len(job)), basis)
+	mean := func(d, raw metric.Desc) []float64 {
+		per := b.gpuMeans(raw, job)
+		b.share(d, each(len(per), func(i int) float64 { return per[i] * b.length[i] }), b.length, basis)
+		return per
+	}
+	busy := mean(metric.GPUBusy, metric.GPUUtil)
+	mean(metric.GPUSMActive, metric.GPUSMActivity)
+	mean(metric.GPUDRAMActive, metric.GPUDRAM)
+	mean(metric.PcieRxRate, metric.GPUPcieRx)
+	worked, _ := b.center(metric.GPUBusy)
+	if _, ok := b.ev.values[metric.GPUBusy.Name]; ok && (matched || worked > 0) {
+		b.gpus.busy = busy
+	}
+	b.gpuMemory(job, basis)
+	b.gpuPower(job, basis)
+	b.gpuThrottle(job, basis)
+	b.gpuLink(job, basis)
+	b.gpuIdle(job)
+	for _, e := range job {
+		if slices.Contains(b.h.of(metric.GPULost, e).within(b.steady), 1) {
+			b.warn("%s was lost during the watch: its figures end there", e)
+		}
+	}
+}
+
+// jobGPUs returns the GPUs of the job; matched is false where that is not known, and all are returned.
+func (b *builder) jobGPUs() (entities []string, matched bool) {
+	var all []string
+	for _, d := range metric.GPU {
+		for _, t := range b.h.all(d) {
+			if strings.HasPrefix(t.entity, "gpu/") && !slices.Contains(all, t.entity) {
+				all = append(all, t.entity)
+			}
+		}
+	}
+	slices.Sort(all)
+	for _, e := range all {
+		mine := b.everMoreThan(metric.GPUJobMemory, e, 0)
+		for _, g := range b.rec.Header.Host.GPUs {
+			mine = mine || g.OfJob && "gpu/"+g.UUID == e
+		}
+		if mine {
+			entities = append(entities, e)
+		}
+	}
+	if len(entities) > 0 {
+		return entities, true
+	}
+	return all, false
+}
+
+// gpuMeans returns the mean over GPUs of a gauge, per window.
+func (b *builder) gpuMeans(d metric.Desc, entities []string) []float64 {
+	total, n := make([]float64, len(b.spans)), make([]float64, len(b.spans))
+	for _, e := range entities {
+		for i, x := range b.h.of(d, e).means(b.spans) {
+			if finite(x) {
+				total[i], n[i] = total[i]+x, n[i]+1
+			}
+		}
+	}
+	return each(len(total), func(i int) float64 { return divide(total[i], n[i]) })
+}
+
+// gpuMemory takes the fullest GPU's memory.
+func (b *builder) gpuMemory(job []string, basis metric.Basis) {
+	fullest := make([]float64, len(b.spans))
+	for i := range fullest {
+		fullest[i] = math.NaN()
+	}
+	for _, e := range job {
+		used, all := b.h.of(metric.GPUMemUsed, e).means(b.spans), b.gpuMemoryOf(e)
+		for i := range fullest {
+			if x := divide(used[i], all); finite(x) && !(fullest[i] > x) {
+				fullest[i] = x
+			}
+		}
+	}
+	b.set(metric.GPUMemUsedRatio, stat.Median(fullest), basis)
+}
+
+// gpuMemoryOf returns a GPU's memory as it was read, or as the header has it; 0 where neither does.
+func (b *builder) gpuMemoryOf(entity string) float64 {
+	if x, ok := stat.Quantile(b.h.of(metric.GPUMemTotal, entity).within(b.steady), 0.5); ok {
+		return x
+	}
+	for _, g := range b.rec.Header.Host.GPUs {
+		if "gpu/"+g.UUID == entity {
+			return float64(g.MemoryBytes)
+		}
+	}
+	return 0
+}
+
+// gpuPower takes the draw over the limit, mean over the job's GPUs.
+func (b *builder) gpuPower(job []string, basis metric.Basis) {
+	total, n := make([]float64, len(b.spans)), make([]float64, len(b.spans))
+	for _, e := range job {
+		limit, ok := stat.Quantile(b.h.of(metric.GPUPowerLimit, e).within(b.steady), 0.5)
+		if !ok {
+			continue
+		}
+		for i, x := range b.h.of(metric.GPUPower, e).means(b.spans) {
+			if x = divide(x, limit); finite(x) {
+				total[i], n[i] = total[i]+x*b.length[i], n[i]+b.length[i]
+			}
+		}
+	}
+	b.share(metric.GPUPowerRatio, total, n, basis)
+}
+
+// gpuThrottle takes the share of readings with a reason that costs speed, of the GPU that has most of them.
+func (b *builder) gpuThrottle(job []string, basis metric.Basis) {
+	worst := stat.Summary{}
+	for _, e := range job {
+		t := b.h.of(metric.GPUThrottle, e)
+		slowed, read := make([]float64, len(b.spans)), make([]float64, len(b.spans))
+		reasons := uint64(0)
+		for i, s := range b.spans {
+			if t == nil {
+				break
+			}
+			from, _ := slices.BinarySearch(t.at, s.from)
+			for j := from; j < len(t.at) && t.at[j] < s.to; j++ {
+				if t.v[j] < 0 || t.v[j] > 1<<52 {
+					continue
+				}
+				read[i]++
+				if hit := uint64(t.v[j]) & costlyMask(); hit != 0 {
+					slowed[i]++
+					reasons |= hit
+				}
+			}
+		}
+		for _, c := range costly {
+			if reasons&c.bit != 0 && !slices.Contains(b.ev.Facts.Throttle, c.name) {
+				b.ev.Facts.Throttle = append(b.ev.Facts.Throttle, c.name)
+			}
+		}
+		if s := stat.Ratio(slowed, read); s.N > 0 && (worst.N == 0 || s.Center > worst.Center) {
+			worst = s
+		}
+	}
+	b.set(metric.GPUThrottled, worst, basis)
+}
+
+func costlyMask() (mask uint64) {
+	for _, c := range costly {
+		mask |= c.bit
+	}
+	return mask
+}
+
+// lane is the bandwidth of one PCIe lane by generation, GB/s each way (PCI-SIG; what is lost to encoding taken off).
+var lane = []float64{0, 0.25, 0.5, 0.985, 1.969, 3.938, 7.563}
+
+// gpuLink takes the link's bandwidth over what device and slot allow: of each GPU the best that was seen, since links train down when
+// idle, and of these the worst.
+func (b *builder) gpuLink(job []string, basis metric.Basis) {
+	worst := math.Inf(1)
+	for _, e := range job {
+		best := func(d metric.Desc) float64 {
+			xs := b.h.of(d, e).within(b.steady)
+			if len(xs) == 0 {
+				return 0
+			}
+			return slices.Max(xs)
+		}
+		speed := func(gen, width float64) float64 {
+			if gen < 1 || gen >= float64(len(lane)) || width < 1 {
+				return 0
+			}
+			return lane[int(gen)] * width
+		}
+		now := speed(best(metric.GPUPcieGen), best(metric.GPUPcieWidth))
+		can := speed(best(metric.GPUPcieGenMax), best(metric.GPUPcieWidthMx))
+		if now > 0 && can > 0 {
+			worst = min(worst, now/can)
+		}
+	}
+	if finite(worst) {
+		b.exact(metric.PcieGenRatio, worst, basis)
+	}
+}
+
+// gpuIdle counts the visible GPUs that nobody uses: never busy, their memory as good as empty, and not the job's.
+func (b *builder) gpuIdle(job []string) {
+	_, matched := b.jobGPUs()
+	idle := 0
+	for _, t := range b.h.all(metric.GPUUtil) {
+		used := b.h.of(metric.GPUMemUsed, t.entity).within(b.steady)
+		readings := t.within(b.steady)
+		if len(used) == 0 || len(readings) == 0 || matched && slices.Contains(job, t.entity) {
+			continue
+		}
+		if slices.Max(readings) == 0 && slices.Max(used) < idleMemory*b.gpuMemoryOf(t.entity) {
+			idle++
+		}
+	}
+	if len(b.h.all(metric.GPUUtil)) > 0 {
+		b.exact(metric.GPUIdleJob, float64(idle), metric.Inferred)
+	}
+}

@@ -1,0 +1,102 @@
+package evidence
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// TestBatchesToldLate has the count of batches begin when it is known how many tensors one has.
+func TestBatchesToldLate(t *testing.T) {
+	s := simulate(t, recording.Header{})
+	s.trainer("100.1")
+	s.bear("100.1", 2, 50)
+	for i := range 300 {
+		s.run(0.1, inputBound)
+		if i >= 100 {
+			s.r.Add(metric.LoaderBatches, "loader/100.1", 20*s.at)
+		}
+	}
+	want(t, s.evidence(), map[metric.Desc]float64{metric.BatchesPerS: 20})
+}
+
+// TestTensorsPerBatchToldWrong lets the number of tensors per batch be told as a multiple for a third of the watch, in which too few
+// batches are counted, as a real job on full cores showed.
+func TestTensorsPerBatchToldWrong(t *testing.T) {
+	s := simulate(t, recording.Header{})
+	s.trainer("100.1")
+	s.bear("100.1", 2, 50)
+	batches := 0.0
+	for i := range 300 {
+		s.run(0.1, inputBound)
+		by := 2.0
+		if i >= 100 && i < 200 {
+			s.r.Add(metric.LoaderTensorsPer, "loader/100.1", 16)
+			by = 0.25
+		}
+		batches += by
+		s.r.Add(metric.LoaderBatches, "loader/100.1", batches)
+	}
+	want(t, s.evidence(), map[metric.Desc]float64{metric.BatchesPerS: 20, metric.QueueBatches: 1})
+}
+
+// TestLoaderThatStandsBy lets a validation loader's persistent workers wait for work through the whole watch, counted in the joint looks for
+// ten seconds and left out by the sampler from then on.
+func TestLoaderThatStandsBy(t *testing.T) {
+	s := simulate(t, recording.Header{})
+	s.trainer("100.1")
+	main := s.bear("100.1", 2, 50)
+	validation := s.bear("100.1", 3, 20)
+	idle := moment{idle: 1}
+	for i := range 300 {
+		s.crews["100.1"] = main
+		alive := 2.0
+		if i < 100 {
+			alive = 5
+		}
+		s.run(0.1, inputBound)
+		for _, w := range validation {
+			s.worker("process/"+w, s.tick, s.looks, idle)
+		}
+		if alive == 5 { // what the sampler sums over five workers instead of two
+			s.sums["loader_looks_alive_sum loader/100.1"] += s.looks * 3
+			s.sums["loader_looks_waiting_alive_sum loader/100.1"] += s.looks * 3 * inputBound.wait
+			s.sums["loader_looks_waiting_idle_sum loader/100.1"] += s.looks * 3 * inputBound.wait
+			s.sums["loader_looks_head_of_line loader/100.1"] += s.looks * 0.4
+		}
+		s.r.Add(metric.LoaderWorkers, "loader/100.1", alive)
+	}
+	e := s.evidence()
+	want(t, e, map[metric.Desc]float64{metric.NumWorkers: 2, metric.WorkerIdle: 0.1, metric.Restarts: 0})
+	for d, x := range map[metric.Desc]float64{metric.IdleWhileWaits: 0.1, metric.HeadOfLine: 0.2} {
+		if v, ok := e.Get(d); !ok || math.Abs(v.Center-x) > 0.01 {
+			t.Errorf("%s = %v (%v), want %v", d.Name, v.Center, ok, x)
+		}
+	}
+}
+
+// TestPickledBatchesToldLate has batches that pass no shared memory, which are told from the tenth second on but counted from the start.
+func TestPickledBatchesToldLate(t *testing.T) {
+	s := simulate(t, recording.Header{})
+	s.trainer("100.1")
+	s.bear("100.1", 2, 50)
+	for i := range 300 {
+		s.run(0.1, inputBound)
+		switch {
+		case i == 99: // as a real sampler did
+			s.r.Add(metric.LoaderBatches, "loader/100.1", 0)
+		case i >= 100:
+			s.r.Add(metric.LoaderBatches, "loader/100.1", 20*s.at)
+		}
+	}
+	rec := s.recording("duration")
+	for i := range rec.Series {
+		if strings.HasPrefix(rec.Series[i].Metric, "loader_tensors") {
+			rec.Series[i].Points = nil
+		}
+	}
+	want(t, s.derive(rec), map[metric.Desc]float64{metric.BatchesPerS: 20, metric.StepTime: 0.05})
+}

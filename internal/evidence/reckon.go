@@ -1,0 +1,52 @@
+package evidence
+
+import (
+	"math"
+	"time"
+)
+
+// seconds turns seconds into a duration; what does not fit becomes the longest or shortest there is.
+func seconds(s float64) time.Duration {
+	ns := s * float64(time.Second)
+	switch {
+	case math.IsNaN(ns):
+		return 0
+	case ns >= math.MaxInt64:
+		return math.MaxInt64
+	case ns <= math.MinInt64:
+		return math.MinInt64
+	}
+	return time.Duration(ns)
+}
+
+// add adds xs to sums, window by window.
+func add(sums, xs []float64) {
+	for i := range sums {
+		sums[i] += xs[i]
+	}
+}
+
+// divide returns a/b, NaN where b is not above zero.
+func divide(a, b float64) float64 {
+	if !(b > 0) {
+		return math.NaN()
+	}
+	return a / b
+}
+
+// sum adds up all windows.
+func sum(xs []float64) (total float64) {
+	for _, x := range xs {
+		total += x
+	}
+	return total
+}
+
+// each returns f of every window.
+func each(n int, f func(i int) float64) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = f(i)
+	}
+	return out
+}

@@ -1,0 +1,148 @@
+package evidence
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata/recordings/derived.golden")
+
+const recordings = "../../testdata/recordings"
+
+// told are the signals of real recordings that derived.golden keeps.
+var told = []metric.Desc{metric.InputWait, metric.HostTime, metric.DeviceTime, metric.EpochGap, metric.InWorkerless, metric.NumWorkers,
+	metric.BatchesPerS, metric.BatchBytes, metric.FreeStepTime, metric.QueueBatches, metric.Restarts, metric.EpochTime, metric.RestartGap,
+	metric.HeadOfLine, metric.LoaderIsAhead, metric.WorkerIdle, metric.WorkerRunning, metric.WorkerStorage, metric.WorkerOtherWait,
+	metric.WorkerCPU, metric.WorkerRunDelay, metric.WorkerCPUBatch, metric.WorkerPrivate, metric.ReadBytes, metric.CacheHits,
+	metric.BytesPerRead, metric.HDF5Opens, metric.OpensPerBatch, metric.DistinctOpens, metric.HandlePresent, metric.DatasetBytes,
+	metric.HDF5Chunk, metric.HDF5Item, metric.HDF5Cache, metric.UsableBusy, metric.JobCPU, metric.OtherCPU, metric.Available,
+	metric.DiskLatency, metric.WindowTime}
+
+// How far the evidence may be from the trainer's own stop-watch. Share of time; share of the rate, or batches where few passed, because
+// those that workers handed over before the window's end may be received after it (num_workers × prefetch_factor = 4).
+const (
+	waitTolerance    = 0.05
+	batchTolerance   = 0.05
+	batchesInFlight  = 4.0
+	workerlessExcess = 0.10 // loads_in_main_ratio is an upper bound
+)
+
+// stopwatch is what a trainer timed itself: seconds since the recording's start, seconds waited, batches received.
+type stopwatch struct{ Rows [][3]float64 }
+
+// between returns the seconds waited and the batches received in a window, linear between rows.
+func (s stopwatch) between(from, to float64) (wait, batches float64) {
+	at := func(t float64, column int) float64 {
+		p := s.Rows[0]
+		for _, r := range s.Rows {
+			if r[0] >= t && r[0] > p[0] {
+				return p[column] + (t-p[0])/(r[0]-p[0])*(r[column]-p[column])
+			}
+			p = r
+		}
+		return p[column]
+	}
+	return at(to, 1) - at(from, 1), at(to, 2) - at(from, 2)
+}
+
+func TestRecordings(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(recordings, "*.jsonl"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recordings: %v", err)
+	}
+	var got strings.Builder
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".jsonl")
+		t.Run(name, func(t *testing.T) {
+			e := derive(t, file)
+			sound(t, e)
+			againstStopwatch(t, e, strings.TrimSuffix(file, ".jsonl")+".stopwatch.json")
+			tell(&got, name, e)
+		})
+	}
+	golden := filepath.Join(recordings, "derived.golden")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got.String(), "\n")); diff != "" {
+		t.Errorf("what is derived has changed (-want +got):\n%s", diff)
+	}
+}
+
+func derive(t *testing.T, file string) *Evidence {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rec, err := recording.Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := FromRecording(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// againstStopwatch holds the evidence against what the trainer timed itself.
+func againstStopwatch(t *testing.T, e *Evidence, file string) {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s stopwatch
+	if err := json.Unmarshal(raw, &s); err != nil || len(s.Rows) < 2 {
+		t.Fatalf("reading %s: %d rows, %v", file, len(s.Rows), err)
+	}
+	lasted := (e.Window.End - e.Window.Start).Seconds()
+	wait, batches := s.between(e.Window.Start.Seconds(), e.Window.End.Seconds())
+	inside := wait / lasted
+	if v, ok := e.Get(metric.InputWait); ok {
+		t.Logf("input wait %.3f, inside %.3f", v.Center, inside)
+		if math.Abs(v.Center-inside) > waitTolerance {
+			t.Errorf("input wait %.3f, the trainer timed %.3f", v.Center, inside)
+		}
+	} else if v, ok := e.Get(metric.InWorkerless); !ok || v.Center < inside-waitTolerance || v.Center > inside+workerlessExcess {
+		t.Errorf("loads in main %.3f (%v), the trainer timed %.3f", v.Center, ok, inside)
+	}
+	if v, ok := e.Get(metric.BatchesPerS); ok {
+		t.Logf("batches per second %.2f, inside %.2f", v.Center, batches/lasted)
+		if math.Abs(v.Center*lasted-batches) > max(batchTolerance*batches, batchesInFlight) {
+			t.Errorf("%.2f batches per second, the trainer counted %.2f", v.Center, batches/lasted)
+		}
+	}
+}
+
+// tell writes the main figures of one recording.
+func tell(out *strings.Builder, name string, e *Evidence) {
+	fmt.Fprintf(out, "%s\n", name)
+	for _, d := range told {
+		if v, ok := e.Get(d); ok {
+			fmt.Fprintf(out, "  %-28s %10.4g  %10.4g .. %-10.4g %s\n", d.Name, v.Center, v.Lo, v.Hi, v.Basis)
+		}
+	}
+	for _, w := range e.Warnings {
+		fmt.Fprintf(out, "  warning: %s\n", w)
+	}
+}

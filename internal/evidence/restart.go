@@ -1,0 +1,166 @@
+package evidence
+
+import (
+	"math"
+	"slices"
+
+	"github.com/pipetune/pipetune/internal/metric"
+)
+
+// restart is the start of a trainer's whole set of workers: its first, or one that replaces another, as between two epochs.
+type restart struct {
+	initial bool
+	ended   float64 // death of the last old worker; birth of the first new one where there was no old set
+	born    float64 // birth of the first new one
+	first   float64 // the first batch of the new set, as near as it was seen
+}
+
+// gap is the stretch between the end of the old set and the first batch of the new.
+func (r restart) gap() span { return span{r.ended, max(r.first, r.ended)} }
+
+// How births make sets. Workers of one iterator are started one after the other; under spawn a start blocks until the dataset's pickle
+// has gone through the pipe, which took up to 2.7 s per worker with a 200 MiB dataset (PyTorch 2.14 on Debian sid, 8 workers). The
+// death of an old worker is noticed up to a scan of the process table later than the birth of a new one happened.
+const (
+	setPause   = 4.0 // seconds between two births of one set
+	lateNotice = 1.0 // seconds by which a death may be noticed late
+)
+
+// workerSets groups workers, in order of birth, into sets started together.
+func workerSets(workers []*actor) [][]*actor {
+	var sets [][]*actor
+	for _, w := range workers {
+		if n := len(sets); n > 0 {
+			set := sets[n-1]
+			gone := false
+			for _, o := range set {
+				// A death just after a birth may have come before it. It did where the birth is nearer to that death than to the
+				// birth of the one that died: siblings are born soon after each other.
+				late := o.died - w.born
+				gone = gone || late <= 0 || late <= lateNotice && late < w.born-o.born
+			}
+			if !gone && w.born-set[len(set)-1].born <= setPause {
+				sets[n-1] = append(set, w)
+				continue
+			}
+		}
+		sets = append(sets, []*actor{w})
+	}
+	return sets
+}
+
+// starts finds the births in the watch at which no worker of before was left. Workers of another loader that live on (a validation
+// loader's) mean that not the whole set was replaced.
+func (b *builder) starts(trainer *actor, workers []*actor) []restart {
+	sets := workerSets(workers)
+	var out []restart
+	for i := range sets {
+		born := sets[i][0].born
+		if !sets[i][0].bornInWatch {
+			continue
+		}
+		r := restart{initial: i == 0, born: born, ended: math.Inf(-1)}
+		if r.initial {
+			r.ended = born
+		}
+		whole := true
+		for _, older := range sets[:i] {
+			for _, w := range older {
+				whole = whole && w.died <= born+lateNotice
+				r.ended = max(r.ended, min(w.died, born))
+			}
+		}
+		if !whole {
+			continue
+		}
+		next := math.Inf(1)
+		if i+1 < len(sets) {
+			next = sets[i+1][0].born
+		}
+		r.first = min(b.firstBatch(trainer, sets[i], next), b.backAtWork(trainer, born, next))
+		out = append(out, r)
+	}
+	return out
+}
+
+// firstBatch tells when a new set handed over its first batch: the middle of the step in which the count of tensors grows for the first
+// time; what grows before the new workers are known is the old ones', counted at their death. Where tensors were not seen yet, it is the
+// first step in which the trainer mostly does something else than wait or write to new workers.
+func (b *builder) firstBatch(trainer *actor, set []*actor, before float64) float64 {
+	born := set[0].born
+	alive := b.h.of(metric.LoaderWorkers, trainer.loader())
+	if t := b.h.of(metric.LoaderTensors, trainer.loader()); t != nil && t.at[0] <= born {
+		from, _ := slices.BinarySearch(t.at, born)
+		for i := max(from, 1); i < len(t.at) && t.at[i-1] < before; i++ {
+			now := alive.within(span{t.at[i-1], t.at[i-1]})
+			if t.at[i-1] >= born && t.v[i] > t.v[i-1] && len(now) > 0 && now[0] > 0 {
+				return (t.at[i-1] + t.at[i]) / 2
+			}
+		}
+		return min(before, max(t.last(), born))
+	}
+	latest := before
+	if t := b.h.of(metric.LoaderTensors, trainer.loader()); t != nil {
+		latest = min(latest, max(t.at[0], born)) // a tensor was seen by then
+	}
+	return b.endOfWait(trainer, born, latest)
+}
+
+// atWork are the states of a main thread that has a batch and lets the device work on it. It is never there while it starts workers.
+var atWork = []metric.Desc{metric.LooksSleep, metric.LooksDevice}
+
+// backAtWorkShare is the share of a step after a birth that a trainer must be at work to be taken to have its first batch; one look of some
+// ten a step may be chance.
+const backAtWorkShare = 0.25
+
+// backAtWork tells when the main thread was at work again after a birth, +Inf where that does not show. The loader is told a few times a
+// second, and forked workers hand over their first batch within hundredths: what the step that holds the birth has of work beyond the
+// time before the birth came after it.
+func (b *builder) backAtWork(trainer *actor, born, before float64) float64 {
+	looks := b.h.of(metric.LooksTotal, trainer.entity)
+	if looks == nil {
+		return math.Inf(1)
+	}
+	from, _ := slices.BinarySearch(looks.at, born)
+	for i := max(from, 1); i < len(looks.at) && looks.at[i-1] < before; i++ {
+		step := span{looks.at[i-1], looks.at[i]}
+		worked := -max(born-step.from, 0)
+		for _, d := range atWork {
+			g, _ := b.h.of(d, trainer.entity).grown(step)
+			worked += g
+		}
+		begin := max(step.from, born)
+		if worked > backAtWorkShare*(step.to-begin) {
+			return step.to - min(worked, step.to-begin)
+		}
+	}
+	return math.Inf(1)
+}
+
+// waitsAtStart is the share of looks below which a trainer no longer waits for its first batch. Then it does nothing but wait and start
+// workers; a trainer that waits for three quarters of its steps later on would seem to start for ever at a half.
+const waitsAtStart = 0.75
+
+// endOfWait returns the first step after a birth in which the trainer does something else than wait for its workers.
+func (b *builder) endOfWait(trainer *actor, born, latest float64) float64 {
+	looks := b.h.of(metric.LoaderLooks, trainer.loader())
+	if looks == nil {
+		return born
+	}
+	waits := []*track{b.h.of(metric.LoaderWaiting, trainer.loader()), b.h.of(metric.LooksChild, trainer.entity), b.h.of(metric.LooksPipeWrite, trainer.entity)}
+	latest = min(latest, max(looks.last(), born))
+	from, _ := slices.BinarySearch(looks.at, born)
+	for i := max(from+1, 1); i < len(looks.at) && looks.at[i-1] < latest; i++ {
+		step := span{looks.at[i-1], looks.at[i]}
+		all, _ := looks.grown(step)
+		waited := 0.0
+		for _, t := range waits {
+			g, _ := t.grown(step)
+			waited += g
+		}
+		if all > 0 && waited < waitsAtStart*all {
+			return step.from
+		}
+	}
+	return latest
+}

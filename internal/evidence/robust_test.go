@@ -1,0 +1,194 @@
+package evidence
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// sound fails the test where evidence holds what no report may: not-a-number, a ratio outside of 0..1, an interval beside its center.
+func sound(t *testing.T, e *Evidence) {
+	t.Helper()
+	units := map[string]metric.Unit{}
+	for _, d := range metric.Derived {
+		units[d.Name] = d.Unit
+	}
+	check := func(name string, v Value) {
+		if !finite(v.Center) || !finite(v.Lo) || !finite(v.Hi) || v.Lo > v.Center || v.Center > v.Hi {
+			t.Errorf("%s = %+v", name, v)
+		}
+		if units[name] == metric.Ratio && name != metric.WorkerCPU.Name && (v.Lo < 0 || v.Hi > 1) {
+			t.Errorf("the ratio %s = %+v", name, v)
+		}
+		if v.N <= 0 || v.Basis == "" {
+			t.Errorf("%s has n %d, basis %q", name, v.N, v.Basis)
+		}
+	}
+	for _, name := range e.Names() {
+		if _, ok := units[name]; !ok {
+			t.Errorf("%s is not in the vocabulary", name)
+		}
+		check(name, e.values[name])
+	}
+	for _, r := range e.Ranks {
+		if r.InputWait != nil {
+			check(metric.InputWait.Name, *r.InputWait)
+		}
+		if r.BatchRate != nil {
+			check(metric.BatchesPerS.Name, *r.BatchRate)
+		}
+	}
+	for _, w := range e.Workers {
+		if !finite(w.Busy) || !finite(w.CPU) || w.Busy < 0 || w.Busy > 1 || w.Alive < 0 {
+			t.Errorf("worker %+v", w)
+		}
+	}
+	if e.Window.Start < 0 || e.Window.Start > e.Window.End {
+		t.Errorf("window %+v", e.Window)
+	}
+	host, _ := e.Get(metric.HostTime)
+	device, _ := e.Get(metric.DeviceTime)
+	input, _ := e.Get(metric.InputWait)
+	if total := host.Center + device.Center + input.Center; total > 1.02 {
+		t.Errorf("input, host and device add up to %v", total)
+	}
+}
+
+// FuzzFromRecording bends a sound recording by instructions made of bytes.
+func FuzzFromRecording(f *testing.F) {
+	f.Add([]byte{})
+	f.Add([]byte{1, 3, 0, 0, 200, 4, 9, 1, 1, 255, 2, 7, 0, 9, 13})
+	f.Add(bytes.Repeat([]byte{5, 0, 1, 77, 130}, 8))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		s := simulate(t, recording.Header{Warmup: 2 * time.Second, BatchSize: 8})
+		s.trainer("100.1", "rank", "0")
+		s.bear("100.1", 2, 50)
+		s.run(5, inputBound)
+		s.bury("100.1")
+		s.run(0.3, moment{gpu: 0.5})
+		s.bear("100.1", 2, 0)
+		s.r.Event(recording.EventDataset, "dataset/0", map[string]string{"kind": "hdf5", "path": "/d/x.h5", "bytes": "1e9", "files": "3"})
+		s.r.Add(metric.DatasetOpens, "dataset/0", 0)
+		s.run(4, inputBound)
+		s.r.Add(metric.DatasetOpens, "dataset/0", 100)
+		rec := s.recording("duration")
+		bend(rec, raw)
+		e, err := FromRecording(rec)
+		if err != nil {
+			return
+		}
+		sound(t, e)
+		for _, d := range metric.Derived {
+			e.WhyMissing(d)
+		}
+	})
+}
+
+// bend changes a recording; each five bytes are one change.
+func bend(rec *recording.Recording, raw []byte) {
+	for ; len(raw) >= 5; raw = raw[5:] {
+		kind, which, where := raw[0]%10, int(raw[1]), int(raw[2])
+		value := math.Float64frombits(uint64(binary.BigEndian.Uint16(raw[3:5])) << 48)
+		series := &rec.Series[which%len(rec.Series)]
+		point := &recording.Point{}
+		if len(series.Points) > 0 {
+			point = &series.Points[where%len(series.Points)]
+		}
+		event := &rec.Events[which%len(rec.Events)]
+		switch kind {
+		case 0:
+			point.Value = value
+		case 1:
+			point.At = time.Duration(int64(binary.BigEndian.Uint16(raw[3:5])) << 46)
+		case 2:
+			series.Points = series.Points[:min(where, len(series.Points))]
+		case 3:
+			series.Metric = metric.Raw()[where%len(metric.Raw())].Name
+		case 4:
+			event.At = time.Duration(int64(int16(binary.BigEndian.Uint16(raw[3:5]))) << 40)
+		case 5:
+			event.Kind = []string{recording.EventExit, recording.EventGap, recording.EventJobEnded, recording.EventPin, recording.EventLayout}[where%5]
+		case 6:
+			event.Attrs = map[string]string{"role": []string{"trainer", "worker", ""}[where%3], "start_s": "1e9", "lasted_s": "-3", "bytes": "NaN", "rank": "x"}
+		case 7:
+			rec.Header.StartMonotonic, rec.Header.Interval, rec.Header.Warmup = time.Duration(value), time.Duration(where)<<40, time.Duration(value)
+		case 8:
+			rec.End = nil
+		case 9:
+			series.Entity = []string{"host", "loader/100.1", "process/100.1", "gpu/A", "cgroup/job", ""}[where%6]
+		}
+	}
+}
+
+func TestEvidenceIsDeterministic(t *testing.T) {
+	var first *Evidence
+	for range 3 {
+		s := simulate(t, recording.Header{})
+		s.trainer("100.1")
+		s.bear("100.1", 3, 50)
+		for i := range 300 {
+			m := inputBound
+			m.wait = 0.3 + 0.2*math.Sin(float64(i)/7)
+			s.run(0.1, m)
+		}
+		e := s.evidence()
+		sound(t, e)
+		if first == nil {
+			first = e
+			continue
+		}
+		for _, name := range first.Names() {
+			a, b := first.values[name], e.values[name]
+			if a.Center != b.Center || a.Lo != b.Lo || a.Hi != b.Hi {
+				t.Errorf("%s: %+v, then %+v", name, a, b)
+			}
+		}
+		if strings.Join(e.Warnings, "\n") != strings.Join(first.Warnings, "\n") {
+			t.Errorf("warnings %q, then %q", first.Warnings, e.Warnings)
+		}
+	}
+}
+
+// BenchmarkFromRecording derives from 30 s of a job with 16 workers, ten readings a second.
+func BenchmarkFromRecording(b *testing.B) {
+	s := simulate(&testing.T{}, recording.Header{Warmup: 5 * time.Second})
+	s.trainer("100.1")
+	s.bear("100.1", 16, 50)
+	s.run(30, inputBound)
+	rec := s.recording("duration")
+	points := 0
+	for _, x := range rec.Series {
+		points += len(x.Points)
+	}
+	b.ReportMetric(float64(points), "points")
+	for b.Loop() {
+		if _, err := FromRecording(rec); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkLongWatch derives from ten minutes of a job that replaces its four workers each 2 s.
+func BenchmarkLongWatch(b *testing.B) {
+	s := simulate(&testing.T{}, recording.Header{Warmup: 5 * time.Second})
+	s.trainer("100.1")
+	for range 300 {
+		s.bear("100.1", 4, 0)
+		s.run(0.3, moment{wait: 1, work: 1, gpu: -1})
+		s.run(1.6, inputBound)
+		s.bury("100.1")
+		s.run(0.1, moment{run: 1, gpu: -1})
+	}
+	rec := s.recording("duration")
+	for b.Loop() {
+		if _, err := FromRecording(rec); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

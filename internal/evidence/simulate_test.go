@@ -1,0 +1,223 @@
+package evidence
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// moment is the true state of a simulated job over one tick. Shares are of the tick's looks.
+type moment struct {
+	wait, run, asleep float64 // the trainer's main thread: for a batch, on a CPU, in nanosleep; the rest is "other"
+	idle, work, disk  float64 // each worker: for work, on a CPU, for storage; the rest is "other"
+	head, ahead       float64 // joint looks
+	batches           float64 // per second
+	queued            float64 // tensors
+	gpu               float64 // utilization; below 0 is not read
+	trainerReads      float64 // bytes per second
+	workerReads       float64 // bytes per second and worker
+	workerFetches     float64 // bytes per second and worker, from storage
+	rss               float64 // bytes, each worker
+}
+
+// simulation writes what the samplers would have recorded of a job in a given state. Counters need not be whole here, so that figures
+// come out exactly.
+type simulation struct {
+	t       *testing.T
+	r       *recording.Recorder
+	tick    float64
+	looks   float64 // per tick
+	tensors float64 // per batch
+	at      float64
+	sums    map[string]float64
+	crews   map[string][]string // living workers by trainer's id
+	pins    bool
+	births  int
+}
+
+// startTicks of simulated processes are hundredths of a second since boot; the watch starts at 1000 s.
+const bootSeconds = 1000
+
+func simulate(t *testing.T, header recording.Header) *simulation {
+	t.Helper()
+	header.StartMonotonic = bootSeconds * time.Second
+	header.Interval, header.LookInterval = 100*time.Millisecond, 20*time.Millisecond
+	r, err := recording.NewRecorder(header, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &simulation{t: t, r: r, tick: 0.1, looks: 5, tensors: 2, sums: map[string]float64{}, crews: map[string][]string{}}
+}
+
+// trainer adds a trainer that was there before the watch.
+func (s *simulation) trainer(id string, attrs ...string) {
+	s.r.Event(recording.EventProcess, "process/"+id, s.attrs(id, bootSeconds-60, append([]string{"role", "trainer"}, attrs...)))
+	s.crews[id] = nil
+	s.r.Add(metric.LoaderWorkers, "loader/"+id, 0)
+}
+
+// bear adds workers of a trainer, born so many seconds ago.
+func (s *simulation) bear(trainer string, n int, ago float64, attrs ...string) (ids []string) {
+	for range n {
+		s.births++
+		id := fmt.Sprintf("%d.%d", 2000+s.births, s.births)
+		attrs := append([]string{"role", "worker", "trainer", "process/" + trainer, "start_method", "fork"}, attrs...)
+		s.r.Event(recording.EventProcess, "process/"+id, s.attrs(id, bootSeconds+s.at-ago, attrs))
+		s.crews[trainer] = append(s.crews[trainer], id)
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// bury ends all workers of a trainer.
+func (s *simulation) bury(trainer string) {
+	for _, id := range s.crews[trainer] {
+		s.r.Event(recording.EventExit, "process/"+id, nil)
+	}
+	s.crews[trainer] = nil
+}
+
+func (s *simulation) attrs(id string, start float64, pairs []string) map[string]string {
+	pid := id
+	for i := range id {
+		if id[i] == '.' {
+			pid = id[:i]
+			break
+		}
+	}
+	a := map[string]string{"pid": pid, "start_s": strconv.FormatFloat(start, 'f', 2, 64)}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		a[pairs[i]] = pairs[i+1]
+	}
+	return a
+}
+
+// count lets a counter grow and records it.
+func (s *simulation) count(d metric.Desc, entity string, by float64) {
+	key := d.Name + " " + entity
+	s.sums[key] += by
+	s.r.Add(d, entity, s.sums[key])
+}
+
+// run lets the job be in a state for so many seconds. The first reading is taken at the start of it.
+func (s *simulation) run(seconds float64, m moment, trainers ...string) {
+	for n := int(seconds/s.tick + 0.5); n > 0; n-- {
+		if s.at == 0 {
+			s.r.Tick(0)
+			s.step(0, m, trainers)
+		}
+		s.at += s.tick
+		s.r.Tick(time.Duration(s.at*1e9 + 0.5))
+		s.step(1, m, trainers)
+	}
+}
+
+// step records one tick; part 0 records the counters as they are.
+func (s *simulation) step(part float64, m moment, trainers []string) {
+	if len(trainers) == 0 {
+		trainers = []string{"100.1"}
+	}
+	dt := s.tick * part
+	looks := s.looks * part
+	cpu := 0.0
+	for _, id := range trainers {
+		crew := s.crews[id]
+		process, loader := "process/"+id, "loader/"+id
+		waitedIn := metric.LooksQueuePoll
+		if s.pins {
+			waitedIn = metric.LooksFutexTime
+			s.count(metric.LooksTotal, "pin/"+id, looks)
+			s.count(metric.LooksQueuePoll, "pin/"+id, looks*m.wait)
+		}
+		// Part of the wait is taking batches: the looks see the main thread run meanwhile.
+		taking := 0.0
+		if len(crew) > 0 && !s.pins {
+			taking = min(m.batches*(receiveBatch+receiveTensor*s.tensors), m.wait)
+		}
+		s.count(metric.LooksTotal, process, looks)
+		s.count(waitedIn, process, looks*(m.wait-taking))
+		s.count(metric.LooksRunning, process, looks*(m.run+taking))
+		s.count(metric.LooksSleep, process, looks*m.asleep)
+		s.count(metric.LooksStopped, process, 0)
+		s.count(metric.LooksChild, process, looks*(1-m.wait-m.run-m.asleep))
+		s.count(metric.ProcCPU, process, dt*m.run)
+		s.count(metric.ProcMainCPU, process, dt*m.run)
+		s.count(metric.ProcReadChars, process, dt*m.trainerReads)
+		cpu += m.run
+		alive := float64(len(crew))
+		s.r.Add(metric.LoaderWorkers, loader, alive)
+		joint, none := looks, 0.0
+		if alive == 0 {
+			joint, none = 0, looks
+		}
+		if s.births > 0 {
+			s.count(metric.LoaderLooks, loader, joint)
+			s.count(metric.LoaderNoWorkers, loader, none)
+			s.count(metric.LoaderWaiting, loader, joint*(m.wait-taking))
+			s.count(metric.LoaderAliveSum, loader, joint*alive)
+			s.count(metric.LoaderIdleSum, loader, joint*alive*m.idle)
+			s.count(metric.LoaderWaitAlive, loader, joint*alive*m.wait)
+			s.count(metric.LoaderWaitIdle, loader, joint*alive*m.wait*m.idle)
+			s.count(metric.LoaderBlocked, loader, joint*m.head)
+			s.count(metric.LoaderAhead, loader, joint*m.ahead)
+			s.count(metric.LoaderTensors, loader, dt*m.batches*s.tensors)
+			s.r.Add(metric.LoaderTensorsPer, loader, s.tensors)
+			s.r.Add(metric.LoaderQueued, loader, m.queued)
+			s.r.Add(metric.LoaderBatchBytes, loader, 1<<20)
+		}
+		for _, w := range crew {
+			s.worker("process/"+w, dt, looks, m)
+			cpu += m.work
+		}
+	}
+	s.count(metric.CPUBusy, "host", dt*(cpu+0.5)) // half a core for somebody else
+	s.count(metric.CPUIdle, "host", dt*max(8-cpu-0.5, 0))
+	s.count(metric.CPUIowait, "host", 0)
+	s.count(metric.CPUSteal, "host", 0)
+	s.r.Add(metric.CPUUsable, "host", 8)
+	s.r.Add(metric.CPUPresent, "host", 8)
+	if m.gpu >= 0 {
+		s.r.Add(metric.GPUUtil, "gpu/A", m.gpu)
+		s.r.Add(metric.GPUJobMemory, "gpu/A", 1<<30)
+	}
+}
+
+func (s *simulation) worker(entity string, dt, looks float64, m moment) {
+	s.count(metric.LooksTotal, entity, looks)
+	s.count(metric.LooksQueuePoll, entity, looks*m.idle)
+	s.count(metric.LooksRunning, entity, looks*m.work)
+	s.count(metric.LooksDisk, entity, looks*m.disk)
+	s.count(metric.LooksOther, entity, looks*(1-m.idle-m.work-m.disk))
+	s.count(metric.ProcCPU, entity, dt*m.work)
+	s.count(metric.ProcReadChars, entity, dt*m.workerReads)
+	s.count(metric.ProcReadCalls, entity, dt*m.workerReads/65536)
+	s.count(metric.ProcReadBytes, entity, dt*m.workerFetches)
+	s.r.Add(metric.ProcRSS, entity, m.rss)
+	s.r.Add(metric.ProcShared, entity, m.rss/4)
+	s.r.Add(metric.ProcThreads, entity, 3)
+}
+
+// recording ends the watch.
+func (s *simulation) recording(reason string) *recording.Recording {
+	rec, err := s.r.Finish(recording.End{At: time.Duration(s.at*1e9 + 0.5), Reason: reason})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return rec
+}
+
+// evidence ends the watch and derives.
+func (s *simulation) evidence() *Evidence { return s.derive(s.recording("duration")) }
+
+func (s *simulation) derive(rec *recording.Recording) *Evidence {
+	s.t.Helper()
+	e, err := FromRecording(rec)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return e
+}

@@ -1,0 +1,202 @@
+package evidence
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// track is one signal of one entity in order of time, in seconds since the recording's start. A nil track has no readings.
+type track struct {
+	entity string
+	at, v  []float64
+	resets int // steps at which a counter ran backwards
+}
+
+// span is a stretch of time in seconds since the recording's start.
+type span struct{ from, to float64 }
+
+func (s span) length() float64 { return max(s.to-s.from, 0) }
+
+// overlap returns how long two spans have in common.
+func (s span) overlap(o span) float64 { return max(min(s.to, o.to)-max(s.from, o.from), 0) }
+
+// history holds every track of a recording.
+type history struct {
+	signals map[string][]*track // by signal; entities are sorted, so that sums are made in the same order each time
+	index   map[trackKey]*track
+}
+
+type trackKey struct{ signal, entity string }
+
+// readHistory takes the series of a recording apart. A recording from a file may hold anything: readings that are not finite or lie
+// outside the watch are left out, the rest is put in order, and of several at one time the last stands.
+func readHistory(series []recording.Series) history {
+	h := history{signals: map[string][]*track{}, index: map[trackKey]*track{}}
+	kinds := map[string]metric.Kind{}
+	for _, d := range metric.Raw() {
+		kinds[d.Name] = d.Kind
+	}
+	for _, s := range series {
+		kind, known := kinds[s.Metric]
+		if !known || len(s.Points) == 0 {
+			continue
+		}
+		t := &track{entity: s.Entity, at: make([]float64, 0, len(s.Points)), v: make([]float64, 0, len(s.Points))}
+		points := s.Points
+		if !slices.IsSortedFunc(points, byTime) {
+			points = slices.Clone(points)
+			slices.SortStableFunc(points, byTime)
+		}
+		for _, p := range points {
+			if p.At < 0 || math.IsNaN(p.Value) || math.Abs(p.Value) > maxReading {
+				continue
+			}
+			at := p.At.Seconds()
+			if n := len(t.at); n > 0 && t.at[n-1] == at {
+				t.v[n-1] = p.Value
+				continue
+			}
+			t.at, t.v = append(t.at, at), append(t.v, p.Value)
+		}
+		if len(t.at) == 0 {
+			continue
+		}
+		if kind == metric.Counter {
+			for i := 1; i < len(t.v); i++ {
+				if t.v[i] < t.v[i-1] {
+					t.resets++
+				}
+			}
+		}
+		h.signals[s.Metric] = append(h.signals[s.Metric], t)
+	}
+	for signal, tracks := range h.signals {
+		slices.SortStableFunc(tracks, func(a, b *track) int { return cmp.Compare(a.entity, b.entity) })
+		for _, t := range slices.Backward(tracks) { // of two with one name the first stands
+			h.index[trackKey{signal, t.entity}] = t
+		}
+	}
+	return h
+}
+
+// maxReading is far above anything a machine can count (2^63 bytes is 9e18) and low enough that sums of readings stay finite.
+const maxReading = 1e24
+
+func byTime(a, b recording.Point) int { return cmp.Compare(a.At, b.At) }
+
+// of returns the track of one entity, nil where there is none.
+func (h history) of(d metric.Desc, entity string) *track { return h.index[trackKey{d.Name, entity}] }
+
+// all returns the tracks of a signal in order of their entities.
+func (h history) all(d metric.Desc) []*track { return h.signals[d.Name] }
+
+// grow returns by how much a counter grew in each span, and for how long of each span it was seen. Between readings it is taken to
+// grow evenly. A step backwards (wrap, reuse of a name) is no growth, and that stretch counts as not seen.
+func (t *track) grow(spans []span) (growth, seen []float64) {
+	growth, seen = make([]float64, len(spans)), make([]float64, len(spans))
+	if t == nil || len(spans) == 0 {
+		return growth, seen
+	}
+	first, _ := slices.BinarySearch(t.at, spans[0].from)
+	first = max(first, 1)
+	for k, s := range spans {
+		for first < len(t.at) && t.at[first] <= s.from {
+			first++
+		}
+		for i := first; i < len(t.at) && t.at[i-1] < s.to; i++ {
+			step := t.v[i] - t.v[i-1]
+			common := s.overlap(span{t.at[i-1], t.at[i]})
+			if step < 0 || common <= 0 {
+				continue
+			}
+			growth[k] += step * (common / (t.at[i] - t.at[i-1]))
+			seen[k] += common
+		}
+	}
+	return growth, seen
+}
+
+// grown is grow of a single span.
+func (t *track) grown(s span) (growth, seen float64) {
+	g, d := t.grow([]span{s})
+	return g[0], d[0]
+}
+
+// within returns the readings in a span, or the last one before it where there is none: what changes seldom is read seldom.
+func (t *track) within(s span) []float64 {
+	if t == nil {
+		return nil
+	}
+	from, _ := slices.BinarySearch(t.at, s.from)
+	to, exact := slices.BinarySearch(t.at, s.to)
+	if exact {
+		to++
+	}
+	if from < to {
+		return t.v[from:to]
+	}
+	if from > 0 {
+		return t.v[from-1 : from]
+	}
+	return nil
+}
+
+// means returns the mean reading in each span, NaN where there was none.
+func (t *track) means(spans []span) []float64 {
+	out := make([]float64, len(spans))
+	for k, s := range spans {
+		sum, n := 0.0, 0
+		if t != nil {
+			from, _ := slices.BinarySearch(t.at, s.from)
+			for i := from; i < len(t.at) && t.at[i] < s.to; i++ {
+				sum, n = sum+t.v[i], n+1
+			}
+		}
+		out[k] = math.NaN()
+		if n > 0 {
+			out[k] = sum / float64(n)
+		}
+	}
+	return out
+}
+
+// last returns the time of the last reading, 0 for a nil track.
+func (t *track) last() float64 {
+	if t == nil {
+		return 0
+	}
+	return t.at[len(t.at)-1]
+}
+
+// lastBefore returns the time of the last reading before a moment, -1 where there is none.
+func (t *track) lastBefore(at float64) float64 {
+	if t == nil {
+		return -1
+	}
+	i, _ := slices.BinarySearch(t.at, at)
+	if i == 0 {
+		return -1
+	}
+	return t.at[i-1]
+}
+
+// skipZeros leaves out what a counter read before it was above zero; one that never was stays as it is.
+func (t *track) skipZeros() {
+	for i, v := range t.v {
+		if v > 0 {
+			t.at, t.v = t.at[i:], t.v[i:]
+			return
+		}
+	}
+}
+
+// begin puts a reading of zero before the first: a counter of a process that was born in the watch began there at nothing.
+func (t *track) begin(at float64) {
+	if t != nil && at < t.at[0] && t.v[0] >= 0 {
+		t.at, t.v = slices.Insert(t.at, 0, at), slices.Insert(t.v, 0, 0)
+	}
+}

@@ -1,0 +1,286 @@
+package evidence
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
+)
+
+// rank is one trainer with what was seen of its loader, per window.
+type rank struct {
+	*actor
+	crew      []*actor  // workers that lived within the steady window
+	starts    []restart // of workers, that reach into the steady window
+	restarts  []restart // those that replaced others and began in it
+	looks     []float64 // seconds in which the main thread was looked at
+	joint     []float64 // seconds in which waiting could be told
+	polled    []float64 // of those, in which it waited for a batch
+	waiting   []float64 // of those, in which it waited for a batch, took one, or was starting workers
+	starting  []float64 // of those, in which it was starting workers and not waiting for a batch
+	receiving []float64 // of those, in which it took a batch; see receive
+	batches   []float64 // batches handed over; nil where they could not be counted
+	wait      stat.Summary
+	rate      stat.Summary
+	basis     metric.Basis
+	noLoader  bool // it was seen to have no workers at all
+}
+
+// trainers works out what each trainer waits and gets, and orders them: the one that waits most first.
+func (b *builder) trainers() {
+	for _, a := range b.cast.trainers {
+		b.ranks = append(b.ranks, b.rankOf(a))
+	}
+	slices.SortStableFunc(b.ranks, func(x, y *rank) int { return cmp.Compare(y.wait.Center, x.wait.Center) })
+	for _, r := range b.ranks {
+		name := r.rank
+		if name == "" {
+			name = "pid " + strconv.Itoa(r.pid)
+		}
+		out := Rank{Name: name, PID: r.pid}
+		if r.wait.N > 0 {
+			out.InputWait = &Value{Summary: r.wait, Basis: r.basis}
+		}
+		if r.rate.N > 0 {
+			out.BatchRate = &Value{Summary: r.rate, Basis: metric.Measured}
+		}
+		b.ev.Ranks = append(b.ev.Ranks, out)
+	}
+	if len(b.ranks) == 0 {
+		b.warn("no trainer was recognised: only figures of the machine are given")
+		return
+	}
+	b.exact(metric.Ranks, float64(len(b.ranks)), metric.Measured)
+}
+
+// top returns the trainer that the step signals are of, nil where there is none.
+func (b *builder) top() *rank {
+	if len(b.ranks) == 0 {
+		return nil
+	}
+	return b.ranks[0]
+}
+
+func (b *builder) rankOf(a *actor) *rank {
+	r := &rank{actor: a, basis: metric.Measured}
+	all := b.cast.of(a)
+	for _, w := range all {
+		if w.died > b.steady.from && w.born < b.steady.to {
+			r.crew = append(r.crew, w)
+		}
+	}
+	for _, s := range b.starts(a, all) {
+		if s.first > b.steady.from && s.born < b.steady.to {
+			r.starts = append(r.starts, s)
+		}
+		if s.born >= b.steady.from && s.born < b.steady.to && !s.initial {
+			r.restarts = append(r.restarts, s)
+		}
+	}
+	r.looks = b.grow(metric.LooksTotal, a.entity)
+	jointly := sum(b.grow(metric.LoaderLooks, a.loader())) + sum(b.grow(metric.LoaderNoWorkers, a.loader()))
+	r.noLoader = len(r.crew) == 0 && jointly == 0 && sum(r.looks) > 0 && !b.everMoreThan(metric.LoaderWorkers, a.loader(), 0)
+	if r.noLoader {
+		return r
+	}
+	b.waits(r)
+	if b.blind(a.entity) {
+		r.basis = metric.Inferred
+	}
+	b.batches(r)
+	b.receive(r)
+	r.wait = stat.Ratio(r.waiting, r.joint)
+	r.wait.Center, r.wait.Lo, r.wait.Hi = hold(r.wait.Center), hold(r.wait.Lo), hold(r.wait.Hi)
+	return r
+}
+
+// everMoreThan reports whether a gauge was ever above x in the steady window.
+func (b *builder) everMoreThan(d metric.Desc, entity string, x float64) bool {
+	for _, v := range b.h.of(d, entity).within(b.steady) {
+		if v > x {
+			return true
+		}
+	}
+	return false
+}
+
+// waits adds up the time in which the trainer waited for its loader. Three parts, none of them counted twice: it waits for a batch; it does
+// anything else between the birth of the first new worker and their first batch, for it is then starting them; and while no worker is
+// left it ends the old ones or starts the first new one. What else it does meanwhile may be an evaluation or a checkpoint, and counts as
+// its own.
+func (b *builder) waits(r *rank) {
+	r.polled = b.grow(metric.LoaderWaiting, r.loader())
+	r.starting = make([]float64, len(b.spans))
+	r.joint = b.grow(metric.LoaderLooks, r.loader())
+	none := b.grow(metric.LoaderNoWorkers, r.loader())
+	if sum(r.joint)+sum(none) == 0 {
+		b.waitsOfMain(r)
+		return
+	}
+	add(r.joint, none)
+	for i := range r.joint { // before the first worker was known, only the main thread was looked at
+		r.joint[i] = max(r.joint[i], r.looks[i])
+	}
+	for _, s := range r.starts {
+		begun := intersect(b.spans, span{s.born, s.first})
+		looks, _ := b.h.of(metric.LooksTotal, r.entity).grow(begun)
+		waited, _ := b.h.of(metric.LoaderWaiting, r.loader()).grow(begun)
+		for _, d := range atWork {
+			g, _ := b.h.of(d, r.entity).grow(begun)
+			add(waited, g)
+		}
+		between, _ := b.changing(r, s).grow(b.spans)
+		for i := range looks {
+			r.starting[i] += max(looks[i]-waited[i], 0) + between[i]
+		}
+	}
+	r.waiting = each(len(r.joint), func(i int) float64 { return min(r.polled[i]+r.starting[i], r.joint[i]) })
+}
+
+// waitsOfMain is for recordings without joint looks: the main thread's own waits, and, with a pinning thread, no more timed lock waits
+// than that thread waited for the workers.
+func (b *builder) waitsOfMain(r *rank) {
+	r.joint = slices.Clone(r.looks)
+	r.polled = b.grow(metric.LooksQueuePoll, r.entity)
+	r.basis = metric.Inferred
+	pin := b.grow(metric.LooksQueuePoll, r.pin())
+	pinLooks := b.grow(metric.LooksTotal, r.pin())
+	timed := b.grow(metric.LooksFutexTime, r.entity)
+	for i := range r.polled {
+		if pinLooks[i] > 0 {
+			r.polled[i] += min(timed[i], r.looks[i]*hold(pin[i]/pinLooks[i]))
+		}
+		r.polled[i] = min(r.polled[i], r.joint[i])
+	}
+	r.waiting = slices.Clone(r.polled)
+}
+
+// changingStates are where a main thread is while it ends workers, which it joins by a poll on their sentinels, or starts one, to which it
+// writes the dataset (multiprocessing/popen_fork.py, popen_spawn_posix.py).
+var changingStates = []metric.Desc{metric.LooksQueuePoll, metric.LooksPipeRead, metric.LooksChild, metric.LooksPipeWrite}
+
+// changing returns, as a counter, the time between two sets of workers in which none was alive and the trainer was busy with the change. The
+// looks notice a death at once and the table of processes up to a scan later, so it begins before the end of the old set.
+func (b *builder) changing(r *rank, s restart) *track {
+	none := b.h.of(metric.LoaderNoWorkers, r.loader())
+	if none == nil {
+		return nil
+	}
+	waits := b.h.of(metric.LoaderWaiting, r.loader())
+	out := &track{at: []float64{math.Inf(-1)}, v: []float64{0}}
+	total := 0.0
+	begin, _ := slices.BinarySearch(none.at, s.ended-lateNotice)
+	for i := max(begin, 1); i < len(none.at) && none.at[i-1] < s.born; i++ {
+		step := span{max(none.at[i-1], s.ended-lateNotice), min(none.at[i], s.born)}
+		alone, _ := none.grown(step)
+		waited, _ := waits.grown(step)
+		busy := -waited // those are counted already
+		for _, d := range changingStates {
+			g, _ := b.h.of(d, r.entity).grown(step)
+			busy += g
+		}
+		total += min(max(busy, 0), alone)
+		out.at, out.v = append(out.at, step.from, step.to), append(out.v, out.v[len(out.v)-1], total)
+	}
+	return out
+}
+
+// intersect returns, for each window, its part within s; it may be empty.
+func intersect(spans []span, s span) []span {
+	out := make([]span, len(spans))
+	for i, w := range spans {
+		from := min(max(w.from, s.from), w.to)
+		out[i] = span{from, max(min(w.to, s.to), from)}
+	}
+	return out
+}
+
+// fewBatches is the count below which a rate is taken between the first and the last batch seen: counting those in the window is off
+// by up to one at each end, which at 40 batches is 5 %.
+const fewBatches = 40
+
+// steadyPeriod is the share of readings a number of tensors per batch must hold to be believed where several were told.
+const steadyPeriod = 0.1
+
+// tensorsPerBatch returns how many tensors a batch has. It is found by the repetition of sizes, and what repeats after two tensors also
+// does after sixteen: of several answers the smallest that lasted stands.
+func (b *builder) tensorsPerBatch(r *rank) (per float64, ok bool) {
+	readings := slices.Clone(b.h.of(metric.LoaderTensorsPer, r.loader()).within(b.steady))
+	slices.Sort(readings)
+	for i := 0; i < len(readings); {
+		n := i
+		for n < len(readings) && readings[n] == readings[i] {
+			n++
+		}
+		if readings[i] >= 1 && float64(n-i) >= steadyPeriod*float64(len(readings)) {
+			return readings[i], true
+		}
+		i = n
+	}
+	return 0, false
+}
+
+// justBegun is how many batches the first reading of a new set of workers may tell for them to have passed since the reading before, some
+// 0.3 s: workers that hand over their first batch have seldom more than a prefetch queue on the way.
+const justBegun = 16.0
+
+// batches counts the batches a trainer got: from the tensors its workers handed over, which are told from the first on, else as the loader
+// counted them, which takes until it is known what a batch looks like. None in the whole window is no rate: it may be that nothing was seen.
+func (b *builder) batches(r *rank) {
+	t := b.h.of(metric.LoaderTensors, r.loader())
+	per, known := b.tensorsPerBatch(r)
+	known = known && t != nil
+	if !known {
+		t, per = b.h.of(metric.LoaderBatches, r.loader()), 1
+	}
+	if t == nil {
+		return
+	}
+	alive := b.h.of(metric.LoaderWorkers, r.loader())
+	all := b.cast.of(r.actor)
+	inWatch := len(all) > 0 && all[0].bornInWatch
+	switch before := alive.lastBefore(t.at[0]); {
+	case before < 0:
+	case !known: // told late, but counted since the workers were first seen
+		since := alive.at[0]
+		if inWatch {
+			since = max(since, all[0].born)
+		}
+		t.skipZeros() // the first reading may come before the count
+		t.begin(since)
+	case inWatch && t.v[0] <= justBegun*per:
+		// A worker born in the watch numbers its tensors from 1, so none had passed at the reading before the first that tells some.
+		t.begin(before)
+	case inWatch: // so many that they had not been seen pass: they came since the birth
+		t.begin(all[0].born)
+	}
+	growth, clock := t.grow(b.spans)
+	if inWatch { // before its first worker a trainer gets nothing
+		clock = r.looks
+	}
+	if sum(growth) <= 0 {
+		return
+	}
+	r.batches = each(len(growth), func(i int) float64 { return growth[i] / per })
+	r.rate = stat.Ratio(r.batches, clock)
+	if sum(r.batches) >= fewBatches || len(b.gaps) > 0 || r.rate.Center <= 0 {
+		return
+	}
+	var at []float64
+	for i := 1; i < len(t.at); i++ {
+		if t.v[i] > t.v[i-1] && t.at[i] >= b.steady.from && t.at[i] <= b.steady.to {
+			at = append(at, t.at[i])
+		}
+	}
+	if len(at) < 3 {
+		r.rate.Warnings = append(r.rate.Warnings, "fewer than three batches in the window")
+		return
+	}
+	between, _ := t.grown(span{at[0], at[len(at)-1]})
+	if exact := between / per / (at[len(at)-1] - at[0]); finite(exact) && exact > 0 {
+		r.rate = scaled(r.rate, exact/r.rate.Center)
+	}
+}

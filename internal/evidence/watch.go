@@ -1,0 +1,118 @@
+package evidence
+
+import (
+	"strings"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
+)
+
+// Lines below which the person is told that the watch itself is thin.
+const (
+	shortWindow = 10.0 // seconds; 25 s give 24 windows, 10 s give ten, and below that an interval is mostly chance
+	fewSteps    = 20.0 // batches; TraceML asks for as many steps before it says anything critical
+	thinLooks   = 0.5  // share of planned looks that were taken
+)
+
+// watch takes what can be said of the watch itself, and warns where it is thin.
+func (b *builder) watch() {
+	clean := sum(b.length)
+	b.exact(metric.WindowTime, clean, metric.Measured)
+	if v, ok := b.ev.values[metric.InputWait.Name]; ok && v.Confidence > 0 {
+		b.exact(metric.WaitNoise, v.Hi-v.Lo, metric.Measured)
+	}
+	r := b.top()
+	if every := b.rec.Header.LookInterval.Seconds(); r != nil && every > 0 && sum(r.looks) > 0 {
+		taken := b.grow(looksTaken, r.entity)
+		b.share(metric.LookCover, taken, each(len(b.length), func(i int) float64 { return b.length[i] / every }), metric.Measured)
+		if cover, _ := b.center(metric.LookCover); cover < thinLooks {
+			b.warn("only %.0f of 100 planned looks at threads could be taken: the machine is too busy for pipetune itself", 100*cover)
+		}
+	}
+	b.visible(r)
+	b.warnings(clean, r)
+}
+
+// visible takes the share of looks at the trainer and its workers for which the system call could be read.
+func (b *builder) visible(r *rank) {
+	if r == nil {
+		return
+	}
+	all, hidden := 0.0, 0.0
+	for _, a := range append([]*actor{r.actor}, r.crew...) {
+		looks := sum(b.grow(metric.LooksTotal, a.entity))
+		all += looks
+		if b.blind(a.entity) {
+			hidden += looks
+		}
+	}
+	if all > 0 {
+		b.exact(metric.SyscallSeen, 1-hidden/all, metric.Measured)
+	}
+}
+
+// blind reports whether the system calls of a thread could not be read, so that its state is taken from less.
+func (b *builder) blind(entity string) bool {
+	for _, u := range b.rec.Unseen {
+		if u.Signal == "looks_*" && (u.Entity == entity || u.Entity == "") {
+			return true
+		}
+	}
+	return false
+}
+
+// warnings tells what the person should know of this watch.
+func (b *builder) warnings(clean float64, r *rank) {
+	switch {
+	case b.Ended:
+		b.warn("the job ended after %s of watching: the figures are of the time before", b.End.Round(100*time.Millisecond))
+	case b.rec.End == nil:
+		b.warn("the recording was cut off after %s", b.End.Round(100*time.Millisecond))
+	}
+	if b.Detected {
+		b.warn("the first %s differ from the rest and are left out as warm-up", b.Warmup.Round(100*time.Millisecond))
+	}
+	if clean < shortWindow {
+		b.warn("only %.1f s could be used: watch for longer, at least %.0f s", clean, shortWindow+b.Warmup.Seconds())
+	}
+	if r != nil && r.batches != nil && sum(r.batches) < fewSteps {
+		b.warn("only %.0f batches passed in the window: watch for longer", sum(r.batches))
+	}
+	lost := 0.0
+	for _, g := range b.gaps {
+		lost += g.overlap(b.steady)
+	}
+	if lost > 0 {
+		b.warn("pipetune itself did not run for %.1f s; that time is left out", lost)
+	}
+	backwards := 0
+	for _, tracks := range b.h.signals {
+		for _, t := range tracks {
+			backwards += t.resets
+		}
+	}
+	if backwards > 0 {
+		b.warn("counters ran backwards %d times; those stretches are left out", backwards)
+	}
+	if len(b.ranks) > 1 {
+		b.warnRanks()
+	}
+}
+
+// warnRanks tells the worst and the median of several trainers.
+func (b *builder) warnRanks() {
+	var waits []float64
+	for _, r := range b.ranks {
+		if r.wait.N > 0 {
+			waits = append(waits, r.wait.Center)
+		}
+	}
+	if median, ok := stat.Quantile(waits, 0.5); ok {
+		name := b.ev.Ranks[0].Name
+		if !strings.HasPrefix(name, "pid") {
+			name = "rank " + name
+		}
+		b.warn("%d trainers: %s waits most, %.0f of 100; the median is %.0f", len(b.ranks), name, 100*b.ranks[0].wait.Center, 100*median)
+	}
+}

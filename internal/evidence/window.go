@@ -1,0 +1,233 @@
+package evidence
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/stat"
+)
+
+// How the steady window is cut into windows. About a second holds some 50 looks at each thread (they are taken 50 to 100 times a
+// second) and ten readings, so that a window's share is known to a few points, while 25 s still give 24 windows. Few windows
+// make no interval, so short watches get shorter ones; many make work without telling more, so long watches get longer ones.
+const (
+	usualWindow  = 1.0 // seconds
+	leastWindow  = 0.5 // seconds
+	leastWindows = 12
+	mostWindows  = 150
+)
+
+// frame is the time the evidence is from: the steady stretch, cut into windows that leave out the gaps.
+type frame struct {
+	Window
+	steady span
+	spans  []span    // the windows, in order
+	length []float64 // their lengths
+	gaps   []span
+}
+
+// watchEnd returns when the readings end, and whether the job ended before the watch did.
+func watchEnd(rec *recording.Recording, h history, c cast) (end float64, ended bool) {
+	for _, tracks := range h.signals {
+		for _, t := range tracks {
+			end = max(end, t.last())
+		}
+	}
+	if rec.End != nil && rec.End.At > 0 {
+		end = min(end, rec.End.At.Seconds())
+		ended = rec.End.Reason == "job-ended"
+	}
+	for _, e := range rec.Events {
+		if e.Kind == recording.EventJobEnded && e.At >= 0 {
+			ended, end = true, min(end, e.At.Seconds())
+		}
+	}
+	if !ended || len(c.trainers) == 0 {
+		return end, ended
+	}
+	// The end is noticed late and the workers go first: what comes after the trainer's last life, or after the last worker's, is no training.
+	trainers, workers := 0.0, 0.0
+	for _, a := range c.trainers {
+		trainers = max(trainers, min(a.died, h.of(metric.LooksTotal, a.entity).last()))
+	}
+	for _, a := range c.workers {
+		workers = max(workers, min(a.died, end))
+	}
+	for _, life := range []float64{trainers, workers} {
+		if life > end/2 && life < end {
+			end = life
+		}
+	}
+	return end, ended
+}
+
+// aliveLooks is the rate of looks, per second, from which on a stretch is no gap: the tick was late on a full machine, but looks went on.
+// A stopped pipetune takes one or two at the edges.
+const aliveLooks = 2.0
+
+// readGaps returns the stretches in which pipetune itself did not run, widened by an interval on both sides: readings taken at the edge
+// of a gap belong to it.
+func readGaps(rec *recording.Recording, h history, c cast) []span {
+	var gaps []span
+	for _, e := range rec.Events {
+		if e.Kind != recording.EventGap {
+			continue
+		}
+		lasted, err := strconv.ParseFloat(e.Attrs["lasted_s"], 64)
+		if err != nil || math.IsNaN(lasted) || lasted <= 0 {
+			continue
+		}
+		looks := 0.0
+		for _, a := range c.trainers {
+			g, _ := h.of(looksTaken, a.entity).grown(span{e.At.Seconds() - lasted, e.At.Seconds()})
+			looks = max(looks, g)
+		}
+		if looks >= max(aliveLooks*lasted, 3) {
+			continue
+		}
+		edge := min(max(rec.Header.Interval.Seconds(), 0), 1)
+		gaps = append(gaps, span{e.At.Seconds() - lasted - edge, e.At.Seconds() + edge})
+	}
+	slices.SortFunc(gaps, func(a, b span) int {
+		if a.from < b.from {
+			return -1
+		}
+		return 1
+	})
+	return gaps
+}
+
+// without returns the parts of whole that lie outside the gaps, which are in order.
+func without(whole span, gaps []span) []span {
+	var parts []span
+	at := whole.from
+	for _, g := range gaps {
+		if g.from > at && g.from < whole.to {
+			parts = append(parts, span{at, g.from})
+		}
+		at = max(at, g.to)
+	}
+	if at < whole.to {
+		parts = append(parts, span{at, whole.to})
+	}
+	return parts
+}
+
+// cut divides the clean parts into windows of about that width; parts shorter than half of it are left out, unless nothing else is left.
+func cut(parts []span, width float64) []span {
+	var out []span
+	for _, p := range parts {
+		n := int(math.Round(p.length() / width))
+		for i := range n {
+			step := p.length() / float64(n)
+			out = append(out, span{p.from + float64(i)*step, p.from + float64(i+1)*step})
+		}
+	}
+	if len(out) == 0 {
+		for _, p := range parts {
+			if p.length() > 0 {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// newFrame drops the warm-up and cuts the rest into windows.
+func newFrame(rec *recording.Recording, h history, c cast) frame {
+	end, ended := watchEnd(rec, h, c)
+	f := frame{gaps: readGaps(rec, h, c)}
+	f.Ended = ended
+	asked := min(max(rec.Header.Warmup.Seconds(), 0), end/2)
+	detected := min(detectWarmup(h, c, f.gaps, end), end/2)
+	f.steady = span{max(asked, detected), end}
+	f.Detected = detected > asked
+	f.Start, f.End, f.Warmup = seconds(f.steady.from), seconds(f.steady.to), seconds(f.steady.from)
+	parts := without(f.steady, f.gaps)
+	total := 0.0
+	for _, p := range parts {
+		total += p.length()
+	}
+	width := max(min(usualWindow, max(total/leastWindows, leastWindow)), total/mostWindows)
+	f.spans = cut(parts, width)
+	for _, s := range f.spans {
+		f.length = append(f.length, s.length())
+	}
+	return f
+}
+
+// waitFloor is the least difference in a share of time that makes a warm-up: two looks of ten more or less are chance.
+const waitFloor = 0.2
+
+// detectWarmup returns how many seconds at the start clearly differ from the rest, by batches per second, the share of looks that wait, or
+// the GPUs' utilization. Starting up differs in all of them, and each alone may be missing.
+func detectWarmup(h history, c cast, gaps []span, end float64) float64 {
+	if end <= 0 {
+		return 0
+	}
+	parts := without(span{0, end}, gaps)
+	tensors, per := 0.0, 1.0
+	for _, t := range h.all(metric.LoaderTensors) {
+		g, _ := t.grown(span{0, end})
+		tensors += g
+	}
+	for _, t := range h.all(metric.LoaderTensorsPer) {
+		per = max(per, slices.Min(t.v))
+	}
+	// A window must hold several batches, or slow steps look like a rate that comes and goes.
+	width := max(usualWindow, end/mostWindows)
+	if batches := tensors / per; batches > 0 {
+		width = max(width, 4*end/batches)
+	}
+	spans := cut(parts, width)
+	rate := make([]float64, len(spans))
+	wait, looks := make([]float64, len(spans)), make([]float64, len(spans))
+	for _, a := range c.trainers {
+		add(rate, toldRate(h, a, spans))
+		g, _ := h.of(metric.LoaderWaiting, a.loader()).grow(spans)
+		add(wait, g)
+		g, _ = h.of(metric.LoaderLooks, a.loader()).grow(spans)
+		add(looks, g)
+	}
+	for i := range wait {
+		wait[i] = divide(wait[i], looks[i])
+	}
+	drop := max(stat.Warmup(usual(rate), 0), stat.Warmup(usual(wait), waitFloor))
+	for _, t := range h.all(metric.GPUUtil) {
+		drop = max(drop, stat.Warmup(usual(t.means(spans)), waitFloor))
+	}
+	if drop == 0 || drop > len(spans) {
+		return 0
+	}
+	return spans[drop-1].to
+}
+
+// toldRate returns the tensors per second a trainer got; NaN where it had workers but their tensors were not told yet.
+func toldRate(h history, a *actor, spans []span) []float64 {
+	rate, seen := h.of(metric.LoaderTensors, a.loader()).grow(spans)
+	workers := h.of(metric.LoaderWorkers, a.loader())
+	for i, s := range spans {
+		switch alive := workers.within(s); {
+		case seen[i] > 0:
+			rate[i] /= seen[i]
+		case len(alive) == 0 || slices.Max(alive) > 0:
+			rate[i] = math.NaN()
+		}
+	}
+	return rate
+}
+
+// usual fills in what was not seen with the median of the second half: nothing is concluded from it.
+func usual(xs []float64) []float64 {
+	if middle, ok := stat.Quantile(xs[len(xs)/2:], 0.5); ok {
+		for i, x := range xs {
+			if !finite(x) {
+				xs[i] = middle
+			}
+		}
+	}
+	return xs
+}

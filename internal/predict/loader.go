@@ -1,0 +1,49 @@
+// Package predict says what a data loader would do with other settings: batches per second, workers needed, memory of its queue.
+//
+// It promises never to exceed the asymptotic bounds (the step, the workers, the CPUs, the storage), to name the bound that limits and
+// the next one, and to give an interval instead of a point. It knows no signals and no machine, only measured costs.
+//
+// The bounds assume that service times do not vary. Real ones do, and then a queue of a few batches cannot hide all of it. The
+// interval therefore runs from what exponentially distributed service times would leave (lower edge) to the bound itself (upper
+// edge), each taken over resampled inputs. Not in the interval: contention that only appears at the new setting (memory
+// bandwidth, locks, a storage device that slows down under load).
+package predict
+
+import "github.com/pipetune/pipetune/internal/stat"
+
+// Loader is one trainer's loader as measured. A Summary with N = 0 is unknown; a zero float64 is unknown unless its comment says otherwise.
+type Loader struct {
+	Workers int // now; 0 means that the trainer loads by itself between steps
+
+	FreeStep   stat.Summary // seconds per batch without waiting for data: the step if data were free
+	CPU        stat.Summary // seconds of CPU per batch that loading takes
+	Wait       stat.Summary // seconds per batch that loading waits for something other than a CPU or work
+	TrainerCPU stat.Summary // seconds of CPU per batch that the trainer itself takes
+	CPUs       stat.Summary // cores that this trainer and its workers can get; unknown means no bound
+	Storage    stat.Summary // bytes per second storage can give, where a ceiling is known
+	FromStore  stat.Summary // bytes from storage per batch
+
+	UsableCPUs  float64 // cores the trainer may use at all: the ceiling of num_workers
+	BatchBytes  float64 // bytes of one batch's tensors
+	Prefetch    int     // prefetch_factor; 0 = unknown, and then PyTorch's default of 2 holds
+	WorkerBytes float64 // private memory of one worker
+	ShmFree     float64 // room left in /dev/shm, at the least
+	Available   float64 // memory that can still be used
+}
+
+// defaultPrefetch is what DataLoader uses when nothing is asked for (torch/utils/data/dataloader.py, 1.13 to 2.14).
+const defaultPrefetch = 2
+
+// prefetch returns the factor in force.
+func (l Loader) prefetch() int {
+	if l.Prefetch > 0 {
+		return l.Prefetch
+	}
+	return defaultPrefetch
+}
+
+// QueueBytes is the most that finished batches can take in /dev/shm with w workers and the factor prefetch: prefetch batches for
+// each worker wait, and each may be building one more. It is 0 where the batch's size is unknown.
+func (l Loader) QueueBytes(w, prefetch int) float64 {
+	return float64(w) * float64(prefetch+1) * l.BatchBytes
+}
