@@ -1,0 +1,158 @@
+package diagnose
+
+import (
+	"math"
+	"slices"
+
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// describe fills the parts of a report that only repeat what was seen.
+func describe(e *evidence.Evidence) *report.Report {
+	return &report.Report{
+		Schema: report.Schema, SchemaVersion: report.SchemaVersion, Kind: "diagnose",
+		Tool:    report.Tool{Name: e.Header.Tool.Name, Version: e.Header.Tool.Version, Commit: e.Header.Tool.Commit},
+		Host:    host(e),
+		Job:     job(e),
+		Window:  window(e),
+		Metrics: metrics(e),
+		Phases:  phases(e),
+		Ranks:   ranks(e),
+
+		Findings: []report.Finding{}, Plans: []report.Plan{}, Measurements: []report.Measurement{}, Abstained: []report.Abstained{},
+		Warnings: slices.Concat([]string{}, e.Warnings),
+	}
+}
+
+func host(e *evidence.Evidence) report.Host {
+	h := e.Header.Host
+	out := report.Host{CPUsUsable: h.CPUsUsable, CPUsPresent: h.CPUsPresent, MemoryBytes: h.MemoryBytes, MemoryLimitBytes: h.MemoryLimit,
+		Kernel: h.Kernel, GPUs: []report.GPU{}, Storage: []report.Storage{}}
+	for _, g := range h.GPUs {
+		out.GPUs = append(out.GPUs, report.GPU{UUID: g.UUID, Name: g.Name, MemoryBytes: g.MemoryBytes, OfJob: g.OfJob})
+	}
+	for _, s := range h.Storage {
+		out.Storage = append(out.Storage, report.Storage{Path: s.Path, Kind: s.Kind, FSType: s.FSType, Devices: s.Devices})
+	}
+	return out
+}
+
+func job(e *evidence.Evidence) *report.Job {
+	loader := &report.Loader{StartMethod: e.Facts.StartMethod, PrefetchFactor: e.Facts.Prefetch, PersistentWorkers: e.Facts.Persistent,
+		PinMemory: e.Facts.PinMemory, BatchSize: e.Facts.BatchSize, Source: "observed"}
+	if v, ok := e.Get(metric.NumWorkers); ok {
+		n := int(math.Round(v.Center))
+		loader.NumWorkers = &n
+	}
+	if v, ok := e.Get(metric.BatchBytes); ok {
+		n := int64(math.Round(v.Center))
+		loader.BatchBytes = &n
+	}
+	command := e.Header.Job.Command
+	if command == nil {
+		command = []string{}
+	}
+	return &report.Job{PID: e.Header.Job.PID, Mode: e.Header.Mode, Framework: e.Facts.Framework, Command: command,
+		Ranks: max(len(e.Ranks), len(e.Header.Job.Trainers)), Dataset: e.Facts.Dataset, Loader: loader}
+}
+
+func window(e *evidence.Evidence) *report.Window {
+	w := &report.Window{DurationS: (e.Window.End - e.Window.Start).Seconds(), WarmupS: e.Window.Warmup.Seconds(),
+		StartS: e.Window.Start.Seconds(), StartMono: (e.Header.StartMonotonic + e.Window.Start).Seconds()}
+	if v, ok := e.Get(metric.BatchesPerS); ok {
+		steps := v.Center * w.DurationS
+		w.Steps = &steps
+	}
+	if v, ok := e.Get(metric.Restarts); ok && v.Center > 0 {
+		n := int(math.Round(v.Center))
+		w.Epochs = &n // each replaced set of workers is the end of an epoch; without restarts epochs cannot be told from outside
+	}
+	return w
+}
+
+// metrics repeats every derived signal under its own name.
+func metrics(e *evidence.Evidence) map[string]report.Metric {
+	out := map[string]report.Metric{}
+	for _, d := range metric.Derived {
+		if v, ok := e.Get(d); ok && finite(v.Center, v.Lo, v.Hi) {
+			out[d.Name] = report.Metric{Center: v.Center, Lo: v.Lo, Hi: v.Hi, Confidence: v.Confidence, N: v.N, Unit: string(d.Unit), Basis: basis(v.Basis)}
+		}
+	}
+	return out
+}
+
+func basis(b metric.Basis) report.Basis {
+	if b == "" {
+		return report.Measured
+	}
+	return report.Basis(b)
+}
+
+// workerPhases are the parts of a worker's time, in the words of the report.
+var workerPhases = []struct {
+	name   string
+	signal metric.Desc
+}{
+	{"computing", metric.WorkerRunning},
+	{"waiting for storage", metric.WorkerStorage},
+	{"opening, closing files", metric.WorkerOpenWait},
+	{"waiting for a file lock", metric.WorkerFileLock},
+	{"waiting for a lock", metric.WorkerLock},
+	{"handing a batch over", metric.WorkerHandOver},
+	{"waiting elsewhere", metric.WorkerOtherWait},
+	{"stopped", metric.WorkerStopped},
+	{"idle, ahead", metric.WorkerIdle},
+}
+
+// shownPhase is the smallest part worth a line.
+const shownPhase = 0.005
+
+func phases(e *evidence.Evidence) []report.Phase {
+	out := []report.Phase{}
+	workers, _ := e.Get(metric.NumWorkers)
+	batches, counted := e.Get(metric.BatchesPerS)
+	for _, p := range workerPhases {
+		v, ok := e.Get(p.signal)
+		share := unitShare(v.Center)
+		if !ok || share < shownPhase {
+			continue
+		}
+		phase := report.Phase{Name: p.name, Ratio: share, Basis: basis(v.Basis)}
+		if counted && batches.Center > 0 && workers.Center > 0 {
+			phase.BatchS = share * workers.Center / batches.Center
+		}
+		out = append(out, phase)
+	}
+	slices.SortStableFunc(out, func(a, b report.Phase) int {
+		switch {
+		case a.Ratio > b.Ratio:
+			return -1
+		case a.Ratio < b.Ratio:
+			return 1
+		}
+		return 0
+	})
+	return out
+}
+
+func ranks(e *evidence.Evidence) []report.Rank {
+	if len(e.Ranks) < 2 {
+		return nil
+	}
+	var out []report.Rank
+	for i, r := range e.Ranks {
+		row := report.Rank{Rank: r.Name, PID: r.PID, Worst: i == 0}
+		if r.InputWait != nil {
+			x := unitShare(r.InputWait.Center)
+			row.InputWaitRatio = &x
+		}
+		if r.BatchRate != nil && finite(r.BatchRate.Center) {
+			x := r.BatchRate.Center
+			row.BatchesPerS = &x
+		}
+		out = append(out, row)
+	}
+	return out
+}

@@ -1,0 +1,173 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// What a watch must offer. A class is given from the first line on, with high confidence only from the second.
+const (
+	leastWindow, fairWindow = 5.0, 10.0 // seconds; ten one-second windows are the fewest whose median has a 95 % interval not set by the extremes
+	// Share of planned looks. TraceML gives a cause only from 80 % coverage. Below half the moments pipetune itself got a CPU may differ from
+	// the others; at a fifth of 50 looks per second a watch of 20 s still has 200, which puts a share within 7 points.
+	leastCover, poorCover, fairCover = 0.2, 0.5, 0.8
+	fairSteps                        = 20   // TraceML grades nothing critical on fewer steps
+	leastSteps                       = 2    // and warns of nothing on fewer than two
+	wideInterval                     = 0.20 // an interval as wide as the line between no wait and a high one says little
+	stoppedShare                     = 0.5  // of looks
+	someStopped                      = 0.05
+)
+
+// blind tells why nothing can be concluded; empty where something can.
+func blind(e *evidence.Evidence, s split) []string {
+	var why []string
+	if v, ok := e.Get(metric.TrainerStopped); ok && v.Center >= stoppedShare {
+		why = append(why, fmt.Sprintf("the job was stopped or frozen %s of the time", unit.Percent(v.Center)))
+	}
+	if v, ok := e.Get(metric.WindowTime); ok && v.Center < leastWindow {
+		why = append(why, fmt.Sprintf("only %s could be watched after the warm-up, at least %s are needed", unit.Seconds(v.Center), unit.Seconds(leastWindow)))
+	} else if !ok {
+		why = append(why, "no steady stretch was found in the watch")
+	}
+	if v, ok := e.Get(metric.LookCover); ok && v.Center < leastCover {
+		why = append(why, fmt.Sprintf("only %s of the planned looks at the job could be taken", unit.Percent(v.Center)))
+	}
+	if !Training(e) {
+		why = append(why, "nothing of a training job was seen: no framework, no loader workers, no data being read, no GPU at work")
+	}
+	if !s.seen {
+		reason, _ := e.WhyMissing(metric.InputWait)
+		if reason == "" {
+			reason = "the trainer's main thread could not be followed"
+		}
+		why = append(why, "the input wait is unknown: "+reason)
+	}
+	return why
+}
+
+// doubts collects what lowers a verdict's confidence.
+type doubts struct {
+	said []string
+	low  bool // one of them alone makes the confidence low
+}
+
+func (d *doubts) add(format string, args ...any) {
+	d.said = append(d.said, fmt.Sprintf(format, args...))
+}
+
+func (d *doubts) heavy(format string, args ...any) {
+	d.add(format, args...)
+	d.low = true
+}
+
+func (d *doubts) level() report.Confidence {
+	switch {
+	case d.low || len(d.said) > 2:
+		return report.Low
+	case len(d.said) > 0:
+		return report.Medium
+	}
+	return report.High
+}
+
+// confidence says how sure the class is, and why not surer.
+func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.Finding) (report.Confidence, []string) {
+	var d doubts
+	if v, ok := e.Get(metric.WindowTime); ok && v.Center < fairWindow {
+		d.add("the steady window is short: %s", unit.Seconds(v.Center))
+	}
+	if v, ok := e.Get(metric.LookCover); ok && v.Center < poorCover {
+		d.heavy("only %s of the planned looks could be taken", unit.Percent(v.Center))
+	} else if ok && v.Center < fairCover {
+		d.add("only %s of the planned looks could be taken", unit.Percent(v.Center))
+	}
+	if v, ok := e.Get(metric.SyscallSeen); ok && v.Center < fairCover {
+		d.add("what threads wait in could be read in %s of the looks only; states and CPU time stand in for it", unit.Percent(v.Center))
+	}
+	steps(e, &d)
+	precision(s, &d)
+	contradictions(e, s, class, &d)
+	if class == report.GPUBound && !s.devicesCounted {
+		d.add("no GPU counters were read%s: that the device is the limit is inferred from the main thread sleeping outside the loader", because(e.Facts.GPUWhyNot))
+	}
+	if class == report.HostBound && !s.devicesCounted && len(e.Header.Host.GPUs) > 0 {
+		d.add("no GPU counters were read%s: a main thread that spins while it waits for the GPU looks the same", because(e.Facts.GPUWhyNot))
+	}
+	if delay, ok := e.Get(metric.MainRunDelay); ok && class == report.HostBound && delay.Center >= s.host*dominant {
+		d.add("most of that time the main thread was ready but had no CPU (%s of the watch)", unit.Percent(unitShare(delay.Center)))
+	}
+	if class == report.GPUBound && s.wait.Center >= Moderate.Value {
+		d.add("the trainer waits for data %s of the time, which no rule explains", unit.Percent(s.wait.Center))
+	}
+	if class == report.InputBound && lead == nil {
+		d.add("no rule explains the wait")
+	}
+	if class == report.InputBound && s.workerless {
+		d.add("without workers, loading cannot be told apart from other work of the main thread: the share is an upper bound")
+	}
+	return d.level(), d.said
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return " (" + reason + ")"
+}
+
+// steps doubts a watch that saw few of them.
+func steps(e *evidence.Evidence, d *doubts) {
+	rate, ok := e.Get(metric.BatchesPerS)
+	length, ok2 := e.Get(metric.WindowTime)
+	if !ok || !ok2 {
+		return
+	}
+	switch n := rate.Center * length.Center; {
+	case n < leastSteps:
+		d.heavy("fewer than %d steps were seen", leastSteps)
+	case n < fairSteps:
+		d.add("only about %.0f steps were seen", n)
+	}
+}
+
+// precision doubts an input wait whose interval is wide, or lies across the line that decides the class.
+func precision(s split, d *doubts) {
+	w := s.wait
+	if w.Confidence == 0 {
+		d.add("the input wait has no interval: too few independent windows")
+		return
+	}
+	if w.Hi-w.Lo > wideInterval {
+		d.add("the input wait is uncertain: %s to %s", unit.Percent(w.Lo), unit.Percent(w.Hi))
+		return
+	}
+	for _, line := range []float64{Moderate.Value, High.Value} {
+		if w.Lo < line && line < w.Hi {
+			d.add("the input wait (%s to %s) lies across the %s line", unit.Percent(w.Lo), unit.Percent(w.Hi), unit.Percent(line))
+		}
+	}
+}
+
+// bothIdle is the share of idle workers from which waiting on both sides is no longer an in-order queue's doing.
+const bothIdle = 0.9
+
+// contradictions doubts a verdict that another signal speaks against.
+func contradictions(e *evidence.Evidence, s split, class report.Class, d *doubts) {
+	if v, ok := e.Get(metric.GPUBusy); ok && class == report.InputBound && v.Center >= 1-s.wait.Center/2 && v.Center >= dominant {
+		d.heavy("the GPU is busy %s of the time although the trainer waits %s: the steps overlap, or something else uses the GPU",
+			unit.Percent(v.Center), unit.Percent(s.wait.Center))
+	}
+	if v, ok := e.Get(metric.IdleWhileWaits); ok && class == report.InputBound && v.Center >= bothIdle && !s.workerless {
+		d.add("nearly all workers are idle while the trainer waits: the delay is between them")
+	}
+	if v, ok := e.Get(metric.TrainerStopped); ok && v.Center >= someStopped {
+		d.add("the job was stopped or frozen %s of the time", unit.Percent(v.Center))
+	}
+	if e.Window.Ended {
+		d.add("the job ended while it was watched")
+	}
+}

@@ -1,0 +1,39 @@
+package diagnose
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// next lists commands worth running, ready to copy.
+func next(e *evidence.Evidence, r *report.Report) []string {
+	var out []string
+	switch {
+	case r.Verdict.Class == report.Inconclusive:
+		out = append(out, "pipetune diagnose --duration 60s")
+	case r.Verdict.Rule != "":
+		out = append(out, "pipetune explain "+r.Verdict.Rule)
+	case len(r.Findings) > 0:
+		out = append(out, "pipetune explain "+r.Findings[0].Rule)
+	}
+	if e.Facts.Dataset != "" && r.Verdict.Class == report.InputBound {
+		out = append(out, "pipetune bench-io "+ShellWord(e.Facts.Dataset))
+	}
+	return out
+}
+
+var plainWord = regexp.MustCompile(`^~?[A-Za-z0-9_./=:@%+,-]+$`)
+
+// ShellWord quotes a path, which is data, for a POSIX shell: a copied line must not run anything else.
+func ShellWord(path string) string {
+	if plainWord.MatchString(path) && !strings.HasPrefix(path, "-") {
+		return path
+	}
+	if strings.HasPrefix(path, "-") {
+		path = "./" + path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}

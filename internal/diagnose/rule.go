@@ -1,0 +1,90 @@
+// Package diagnose runs rules over evidence, ranks what they find, and gives the verdict.
+//
+// It promises that a rule without its signals abstains with the cure, that findings are ordered by the share of step time at stake,
+// and that the same evidence always gives the same report. It touches no machine: every verdict can be replayed from a file.
+package diagnose
+
+import (
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// Rule is one cause that can hold a job back: what it needs, how it tells, and the page that explains it.
+type Rule struct {
+	ID       string          // "hdf5/reopened-per-item": stable, never reused
+	Title    string          // one line, sentence case, no full stop
+	Doc      string          // Markdown: what it means, how it is detected, how to mend it, when it is wrong
+	Resource report.Resource // what an input-bound job is short of when this rule leads; "" for rules that never lead such a verdict
+	Needs    []metric.Desc   // absent → the engine abstains for the rule
+	Limits   []Limit         // every threshold Eval uses
+	// Applies tells whether the rule can concern this job at all; nil means always. A rule that does not apply is left out in silence: a
+	// folder of images has no HDF5 signals, and nothing is missing there.
+	Applies func(*evidence.Evidence) bool
+	// Explains names the rules whose symptom this rule's cause produces. What this rule finds is taken off their scores: reopening a file
+	// keeps workers busy, so the general finding "too few workers" keeps only what reopening does not account for.
+	Explains []string
+	Eval     func(*Pass) error
+}
+
+// Group returns the part of the ID before the slash.
+func (r *Rule) Group() string {
+	group, _, _ := strings.Cut(r.ID, "/")
+	return group
+}
+
+// Limit is a named threshold.
+type Limit struct {
+	Name   string
+	Value  float64
+	Unit   metric.Unit
+	Source string // a publication, a document, or a measurement and where it was made
+}
+
+// Pass hands one rule its evidence and takes its findings.
+type Pass struct {
+	Evidence *evidence.Evidence
+	rule     *Rule
+	findings []report.Finding
+	abstains []report.Abstained
+}
+
+// Get returns a signal the rule listed in Needs. Asking for another one is a mistake in the rule and panics; use Maybe for those.
+func (p *Pass) Get(d metric.Desc) float64 {
+	for _, n := range p.rule.Needs {
+		if n.Name == d.Name {
+			v, _ := p.Evidence.Get(d)
+			return v.Center
+		}
+	}
+	panic("diagnose: rule " + p.rule.ID + " reads " + d.Name + " without needing it")
+}
+
+// Maybe returns a signal that may be absent.
+func (p *Pass) Maybe(d metric.Desc) (float64, bool) {
+	v, ok := p.Evidence.Get(d)
+	return v.Center, ok
+}
+
+// Limit returns the rule's threshold of that name. An unknown name is a mistake in the rule and panics.
+func (p *Pass) Limit(name string) float64 {
+	for _, l := range p.rule.Limits {
+		if l.Name == name {
+			return l.Value
+		}
+	}
+	panic("diagnose: rule " + p.rule.ID + " has no limit " + name)
+}
+
+// Report takes a finding. The rule's id and title are filled in.
+func (p *Pass) Report(f report.Finding) {
+	f.Rule, f.Title = p.rule.ID, p.rule.Title
+	p.findings = append(p.findings, f)
+}
+
+// Abstain says that the rule cannot judge, although its signals are there.
+func (p *Pass) Abstain(reason, cure string) {
+	p.abstains = append(p.abstains, report.Abstained{Rule: p.rule.ID, Missing: []string{}, Reason: reason, Cure: cure})
+}

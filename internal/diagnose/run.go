@@ -1,0 +1,156 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// Run holds evidence against rules and reports what follows. The report lacks only what the caller knows better: the overhead of
+// the watch, and whether this is a replay.
+func Run(e *evidence.Evidence, rules []Rule) *report.Report {
+	r := describe(e)
+	table := map[string]*Rule{}
+	for i := range rules {
+		table[rules[i].ID] = &rules[i]
+		findings, abstained, err := Judge(&rules[i], e)
+		if err != nil {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("rule %s could not be evaluated: %v", rules[i].ID, err))
+			continue
+		}
+		r.Findings = append(r.Findings, findings...)
+		r.Abstained = append(r.Abstained, abstained...)
+	}
+	settle(r.Findings, table)
+	r.Verdict = verdict(e, r.Findings, table)
+	r.Joint = joint(e, r.Findings)
+	r.Next = next(e, r)
+	return r
+}
+
+// Judge holds evidence against one rule. A rule that does not apply gives nothing; one without its signals abstains.
+func Judge(rule *Rule, e *evidence.Evidence) ([]report.Finding, []report.Abstained, error) {
+	if rule.Applies != nil && !rule.Applies(e) {
+		return nil, nil, nil
+	}
+	if a, missing := lacks(rule, e); missing {
+		return nil, []report.Abstained{a}, nil
+	}
+	p := &Pass{Evidence: e, rule: rule}
+	if err := rule.Eval(p); err != nil {
+		return nil, nil, err
+	}
+	for i := range p.findings {
+		tidy(&p.findings[i])
+	}
+	return p.findings, p.abstains, nil
+}
+
+// lacks tells which needed signals are absent, why, and what would cure it.
+func lacks(rule *Rule, e *evidence.Evidence) (report.Abstained, bool) {
+	a := report.Abstained{Rule: rule.ID}
+	for _, d := range rule.Needs {
+		if _, ok := e.Get(d); ok {
+			continue
+		}
+		a.Missing = append(a.Missing, d.Name)
+		if a.Reason == "" {
+			a.Reason, a.Cure = whyMissing(e, d)
+		}
+	}
+	if a.Reason == "" {
+		a.Reason = "this watch gave too little to derive it"
+	}
+	return a, len(a.Missing) > 0
+}
+
+// whyMissing adds to what the recording noted: the GPU's absence explains every signal of the GPU.
+func whyMissing(e *evidence.Evidence, d metric.Desc) (reason, cure string) {
+	if reason, cure = e.WhyMissing(d); reason != "" {
+		return reason, cure
+	}
+	if gpuSignals[d.Name] {
+		return e.Facts.GPUWhyNot, ""
+	}
+	return "", ""
+}
+
+var gpuSignals = func() map[string]bool {
+	set := map[string]bool{}
+	for _, d := range []metric.Desc{metric.GPUBusy, metric.GPUCount, metric.GPUMemUsedRatio, metric.GPUPowerRatio, metric.GPUThrottled,
+		metric.GPUSMActive, metric.GPUDRAMActive, metric.PcieGenRatio, metric.PcieRxRate, metric.GPUIdleJob} {
+		set[d.Name] = true
+	}
+	return set
+}()
+
+// settle takes what special causes explain off the general findings, and orders all by what is at stake.
+func settle(findings []report.Finding, table map[string]*Rule) {
+	own := map[string]float64{}
+	for _, f := range findings {
+		own[f.Rule] = max(own[f.Rule], f.Score)
+	}
+	for i := range findings {
+		explained := 0.0
+		for _, other := range findings {
+			if slices.Contains(table[other.Rule].Explains, findings[i].Rule) {
+				explained = max(explained, own[other.Rule])
+			}
+		}
+		if explained > 0 {
+			findings[i].Score = max(0, findings[i].Score-explained)
+			findings[i].Severity = milder(findings[i].Severity, Grade(findings[i].Score))
+		}
+	}
+	slices.SortStableFunc(findings, func(a, b report.Finding) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(gravity(b.Severity), gravity(a.Severity)), cmp.Compare(a.Rule, b.Rule))
+	})
+}
+
+func milder(a, b report.Severity) report.Severity {
+	if gravity(a) < gravity(b) {
+		return a
+	}
+	return b
+}
+
+func gravity(s report.Severity) int {
+	switch s {
+	case report.Error:
+		return 2
+	case report.Warning:
+		return 1
+	}
+	return 0
+}
+
+// tidy holds a finding to the schema: finite numbers, a score within 0..1, lists that are never null.
+func tidy(f *report.Finding) {
+	f.Score = unitShare(f.Score)
+	if f.Evidence == nil {
+		f.Evidence = []report.Evidence{}
+	}
+	f.Evidence = slices.DeleteFunc(f.Evidence, func(x report.Evidence) bool { return !finite(x.Value) })
+	if f.Recommendations == nil {
+		f.Recommendations = []report.Recommendation{}
+	}
+	for i, c := range f.Recommendations {
+		if e := c.Effect; e != nil && !(finite(e.Before, e.After, e.Lo, e.Hi) && e.Lo <= e.Hi) {
+			f.Recommendations[i].Effect = nil
+		}
+	}
+}
+
+func finite(xs ...float64) bool {
+	for _, x := range xs {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return false
+		}
+	}
+	return true
+}

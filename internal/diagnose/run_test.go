@@ -1,0 +1,150 @@
+package diagnose
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// saw is evidence of these signals, each with a narrow interval.
+func saw(facts evidence.Facts, signals map[string]float64) *evidence.Evidence {
+	values := map[string]evidence.Value{}
+	for name, x := range signals {
+		values[name] = evidence.Value{Summary: stat.Summary{Center: x, Lo: x * 0.98, Hi: x * 1.02, Confidence: 0.95, N: 20}, Basis: metric.Measured}
+	}
+	return evidence.New(values, facts)
+}
+
+// finds is a rule that always finds the same.
+func finds(id string, score float64, resource report.Resource, explains ...string) Rule {
+	return Rule{ID: id, Resource: resource, Explains: explains, Eval: func(p *Pass) error {
+		p.Report(report.Finding{Severity: Grade(score), Score: score, Summary: id + " was found"})
+		return nil
+	}}
+}
+
+func ids(r *report.Report) []string {
+	var out []string
+	for _, f := range r.Findings {
+		out = append(out, f.Rule)
+	}
+	return out
+}
+
+var steady = map[string]float64{"window_s": 25, "look_coverage_ratio": 0.99, "syscall_visible_ratio": 1, "batches_per_s": 10, "num_workers": 2}
+
+// with adds signals to a steady watch.
+func with(extra map[string]float64) map[string]float64 {
+	out := map[string]float64{}
+	for _, m := range []map[string]float64{steady, extra} {
+		for k, v := range m {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+func TestFindingsAreRankedByStake(t *testing.T) {
+	e := saw(evidence.Facts{}, with(map[string]float64{"input_wait_ratio": 0.6, "device_ratio": 0.35, "host_ratio": 0.05}))
+	r := Run(e, []Rule{finds("a/small", 0.1, report.Workers), finds("a/none", 0, ""), finds("a/large", 0.5, report.OnStorage)})
+	if diff := cmp.Diff([]string{"a/large", "a/small", "a/none"}, ids(r)); diff != "" {
+		t.Error(diff)
+	}
+	if r.Verdict.Resource != report.OnStorage || r.Verdict.Rule != "a/large" || r.Verdict.Class != report.InputBound {
+		t.Errorf("verdict %+v, want input-bound on storage by a/large", r.Verdict)
+	}
+}
+
+func TestSpecialCauseOutranksTheGeneralOne(t *testing.T) {
+	e := saw(evidence.Facts{}, with(map[string]float64{"input_wait_ratio": 0.6, "device_ratio": 0.4}))
+	r := Run(e, []Rule{finds("x/general", 0.58, report.Workers), finds("x/special", 0.4, report.HDF5, "x/general")})
+	if diff := cmp.Diff([]string{"x/special", "x/general"}, ids(r)); diff != "" {
+		t.Error(diff)
+	}
+	if s := r.Findings[1]; math.Abs(s.Score-0.18) > 1e-9 || s.Severity != report.Warning {
+		t.Errorf("the general finding keeps score %.2f, %s; want what is left, 0.18, a warning", s.Score, s.Severity)
+	}
+	r = Run(e, []Rule{finds("x/general", 0.58, report.Workers), finds("x/special", 0.05, report.HDF5, "x/general")})
+	if r.Findings[0].Rule != "x/general" {
+		t.Error("a special cause that costs little must not lead")
+	}
+}
+
+func TestRuleWithoutItsSignalsAbstainsWithTheCure(t *testing.T) {
+	e := saw(evidence.Facts{GPUWhyNot: "no NVIDIA driver"}, steady)
+	e.Unseen = []recording.Unseen{{Signal: "worker_run_delay_ratio", Reason: "the kernel keeps no run-queue times", Cure: "boot with schedstats=enable"}}
+	fails := func(p *Pass) error { return errors.New("must not be called") }
+	r := Run(e, []Rule{
+		{ID: "cpu/x", Needs: []metric.Desc{metric.NumWorkers, metric.WorkerRunDelay}, Eval: fails},
+		{ID: "gpu/x", Needs: []metric.Desc{metric.GPUBusy}, Eval: fails},
+		{ID: "hdf5/x", Needs: []metric.Desc{metric.HDF5Chunk}, Applies: func(*evidence.Evidence) bool { return false }, Eval: fails},
+	})
+	want := []report.Abstained{
+		{Rule: "cpu/x", Missing: []string{"worker_run_delay_ratio"}, Reason: "the kernel keeps no run-queue times", Cure: "boot with schedstats=enable"},
+		{Rule: "gpu/x", Missing: []string{"gpu_busy_ratio"}, Reason: "no NVIDIA driver"},
+	}
+	if diff := cmp.Diff(want, r.Abstained); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRuleThatFailsIsAWarning(t *testing.T) {
+	r := Run(saw(evidence.Facts{}, steady), []Rule{{ID: "a/b", Eval: func(*Pass) error { return errors.New("out of luck") }}})
+	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "a/b") {
+		t.Errorf("warnings %q do not name the rule that failed", r.Warnings)
+	}
+}
+
+func TestNumbersThatAreNoneNeverReachTheReport(t *testing.T) {
+	e := saw(evidence.Facts{}, with(map[string]float64{"input_wait_ratio": 1.04, "host_ratio": -0.02, "device_ratio": math.NaN(), "step_time_s": math.Inf(1), "worker_running_ratio": 1.2}))
+	bad := Rule{ID: "a/b", Eval: func(p *Pass) error {
+		p.Report(report.Finding{Severity: report.Info, Score: math.NaN(), Evidence: []report.Evidence{{Metric: "x", Value: math.Inf(1), Basis: report.Measured}},
+			Recommendations: []report.Recommendation{{Setting: "x", To: "y", Effect: &report.Effect{After: math.NaN(), Basis: report.Modelled}}}})
+		return nil
+	}}
+	r := Run(e, []Rule{bad})
+	if err := r.Validate(); err != nil {
+		t.Error(err)
+	}
+	if r.Findings[0].Recommendations[0].Effect != nil || len(r.Findings[0].Evidence) != 0 {
+		t.Errorf("a number that is none was kept: %+v", r.Findings[0])
+	}
+}
+
+func TestNextIsSafeToCopy(t *testing.T) {
+	e := saw(evidence.Facts{Dataset: "/data/it's $(rm -rf ~)"}, with(map[string]float64{"input_wait_ratio": 0.6, "device_ratio": 0.4}))
+	r := Run(e, []Rule{finds("x/y", 0.5, report.Workers)})
+	want := []string{"pipetune explain x/y", `pipetune bench-io '/data/it'\''s $(rm -rf ~)'`}
+	if diff := cmp.Diff(want, r.Next); diff != "" {
+		t.Error(diff)
+	}
+	if got := ShellWord("-rf"); got != "'./-rf'" {
+		t.Errorf("a path that looks like a flag became %s", got)
+	}
+}
+
+func TestPassPanicsOnARulesMistake(t *testing.T) {
+	p := &Pass{Evidence: saw(evidence.Facts{}, steady), rule: &Rule{ID: "a/b"}}
+	for name, f := range map[string]func(){
+		"a signal it does not need": func() { p.Get(metric.NumWorkers) },
+		"a limit it does not have":  func() { p.Limit("x") },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("reading %s did not panic", name)
+				}
+			}()
+			f()
+		}()
+	}
+}

@@ -1,0 +1,98 @@
+package diagnose
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+func inconclusive(why []string) string {
+	return "Too little was seen to tell what holds the job back: " + strings.Join(why, "; ") + "."
+}
+
+// saysItself is the rule whose summary would repeat the first sentence of the statement.
+const saysItself = "loader/workers-zero"
+
+// statement says in one or two sentences why the class is what it is.
+func statement(e *evidence.Evidence, s split, class report.Class, lead *report.Finding) string {
+	wait := unit.Percent(s.wait.Center)
+	var text string
+	switch class {
+	case report.InputBound:
+		text = starving(e, s)
+		if lead != nil && lead.Rule != saysItself {
+			text += " " + sentence(lead.Summary)
+		}
+		return text
+	case report.GPUBound:
+		ready := "Data is ready in time"
+		if s.wait.Center >= Moderate.Value {
+			ready = "Data is nearly ready in time"
+		}
+		if v, ok := e.Get(metric.GPUBusy); ok {
+			return fmt.Sprintf("%s (input wait %s); the GPU is busy %s of the time.", ready, wait, unit.Percent(v.Center))
+		}
+		return fmt.Sprintf("%s (input wait %s). The main thread sleeps outside the loader %s of the time, as it does while a device works; no GPU counters confirm it.",
+			ready, wait, unit.Percent(s.device))
+	case report.HostBound:
+		text = fmt.Sprintf("Data is ready in time (input wait %s), but the main thread itself runs on the CPU %s of the time: Python, logging, metrics or copies between steps.",
+			wait, unit.Percent(s.host))
+		if delay, ok := e.Get(metric.MainRunDelay); ok && delay.Center >= Moderate.Value {
+			text += fmt.Sprintf(" Part of that it is ready to run but has no CPU: %s of the time.", unit.Percent(unitShare(delay.Center)))
+		}
+		return text
+	case report.TransferBound:
+		rx, _ := e.Get(metric.PcieRxRate)
+		sm, _ := e.Get(metric.GPUSMActive)
+		return fmt.Sprintf("Copies to the GPU fill the link (%s) while its multiprocessors are at work %s of the time.",
+			unit.Format(rx.Center, string(metric.BytesPerS)), unit.Percent(sm.Center))
+	}
+	return fmt.Sprintf("No single part of the step dominates: %s.", shares(s))
+}
+
+// starving says how much of a step goes to waiting, and what the workers do meanwhile.
+func starving(e *evidence.Evidence, s split) string {
+	wait := unit.Percent(s.wait.Center)
+	if s.workerless {
+		return fmt.Sprintf("The training process loads its data itself (num_workers=0): up to %s of the time goes to loading while nothing else happens.", wait)
+	}
+	who := "The trainer"
+	if len(e.Ranks) > 1 {
+		who = fmt.Sprintf("The trainer that waits most (rank %s, of %d trainers)", e.Ranks[0].Name, len(e.Ranks))
+	}
+	text := fmt.Sprintf("%s waits for data %s of the time", who, wait)
+	workers, ok := e.Get(metric.NumWorkers)
+	busy, ok2 := e.Get(metric.WorkerBusy)
+	if ok && ok2 {
+		text += fmt.Sprintf("; its %s busy %s of the time", plural(int(workers.Center+0.5), "worker is", "workers are"), unit.Percent(unitShare(busy.Center)))
+	}
+	if s.wait.Center < High.Value {
+		text += ": moderately input-bound"
+	}
+	return text + "."
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// sentence ends a summary, which has no full stop of its own, with one.
+func sentence(s string) string { return strings.TrimSuffix(s, ".") + "." }
+
+func shares(s split) string {
+	parts := []string{"input wait " + unit.Percent(s.wait.Center)}
+	if s.hostOK {
+		parts = append(parts, "host "+unit.Percent(s.host))
+	}
+	if s.devOK {
+		parts = append(parts, "device "+unit.Percent(s.device))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,98 @@
+package diagnose
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+func TestVerdict(t *testing.T) {
+	lead := finds("x/lead", 0.3, report.CPU)
+	tests := []struct {
+		name       string
+		signals    map[string]float64
+		rules      []Rule
+		class      report.Class
+		resource   report.Resource
+		confidence report.Confidence
+		says       string
+	}{
+		{"high input wait", with(map[string]float64{"input_wait_ratio": 0.6, "host_ratio": 0.05, "device_ratio": 0.35, "worker_busy_ratio": 0.97}), []Rule{lead},
+			report.InputBound, report.CPU, report.High, "waits for data 60 % of the time; its 2 workers are busy 97 % of the time"},
+		{"moderate input wait", with(map[string]float64{"input_wait_ratio": 0.12, "host_ratio": 0.05, "device_ratio": 0.83}), []Rule{lead},
+			report.InputBound, report.CPU, report.High, "moderately input-bound"},
+		{"moderate wait, but the host takes more", with(map[string]float64{"input_wait_ratio": 0.12, "host_ratio": 0.6, "device_ratio": 0.28}), []Rule{lead},
+			report.HostBound, "", report.High, "the main thread itself runs on the CPU 60 %"},
+		{"moderate wait that nothing explains", with(map[string]float64{"input_wait_ratio": 0.07, "host_ratio": 0.03, "device_ratio": 0.9}), []Rule{finds("x/minor", 0.01, report.HDF5)},
+			report.GPUBound, "", report.Medium, "nearly ready in time"},
+		{"no workers", with(map[string]float64{"num_workers": 0, "loads_in_main_ratio": 0.5, "host_ratio": 0.5, "device_ratio": 0.5}), []Rule{finds("x/zero", 0.5, report.MainProcess)},
+			report.InputBound, report.MainProcess, report.Medium, "num_workers=0"},
+		{"the GPU is busy", with(map[string]float64{"input_wait_ratio": 0.01, "host_ratio": 0.02, "device_ratio": 0.97, "gpu_busy_ratio": 0.97}), nil,
+			report.GPUBound, "", report.High, "the GPU is busy 97 %"},
+		{"a device is inferred", with(map[string]float64{"input_wait_ratio": 0.01, "host_ratio": 0.02, "device_ratio": 0.97}), nil,
+			report.GPUBound, "", report.Medium, "no GPU counters confirm it"},
+		{"copies fill the link", with(map[string]float64{"input_wait_ratio": 0.01, "host_ratio": 0.3, "device_ratio": 0.5, "gpu_busy_ratio": 0.5,
+			"gpu_pcie_rx_rate_bytes_per_s": 24e9, "gpu_sm_activity": 0.1}), nil,
+			report.TransferBound, "", report.High, "Copies to the GPU fill the link"},
+		{"nothing dominates", with(map[string]float64{"input_wait_ratio": 0.04, "host_ratio": 0.45, "device_ratio": 0.49}), nil,
+			report.Balanced, "", report.High, "input wait 4 %, host 45 %, device 49 %"},
+		{"no rule explains the wait", with(map[string]float64{"input_wait_ratio": 0.6, "device_ratio": 0.4, "worker_storage_wait_ratio": 0.9, "worker_running_ratio": 0.1}), nil,
+			report.InputBound, report.OnStorage, report.Medium, "waits for data 60 %"},
+		{"a process that only sleeps", with(map[string]float64{"num_workers": 0, "loads_in_main_ratio": 0, "host_ratio": 0, "device_ratio": 1}), nil,
+			report.Inconclusive, report.NoResource, report.Low, "nothing of a training job was seen"},
+		{"a short window", with(map[string]float64{"window_s": 2, "input_wait_ratio": 0.6}), []Rule{lead},
+			report.Inconclusive, "", report.Low, "only 2 s could be watched"},
+		{"a stopped job", with(map[string]float64{"trainer_stopped_ratio": 0.9, "input_wait_ratio": 0.6}), []Rule{lead},
+			report.Inconclusive, "", report.Low, "stopped or frozen 90 %"},
+		{"too few looks", with(map[string]float64{"look_coverage_ratio": 0.1, "input_wait_ratio": 0.6}), []Rule{lead},
+			report.Inconclusive, "", report.Low, "10 % of the planned looks"},
+		{"a busy machine takes the looks", with(map[string]float64{"look_coverage_ratio": 0.3, "input_wait_ratio": 0.6, "device_ratio": 0.4}), []Rule{lead},
+			report.InputBound, report.CPU, report.Low, ""},
+		{"nothing was seen of the trainer", with(nil), []Rule{lead},
+			report.Inconclusive, "", report.Low, "could not be followed"},
+		{"system calls are hidden", with(map[string]float64{"input_wait_ratio": 0.6, "device_ratio": 0.4, "syscall_visible_ratio": 0}), []Rule{lead},
+			report.InputBound, report.CPU, report.Medium, ""},
+		{"few steps", with(map[string]float64{"input_wait_ratio": 0.6, "device_ratio": 0.4, "batches_per_s": 0.3}), []Rule{lead},
+			report.InputBound, report.CPU, report.Medium, ""},
+		{"hardly a step", with(map[string]float64{"input_wait_ratio": 0.6, "device_ratio": 0.4, "batches_per_s": 0.05}), []Rule{lead},
+			report.InputBound, report.CPU, report.Low, ""},
+		{"the GPU speaks against it", with(map[string]float64{"input_wait_ratio": 0.6, "device_ratio": 0.4, "gpu_busy_ratio": 0.95}), []Rule{lead},
+			report.InputBound, report.CPU, report.Low, ""},
+		{"across the line", with(map[string]float64{"input_wait_ratio": 0.2, "device_ratio": 0.7}), []Rule{lead},
+			report.InputBound, report.CPU, report.Medium, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := Run(saw(evidence.Facts{}, tt.signals), tt.rules)
+			v := r.Verdict
+			if v.Class != tt.class || v.Resource != tt.resource || v.Confidence != tt.confidence {
+				t.Errorf("got %s, %q, %s (doubts %q), want %s, %q, %s", v.Class, v.Resource, v.Confidence, v.Doubts, tt.class, tt.resource, tt.confidence)
+			}
+			if !strings.Contains(v.Statement, tt.says) {
+				t.Errorf("statement %q lacks %q", v.Statement, tt.says)
+			}
+			if (v.Confidence == report.High) != (len(v.Doubts) == 0) {
+				t.Errorf("confidence %s with doubts %q", v.Confidence, v.Doubts)
+			}
+			if err := r.Validate(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestWorstRankIsNamed(t *testing.T) {
+	e := saw(evidence.Facts{}, with(map[string]float64{"input_wait_ratio": 0.6, "device_ratio": 0.4}))
+	wait := evidence.Value{}
+	wait.Center = 0.6
+	e.Ranks = []evidence.Rank{{Name: "3", PID: 7, InputWait: &wait}, {Name: "0", PID: 5}}
+	r := Run(e, nil)
+	if !strings.Contains(r.Verdict.Statement, "rank 3, of 2 trainers") {
+		t.Errorf("statement %q does not name the rank", r.Verdict.Statement)
+	}
+	if len(r.Ranks) != 2 || !r.Ranks[0].Worst || r.Ranks[1].InputWaitRatio != nil {
+		t.Errorf("ranks %+v", r.Ranks)
+	}
+}

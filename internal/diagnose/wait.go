@@ -1,0 +1,46 @@
+package diagnose
+
+import (
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+)
+
+// Workerless tells whether the trainer was seen to have no loader workers.
+func Workerless(e *evidence.Evidence) bool {
+	n, ok := e.Get(metric.NumWorkers)
+	return ok && n.Center == 0
+}
+
+// Training tells whether anything of a training job was seen: a framework, loader workers, data being read, or a GPU at work. A process
+// that sleeps and shows none of them may be anything, and its sleep says nothing of a device.
+func Training(e *evidence.Evidence) bool {
+	_, gpu := e.Get(metric.GPUBusy)
+	loads, _ := e.Get(metric.InWorkerless)
+	return gpu || e.Facts.Framework != "" || !Workerless(e) || loads.Center > 0
+}
+
+// InputWait is the share of time the step stands still for data: waiting for a batch or, without workers, loading it in the trainer.
+// The second is an upper bound and says so by its basis.
+func InputWait(e *evidence.Evidence) (evidence.Value, bool) {
+	if Workerless(e) {
+		if v, ok := e.Get(metric.InWorkerless); ok {
+			v.Basis = metric.Inferred
+			return v, true
+		}
+	}
+	return e.Get(metric.InputWait)
+}
+
+// Wait is InputWait's center within 0..1; 0 where it is unknown, and then nothing is at stake that could be told.
+func (p *Pass) Wait() float64 {
+	v, _ := InputWait(p.Evidence)
+	return unitShare(v.Center)
+}
+
+// unitShare forces a share into 0..1; noise can carry one slightly outside.
+func unitShare(x float64) float64 {
+	if !(x > 0) { // NaN too
+		return 0
+	}
+	return min(x, 1)
+}

@@ -1,0 +1,213 @@
+package rules
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// loading is where the time goes that loading takes, as shares of that time: of a worker's busy time or, without workers, of the
+// time the trainer loads.
+type loading struct {
+	running, storage, open, fileLock, elsewhere float64
+	busy                                        float64 // seconds of loading per second, over all workers of one trainer
+}
+
+// loadingOf splits the time loading takes; false where no split is known.
+func loadingOf(p *diagnose.Pass) (loading, bool) {
+	if diagnose.Workerless(p.Evidence) {
+		load, ok := p.Maybe(metric.InWorkerless)
+		if !ok || load <= 0 {
+			return loading{}, false
+		}
+		storage, _ := p.Maybe(metric.MainStorage)
+		l := loading{storage: share(storage / load), busy: load}
+		l.running = 1 - l.storage
+		return l, true
+	}
+	busy, ok := p.Maybe(metric.WorkerBusy)
+	workers, ok2 := p.Maybe(metric.NumWorkers)
+	if !ok || !ok2 || busy <= 0 {
+		return loading{}, false
+	}
+	of := func(d metric.Desc) float64 { v, _ := p.Maybe(d); return share(v / busy) }
+	return loading{running: of(metric.WorkerRunning), storage: of(metric.WorkerStorage), open: of(metric.WorkerOpenWait),
+		fileLock: of(metric.WorkerFileLock), elsewhere: of(metric.WorkerOtherWait), busy: busy * workers}, true
+}
+
+// cpuOf is the CPU time loading takes, in seconds per second over all loading of one trainer. Unlike the time workers run or are ready to
+// run, it does not grow when they queue for a CPU. 0 is unknown.
+func cpuOf(p *diagnose.Pass) float64 {
+	each, ok := p.Maybe(metric.WorkerCPU)
+	workers, ok2 := p.Maybe(metric.NumWorkers)
+	if ok && ok2 && workers >= 1 {
+		return each * workers
+	}
+	split, ok := loadingOf(p)
+	if !ok {
+		return 0
+	}
+	return split.busy * split.running
+}
+
+// coresForStep is how many cores the job needs to make a batch per step: the CPU time of loading and training a batch over the step
+// without waiting, for all trainers.
+func coresForStep(p *diagnose.Pass, l diagnose.Loader) float64 {
+	ranks, _ := p.Maybe(metric.Ranks)
+	return max(ranks, 1) * (l.CPU.Center + l.TrainerCPU.Center) / l.FreeStep.Center
+}
+
+// share forces a quotient of two noisy figures into 0..1.
+func share(x float64) float64 {
+	if !(x > 0) {
+		return 0
+	}
+	return min(x, 1)
+}
+
+// steadyWait is the input wait less the time between one set of workers and the next, which is the restart's and nobody else's.
+func steadyWait(p *diagnose.Pass) float64 {
+	gap, _ := p.Maybe(metric.EpochGap)
+	return max(p.Wait()-share(gap), 0)
+}
+
+// starved is the part of the steady wait in which workers were at work on what the trainer waits for: idle workers cost it nothing. What a
+// worker's time goes to accounts for this part of the wait only.
+func starved(p *diagnose.Pass) float64 {
+	if diagnose.Workerless(p.Evidence) {
+		return p.Wait()
+	}
+	idle, _ := p.Maybe(metric.IdleWhileWaits)
+	return steadyWait(p) * (1 - share(idle))
+}
+
+// saturated tells whether the workers have no time to spare: then what they spend their time on holds the trainer back.
+func saturated(p *diagnose.Pass) bool {
+	if diagnose.Workerless(p.Evidence) {
+		return true
+	}
+	idle, ok := p.Maybe(metric.WorkerIdle)
+	if ok {
+		return idle <= idleLimit.Value
+	}
+	busy, ok := p.Maybe(metric.WorkerBusy)
+	return ok && busy >= 1-idleLimit.Value
+}
+
+// idleLimit is shared by the rules that ask whether workers have time to spare.
+var idleLimit = diagnose.Limit{Name: "idle worker", Value: 0.20, Unit: metric.Ratio,
+	Source: "derived: in-order delivery leaves saturated workers up to about 20 % idle with varying service times (DataLoader, 4 workers, prefetch_factor 4 to 16, exponential times: 74 to 80 % of the bound, measured on Debian)"}
+
+// fullLimit is shared by the rules that ask whether all cores are at work.
+var fullLimit = diagnose.Limit{Name: "cores full", Value: 0.85, Unit: metric.Ratio,
+	Source: "loadtune heuristic.py: from 85 % CPU no more workers; TraceML calls 80 % high"}
+
+// mostLimit is the line from which one part outweighs the others together.
+var mostLimit = diagnose.Limit{Name: "most of the time", Value: 0.5, Unit: metric.Ratio, Source: "by definition: more than all else together"}
+
+// gainLimit is the smallest improvement worth a change.
+var gainLimit = diagnose.Limit{Name: "gain worth a change", Value: 0.03, Unit: metric.Ratio,
+	Source: "TraceML compare policy: a step-time change of 3 % is moderate; loadtune keeps a change from 2 %"}
+
+// withWorkers and the like are the Applies of rules that concern only some jobs. What is unknown applies, and abstains by its needs.
+func withWorkers(e *evidence.Evidence) bool { return !diagnose.Workerless(e) }
+
+func onHDF5(e *evidence.Evidence) bool {
+	return e.Facts.DatasetKind == "" || e.Facts.DatasetKind == "hdf5" || e.Facts.HDF5 != nil
+}
+
+// onChunks is onHDF5 for rules about chunks: a dataset whose layout was read and that has none is stored in one piece.
+func onChunks(e *evidence.Evidence) bool {
+	_, chunked := e.Get(metric.HDF5Chunk)
+	return onHDF5(e) && (chunked || e.Facts.HDF5 == nil)
+}
+
+func onDisk(e *evidence.Evidence) bool { return e.Facts.StorageKind != "tmpfs" }
+
+// seen makes evidence rows of the signals that are there.
+func seen(p *diagnose.Pass, signals ...metric.Desc) []report.Evidence {
+	var rows []report.Evidence
+	for _, d := range signals {
+		if v, ok := p.Evidence.Get(d); ok {
+			basis := report.Basis(v.Basis)
+			if basis == "" {
+				basis = report.Measured
+			}
+			rows = append(rows, report.Evidence{Metric: d.Name, Value: v.Center, Unit: string(d.Unit), Basis: basis})
+		}
+	}
+	return rows
+}
+
+// gain is the share of the step an effect gives back.
+func gain(e *report.Effect) float64 {
+	if e == nil || e.After <= 0 || e.After <= e.Before {
+		return 0
+	}
+	return 1 - e.Before/e.After
+}
+
+// speedup is the effect of taking a share of wall time away, between lo and hi of it; nil where no rate is known.
+func speedup(p *diagnose.Pass, lo, hi float64, limit string) *report.Effect {
+	d := metric.SamplesPerS
+	now, ok := p.Maybe(d)
+	if !ok {
+		d = metric.BatchesPerS
+		now, ok = p.Maybe(d)
+	}
+	e := &report.Effect{Metric: d.Name, Unit: string(d.Unit), Before: now, Basis: report.Modelled, Limit: limit}
+	if !ok || now <= 0 {
+		e.Metric, e.Unit, e.Before = diagnose.Relative, string(metric.Count), 1
+	}
+	const most = 0.9 // tenfold: beyond it a share of time says nothing of what comes next
+	lo, hi = min(share(lo), most), min(share(hi), most)
+	e.Lo, e.Hi = e.Before/(1-lo), e.Before/(1-hi)
+	e.After = e.Before / (1 - (lo+hi)/2)
+	return e
+}
+
+// limits puts the grades in front of a rule's own thresholds.
+func limits(own ...diagnose.Limit) []diagnose.Limit {
+	return append([]diagnose.Limit{diagnose.Moderate, diagnose.High}, own...)
+}
+
+func whole(x float64) string { return strconv.Itoa(int(x + 0.5)) }
+
+func text(s string) *string { return &s }
+
+// count says "1 worker", "4 workers".
+func count(n float64, noun string) string {
+	if whole(n) == "1" {
+		return "1 " + noun
+	}
+	return whole(n) + " " + noun + "s"
+}
+
+// cpus says how many usable CPUs there are, quotas of part of a core included.
+func cpus(n float64) string {
+	if n == float64(int(n)) {
+		return count(n, "usable CPU")
+	}
+	return unit.Number(n) + " usable CPUs"
+}
+
+// fromFact says what a setting was seen to be; nil where it was not.
+func fromFact[T any](v *T) *string {
+	if v == nil {
+		return nil
+	}
+	switch x := any(*v).(type) {
+	case bool:
+		if x {
+			return text("True")
+		}
+		return text("False")
+	default:
+		return text(fmt.Sprint(x))
+	}
+}

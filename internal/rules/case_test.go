@@ -1,0 +1,287 @@
+package rules
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// A case is one part of a rule's txtar: what is seen, and what the rule is to say of it. Its lines are
+//
+//	signal NAME VALUE            a derived signal; VALUE may end in Ki, Mi or Gi
+//	fact KEY VALUE               a fact, by the keys of setFact
+//	want error|warning|info      the severity of the one finding
+//	summary FRAGMENT             part of its summary
+//	recommend SETTING | FROM | TO    one of its recommendations; FROM is - where it was not observed
+//	unhelpful FRAGMENT           part of one of its negative advices
+//	missing NAME                 a signal the abstention names
+//	reason FRAGMENT              part of the abstention's reason
+type ruleCase struct {
+	evidence                   *evidence.Evidence
+	severity                   report.Severity
+	summary, unhelpful, reason string
+	recommend                  [][3]string
+	missing                    []string
+}
+
+func parseCase(text string) (ruleCase, error) {
+	var c ruleCase
+	known := map[string]bool{}
+	for _, d := range metric.Derived {
+		known[d.Name] = true
+	}
+	values, facts := map[string]evidence.Value{}, evidence.Facts{}
+	for n, line := range strings.Split(text, "\n") {
+		verb, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		rest = strings.TrimSpace(rest)
+		var err error
+		switch verb {
+		case "", "#":
+		case "signal":
+			name, number, _ := strings.Cut(rest, " ")
+			var x float64
+			if x, err = parseNumber(strings.TrimSpace(number)); !known[name] {
+				err = fmt.Errorf("no derived signal is called %q", name)
+			}
+			values[name] = evidence.Value{Summary: stat.Exact(x), Basis: metric.Measured}
+		case "fact":
+			key, value, _ := strings.Cut(rest, " ")
+			err = setFact(&facts, key, strings.TrimSpace(value))
+		case "want":
+			c.severity = report.Severity(rest)
+		case "summary":
+			c.summary = rest
+		case "unhelpful":
+			c.unhelpful = rest
+		case "reason":
+			c.reason = rest
+		case "missing":
+			c.missing = append(c.missing, rest)
+		case "recommend":
+			parts := strings.Split(rest, "|")
+			if len(parts) != 3 {
+				err = fmt.Errorf("want SETTING | FROM | TO")
+				break
+			}
+			c.recommend = append(c.recommend, [3]string{strings.TrimSpace(parts[0]), strings.TrimSpace(parts[1]), strings.TrimSpace(parts[2])})
+		default:
+			err = fmt.Errorf("unknown verb %q", verb)
+		}
+		if err != nil {
+			return c, fmt.Errorf("line %d: %w", n+1, err)
+		}
+	}
+	c.evidence = evidence.New(values, facts)
+	return c, nil
+}
+
+func parseNumber(s string) (float64, error) {
+	scale := 1.0
+	for suffix, by := range map[string]float64{"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30} {
+		if head, ok := strings.CutSuffix(s, suffix); ok {
+			s, scale = head, by
+		}
+	}
+	x, err := strconv.ParseFloat(s, 64)
+	return x * scale, err
+}
+
+func setFact(f *evidence.Facts, key, value string) error {
+	layout := func() *evidence.HDF5 {
+		if f.HDF5 == nil {
+			f.HDF5 = &evidence.HDF5{}
+		}
+		return f.HDF5
+	}
+	switch key {
+	case "framework":
+		f.Framework = value
+	case "start_method":
+		f.StartMethod = value
+	case "persistent":
+		b := value == "true"
+		f.Persistent = &b
+	case "pin_memory":
+		b := value == "true"
+		f.PinMemory = &b
+	case "prefetch":
+		n, err := strconv.Atoi(value)
+		f.Prefetch = &n
+		return err
+	case "batch_size":
+		n, err := strconv.Atoi(value)
+		f.BatchSize = &n
+		return err
+	case "dataset":
+		f.Dataset = value
+	case "dataset_kind":
+		f.DatasetKind = value
+	case "extension":
+		f.Extension = value
+	case "fstype":
+		f.FSType = value
+	case "storage_kind":
+		f.StorageKind = value
+	case "device":
+		f.Device = value
+	case "gpu_name":
+		f.GPUName = value
+	case "gpu_why_not":
+		f.GPUWhyNot = value
+	case "throttle":
+		f.Throttle = strings.Split(value, ",")
+	case "hdf5_name":
+		layout().Name = value
+	case "hdf5_shape":
+		layout().Shape = value
+	case "hdf5_chunk":
+		layout().Chunk = value
+	case "hdf5_filters":
+		layout().Filters = value
+	default:
+		return fmt.Errorf("unknown fact %q", key)
+	}
+	return nil
+}
+
+// caseFile is where a rule's cases lie.
+func caseFile(r diagnose.Rule) string {
+	return filepath.Join("testdata", strings.NewReplacer("/", "_", "-", "_").Replace(r.ID)+".txtar")
+}
+
+// TestCases holds each rule to its own cases. A part's name begins with fires, quiet or abstains.
+func TestCases(t *testing.T) {
+	for _, rule := range All() {
+		archive, err := txtar.ParseFile(caseFile(rule))
+		if err != nil {
+			t.Errorf("%s: %v", rule.ID, err)
+			continue
+		}
+		for _, part := range archive.Files {
+			t.Run(rule.ID+"/"+part.Name, func(t *testing.T) {
+				c, err := parseCase(string(part.Data))
+				if err != nil {
+					t.Fatal(err)
+				}
+				findings, abstained, err := diagnose.Judge(&rule, c.evidence)
+				if err != nil {
+					t.Fatal(err)
+				}
+				kind, _, _ := strings.Cut(part.Name, "-")
+				switch kind {
+				case "fires":
+					checkFires(t, c, findings, abstained)
+				case "quiet":
+					if len(findings)+len(abstained) > 0 {
+						t.Errorf("not quiet: %+v %+v", findings, abstained)
+					}
+				case "abstains":
+					checkAbstains(t, c, findings, abstained)
+				default:
+					t.Errorf("a case is named fires…, quiet… or abstains…, not %q", part.Name)
+				}
+			})
+		}
+	}
+}
+
+func checkFires(t *testing.T, c ruleCase, findings []report.Finding, abstained []report.Abstained) {
+	t.Helper()
+	if len(findings) != 1 || len(abstained) > 0 {
+		t.Fatalf("got %d findings and abstentions %+v, want one finding", len(findings), abstained)
+	}
+	f := findings[0]
+	if c.severity == "" || f.Severity != c.severity {
+		t.Errorf("severity %q, want %q (score %.3f)", f.Severity, c.severity, f.Score)
+	}
+	if c.summary == "" || !strings.Contains(f.Summary, c.summary) {
+		t.Errorf("summary %q lacks %q", f.Summary, c.summary)
+	}
+	if c.unhelpful != "" && !strings.Contains(strings.Join(f.WontHelp, "\n"), c.unhelpful) {
+		t.Errorf("negative advice %q lacks %q", f.WontHelp, c.unhelpful)
+	}
+	for _, want := range c.recommend {
+		if !recommended(f, want) {
+			t.Errorf("no recommendation %q in %s", want, describeAll(f.Recommendations))
+		}
+	}
+	if len(f.Recommendations) > 0 && len(c.recommend) == 0 {
+		t.Errorf("the case does not say which recommendation it expects; there are %s", describeAll(f.Recommendations))
+	}
+	whole := &report.Report{Kind: "diagnose", Findings: findings}
+	if err := whole.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func recommended(f report.Finding, want [3]string) bool {
+	for _, r := range f.Recommendations {
+		from := "-"
+		if r.From != nil {
+			from = *r.From
+		}
+		if r.Setting == want[0] && from == want[1] && r.To == want[2] {
+			return true
+		}
+	}
+	return false
+}
+
+func describeAll(rs []report.Recommendation) string {
+	var lines []string
+	for _, r := range rs {
+		from := "-"
+		if r.From != nil {
+			from = *r.From
+		}
+		lines = append(lines, fmt.Sprintf("%s | %s | %s", r.Setting, from, r.To))
+	}
+	return strings.Join(lines, "; ")
+}
+
+func checkAbstains(t *testing.T, c ruleCase, findings []report.Finding, abstained []report.Abstained) {
+	t.Helper()
+	if len(findings) > 0 || len(abstained) != 1 {
+		t.Fatalf("got findings %+v and abstentions %+v, want one abstention", findings, abstained)
+	}
+	a := abstained[0]
+	if len(c.missing) == 0 && c.reason == "" {
+		t.Error("the case says neither what is missing nor why")
+	}
+	for _, name := range c.missing {
+		if !strings.Contains(strings.Join(a.Missing, " "), name) {
+			t.Errorf("missing %v does not name %s", a.Missing, name)
+		}
+	}
+	if !strings.Contains(a.Reason, c.reason) || a.Reason == "" {
+		t.Errorf("reason %q lacks %q", a.Reason, c.reason)
+	}
+}
+
+// TestNoStrayCases finds case files that belong to no rule.
+func TestNoStrayCases(t *testing.T) {
+	mine := map[string]bool{}
+	for _, r := range All() {
+		mine[filepath.Base(caseFile(r))] = true
+	}
+	files, err := os.ReadDir("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if !mine[f.Name()] {
+			t.Errorf("testdata/%s belongs to no rule", f.Name())
+		}
+	}
+}

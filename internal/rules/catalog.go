@@ -1,0 +1,69 @@
+// Package rules holds every rule, one file each. A rule is one cause: what it needs, how it tells, what to change to which value, when it
+// is wrong. It reads evidence and reports findings; it touches no machine.
+//
+// catalog.go is the table of contents. What several rules share lies in blame.go (how much of the wait a cause takes), storage_wait.go
+// and inflate.go.
+package rules
+
+import "github.com/pipetune/pipetune/internal/diagnose"
+
+// All lists every rule, by group.
+func All() []diagnose.Rule {
+	return []diagnose.Rule{
+		loaderWorkersZero,
+		loaderWorkersTooFew,
+		loaderWorkersTooMany,
+		loaderWorkersRestart,
+		loaderWorkersPinned,
+		loaderWorkerImbalance,
+		loaderSlowSampleBlocks,
+		loaderSpawnStartCost,
+		loaderPrefetchShallow,
+		loaderPrefetchMemory,
+		loaderPageableBatches,
+		loaderThreadsOversubscribed,
+
+		hdf5ReopenedPerItem,
+		hdf5ChunkExceedsCache,
+		hdf5ChunkMismatch,
+		hdf5FilterCPU,
+		hdf5FileLock,
+
+		storageSaturated,
+		storageLatencyBound,
+		storageNetwork,
+		storageRotational,
+		storageSmallFiles,
+		storageColdCache,
+		storageFitsInMemory,
+		storageTmpfsIsNot,
+
+		imagePNGDecode,
+
+		cpuDecodeBound,
+		cpuSaturated,
+		cpuNoisyNeighbour,
+		cpuQuotaThrottled,
+		cpuAffinity,
+
+		memorySwap,
+		memoryShmTooSmall,
+		memoryWorkerGrowth,
+		memoryLimitNear,
+		memoryPageCacheThrash,
+
+		hostMainThreadBound,
+		gpuBound,
+		gpuBatchHeadroom,
+		gpuMemoryFull,
+		gpuThrottled,
+		gpuPcieDegraded,
+		gpuIdleNoJob,
+
+		jobEpochGap,
+
+		qualityTooShort,
+		qualityNoisy,
+		qualityPartialVisibility,
+	}
+}

@@ -1,0 +1,62 @@
+package rules
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var idleCores = diagnose.Limit{Name: "idle cores over usable cores", Value: 0.20, Unit: metric.Ratio,
+	Source: "derived: cores that would add a fifth to what the job has, the line where a share of the step counts as high"}
+
+var cpuAffinity = diagnose.Rule{
+	ID:       "cpu/affinity",
+	Title:    "The job is bound to few cores of a machine with idle ones",
+	Resource: report.CPU,
+	Doc: `
+## What it means
+An affinity mask or a cpuset (taskset, Slurm without enough --cpus-per-task, a launcher's binding) lets the job run on a part of the machine, and it
+fills that part while other cores idle.
+
+## How it is detected
+The job may use fewer cores than the machine has, those are full, a good part of the others is idle, no CPU quota is involved, and the trainer waits.
+
+## How to mend it
+Ask the scheduler for as many cores as the report computes (Slurm: --cpus-per-task), or widen the binding (taskset -cp).
+
+## When it is wrong
+On a shared machine the idle cores may be promised to others.
+`,
+	Needs:    []metric.Desc{metric.UsableCPUs, metric.PresentCPUs, metric.UsableBusy, metric.CPUBusyRatio},
+	Limits:   limits(fullLimit, idleCores),
+	Explains: []string{"cpu/saturated", "cpu/decode-bound", "loader/workers-too-few"},
+	Eval: func(p *diagnose.Pass) error {
+		usable, present, wait := p.Get(metric.UsableCPUs), p.Get(metric.PresentCPUs), p.Wait()
+		throttled, _ := p.Maybe(metric.Throttled)
+		idle := present * (1 - share(p.Get(metric.CPUBusyRatio)))
+		if wait < diagnose.Moderate.Value || usable >= present || throttled >= diagnose.Moderate.Value ||
+			p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) || idle < p.Limit(idleCores.Name)*usable {
+			return nil
+		}
+		to, effect := present, speedup(p, 0, wait, "the step")
+		if loader, ok := p.Loader(); ok && loader.FreeStep.Center > 0 {
+			to = min(max(math.Ceil(coresForStep(p, loader)), usable+1), present)
+			effect = loader.Alone(min(to, usable+idle)).Effect(max(loader.Workers, 1))
+		}
+		score := min(gain(effect), wait)
+		p.Report(report.Finding{
+			Severity: diagnose.Grade(score), Score: score,
+			Summary: fmt.Sprintf("The job may use %s of %s cores and fills them, while %s of the machine's idle",
+				unit.Number(usable), unit.Number(present), unit.Number(idle)),
+			Evidence: seen(p, metric.UsableCPUs, metric.PresentCPUs, metric.UsableBusy, metric.CPUBusyRatio, metric.JobCPU),
+			Recommendations: []report.Recommendation{{Setting: "cores the job may use", From: text(unit.Number(usable)), To: unit.Number(to),
+				Why: "the cost of a batch over the step without waiting; then num_workers can follow", Caveat: "idle cores may be promised to others", Effect: effect}},
+			WontHelp: []string{wontHelpWorkers(usable)},
+		})
+		return nil
+	},
+}

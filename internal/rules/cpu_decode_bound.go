@@ -1,0 +1,123 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var cpuDecodeBound = diagnose.Rule{
+	ID:       "cpu/decode-bound",
+	Title:    "Preparing a batch needs more CPU than there is",
+	Resource: report.CPU,
+	Doc: `
+## What it means
+The workers decode, decompress or transform on all cores the job may use, and the trainer still waits. The cores are the limit, not the
+number of workers.
+
+## How it is detected
+The trainer waits, the workers run (instead of waiting for storage) most of their busy time, the usable cores are full, and the job has
+as many threads ready to run as there are cores. Usable cores are the smallest of affinity, cpuset and CPU quota, never the host's count.
+
+## How to mend it
+Make a batch cheaper: store smaller pictures, decode at reduced size, use a faster decoder, move deterministic work out of
+__getitem__ and do it once, ahead of training; run heavy augmentation on the GPU. Or give the job more cores. The report says how
+far the CPU time per batch must fall for the step to become the limit.
+
+## When it is wrong
+Worker processes that run several threads each (OpenCV, BLAS) can fill the cores with overhead; see loader/threads-oversubscribed.
+Other programs may hold the cores; see cpu/noisy-neighbour.
+`,
+	Needs:    []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerRunning, metric.WorkerBusy, metric.UsableBusy, metric.UsableCPUs},
+	Limits:   limits(fullLimit, mostLimit, idleLimit),
+	Applies:  withWorkers,
+	Explains: []string{"cpu/saturated"},
+	Eval: func(p *diagnose.Pass) error {
+		wait := p.Wait()
+		split, ok := loadingOf(p)
+		if !ok || wait < diagnose.Moderate.Value || !saturated(p) || split.running < p.Limit(mostLimit.Name) ||
+			p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) || demand(p) < p.Limit(fullLimit.Name)*p.Get(metric.UsableCPUs) {
+			return nil
+		}
+		score := starved(p) * split.running * ownPart(p)
+		usable := p.Get(metric.UsableCPUs)
+		p.Report(report.Finding{
+			Severity: diagnose.Grade(score),
+			Score:    score,
+			Summary: fmt.Sprintf("Workers compute %s of their busy time and %s are %s full: preparing a batch takes more CPU than there is",
+				unit.Percent(split.running), cpus(usable), unit.Percent(share(p.Get(metric.UsableBusy)))),
+			Evidence: seen(p, metric.WorkerRunning, metric.WorkerBusy, metric.UsableBusy, metric.UsableCPUs, metric.JobCPU, metric.WorkerCPUBatch,
+				metric.FreeStepTime),
+			Recommendations: cheaper(p),
+			WontHelp:        []string{wontHelpWorkers(usable)},
+		})
+		return nil
+	},
+}
+
+// demand is how many cores the job would use if it had them: its threads that run or are ready to. Fewer than there are cores means that
+// others fill the rest, or that more workers could.
+func demand(p *diagnose.Pass) float64 {
+	ranks, ok := p.Maybe(metric.Ranks)
+	if !ok || ranks < 1 {
+		ranks = 1
+	}
+	host, _ := p.Maybe(metric.HostTime)
+	cores := ranks * (p.Get(metric.NumWorkers)*p.Get(metric.WorkerRunning) + share(host))
+	used, _ := p.Maybe(metric.JobCPU) // threads within a worker are not looked at one by one
+	return max(cores, used)
+}
+
+// ownPart is the part of the used CPU time that is the job's own, 1 where others' is unknown.
+func ownPart(p *diagnose.Pass) float64 {
+	job, ok := p.Maybe(metric.JobCPU)
+	other, ok2 := p.Maybe(metric.OtherCPU)
+	if !ok || !ok2 || job+other <= 0 {
+		return 1
+	}
+	return share(job / (job + other))
+}
+
+func wontHelpWorkers(usable float64) string {
+	if usable <= 1 {
+		return "more workers: the usable CPU is busy already"
+	}
+	return fmt.Sprintf("more workers: all %s are busy already", cpus(usable))
+}
+
+// cheaper says how far the CPU time per batch must fall, and what cheaper means for this kind of data.
+func cheaper(p *diagnose.Pass) []report.Recommendation {
+	rec := report.Recommendation{Setting: "CPU time per batch in the workers", To: "as little as the model needs", Why: cheaperHow(p)}
+	loader, ok := p.Loader()
+	if !ok || loader.CPU.Center <= 0 || loader.FreeStep.Center <= 0 || loader.CPUs.Center <= 0 {
+		return []report.Recommendation{rec}
+	}
+	target := loader.FreeStep.Center*loader.CPUs.Center - loader.TrainerCPU.Center
+	rec.From = text(unit.Seconds(loader.CPU.Center))
+	if target <= 0 || target >= loader.CPU.Center {
+		target = loader.CPU.Center / 2
+		rec.Why += "; each halving nearly doubles the rate until the step is the limit"
+	} else {
+		rec.Why += "; at that cost the cores keep up with the step"
+	}
+	rec.To = "at most " + unit.Seconds(target)
+	if loader.Metric == diagnose.Relative {
+		rec.From, rec.To = nil, "at most "+unit.Percent(target/loader.CPU.Center)+" of what it is"
+	}
+	cut := 1 - target/loader.CPU.Center
+	rec.Effect = loader.Cheaper(cut).Effect(max(loader.Workers, 1))
+	return []report.Recommendation{rec}
+}
+
+func cheaperHow(p *diagnose.Pass) string {
+	switch p.Evidence.Facts.DatasetKind {
+	case "image":
+		return "store pictures at the size training needs, decode with a faster library (torchvision.io, libjpeg-turbo), or decode once and store arrays"
+	case "hdf5":
+		return "store what __getitem__ computes each time, or use a lighter filter (lzf, none)"
+	}
+	return "do once, ahead of training, what __getitem__ computes each time; move augmentation to the GPU"
+}

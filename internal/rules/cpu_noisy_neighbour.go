@@ -1,0 +1,92 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var othersLimit = diagnose.Limit{Name: "CPU time used by others", Value: 0.20, Unit: metric.Ratio,
+	Source: "derived: what a full machine's others take is lost to the job; from the line where a share of the step counts as high"}
+
+var cpuNoisyNeighbour = diagnose.Rule{
+	ID:       "cpu/noisy-neighbour",
+	Title:    "Other programs take the CPUs",
+	Resource: report.CPU,
+	Doc: `
+## What it means
+Processes outside the job use the cores the job's workers need, so the workers stand in the run queue although the job alone would fit.
+
+## How it is detected
+The machine's cores are full, processes outside the job (or, in a virtual machine, the hypervisor's other guests) use a noticeable part
+of them, and the job's workers or its main thread are ready without a CPU for a noticeable share of the time. What is at stake is that
+run-queue time, less the part the job's own demand would cause.
+
+## How to mend it
+Move or lower the other programs (nice, another machine, another CPU set), or reserve cores for the job (Slurm --cpus-per-task with
+CPU binding, a cpuset, systemd CPUWeight). Nothing in the job itself needs to change.
+
+## When it is wrong
+A second training job of one's own counts as "others" too; then the two must share, and both reports say so.
+`,
+	Needs:    []metric.Desc{metric.OtherCPU, metric.UsableCPUs, metric.UsableBusy, metric.MainRunDelay},
+	Limits:   limits(fullLimit, othersLimit, queueLimit),
+	Explains: []string{"cpu/saturated", "cpu/decode-bound", "loader/workers-too-few", "loader/slow-sample-blocks", "loader/worker-imbalance"},
+	Eval: func(p *diagnose.Pass) error {
+		usable, others := p.Get(metric.UsableCPUs), p.Get(metric.OtherCPU)
+		if steal, ok := p.Maybe(metric.StealRatio); ok {
+			if present, ok := p.Maybe(metric.PresentCPUs); ok {
+				others += steal * present
+			}
+		}
+		main := min(share(p.Get(metric.MainRunDelay)), 1-p.Wait()) // what the main thread loses while it waits for data costs nothing more
+		delay := max(queued(p), main)
+		if usable <= 0 || p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) || others/usable < p.Limit(othersLimit.Name) || delay < p.Limit(queueLimit.Name) {
+			return nil
+		}
+		blame := notOwn(p, usable, others)
+		wait := steadyWait(p)
+		lost := share(wait*queued(p)*blame + main*blame)
+		if loader, ok := p.Loader(); ok && p.Wait() >= diagnose.Moderate.Value { // alone on the machine, the loader would do this much
+			alone := loader.Alone(usable).Effect(max(loader.Workers, 1))
+			lost = max(lost, min(gain(alone)*blame, wait))
+		}
+		if job, ok := p.Maybe(metric.JobCPU); ok { // alone it could use all cores and no more
+			lost = min(lost, share(1-job/usable))
+		}
+		p.Report(report.Finding{
+			Severity: atMostWarning(p, diagnose.Grade(lost)),
+			Score:    lost,
+			Summary: fmt.Sprintf("Programs outside the job use %s of %s; the job's processes are ready to run but without a CPU up to %s of the time",
+				unit.Number(others), cpus(usable), unit.Percent(delay)),
+			Evidence: seen(p, metric.OtherCPU, metric.JobCPU, metric.UsableCPUs, metric.UsableBusy, metric.WorkerRunDelay, metric.MainRunDelay,
+				metric.CPUPressure, metric.StealRatio),
+			Recommendations: []report.Recommendation{{
+				Setting: "other programs on this machine", From: text(unit.Number(others) + " CPUs"), To: "none, or lower priority (nice 19), or another CPU set",
+				Why:    "the job alone has the cores it needs: the wait comes from sharing them",
+				Effect: speedup(p, lost/2, lost, "the job's own next limit"),
+			}},
+			WontHelp: []string{"more workers: they would share the same cores"},
+		})
+		return nil
+	},
+}
+
+// notOwn is the part of the run-queue time that others cause: all of it where the job alone would fit the cores, else their part of what
+// is used.
+func notOwn(p *diagnose.Pass, usable, others float64) float64 {
+	job, ok := p.Maybe(metric.JobCPU)
+	if !ok || job <= 0 {
+		return 1
+	}
+	_, bound := p.Maybe(metric.WorkersOneCPUSet) // workers on fewer cores also wait for each other
+	if loader, ok := p.Loader(); ok && !bound && loader.FreeStep.Center > 0 {
+		if (loader.CPU.Center+loader.TrainerCPU.Center)/loader.FreeStep.Center <= usable {
+			return 1
+		}
+	}
+	return share(others / (others + job))
+}

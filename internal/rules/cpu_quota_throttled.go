@@ -1,0 +1,63 @@
+package rules
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var cpuQuotaThrottled = diagnose.Rule{
+	ID:       "cpu/quota-throttled",
+	Title:    "The CPU quota holds the job back",
+	Resource: report.CPU,
+	Doc: `
+## What it means
+The job's cgroup has a CPU quota (a container's --cpus, a Kubernetes limit), and the job uses it up: the kernel then stops all its threads until
+the next period, the trainer's included.
+
+## How it is detected
+The kernel counts the periods in which the group was held back (cpu.stat: nr_throttled over nr_periods). PyTorch and Python do not see a quota:
+they count the cores of the machine.
+
+## How to mend it
+Raise the quota to what the step needs, or size workers and threads to it: num_workers at most the quota, one thread each.
+
+## When it is wrong
+A few throttled periods during start-up are harmless; the figure is of the steady window only.
+`,
+	Needs:    []metric.Desc{metric.Throttled, metric.UsableCPUs},
+	Limits:   limits(),
+	Explains: []string{"cpu/saturated", "cpu/decode-bound", "cpu/noisy-neighbour", "loader/workers-too-few"},
+	Eval: func(p *diagnose.Pass) error {
+		throttled, quota := share(p.Get(metric.Throttled)), p.Get(metric.UsableCPUs)
+		if throttled < diagnose.Moderate.Value {
+			return nil
+		}
+		main, _ := p.Maybe(metric.MainRunDelay) // run-queue time includes being held back by a quota
+		score := max(steadyWait(p)*queued(p), min(throttled, share(main)))
+		rec := report.Recommendation{Setting: "CPU quota", From: text(unit.Number(quota) + " CPUs"), To: "more, or none",
+			Why: "the job uses it up", Effect: speedup(p, 0, min(score, throttled), "the next slowest part")}
+		if loader, ok := p.Loader(); ok && loader.FreeStep.Center > 0 {
+			need := math.Ceil(coresForStep(p, loader))
+			if need > quota {
+				rec.To = count(need, "CPU")
+				rec.Why = fmt.Sprintf("to make a batch per step, the job needs %s times the CPU that a step lasts",
+					unit.Number(coresForStep(p, loader)))
+				rec.Effect = loader.Alone(need).Effect(max(loader.Workers, 1))
+			}
+		}
+		p.Report(report.Finding{
+			Severity: atMostWarning(p, diagnose.Grade(score)), Score: score,
+			Summary: fmt.Sprintf("The job's quota of %s is used up in %s of the kernel's periods; all its threads then stop",
+				unit.Number(quota)+" CPUs", unit.Percent(throttled)),
+			Evidence:        seen(p, metric.Throttled, metric.UsableCPUs, metric.PresentCPUs, metric.JobCPU, metric.WorkerRunDelay, metric.MainRunDelay),
+			Recommendations: []report.Recommendation{rec},
+			WontHelp:        []string{"more workers: they share the same quota"},
+		})
+		return nil
+	},
+}

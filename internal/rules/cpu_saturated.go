@@ -1,0 +1,81 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var queueLimit = diagnose.Limit{Name: "time ready but without a CPU", Value: 0.10, Unit: metric.Ratio,
+	Source: "TraceML warns from 10 % of the step; run-queue time is the kernel's own count (task schedstat, field 2)"}
+
+var cpuSaturated = diagnose.Rule{
+	ID:       "cpu/saturated",
+	Title:    "The job's own processes wait for each other's CPU",
+	Resource: report.CPU,
+	Doc: `
+## What it means
+More of the job's threads want to run than there are usable cores, so the trainer or its workers stand in the run queue. That time is
+lost twice where it hits the trainer: it also launches the GPU's work late.
+
+## How it is detected
+The usable cores are full and the kernel's run-queue time of the trainer's main thread or of the workers is a noticeable share of the
+watch. Other programs' part of the used CPU time is taken off; a CPU quota is left to cpu/quota-throttled.
+
+## How to mend it
+Use fewer workers or fewer threads per worker (one each: torch.set_num_threads, cv2.setNumThreads, OMP_NUM_THREADS), make a batch
+cheaper, or give the job more cores.
+
+## When it is wrong
+Run-queue time also grows under a CPU quota and in a virtual machine whose host is full (steal).
+`,
+	Needs:  []metric.Desc{metric.UsableBusy, metric.UsableCPUs, metric.MainRunDelay},
+	Limits: limits(fullLimit, queueLimit, tooManyLimit),
+	Eval: func(p *diagnose.Pass) error {
+		if throttled, _ := p.Maybe(metric.Throttled); throttled >= diagnose.Moderate.Value || p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) {
+			return nil
+		}
+		main := min(share(p.Get(metric.MainRunDelay)), 1-p.Wait()) // what the main thread loses while it waits for data costs nothing more
+		delay := max(queued(p), main)
+		if delay < p.Limit(queueLimit.Name) {
+			return nil
+		}
+		score := max(steadyWait(p)*queued(p), main) * ownPart(p)
+		f := report.Finding{
+			Severity: atMostWarning(p, diagnose.Grade(score)),
+			Score:    score,
+			Summary: fmt.Sprintf("%s are %s full; up to %s of the time the job's processes are ready to run but have no CPU",
+				cpus(p.Get(metric.UsableCPUs)), unit.Percent(share(p.Get(metric.UsableBusy))), unit.Percent(delay)),
+			Evidence: seen(p, metric.UsableBusy, metric.UsableCPUs, metric.WorkerRunDelay, metric.MainRunDelay, metric.JobCPU, metric.OtherCPU, metric.CPUPressure),
+			WontHelp: []string{wontHelpWorkers(p.Get(metric.UsableCPUs))},
+		}
+		workers, ok := p.Maybe(metric.NumWorkers)
+		if usable := p.Get(metric.UsableCPUs); ok && usable >= 1 && workers > p.Limit(tooManyLimit.Name)*usable {
+			f.Recommendations = []report.Recommendation{{Setting: "num_workers", From: text(whole(workers)), To: whole(float64(int(usable))),
+				Why: "more workers than cores only take turns"}}
+		}
+		p.Report(f)
+		return nil
+	},
+}
+
+// queued is the part of a worker's busy time in which it was ready but had no CPU.
+func queued(p *diagnose.Pass) float64 {
+	delay, ok := p.Maybe(metric.WorkerRunDelay)
+	busy, ok2 := p.Maybe(metric.WorkerBusy)
+	if !ok || !ok2 || busy <= 0 {
+		return 0
+	}
+	return share(delay / busy)
+}
+
+// atMostWarning keeps findings beside the loader from shouting while data is ready in time.
+func atMostWarning(p *diagnose.Pass, s report.Severity) report.Severity {
+	if s == report.Error && p.Wait() < diagnose.Moderate.Value {
+		return report.Warning
+	}
+	return s
+}

@@ -1,0 +1,56 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var (
+	emptyMemory = diagnose.Limit{Name: "device memory allocated", Value: 0.60, Unit: metric.Ratio,
+		Source: "loadtune heuristic.py: input wait below 5 % and GPU memory below 60 %: try a larger batch"}
+	idleGPU = diagnose.Limit{Name: "GPU busy", Value: 0.5, Unit: metric.Ratio, Source: "PyTorch tb_plugin: GPU utilization below 50 %: try a larger batch"}
+)
+
+var gpuBatchHeadroom = diagnose.Rule{
+	ID:    "gpu/batch-headroom",
+	Title: "The GPU has memory and time to spare",
+	Doc: `
+## What it means
+Data is ready in time, the GPU is idle half of the time and much of its memory was never allocated: a larger batch would give it more to do per launch.
+
+## How it is detected
+Input wait below 5 %, GPU busy below 50 %, less than 60 % of its memory allocated.
+
+## How to mend it
+Measure torch.cuda.max_memory_allocated() at two batch sizes, extrapolate, and stay below 80 % of the memory. Memory grows with activations, not with
+the size of the input, so it cannot be told from outside by how much the batch may grow.
+
+## When it is wrong
+The batch size changes training itself (learning rate, generalisation). It does not cure a loader that is too slow; this rule is quiet then.
+`,
+	Needs:  []metric.Desc{metric.GPUMemUsedRatio, metric.GPUBusy, metric.InputWait},
+	Limits: limits(emptyMemory, idleGPU),
+	Eval: func(p *diagnose.Pass) error {
+		memory, busy := share(p.Get(metric.GPUMemUsedRatio)), share(p.Get(metric.GPUBusy))
+		if p.Wait() >= diagnose.Moderate.Value || memory >= p.Limit(emptyMemory.Name) || busy >= p.Limit(idleGPU.Name) {
+			return nil
+		}
+		var from *string
+		if b := p.Evidence.Facts.BatchSize; b != nil {
+			from = fromFact(b)
+		}
+		p.Report(report.Finding{
+			Severity: report.Info, // what a larger batch gives cannot be told from outside: the score stays 0
+			Summary:  fmt.Sprintf("The GPU is busy %s of the time and %s of its memory is allocated, while data is ready", unit.Percent(busy), unit.Percent(memory)),
+			Evidence: seen(p, metric.GPUBusy, metric.GPUMemUsedRatio, metric.InputWait, metric.GPUSMActive),
+			Recommendations: []report.Recommendation{{Setting: "batch_size", From: from, To: "what torch.cuda.max_memory_allocated() at two sizes allows, up to 80 % of the memory",
+				Why: "fixed costs per step are then shared by more samples; the gain cannot be predicted from outside", Caveat: "the batch size changes training itself"}},
+			WontHelp: []string{"gradient accumulation: it changes the effective batch, not the work per launch"},
+		})
+		return nil
+	},
+}

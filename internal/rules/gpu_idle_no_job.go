@@ -1,0 +1,51 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var gpuIdleNoJob = diagnose.Rule{
+	ID:    "gpu/idle-no-job",
+	Title: "A visible GPU is used by no process",
+	Doc: `
+## What it means
+The machine has GPUs that nothing uses while the job runs on others.
+
+## How it is detected
+GPUs that NVML shows and on which no process was found.
+
+## How to mend it
+Train with one process per GPU (torchrun --nproc-per-node=N), or leave them to others. One process that feeds several GPUs (DataParallel) is not advised.
+
+## When it is wrong
+The GPU may be reserved for somebody else, or used from a container whose processes cannot be seen.
+`,
+	Needs: []metric.Desc{metric.GPUIdleJob, metric.GPUCount},
+	Eval: func(p *diagnose.Pass) error {
+		idle, used := p.Get(metric.GPUIdleJob), p.Get(metric.GPUCount)
+		if idle < 1 || used < 1 {
+			return nil
+		}
+		p.Report(report.Finding{
+			Severity: report.Info,
+			Summary:  fmt.Sprintf("%s visible here used by no process", isAre(idle, "GPU")),
+			Evidence: seen(p, metric.GPUIdleJob, metric.GPUCount),
+			Recommendations: []report.Recommendation{{Setting: "processes (one per GPU)", From: text(whole(used)), To: whole(used + idle),
+				Why: "each process brings its own loader; check that CPUs and storage can feed them", Caveat: "the GPU may be meant for somebody else; the effective batch grows"}},
+			WontHelp: []string{"a second GPU, while the loader is the limit: both then wait"},
+		})
+		return nil
+	},
+}
+
+// isAre says "1 GPU is", "2 GPUs are".
+func isAre(n float64, noun string) string {
+	if whole(n) == "1" {
+		return "1 " + noun + " is"
+	}
+	return whole(n) + " " + noun + "s are"
+}

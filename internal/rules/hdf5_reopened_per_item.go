@@ -1,0 +1,160 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var (
+	reopenAgain = diagnose.Limit{Name: "other files among the opens", Value: 0.5, Unit: metric.Ratio,
+		Source: "derived: below it the same file is opened at least twice in the window, on average"}
+	reopenPerBatch = diagnose.Limit{Name: "opens per batch", Value: 1, Unit: metric.Count,
+		Source: "derived: a handle that is kept is opened once per worker and epoch, which is less than once per batch"}
+	reopenPerWorker = diagnose.Limit{Name: "opens per second and loading process", Value: 1, Unit: metric.PerSecond,
+		Source: "derived: stands in for opens per batch where batches cannot be counted; a kept handle is opened once"}
+	reopenCost = diagnose.Limit{Name: "least cost of reopening", Value: 0.2e-3, Unit: metric.Seconds,
+		Source: "measured: h5py 3.7, HDF5 1.10.8, local and cached: open, look up, read and close takes 0.23 to 0.27 ms where a read through a kept handle takes 0.02 ms (Debian)"}
+)
+
+var reopenAbsent = diagnose.Limit{Name: "looks at a busy worker without the file open", Value: 0.05, Unit: metric.Ratio,
+	Source: "measured: a kept handle was there in every look, one that is opened per item was missing in 16 to 32 % (PyTorch 1.13 and 2.14, Debian); 5 % leaves room for a start"}
+
+var hdf5ReopenedPerItem = diagnose.Rule{
+	ID:       "hdf5/reopened-per-item",
+	Title:    "The HDF5 file is opened again and again",
+	Resource: report.HDF5,
+	Doc: `
+## What it means
+The Dataset opens its HDF5 file in each __getitem__. Each open reads and checks the file's metadata again, takes a file lock, looks up
+the dataset by name, and throws the chunk cache away at the end.
+
+## How it is detected
+Opens of HDF5 files are counted (inotify), and the same few files are opened again at least once per batch. The cost is at least
+0.2 ms of CPU for each open, measured on a local, cached file; at most it is all the time in which a busy worker was seen with
+the file open, which includes the read itself. Where opens cannot be counted (a mount not known to be local), one file that is open in some
+looks at a busy worker and not in others gives it away. Where workers were seen asleep in open, that counts as it was measured.
+
+## How to mend it
+Open once per worker, on first use, and keep the handle:
+
+    def __getitem__(self, index):
+        if self.file is None:
+            self.file = h5py.File(self.path, "r")
+        return self.file["data"][index]
+
+Set self.file = None in __init__ and do not open there: h5py objects cannot be pickled for spawned workers, and a handle must
+not be shared across a fork. With persistent_workers=True the handle also outlives the epoch.
+
+## When it is wrong
+With one file per item and thousands of files, each open is another file; the rule does not fire then, and packing items into
+fewer files is the cure. Where decompressing dominates, keeping the file open gains little; see hdf5/chunk-exceeds-cache.
+`,
+	Needs:    []metric.Desc{metric.NumWorkers},
+	Limits:   limits(reopenAgain, reopenPerBatch, reopenPerWorker, reopenCost, reopenAbsent),
+	Applies:  onHDF5,
+	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero", "hdf5/file-lock", "storage/small-files"},
+	Eval: func(p *diagnose.Pass) error {
+		opens, counted := p.Maybe(metric.HDF5Opens)
+		distinct, told := p.Maybe(metric.DistinctOpens)
+		if !counted || !told {
+			return comesAndGoes(p)
+		}
+		if distinct > p.Limit(reopenAgain.Name) || !opensOften(p, opens) {
+			return nil
+		}
+		split, ok := loadingOf(p)
+		if !ok {
+			p.Abstain("where the time of loading goes is unknown", "")
+			return nil
+		}
+		if n, _ := p.Maybe(metric.Ranks); n > 1 {
+			opens /= n
+		}
+		cpu := cpuOf(p)
+		if cpu <= 0 {
+			p.Abstain("the CPU time of loading is unknown", "")
+			return nil
+		}
+		lo := share(share(opens*p.Limit(reopenCost.Name)/cpu)*split.running + split.open + split.fileLock)
+		hi := lo
+		if present, ok := p.Maybe(metric.HandlePresent); ok {
+			hi = max(hi, share(present))
+		}
+		cost := (lo + hi) / 2
+		score := starved(p) * cost
+		rec := reopenCure(text(fmt.Sprintf("%s opens per second", unit.Number(opens))))
+		if loader, ok := p.Loader(); ok {
+			rec.Effect = loader.EffectBetween(lo, hi)
+		}
+		p.Report(report.Finding{
+			Severity: diagnose.Grade(score),
+			Score:    score,
+			Summary: fmt.Sprintf("The same HDF5 file is opened %s times per second instead of once per worker; that takes %s of the time spent loading",
+				unit.Number(opens), between(lo, hi)),
+			Evidence:        seen(p, metric.HDF5Opens, metric.OpensPerBatch, metric.DistinctOpens, metric.HandlePresent, metric.WorkerOpenWait),
+			Recommendations: []report.Recommendation{rec},
+		})
+		return nil
+	},
+}
+
+// comesAndGoes judges without counted opens: the one file of the dataset is open in some looks at a busy worker and not in others.
+func comesAndGoes(p *diagnose.Pass) error {
+	present, ok := p.Maybe(metric.HandlePresent)
+	files, ok2 := p.Maybe(metric.DatasetFileN)
+	if !ok || !ok2 {
+		reason, cure := p.Evidence.WhyMissing(metric.HDF5Opens)
+		if reason == "" {
+			reason = "opens of HDF5 files were not counted"
+		}
+		p.Abstain(reason, cure)
+		return nil
+	}
+	restarts, _ := p.Maybe(metric.Restarts)
+	absent := p.Limit(reopenAbsent.Name)
+	if files != 1 || restarts >= 1 || present < absent || present > 1-absent {
+		return nil
+	}
+	score := starved(p) * present / 2 // between nothing and all the time it was open, the read included
+	rec := reopenCure(nil)
+	if loader, ok := p.Loader(); ok {
+		rec.Effect = loader.EffectBetween(0, present)
+	}
+	p.Report(report.Finding{
+		Severity: diagnose.Grade(score), Score: score,
+		Summary:         fmt.Sprintf("The HDF5 file is open in %s of the looks at a busy worker and closed in the others: it is opened again and again", unit.Percent(share(present))),
+		Evidence:        seen(p, metric.HandlePresent, metric.DatasetFileN, metric.WorkerBusy),
+		Recommendations: []report.Recommendation{rec},
+	})
+	return nil
+}
+
+// reopenCure is what to do about it.
+func reopenCure(from *string) report.Recommendation {
+	return report.Recommendation{
+		Setting: "opening the HDF5 file", From: from, To: "once per worker, on first use",
+		Why:    `in __getitem__: if self.file is None: self.file = h5py.File(self.path, "r"); then read from self.file (self.file = None in __init__)`,
+		Caveat: "do not open in __init__: a handle must not be shared across a fork, and cannot be pickled for spawn",
+	}
+}
+
+// opensOften tells whether files are opened with the items rather than with the workers.
+func opensOften(p *diagnose.Pass, opens float64) bool {
+	if perBatch, ok := p.Maybe(metric.OpensPerBatch); ok {
+		return perBatch >= p.Limit(reopenPerBatch.Name)
+	}
+	return opens >= p.Limit(reopenPerWorker.Name)*max(p.Get(metric.NumWorkers), 1)
+}
+
+// between says a range of shares, or one where both ends read the same.
+func between(lo, hi float64) string {
+	a, b := unit.Percent(lo), unit.Percent(hi)
+	if a == b {
+		return a
+	}
+	return a + " to " + b
+}

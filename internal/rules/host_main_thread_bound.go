@@ -1,0 +1,90 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var hostMainThreadBound = diagnose.Rule{
+	ID:    "host/main-thread-bound",
+	Title: "The training loop's own Python holds the job back",
+	Doc: `
+## What it means
+The main thread spends much of a step on a CPU, outside the loader, while no GPU works for it: metrics computed in Python loops, logging,
+moving pageable batches, launching very many small kernels, or the model itself where it trains on the CPU.
+
+## How it is detected
+The share of looks that find the main thread running while no GPU is seen busy, less the time it loads data itself. Where GPU counters are
+missing, a thread that spins while it waits for the GPU looks the same, and the report says so.
+
+## How to mend it
+Keep metrics as tensors and move them to the CPU every N steps; avoid .item() and print in each step; use pinned batches and
+non_blocking copies; torch.compile or CUDA graphs for many small kernels. A sampling profiler (py-spy) on the main thread names the lines.
+
+## When it is wrong
+Where the model trains on the CPU, this is the training itself and nothing is wrong.
+`,
+	Needs:    []metric.Desc{metric.HostTime},
+	Limits:   limits(),
+	Explains: []string{"cpu/saturated"},
+	Eval: func(p *diagnose.Pass) error {
+		host, wait := share(p.Get(metric.HostTime)), p.Wait()
+		if diagnose.Workerless(p.Evidence) {
+			host = min(host, 1-wait)
+			if load, ok := p.Maybe(metric.InWorkerless); ok {
+				host = min(host, share(share(p.Get(metric.HostTime))-load+mainStorage(p)))
+			}
+		}
+		device, _ := p.Maybe(metric.DeviceTime)
+		if host < diagnose.High.Value || host <= wait {
+			return nil
+		}
+		severity := report.Info
+		if host > device {
+			severity = report.Warning
+		}
+		summary := fmt.Sprintf("The main thread runs on a CPU %s of the time outside the loader, while data is ready (input wait %s)", unit.Percent(host), unit.Percent(wait))
+		if wait >= diagnose.Moderate.Value {
+			summary = fmt.Sprintf("The main thread runs on a CPU %s of the time outside the loader, more than it waits for data (%s)", unit.Percent(host), unit.Percent(wait))
+		}
+		score := host
+		if delay, ok := p.Maybe(metric.MainRunDelay); ok { // ready but without a CPU is not the loop's own doing
+			score = max(host-min(share(delay), 1-wait), 0)
+		}
+		if score < diagnose.Moderate.Value {
+			return nil
+		}
+		if score < host-diagnose.Moderate.Value {
+			summary += fmt.Sprintf("; %s of it is its own, for the rest it has no CPU", unit.Percent(score/host))
+		}
+		p.Report(report.Finding{
+			Severity: severity, Score: score, Summary: summary,
+			Evidence: seen(p, metric.HostTime, metric.DeviceTime, metric.InputWait, metric.MainCPU, metric.MainRunDelay, metric.GPUBusy),
+			Recommendations: []report.Recommendation{{
+				Setting: "work of the main thread per step", From: perStep(p, score), To: "as little as launching the step needs",
+				Why:    "metrics and logging as tensors, fetched every N steps; a sampling profiler names the lines",
+				Effect: speedup(p, 0, score, "the device"),
+			}},
+			WontHelp: []string{"more workers or a deeper prefetch_factor: data is ready in time"},
+		})
+		return nil
+	},
+}
+
+func mainStorage(p *diagnose.Pass) float64 {
+	v, _ := p.Maybe(metric.MainStorage)
+	return share(v)
+}
+
+// perStep is the host time of one step; nil where steps cannot be counted.
+func perStep(p *diagnose.Pass, host float64) *string {
+	step, ok := p.Maybe(metric.StepTime)
+	if !ok {
+		return nil
+	}
+	return text(unit.Seconds(host*step) + " per step")
+}

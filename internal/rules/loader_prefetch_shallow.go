@@ -1,0 +1,63 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var aheadLimit = diagnose.Limit{Name: "idle workers while the trainer waits", Value: 0.9, Unit: metric.Ratio,
+	Source: "derived: with all workers ahead the queue is full, and depth is not what is missing; a tenth leaves room for looks that are not simultaneous"}
+
+var loaderPrefetchShallow = diagnose.Rule{
+	ID:       "loader/prefetch-shallow",
+	Title:    "The queue is too short for how much batches vary",
+	Resource: report.Workers,
+	Doc: `
+## What it means
+The workers make enough batches on average, they are even idle at times, and still the trainer waits now and then: batches, or steps, vary
+more than the queue of num_workers times prefetch_factor batches can smooth.
+
+## How it is detected
+The trainer waits although workers have time to spare, and no single slow batch is behind it (see loader/slow-sample-blocks for that), and
+no restart of the workers.
+
+## How to mend it
+Double prefetch_factor while memory allows. A deeper queue only smooths; it never raises the mean rate. With workers that are always busy
+it does nothing, and this rule is quiet.
+
+## When it is wrong
+A trainer that takes several batches at once and then computes for long (gradient accumulation on the host, evaluation) shows the same.
+`,
+	Needs:   []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerIdle, metric.HeadOfLine, metric.IdleWhileWaits},
+	Limits:  limits(idleLimit, deepEnough, aheadLimit),
+	Applies: withWorkers,
+	Eval: func(p *diagnose.Pass) error {
+		score := steadyWait(p) - share(p.Get(metric.HeadOfLine))
+		if score < p.Wait()-steadyWait(p) {
+			return nil // restarts cost more, and each leaves an empty queue behind
+		}
+		if p.Get(metric.IdleWhileWaits) >= p.Limit(aheadLimit.Name) {
+			return nil // batches are there: the delay is in handing them over
+		}
+		if score < diagnose.Moderate.Value || p.Get(metric.WorkerIdle) <= p.Limit(idleLimit.Name) {
+			return nil
+		}
+		change := deeper(p, score)
+		if len(change) == 0 {
+			return nil
+		}
+		p.Report(report.Finding{
+			Severity: diagnose.Grade(score), Score: score,
+			Summary: fmt.Sprintf("The trainer waits %s of the time although the workers are idle %s of theirs: the queue does not smooth how batches vary",
+				unit.Percent(score), unit.Percent(share(p.Get(metric.WorkerIdle)))),
+			Evidence:        seen(p, metric.InputWait, metric.WorkerIdle, metric.HeadOfLine, metric.QueueBatches, metric.QueueCapacity),
+			Recommendations: change,
+			WontHelp:        []string{"more workers: those there are have time to spare"},
+		})
+		return nil
+	},
+}

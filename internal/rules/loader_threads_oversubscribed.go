@@ -1,0 +1,58 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var manyThreads = diagnose.Limit{Name: "cores used by one worker", Value: 1.2, Unit: metric.Cores,
+	Source: "derived: a worker is one thread by torch's own setting (torch.set_num_threads(1)); a fifth more than one core is another library's threads"}
+
+var loaderThreadsOversubscribed = diagnose.Rule{
+	ID:       "loader/threads-oversubscribed",
+	Title:    "Workers run several threads each on cores that are full",
+	Resource: report.CPU,
+	Doc: `
+## What it means
+PyTorch limits its own threads in a worker to one, but OpenCV, BLAS and other libraries start one per core in each worker. On full cores they
+only take turns, and switching costs.
+
+## How it is detected
+A worker uses clearly more than one core, the usable cores are full, and workers stand in the run queue.
+
+## How to mend it
+One thread per worker: cv2.setNumThreads(0) in worker_init_fn, OMP_NUM_THREADS=1 and MKL_NUM_THREADS=1 in the environment.
+
+## When it is wrong
+With few workers on many cores, threads within a worker are welcome; the rule is quiet while cores are free.
+`,
+	Needs:    []metric.Desc{metric.NumWorkers, metric.WorkerCPU, metric.WorkerRunDelay, metric.WorkerBusy, metric.UsableBusy},
+	Limits:   limits(manyThreads, fullLimit, queueLimit),
+	Applies:  withWorkers,
+	Explains: []string{"cpu/saturated", "cpu/decode-bound"},
+	Eval: func(p *diagnose.Pass) error {
+		cores, delay := p.Get(metric.WorkerCPU), queued(p)
+		if cores < p.Limit(manyThreads.Name) || p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) || delay < p.Limit(queueLimit.Name) {
+			return nil
+		}
+		score := p.Wait() * max(delay, 1-1/cores) * ownPart(p)
+		from := text(unit.Number(cores) + " cores per worker")
+		if n, ok := p.Maybe(metric.WorkerThreads); ok {
+			from = text(whole(n))
+		}
+		p.Report(report.Finding{
+			Severity: diagnose.Grade(score), Score: score,
+			Summary: fmt.Sprintf("Each worker uses %s cores' worth of threads while the cores are %s full and workers queue for them",
+				unit.Number(cores), unit.Percent(share(p.Get(metric.UsableBusy)))),
+			Evidence: seen(p, metric.WorkerCPU, metric.WorkerThreads, metric.NumWorkers, metric.WorkerRunDelay, metric.UsableBusy),
+			Recommendations: []report.Recommendation{{Setting: "threads per worker", From: from, To: "1",
+				Why: "cv2.setNumThreads(0) in worker_init_fn; OMP_NUM_THREADS=1, MKL_NUM_THREADS=1", Effect: speedup(p, 0, min(delay, score), "the usable CPUs")}},
+			WontHelp: []string{"more workers: the cores are full"},
+		})
+		return nil
+	},
+}

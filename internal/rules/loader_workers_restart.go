@@ -1,0 +1,84 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var loaderWorkersRestart = diagnose.Rule{
+	ID:       "loader/workers-restart",
+	Title:    "Workers end and start anew with every epoch",
+	Resource: report.Startup,
+	Doc: `
+## What it means
+persistent_workers is off, its default: at the end of each epoch all workers exit, and the next epoch begins with starting processes,
+loading whatever the Dataset loads on first use, and filling an empty queue. The trainer waits for all of it.
+
+## How it is detected
+The whole set of workers was replaced at least once while the trainer lived on, and the time between the end of one set and the first batch
+of the next is a noticeable share of the watch.
+
+## How to mend it
+    DataLoader(..., num_workers=N, persistent_workers=True)
+
+The workers then live as long as the loader, and keep open files and caches from one epoch to the next. Create the DataLoader once,
+not once per epoch.
+
+## When it is wrong
+persistent_workers keeps the workers' memory for the whole run, those of a validation loader included. A Dataset that must change
+between epochs has to be told in another way, because workers keep their copy.
+`,
+	Needs:    []metric.Desc{metric.Restarts, metric.EpochGap, metric.NumWorkers},
+	Limits:   limits(gainLimit),
+	Applies:  withWorkers,
+	Explains: []string{"loader/workers-too-few", "loader/spawn-start-cost", "loader/slow-sample-blocks", "job/epoch-gap", "cpu/decode-bound", "cpu/saturated"},
+	Eval: func(p *diagnose.Pass) error {
+		restarts, gap := p.Get(metric.Restarts), share(p.Get(metric.EpochGap))
+		if restarts < 1 || gap < p.Limit(gainLimit.Name) {
+			return nil
+		}
+		summary := fmt.Sprintf("All workers were replaced %s while watched; %s of the time goes to starting them", timesOf(restarts), unit.Percent(gap))
+		if each, ok := p.Maybe(metric.RestartGap); ok {
+			summary = fmt.Sprintf("All workers were replaced %s while watched; each time %s pass before the next batch, %s of the time",
+				timesOf(restarts), unit.Seconds(each), unit.Percent(gap))
+		}
+		caveat := "keeps the workers' memory between epochs; create the DataLoader once, not once per epoch"
+		v, _ := p.Evidence.Get(metric.EpochGap)
+		lo, hi := min(v.Lo, gap), max(min(v.Hi, p.Wait()), gap) // no more than the wait can be won
+		p.Report(report.Finding{
+			Severity: atMostWarning(p, diagnose.Grade(gap)), Score: gap, Summary: summary,
+			Evidence: seen(p, metric.Restarts, metric.EpochGap, metric.RestartGap, metric.EpochTime, metric.NumWorkers),
+			Recommendations: []report.Recommendation{{
+				Setting: "persistent_workers", From: fromFact(p.Evidence.Facts.Persistent), To: "True",
+				Why:    "workers then live through all epochs: a restart of persistent workers takes 4 to 8 ms",
+				Caveat: caveat,
+				Effect: speedup(p, lo-refill(p), hi, "the loader between epochs"),
+			}},
+			WontHelp: []string{"a deeper prefetch_factor: the queue is lost with the workers"},
+		})
+		return nil
+	},
+}
+
+// refill is the share of the gap that stays with persistent workers: the first batch of an epoch still takes as long as a batch takes.
+func refill(p *diagnose.Pass) float64 {
+	gap, _ := p.Maybe(metric.EpochGap)
+	each, ok := p.Maybe(metric.RestartGap)
+	cpu, ok2 := p.Maybe(metric.WorkerCPUBatch)
+	wait, _ := p.Maybe(metric.WorkerWaitBatch)
+	if !ok || !ok2 || each <= 0 {
+		return gap / 2 // nothing is known of a batch: promise at least half
+	}
+	return gap * share((cpu+wait)/each)
+}
+
+func timesOf(n float64) string {
+	if whole(n) == "1" {
+		return "once"
+	}
+	return whole(n) + " times"
+}

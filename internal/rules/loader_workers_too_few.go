@@ -1,0 +1,145 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/predict"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var loaderWorkersTooFew = diagnose.Rule{
+	ID:       "loader/workers-too-few",
+	Title:    "Too few loader workers",
+	Resource: report.Workers,
+	Doc: `
+## What it means
+All workers are at work all the time and the trainer still waits, while the machine has CPU time to spare. More workers prepare
+more batches at once.
+
+## How it is detected
+The workers are hardly ever idle, the trainer waits for batches, and the loader model says that more workers would be faster: batches
+per second are at most the smallest of 1/G (the step without waiting), W/(c+w) (W workers, each taking c seconds of CPU and w
+seconds of other waiting per batch), K/c (K cores left over) and what storage gives. The rule is quiet where storage or a file lock
+takes most of a worker's time; the rules for those causes speak then.
+
+## How to mend it
+Set num_workers to the value in the report: the smallest that comes within 3 % of the best this machine allows, after taking off
+the cores that the trainer and other processes need, and after checking memory and /dev/shm.
+
+## When it is wrong
+The costs are those of the present number of workers. Where workers contend for something that is not seen yet (memory bandwidth, a
+lock, a disk close to its limit) the gain is smaller. Change it, then watch again.
+`,
+	Needs:   []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerBusy, metric.WorkerRunning, metric.WorkerCPU, metric.UsableCPUs},
+	Limits:  limits(idleLimit, mostLimit, gainLimit),
+	Applies: withWorkers,
+	Eval: func(p *diagnose.Pass) error {
+		wait := p.Wait()
+		split, ok := loadingOf(p)
+		if !ok || wait < diagnose.Moderate.Value || !saturated(p) || split.storage+split.open+split.fileLock > p.Limit(mostLimit.Name) {
+			return nil
+		}
+		loader, ok := p.Loader()
+		if !ok {
+			return nil
+		}
+		alone := loader.Alone(p.Get(metric.UsableCPUs)) // others' use of the cores passes, the setting stays
+		need, ok := alone.WorkersNeeded()
+		if !ok || need.Workers <= loader.Workers {
+			return nil
+		}
+		effect := either(loader.Effect(need.Workers), alone.Effect(need.Workers))
+		saved := min(gain(effect), wait)
+		if saved < p.Limit(gainLimit.Name) {
+			return nil
+		}
+		workers := p.Get(metric.NumWorkers)
+		p.Report(report.Finding{
+			Severity: diagnose.Grade(saved),
+			Score:    saved,
+			Summary:  pace(loader) + room(p, split),
+			Evidence: seen(p, metric.NumWorkers, metric.WorkerBusy, metric.WorkerCPUBatch, metric.WorkerWaitBatch, metric.FreeStepTime,
+				metric.UsableCPUs, metric.UsableBusy),
+			Recommendations: []report.Recommendation{{
+				Setting: "num_workers", From: text(whole(workers)), To: whole(float64(need.Workers)),
+				Why:    why(loader, need),
+				Caveat: memoryOf(loader, need.Workers),
+				Effect: effect,
+			}},
+			WontHelp: []string{"a deeper prefetch_factor: the queue is empty because batches are made too slowly, and depth does not make them faster"},
+		})
+		return nil
+	},
+}
+
+// either is an effect that holds whether other programs stay (low) or go (high).
+func either(low, high *report.Effect) *report.Effect {
+	if low == nil || high == nil {
+		return nil
+	}
+	out := *high
+	out.Lo, out.Hi = min(low.Lo, high.Lo), max(low.Hi, high.Hi)
+	out.After = (low.After + high.After) / 2
+	return &out
+}
+
+// pace says how often the workers can make a batch, and how often the step could take one.
+func pace(l diagnose.Loader) string {
+	workers := count(float64(l.Workers), "worker")
+	every, step := (l.CPU.Center+l.Wait.Center)/float64(max(l.Workers, 1)), l.FreeStep.Center
+	if l.Metric == diagnose.Relative {
+		return fmt.Sprintf("%s can make a batch every %s steps", workers, unit.Number(every/step))
+	}
+	return fmt.Sprintf("%s can make a batch every %s, the step could take one every %s", workers, unit.Seconds(every), unit.Seconds(step))
+}
+
+// room says what there is more of: time to wait in parallel, or cores.
+func room(p *diagnose.Pass, split loading) string {
+	if split.running < mostLimit.Value {
+		return fmt.Sprintf("; they wait for something other than a CPU %s of the time, and more of them can wait at once", unit.Percent(1-split.running))
+	}
+	usable := p.Get(metric.UsableCPUs)
+	busy, ok := p.Maybe(metric.UsableBusy)
+	if !ok {
+		return fmt.Sprintf("; the job may use %s", count(usable, "CPU"))
+	}
+	text := fmt.Sprintf("; %s are used %s", cpus(usable), unit.Percent(share(busy)))
+	if other, ok := p.Maybe(metric.OtherCPU); ok && other >= othersLimit.Value*usable {
+		text += fmt.Sprintf(", %s of them by other programs", unit.Number(other))
+	}
+	return text
+}
+
+// why says what the number of workers comes from.
+func why(l diagnose.Loader, need predict.Needed) string {
+	work, step := l.CPU.Center+l.Wait.Center, l.FreeStep.Center
+	text := fmt.Sprintf("a batch takes a worker %s, the step without waiting takes %s", unit.Seconds(work), unit.Seconds(step))
+	if l.Metric == diagnose.Relative && step > 0 {
+		text = fmt.Sprintf("a batch takes a worker %s times as long as the step without waiting", unit.Number(work/step))
+	}
+	switch {
+	case need.Clamp != predict.NoClamp:
+		text += fmt.Sprintf("; %s allow no more", need.Clamp)
+	case need.Limit == predict.CPUs:
+		text += "; beyond that the usable CPUs are full"
+	case need.Limit == predict.Storage:
+		text += "; beyond that storage gives no more"
+	}
+	return text
+}
+
+// memoryOf says what more workers cost.
+func memoryOf(l diagnose.Loader, workers int) string {
+	extra := float64(workers-l.Workers) * l.WorkerBytes
+	queue := l.QueueBytes(workers, max(l.Prefetch, 2))
+	switch {
+	case extra > 0 && queue > 0:
+		return fmt.Sprintf("up to %s more memory for the workers, and up to %s of finished batches in /dev/shm", unit.Bytes(extra), unit.Bytes(queue))
+	case extra > 0:
+		return fmt.Sprintf("up to %s more memory for the workers", unit.Bytes(extra))
+	}
+	return "each worker takes its own memory"
+}

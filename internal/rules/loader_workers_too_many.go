@@ -1,0 +1,63 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var tooManyLimit = diagnose.Limit{Name: "workers over workers needed", Value: 2, Unit: metric.Count,
+	Source: "SageMaker Debugger, Dataloader rule: more than 200 % of the processes needed is too many"}
+
+var loaderWorkersTooMany = diagnose.Rule{
+	ID:    "loader/workers-too-many",
+	Title: "More workers than the job can use",
+	Doc: `
+## What it means
+Data is ready in time with far fewer workers. The others cost memory, start-up time and, between epochs, patience.
+
+## How it is detected
+The trainer hardly waits, the workers are idle most of the time, and the loader model keeps up with at most half of them.
+
+## How to mend it
+Lower num_workers to the value in the report; the memory it frees is better spent on page cache.
+
+## When it is wrong
+Where later epochs read other, slower data, or where rare slow batches need the slack. Lower it in steps and watch the input wait.
+`,
+	Needs: []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerIdle, metric.FreeStepTime, metric.WorkerCPUBatch, metric.BatchesPerS,
+		metric.UsableCPUs},
+	Limits:  limits(tooManyLimit, mostLimit),
+	Applies: withWorkers,
+	Eval: func(p *diagnose.Pass) error {
+		workers := p.Get(metric.NumWorkers)
+		if p.Wait() >= diagnose.Moderate.Value || p.Get(metric.WorkerIdle) < p.Limit(mostLimit.Name) {
+			return nil
+		}
+		loader, ok := p.Loader()
+		if !ok {
+			return nil
+		}
+		need, ok := loader.WorkersNeeded()
+		const spare = 1 // one more than the mean needs: batches vary
+		to := float64(need.Workers + spare)
+		if !ok || workers < p.Limit(tooManyLimit.Name)*to {
+			return nil
+		}
+		caveat := "lower it in steps and watch the input wait"
+		if private, ok := p.Maybe(metric.WorkerPrivate); ok {
+			caveat = fmt.Sprintf("frees up to %s; lower it in steps and watch the input wait", unit.Bytes((workers-to)*private))
+		}
+		p.Report(report.Finding{
+			Severity: report.Info, // it costs memory, no time: the score stays 0
+			Summary:  fmt.Sprintf("%s, idle %s of the time; %s would keep up", count(workers, "worker"), unit.Percent(share(p.Get(metric.WorkerIdle))), whole(to)),
+			Evidence: seen(p, metric.NumWorkers, metric.WorkerIdle, metric.LoaderIsAhead, metric.WorkerCPUBatch, metric.FreeStepTime, metric.WorkerPrivate),
+			Recommendations: []report.Recommendation{{Setting: "num_workers", From: text(whole(workers)), To: whole(to),
+				Why: "no faster, but less memory and a quicker start; " + why(loader, need), Caveat: caveat}},
+		})
+		return nil
+	},
+}

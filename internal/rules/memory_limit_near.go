@@ -1,0 +1,55 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var nearFull = diagnose.Limit{Name: "memory in use over the limit", Value: 0.92, Unit: metric.Ratio, Source: "TraceML step_memory policy: pressure from 92 %, critical from 97 %"}
+
+var memoryLimitNear = diagnose.Rule{
+	ID:    "memory/limit-near",
+	Title: "Memory is nearly at its limit",
+	Doc: `
+## What it means
+What cannot be given back (everything but page cache) is close to the limit of the job's cgroup, or to the machine's memory. The next growth ends
+a process: the kernel kills a worker, or the trainer.
+
+## How it is detected
+Used memory less page cache over the smaller of the cgroup's limit and physical memory.
+
+## How to mend it
+Fewer workers, a shallower prefetch_factor, smaller caches, or a higher limit, before anything is raised.
+
+## When it is wrong
+Shared memory (batches on their way, tmpfs) counts as used although it may be transient.
+`,
+	Needs:  []metric.Desc{metric.MemLimitUsed, metric.MemLimit},
+	Limits: []diagnose.Limit{nearFull, shmStake},
+	Eval: func(p *diagnose.Pass) error {
+		used, limit := share(p.Get(metric.MemLimitUsed)), p.Get(metric.MemLimit)
+		if used < p.Limit(nearFull.Name) {
+			return nil
+		}
+		f := report.Finding{
+			Severity: report.Warning,
+			Score:    p.Limit(shmStake.Name) * used,
+			Summary:  fmt.Sprintf("%s of the memory limit of %s is in use and cannot be given back", unit.Percent(used), unit.Bytes(limit)),
+			Evidence: seen(p, metric.MemLimitUsed, metric.MemLimit, metric.Available, metric.WorkerPrivate, metric.NumWorkers, metric.BatchBytes),
+			WontHelp: []string{"a higher num_workers, prefetch_factor or batch size: each takes more memory"},
+		}
+		n, ok := p.Maybe(metric.NumWorkers)
+		each, ok2 := p.Maybe(metric.WorkerPrivate)
+		if spare := (used - p.Limit(nearFull.Name)) * limit; ok && ok2 && each > 0 && n >= 2 {
+			fewer := min(float64(int(spare/each))+1, n-1)
+			f.Recommendations = []report.Recommendation{{Setting: "num_workers", From: text(whole(n)), To: whole(n - fewer),
+				Why: fmt.Sprintf("frees up to %s", unit.Bytes(fewer*each)), Caveat: "each worker's figure includes pages it still shares with the trainer: less may come free"}}
+		}
+		p.Report(f)
+		return nil
+	},
+}

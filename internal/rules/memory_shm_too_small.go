@@ -1,0 +1,83 @@
+package rules
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var shmStake = diagnose.Limit{Name: "stake of a job that may end", Value: diagnose.High.Value, Unit: metric.Ratio,
+	Source: "a choice: room that runs out costs no time until it costs the job, so it is ranked below anything that costs a high share now"}
+
+var memoryShmTooSmall = diagnose.Rule{
+	ID:    "memory/shm-too-small",
+	Title: "/dev/shm has no room for one more worker",
+	Doc: `
+## What it means
+Workers hand batches over through /dev/shm. When it is full, the job ends: "DataLoader worker is killed by signal: Bus error", or
+"unable to allocate shared memory". Containers get 64 MiB unless told otherwise.
+
+## How it is detected
+The least room seen in the job's /dev/shm is smaller than what one more worker would need: prefetch_factor finished batches and one being
+made. Where prefetch_factor was not observed, PyTorch's default of 2 is taken.
+
+## How to mend it
+Make it larger before raising num_workers, prefetch_factor or the batch size:
+
+    docker run --shm-size=1g ...          (or --ipc=host)
+    mount -o remount,size=1G /dev/shm     (as root, on the host)
+
+In Kubernetes mount an emptyDir with medium: Memory on /dev/shm. What lies there counts against the job's memory limit.
+
+## When it is wrong
+Other programs' files in /dev/shm count too. With pin_memory=True finished batches move on to page-locked memory, so the queue takes
+less of /dev/shm than computed.
+`,
+	Needs:   []metric.Desc{metric.ShmFree, metric.ShmTotal, metric.BatchBytes, metric.NumWorkers},
+	Limits:  []diagnose.Limit{shmStake},
+	Applies: withWorkers,
+	Eval: func(p *diagnose.Pass) error {
+		free, total, batch, workers := p.Get(metric.ShmFree), p.Get(metric.ShmTotal), p.Get(metric.BatchBytes), p.Get(metric.NumWorkers)
+		prefetch := 2.0 // PyTorch's default
+		if f := p.Evidence.Facts.Prefetch; f != nil {
+			prefetch = float64(*f)
+		}
+		oneMore := (prefetch + 1) * batch
+		if free >= oneMore || batch <= 0 || total <= 0 {
+			return nil
+		}
+		target := workers + 1
+		if loader, ok := p.Loader(); ok {
+			loader.ShmFree = 0 // the wish, not what fits
+			if need, ok := loader.WorkersNeeded(); ok {
+				target = max(target, float64(need.Workers))
+			}
+		}
+		const half = 2 // leave half of it free for other tensors and programs
+		to := roundUp(half * max(target*oneMore, total-free+oneMore))
+		p.Report(report.Finding{
+			Severity: report.Warning,
+			Score:    p.Limit(shmStake.Name) * share(1-free/oneMore),
+			Summary: fmt.Sprintf("/dev/shm had as little as %s left of %s; one more worker needs %s, and a full /dev/shm ends the job with a bus error",
+				unit.Bytes(free), unit.Bytes(total), unit.Bytes(oneMore)),
+			Evidence: seen(p, metric.ShmFree, metric.ShmTotal, metric.BatchBytes, metric.NumWorkers, metric.QueueCapacity),
+			Recommendations: []report.Recommendation{{
+				Setting: "size of /dev/shm", From: text(unit.Bytes(total)), To: unit.Bytes(to),
+				Why:    fmt.Sprintf("room for %s with their queues, and as much again: docker run --shm-size=%dm", count(target, "worker"), int(to/(1<<20))),
+				Caveat: "it counts against the job's memory limit as it fills; no change of speed is expected",
+			}},
+			WontHelp: []string{"a higher num_workers, prefetch_factor or batch size before that: the job would end"},
+		})
+		return nil
+	},
+}
+
+// roundUp is the next power of two of at least 64 MiB.
+func roundUp(bytes float64) float64 {
+	const least = 64 << 20
+	return math.Exp2(math.Ceil(math.Log2(max(bytes, least))))
+}

@@ -1,0 +1,57 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var swapLimit = diagnose.Limit{Name: "bytes per second read back from swap", Value: 1e6, Unit: metric.BytesPerS, Source: "gpuprof insights.py: swap-in from 1 MB/s"}
+
+var memorySwap = diagnose.Rule{
+	ID:       "memory/swap",
+	Title:    "Memory is read back from swap",
+	Resource: report.Memory,
+	Doc: `
+## What it means
+The machine has too little memory for what runs on it, and pages that are in use come back from swap. Everything that touches them waits for a disk.
+
+## How it is detected
+The kernel's count of pages swapped in, over the steady window. It is the machine's, not the job's alone.
+
+## How to mend it
+Fewer workers (each has its own memory), a shallower prefetch_factor, a smaller in-memory cache, or more memory.
+
+## When it is wrong
+Pages swapped in once after a pause (a suspended laptop) are harmless; they show in a short watch only.
+`,
+	Needs:    []metric.Desc{metric.SwapInRate},
+	Limits:   limits(swapLimit),
+	Explains: []string{"storage/latency-bound", "storage/cold-cache", "storage/saturated", "memory/page-cache-thrash"},
+	Eval: func(p *diagnose.Pass) error {
+		rate := p.Get(metric.SwapInRate)
+		if rate < p.Limit(swapLimit.Name) {
+			return nil
+		}
+		pressure, _ := p.Maybe(metric.MemPressure)
+		score := max(share(pressure), starved(p)*waitsForStorage(p))
+		f := report.Finding{
+			Severity: atMostWarning(p, diagnose.Grade(score)), Score: score,
+			Summary:  fmt.Sprintf("Memory is short: %s come back from swap", unit.Format(rate, string(metric.BytesPerS))),
+			Evidence: seen(p, metric.SwapInRate, metric.SwapOutRate, metric.MemPressure, metric.Available, metric.WorkerPrivate, metric.NumWorkers),
+			WontHelp: []string{"more workers or a deeper prefetch_factor: both take more memory"},
+		}
+		if n, ok := p.Maybe(metric.NumWorkers); ok && n >= 2 {
+			rec := report.Recommendation{Setting: "num_workers", From: text(whole(n)), To: whole(n / 2), Why: "each worker has its own memory"}
+			if each, ok := p.Maybe(metric.WorkerPrivate); ok {
+				rec.Why = fmt.Sprintf("frees up to %s", unit.Bytes((n-float64(int(n/2+0.5)))*each))
+			}
+			f.Recommendations = append(f.Recommendations, rec)
+		}
+		p.Report(f)
+		return nil
+	},
+}

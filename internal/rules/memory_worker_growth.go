@@ -1,0 +1,67 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var (
+	growthSeen = diagnose.Limit{Name: "growth seen in the window", Value: 64 << 20, Unit: metric.Bytes,
+		Source: "derived: allocators ask for memory in arenas of up to 64 MiB (glibc HEAP_MAX_SIZE), so less may be one arena"}
+	growthTime = diagnose.Limit{Name: "time until memory is full", Value: 24 * 3600, Unit: metric.Seconds, Source: "a choice: a training run often lasts a day"}
+)
+
+var memoryWorkerGrowth = diagnose.Rule{
+	ID:    "memory/worker-growth",
+	Title: "The workers' memory grows",
+	Doc: `
+## What it means
+Each worker takes more memory from minute to minute. A common cause is a Dataset that holds millions of Python objects: reading one writes its
+reference count, and page by page each forked worker gets its own copy (PyTorch issue 13246). A cache without bound is another.
+
+## How it is detected
+The trend of the workers' resident memory over the steady window, and the time until it would fill what is left. Pages that a worker copies from
+the trainer do not show in resident memory, so a quiet rule proves nothing.
+
+## How to mend it
+Keep indices and labels in one numpy array or tensor instead of lists of objects; bound caches (functools.lru_cache(maxsize=...)).
+persistent_workers=False gives the memory back at each epoch, at the price of a restart.
+
+## When it is wrong
+Memory also grows while workers warm up: caches that fill once, files mapped for the first time. Watch again later.
+`,
+	Needs:   []metric.Desc{metric.WorkerGrowth, metric.NumWorkers, metric.Available, metric.WindowTime, metric.BatchesPerS},
+	Limits:  []diagnose.Limit{growthSeen, growthTime, shmStake},
+	Applies: withWorkers,
+	Eval: func(p *diagnose.Pass) error {
+		if restarts, _ := p.Maybe(metric.Restarts); restarts >= 1 || p.Get(metric.BatchesPerS) <= 0 {
+			return nil // workers that end give their memory back, and workers that deliver nothing yet are still loading
+		}
+		all := p.Get(metric.WorkerGrowth) * p.Get(metric.NumWorkers)
+		if n, _ := p.Maybe(metric.Ranks); n > 1 {
+			all *= n
+		}
+		if all <= 0 || all*p.Get(metric.WindowTime) < p.Limit(growthSeen.Name) {
+			return nil
+		}
+		left := p.Get(metric.Available) / all
+		if left > p.Limit(growthTime.Name) {
+			return nil
+		}
+		p.Report(report.Finding{
+			Severity: report.Warning,
+			Score:    p.Limit(shmStake.Name) * share(1-left/p.Limit(growthTime.Name)),
+			Summary: fmt.Sprintf("The workers' memory grows by %s together; at that rate memory is full in %s",
+				unit.Format(all, string(metric.BytesPerS)), unit.Seconds(left)),
+			Evidence: seen(p, metric.WorkerGrowth, metric.NumWorkers, metric.WorkerRSS, metric.Available),
+			Recommendations: []report.Recommendation{{Setting: "what the Dataset holds", From: nil, To: "one numpy array or tensor instead of lists of Python objects; caches with a bound",
+				Why: "reading a Python object writes its reference count, which copies its page into each forked worker"}},
+			WontHelp: []string{"more workers: each grows alike"},
+		})
+		return nil
+	},
+}

@@ -1,0 +1,54 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var visibleLimit = diagnose.Limit{Name: "looks with the system call visible", Value: 0.8, Unit: metric.Ratio, Source: "TraceML names a cause only from 80 % coverage"}
+
+var qualityPartialVisibility = diagnose.Rule{
+	ID:    "quality/partial-visibility",
+	Title: "What the job's threads wait in is hidden",
+	Doc: `
+## What it means
+/proc/PID/syscall, which says what a thread waits in, could not be read. Thread states, kernel wait channels and CPU time stand in for it; they tell less
+well what is waited for.
+
+## How it is detected
+The share of looks for which the file could be read.
+
+## How to mend it
+The file needs the same user, and where Yama's ptrace_scope is 1 a common ancestor: launch the job through pipetune (pipetune diagnose -- python
+train.py), run pipetune as root, or as root: sysctl kernel.yama.ptrace_scope=0.
+
+## When it is wrong
+Some sandboxes hide the file for good. The verdict is then still given, with less confidence.
+`,
+	Needs:  []metric.Desc{metric.SyscallSeen},
+	Limits: []diagnose.Limit{visibleLimit},
+	Eval: func(p *diagnose.Pass) error {
+		visible := share(p.Get(metric.SyscallSeen))
+		if visible >= p.Limit(visibleLimit.Name) {
+			return nil
+		}
+		reason, cure := p.Evidence.WhyMissing(metric.SyscallSeen)
+		summary := fmt.Sprintf("What threads wait in could be read in %s of the looks", unit.Percent(visible))
+		if reason != "" {
+			summary += ": " + reason
+		}
+		if cure == "" {
+			cure = "readable: run pipetune as root, or launch the job through it"
+		}
+		p.Report(report.Finding{
+			Severity: report.Info, Summary: summary,
+			Evidence:        seen(p, metric.SyscallSeen, metric.LookCover),
+			Recommendations: []report.Recommendation{{Setting: "/proc/PID/syscall", From: text("hidden"), To: cure, Why: "waiting for data can then be told from other waiting"}},
+		})
+		return nil
+	},
+}

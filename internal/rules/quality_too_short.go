@@ -1,0 +1,58 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var (
+	shortWindow = diagnose.Limit{Name: "steady window", Value: 10, Unit: metric.Seconds,
+		Source: "derived: a median of fewer than ten one-second windows has an interval set by its extremes"}
+	fewSteps = diagnose.Limit{Name: "steps seen", Value: 20, Unit: metric.Count, Source: "TraceML grades nothing critical on fewer than 20 steps"}
+)
+
+var qualityTooShort = diagnose.Rule{
+	ID:    "quality/too-short",
+	Title: "The watch was too short to be sure",
+	Doc: `
+## What it means
+After the warm-up too little time or too few steps were left. The figures hold for what was seen, their intervals are wide.
+
+## How it is detected
+The steady window is shorter than ten seconds, or fewer than twenty steps were seen in it.
+
+## How to mend it
+Watch longer: pipetune diagnose --duration 60s, or longer where a step takes many seconds.
+
+## When it is wrong
+A job that is entirely starved shows it in seconds; the verdict then stands in spite of this note.
+`,
+	Needs:  []metric.Desc{metric.WindowTime},
+	Limits: []diagnose.Limit{shortWindow, fewSteps},
+	Eval: func(p *diagnose.Pass) error {
+		window := p.Get(metric.WindowTime)
+		rate, counted := p.Maybe(metric.BatchesPerS)
+		steps := rate * window
+		if window >= p.Limit(shortWindow.Name) && (!counted || steps >= p.Limit(fewSteps.Name)) {
+			return nil
+		}
+		to, summary := 60.0, fmt.Sprintf("Only %s were left after the warm-up", unit.Seconds(window))
+		if window >= p.Limit(shortWindow.Name) {
+			summary = fmt.Sprintf("Only about %s steps were seen in %s", unit.Number(steps), unit.Seconds(window))
+		}
+		const longest = 3600 // more than an hour's watch is no longer a watch
+		if counted && rate > 0 {
+			to = min(max(to, 2*p.Limit(fewSteps.Name)/rate), longest)
+		}
+		p.Report(report.Finding{
+			Severity: report.Info, Summary: summary,
+			Evidence:        seen(p, metric.WindowTime, metric.BatchesPerS),
+			Recommendations: []report.Recommendation{{Setting: "--duration", From: nil, To: whole(to) + "s", Why: "enough steps for a narrow interval"}},
+		})
+		return nil
+	},
+}

@@ -1,0 +1,76 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var coldLimit = diagnose.Limit{Name: "bytes from the page cache", Value: 0.5, Unit: metric.Ratio,
+	Source: "derived: below it most bytes come from storage"}
+
+var storageColdCache = diagnose.Rule{
+	ID:       "storage/cold-cache",
+	Title:    "The first pass reads from storage; later ones will not",
+	Resource: report.OnStorage,
+	Doc: `
+## What it means
+The dataset fits in memory but is not in the page cache yet, as in a first epoch. Once each byte was read, reading it again costs no storage.
+
+## How it is detected
+Loading waits for storage, most bytes come from storage instead of the page cache, the dataset is smaller than the memory that can still be
+used, and pages are hardly read a second time (refaults), so the cache is filling, not thrashing.
+
+## How to mend it
+Wait for the second epoch before tuning storage, or read the data once before training (cat the files to /dev/null, vmtouch -t), while the
+GPU is not yet waiting.
+
+## When it is wrong
+Where a cgroup limits the job's memory, the cache counts against that limit; the rule compares with what is left below it. Readers that
+bypass the cache (O_DIRECT) never warm it.
+`,
+	Needs:   []metric.Desc{metric.NumWorkers, metric.CacheHits, metric.DatasetBytes, metric.Available, metric.StorageBytes},
+	Limits:  limits(storageLimit, coldLimit),
+	Applies: onDisk,
+	Eval: func(p *diagnose.Pass) error {
+		waits, hits := waitsForStorage(p), p.Get(metric.CacheHits)
+		size, room := p.Get(metric.DatasetBytes), p.Get(metric.Available)
+		if waits < p.Limit(storageLimit.Name) || hits > p.Limit(coldLimit.Name) || size > room || thrashing(p) {
+			return nil
+		}
+		score := starved(p) * waits * (1 - hits)
+		rate := p.Get(metric.StorageBytes)
+		when := ""
+		if rate > 0 {
+			when = fmt.Sprintf(", about %s at this rate", unit.Seconds(size/rate))
+		}
+		p.Report(report.Finding{
+			Severity: diagnose.Grade(score), Score: score,
+			Summary: fmt.Sprintf("%s of the bytes come from storage although the dataset (%s) fits in memory (%s free): the page cache is cold",
+				unit.Percent(share(1-hits)), unit.Bytes(size), unit.Bytes(room)),
+			Evidence: seen(p, metric.CacheHits, metric.StorageBytes, metric.DatasetBytes, metric.Available, metric.RefaultRate, metric.WorkerStorage),
+			Recommendations: []report.Recommendation{{
+				Setting: "page cache", From: text(unit.Percent(hits) + " of bytes read"), To: "the whole dataset, read once before training",
+				Why:    "the second epoch reads from memory by itself; reading the files once ahead does the same for the first" + when,
+				Effect: speedup(p, score/2, score, "the next slowest part of loading"),
+			}},
+		})
+		return nil
+	},
+}
+
+// thrashing tells whether the page cache loses what it still needs.
+func thrashing(p *diagnose.Pass) bool {
+	refaults, ok := p.Maybe(metric.RefaultRate)
+	fetched, ok2 := p.Maybe(metric.StorageBytes)
+	return ok && ok2 && fetched > 0 && refaults*pageBytes/fetched >= refaultLimit.Value
+}
+
+// pageBytes is the size refaults are counted in on every machine PyTorch ships for, save 64 KiB arm64 kernels, where it is too small.
+const pageBytes = 4096
+
+var refaultLimit = diagnose.Limit{Name: "fetched bytes that had been in the cache", Value: 0.20, Unit: metric.Ratio,
+	Source: "derived from the kernel's workingset_refault_file (Documentation/admin-guide/cgroup-v2.rst): a refault is a page read again soon after eviction"}

@@ -1,0 +1,86 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/predict"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var storageLatencyBound = diagnose.Rule{
+	ID:       "storage/latency-bound",
+	Title:    "Loading waits for one storage request after another",
+	Resource: report.OnStorage,
+	Doc: `
+## What it means
+Each worker asks for a piece of data, waits, and asks for the next. The storage could serve more requests at once; it is the latency of
+each that adds up.
+
+## How it is detected
+The loading processes wait for storage (reads, page faults, opens) for a good part of their time, and the storage is not at its limit: no
+cgroup limit is reached and the device is not full.
+
+## How to mend it
+More requests at once, or fewer: more workers than cores are sensible when they mostly wait; read items in larger pieces; pack small
+files; sort the indices of a batch so that neighbours are read together (__getitems__ gets them all at once). Data that fits in memory
+is best read once, ahead of training.
+
+## When it is wrong
+A device may be near its limit without showing it from outside (network storage, a RAID array, a cloud disk with a budget). Then more
+workers gain less than predicted.
+`,
+	Needs:   []metric.Desc{metric.NumWorkers},
+	Limits:  limits(storageLimit, gainLimit),
+	Applies: onDisk,
+	Explains: []string{"loader/workers-too-few", "storage/cold-cache", "storage/rotational", "loader/workers-zero",
+		"loader/slow-sample-blocks", "storage/fits-in-memory"},
+	Eval: func(p *diagnose.Pass) error {
+		waits := waitsForStorage(p)
+		if waits < p.Limit(storageLimit.Name) || full(p) {
+			return nil
+		}
+		score := starved(p) * waits
+		summary := fmt.Sprintf("Loading waits for storage %s of its time, one request after another, while the storage is not full", unit.Percent(waits))
+		if latency, ok := p.Maybe(metric.DiskLatency); ok {
+			summary += fmt.Sprintf(" (%s per request)", unit.Seconds(latency))
+		}
+		f := report.Finding{
+			Severity: diagnose.Grade(score), Score: score, Summary: summary,
+			Evidence: seen(p, metric.WorkerStorage, metric.WorkerOpenWait, metric.MainStorage, metric.DiskLatency, metric.DiskQueue, metric.DiskReadRate,
+				metric.BytesPerRead, metric.ReadsPerBatch, metric.CacheHits, metric.IOPressure),
+		}
+		f.Recommendations = append(f.Recommendations, moreReaders(p)...)
+		if size, ok := p.Maybe(metric.BytesPerRead); ok {
+			rec := report.Recommendation{Setting: "bytes per read", From: text(unit.Bytes(size)), To: "1 MiB or more",
+				Why: "fewer, larger requests wait less often: pack items, or read the items of a batch together in __getitems__"}
+			f.Recommendations = append(f.Recommendations, rec)
+		}
+		p.Report(f)
+		return nil
+	},
+}
+
+// moreReaders recommends as many workers as the model asks for.
+func moreReaders(p *diagnose.Pass) []report.Recommendation {
+	loader, ok := p.Loader()
+	if !ok {
+		return nil
+	}
+	need, ok := loader.WorkersNeeded()
+	if !ok || need.Workers <= loader.Workers || need.Limit == predict.Serial {
+		return nil
+	}
+	effect := loader.Effect(need.Workers)
+	if gain(effect) < gainLimit.Value {
+		return nil
+	}
+	caveat := memoryOf(loader, need.Workers)
+	if usable := loader.UsableCPUs; usable > 0 && float64(need.Workers) > usable {
+		caveat += "; PyTorch warns above one worker per core, which does not matter for workers that wait"
+	}
+	return []report.Recommendation{{Setting: "num_workers", From: text(whole(float64(loader.Workers))), To: whole(float64(need.Workers)),
+		Why: "more requests in flight at once; " + why(loader, need), Caveat: caveat, Effect: effect}}
+}

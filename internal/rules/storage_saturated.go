@@ -1,0 +1,109 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var storageSaturated = diagnose.Rule{
+	ID:       "storage/saturated",
+	Title:    "Storage gives all it can",
+	Resource: report.OnStorage,
+	Doc: `
+## What it means
+Loading waits for storage, and the storage is at its limit: the device, or the rate the job's cgroup allows. More readers only queue.
+
+## How it is detected
+The loading processes wait for storage for a good part of their time, and either the reads reach the limit set for the job's cgroup
+(blkio.throttle.*, io.max), or the device is never idle and moves more than 500 MB/s or 5,000 reads/s, or has a deeper queue than the
+job's readers make. A device that is merely "100 % busy" is not taken for full: devices that serve many requests at once are busy with one.
+
+## How to mend it
+Read less: keep the data in memory where it fits, store it compressed or smaller, read each item once. Read in larger pieces where the
+limit counts requests. Or move the data: a local NVMe disk, a raised limit.
+
+## When it is wrong
+Another program may be the one that reads; compare the device's rate with the job's own.
+`,
+	Needs:    []metric.Desc{metric.NumWorkers, metric.DiskReadRate, metric.DiskByteRate},
+	Limits:   limits(storageLimit, nearLimit, busyRate, busyReads, deepQueue, neverEmpty),
+	Applies:  onDisk,
+	Explains: []string{"loader/workers-too-few", "storage/latency-bound", "storage/cold-cache", "storage/rotational", "loader/workers-zero", "loader/slow-sample-blocks", "storage/fits-in-memory"},
+	Eval: func(p *diagnose.Pass) error {
+		waits := waitsForStorage(p)
+		if waits < p.Limit(storageLimit.Name) || !full(p) {
+			return nil
+		}
+		score := starved(p) * waits
+		rate := fmt.Sprintf("%s and %s reads per second", unit.Format(p.Get(metric.DiskByteRate), string(metric.BytesPerS)), unit.Number(p.Get(metric.DiskReadRate)))
+		f := report.Finding{
+			Severity: diagnose.Grade(score), Score: score,
+			Summary: fmt.Sprintf("Loading waits for storage %s of its time, and the device gives all it can: %s", unit.Percent(waits), rate),
+			Evidence: seen(p, metric.WorkerStorage, metric.MainStorage, metric.DiskReadRate, metric.DiskByteRate, metric.ReadIOPSLimit, metric.ReadBPSLimit,
+				metric.DiskLatency, metric.DiskQueue, metric.DiskUtil, metric.CacheHits, metric.IOPressure),
+			WontHelp: []string{"more workers or a deeper prefetch_factor: the same bytes come no faster"},
+		}
+		if used, reads, limit, ok := allowance(p); ok && used >= p.Limit(nearLimit.Name) {
+			f.Summary, f.Recommendations = throttled(p, waits, reads, limit)
+		} else {
+			f.Recommendations = []report.Recommendation{{Setting: "where the dataset lies", From: place(p), To: "memory (tmpfs, a preloaded array) or a faster local disk",
+				Why: "the device is full; only fewer bytes per batch or a faster device help", Effect: speedup(p, score/2, score, "the next slowest part of loading")}}
+		}
+		p.Report(f)
+		return nil
+	},
+}
+
+// throttled is the case of a limit set on the job's cgroup.
+func throttled(p *diagnose.Pass, waits float64, reads bool, limit float64) (string, []report.Recommendation) {
+	now, what := unit.Format(limit, string(metric.BytesPerS)), "bytes"
+	if reads {
+		now, what = unit.Number(limit)+" reads per second", "reads"
+	}
+	rec := report.Recommendation{Setting: "read limit of the job's cgroup", From: text(now), To: "none", Why: "the job reads at that limit",
+		Caveat: "whoever set it had a reason; ask before raising it"}
+	if loader, ok := p.Loader(); ok {
+		if to, ok := allowed(loader, limit, reads, p); ok {
+			rec.To = to
+		}
+		rec.Effect = loader.Unthrottled().EffectBetween(waits/2, waits)
+	}
+	recs := []report.Recommendation{rec}
+	if size, ok := p.Maybe(metric.BytesPerRead); ok && reads {
+		recs = append(recs, report.Recommendation{Setting: "bytes per read", From: text(unit.Bytes(size)), To: "1 MiB or more",
+			Why: "the limit counts requests: store items that are read together next to each other and read them at once"})
+	}
+	return fmt.Sprintf("Loading waits for storage %s of its time: the job's cgroup allows %s, and all the %s it allows are used", unit.Percent(waits), now, what), recs
+}
+
+// allowed is the limit at which the step would be the next to limit.
+func allowed(l diagnose.Loader, limit float64, reads bool, p *diagnose.Pass) (string, bool) {
+	rate, ok := p.Maybe(metric.BatchesPerS)
+	if !ok || rate <= 0 || l.FreeStep.Center <= 0 {
+		return "", false
+	}
+	need := limit / rate / l.FreeStep.Center
+	if need <= limit {
+		return "", false
+	}
+	if reads {
+		return "at least " + unit.Number(need) + " reads per second", true
+	}
+	return "at least " + unit.Format(need, string(metric.BytesPerS)), true
+}
+
+// place names where the dataset lies; nil unknown.
+func place(p *diagnose.Pass) *string {
+	f := p.Evidence.Facts
+	switch {
+	case f.FSType != "" && f.Device != "":
+		return text(f.FSType + " on " + f.Device)
+	case f.FSType != "":
+		return text(f.FSType)
+	}
+	return nil
+}

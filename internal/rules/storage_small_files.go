@@ -1,0 +1,69 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var (
+	smallFile = diagnose.Limit{Name: "size of a small file", Value: 128 << 10, Unit: metric.Bytes,
+		Source: "Linux VM_READAHEAD_PAGES: read-ahead is 128 KiB, so a smaller file is one request and its overhead is not shared"}
+	manyFiles = diagnose.Limit{Name: "other files among the opens", Value: 0.5, Unit: metric.Ratio, Source: "derived: above it most opens are of another file"}
+	manyOpens = diagnose.Limit{Name: "opens per batch", Value: 4, Unit: metric.Count, Source: "derived: several files make up a batch"}
+)
+
+var storageSmallFiles = diagnose.Rule{
+	ID:       "storage/small-files",
+	Title:    "One small file per item",
+	Resource: report.OnStorage,
+	Doc: `
+## What it means
+Each item is a small file of its own: opening it, looking up its name and reading its metadata cost as much as its data, and each is a separate
+request to storage.
+
+## How it is detected
+Files are opened many times per batch, nearly each time another one, they are smaller than the kernel's read-ahead, and loading waits for storage.
+
+## How to mend it
+Pack the items into few large files (tar shards, LMDB, HDF5, one array), so that one read brings many items.
+
+## When it is wrong
+On a local disk with everything in the page cache, opening a file costs some 10 µs; the rule is quiet unless loading waits.
+`,
+	Needs:    []metric.Desc{metric.NumWorkers, metric.FileBytes, metric.FileOpens, metric.DistinctOpens},
+	Limits:   limits(storageLimit, smallFile, manyFiles, manyOpens),
+	Explains: []string{"storage/latency-bound", "storage/cold-cache", "loader/workers-too-few", "storage/fits-in-memory"},
+	Applies:  onDisk,
+	Eval: func(p *diagnose.Pass) error {
+		waits, size := waitsForStorage(p), p.Get(metric.FileBytes)
+		if size > p.Limit(smallFile.Name) || p.Get(metric.DistinctOpens) < p.Limit(manyFiles.Name) || waits < p.Limit(storageLimit.Name) {
+			return nil
+		}
+		if perBatch, ok := p.Maybe(metric.OpensPerBatch); ok && perBatch < p.Limit(manyOpens.Name) {
+			return nil
+		}
+		score := starved(p) * waits
+		from := unit.Bytes(size) + " each"
+		if n, ok := p.Maybe(metric.DatasetFileN); ok {
+			from = unit.Number(n) + " files of " + unit.Bytes(size)
+		}
+		rec := report.Recommendation{Setting: "files of the dataset", From: text(from), To: "shards of 100 MiB or more",
+			Why: "one request then brings many items; storage is asked less often"}
+		if loader, ok := p.Loader(); ok {
+			rec.Effect = loader.Unthrottled().EffectBetween(0, waits)
+		}
+		p.Report(report.Finding{
+			Severity: diagnose.Grade(score), Score: score,
+			Summary: fmt.Sprintf("%s files are opened per second, nearly each another one of %s; loading waits for storage %s of its time",
+				unit.Number(p.Get(metric.FileOpens)), unit.Bytes(size), unit.Percent(waits)),
+			Evidence: seen(p, metric.FileOpens, metric.OpensPerBatch, metric.DistinctOpens, metric.FileBytes, metric.DatasetFileN, metric.WorkerOpenWait,
+				metric.WorkerStorage, metric.CacheHits),
+			Recommendations: []report.Recommendation{rec},
+		})
+		return nil
+	},
+}

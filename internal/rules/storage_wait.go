@@ -1,0 +1,81 @@
+package rules
+
+import (
+	"math"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+)
+
+// storageLimit is the line from which waiting for storage is worth a finding of its own.
+var storageLimit = diagnose.Limit{Name: "loading time spent waiting for storage", Value: 0.20, Unit: metric.Ratio,
+	Source: "derived: a part of the loading time that is high by the grades of the step"}
+
+var nearLimit = diagnose.Limit{Name: "part of the allowed rate in use", Value: 0.90, Unit: metric.Ratio,
+	Source: "derived: a throttled reader measured 100 of 100 allowed reads per second (fio under blkio.throttle, Debian); 90 % leaves room for noise"}
+
+var (
+	busyRate = diagnose.Limit{Name: "bytes per second of a busy device", Value: 500e6, Unit: metric.BytesPerS,
+		Source: "gpuprof insights.py: I/O-bound above 500 MB/s or 5,000 reads/s with CPU to spare; a SATA link carries 550 MB/s"}
+	busyReads = diagnose.Limit{Name: "reads per second of a busy device", Value: 5000, Unit: metric.PerSecond, Source: "gpuprof insights.py: as above"}
+	deepQueue = diagnose.Limit{Name: "requests in flight for each that waits", Value: 2, Unit: metric.Count,
+		Source: "derived: a loading process has one synchronous read in flight, so a deeper queue at the device is other readers or a device that lags behind read-ahead"}
+	neverEmpty = diagnose.Limit{Name: "device never idle", Value: 0.95, Unit: metric.Ratio,
+		Source: "Linux Documentation/admin-guide/iostats.rst: the time with requests in flight; necessary for saturation, not sufficient, hence never used alone"}
+)
+
+// waitsForStorage is the part of the loading time that goes to storage: reads and opens alike.
+func waitsForStorage(p *diagnose.Pass) float64 {
+	split, ok := loadingOf(p)
+	if !ok {
+		return 0
+	}
+	return share(split.storage + split.open)
+}
+
+// allowance is the cgroup's read limit in force and how much of it is in use, the fuller of the two kinds; false where there is no limit.
+func allowance(p *diagnose.Pass) (used float64, reads bool, limit float64, ok bool) {
+	fill := func(rate, of metric.Desc) (float64, float64, bool) {
+		r, ok := p.Maybe(rate)
+		l, ok2 := p.Maybe(of)
+		if !ok || !ok2 || l <= 0 {
+			return 0, 0, false
+		}
+		return r / l, l, true
+	}
+	bytes, byteLimit, okBytes := fill(metric.DiskByteRate, metric.ReadBPSLimit)
+	count, countLimit, okReads := fill(metric.DiskReadRate, metric.ReadIOPSLimit)
+	switch {
+	case okReads && (!okBytes || count >= bytes):
+		return count, true, countLimit, true
+	case okBytes:
+		return bytes, false, byteLimit, true
+	}
+	return 0, false, 0, false
+}
+
+// deviceFull tells whether the device itself gives what it can: never idle, and busy by published rates or with a queue deeper than its
+// readers make.
+func deviceFull(p *diagnose.Pass) bool {
+	util, ok := p.Maybe(metric.DiskUtil)
+	if !ok || util < neverEmpty.Value {
+		return false
+	}
+	bytes, _ := p.Maybe(metric.DiskByteRate)
+	reads, _ := p.Maybe(metric.DiskReadRate)
+	if bytes >= busyRate.Value || reads >= busyReads.Value {
+		return true
+	}
+	queue, ok := p.Maybe(metric.DiskQueue)
+	split, ok2 := loadingOf(p)
+	if !ok || !ok2 {
+		return false
+	}
+	return queue >= deepQueue.Value*math.Max(split.storage*split.busy, 1)
+}
+
+// full tells whether storage, device or allowance, gives no more.
+func full(p *diagnose.Pass) bool {
+	used, _, _, ok := allowance(p)
+	return ok && used >= nearLimit.Value || deviceFull(p)
+}
