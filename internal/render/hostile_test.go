@@ -1,0 +1,117 @@
+package render
+
+import (
+	"bytes"
+	"io"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// payloads are strings that do harm where a writer forgets its syntax: terminal escapes, bidirectional overrides, broken UTF-8, Markdown,
+// HTML, workflow commands, spreadsheet formulas.
+var payloads = []string{
+	"\n# heading", "\r\x1b[2K", "\ttab", "\b\b\b", "\x00nul", "\x1b[31mred", "\x1b]0;title\x07", "\x1b]8;;http://evil\x07link\x1b]8;;\x07", "\x1b]52;c;ZXZpbA==\x07",
+	"\x9b31m", "\u009b31m", "\x7f", "\u202egnp.exe", "\u200bzero\u200dwidth", "\xff\xfe", "\xed\xa0\x80", strings.Repeat("A", 1<<16), "a|b|c", "`code`", "``two``", "```\nfence\n```",
+	"````", "<img src=x onerror=alert(1)>", "</details>", "<!-- x -->", "-->", "[x](javascript:alert(1))", "![i](http://evil/i.png)", "@team", "#1", "::error::x", "$(touch marker)",
+	"`touch marker`", "=cmd()", "+1", "-1", "@x", "end\"]", "%%{init: {}}%%", "]]>", "&lt;b&gt;", "*bold*", "_em_", "~~x~~", "> quote", "- list", "1. list", "| --- |", "\\", "https://evil.example",
+	"www.evil.example", "a\u2028b", "\u2066iso\u2069", "{{x}}", "${x}", "'; rm -rf /; '", "\"quoted\"", "a b  c", " lead", "trail ", "GH-1", "owner/repo#1",
+}
+
+// TestHostileStrings puts each payload into every string of a report, and holds each format to its syntax.
+func TestHostileStrings(t *testing.T) {
+	const path = fixtures + "/reopened.json"
+	skeleton := mdSkeleton(renderWith(t, path, Markdown, "name"))
+	for _, p := range payloads {
+		text := renderWith(t, path, Text, p)
+		checkVisible(t, "text", p, text)
+		markdown := renderWith(t, path, Markdown, p)
+		checkVisible(t, "md", p, markdown)
+		if got := mdSkeleton(markdown); got != skeleton && len(markdown) < maxMarkdown/2 {
+			t.Errorf("payload %.30q changes the structure of the Markdown:\n%s\nnot\n%s", p, got, skeleton)
+		}
+		if len(markdown) > maxMarkdown {
+			t.Errorf("payload %.30q: %d bytes of Markdown", p, len(markdown))
+		}
+		if utf8.ValidString(p) {
+			back, err := report.Decode(strings.NewReader(renderWith(t, path, JSON, p)))
+			if err != nil {
+				t.Errorf("payload %.30q: JSON: %v", p, err)
+			} else if back.Verdict.Statement != p {
+				t.Errorf("payload %.30q came back from JSON as %.30q", p, back.Verdict.Statement)
+			}
+		}
+	}
+}
+
+func renderWith(t *testing.T, path string, write func(w io.Writer, r *report.Report, o Options) error, p string) string {
+	t.Helper()
+	r := load(t, path)
+	poison(reflect.ValueOf(r), p)
+	var b bytes.Buffer
+	if err := write(&b, r, Options{}); err != nil {
+		t.Fatalf("payload %.30q: %v", p, err)
+	}
+	return b.String()
+}
+
+// poison sets every string that is not a word of the schema's closed lists.
+func poison(v reflect.Value, p string) {
+	closed := map[string]bool{"Class": true, "Resource": true, "Confidence": true, "Basis": true, "Severity": true}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			poison(v.Elem(), p)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			name := v.Type().Field(i).Name
+			if name != "Schema" && name != "SchemaVersion" && name != "Kind" && name != "Unit" {
+				poison(v.Field(i), p)
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			poison(v.Index(i), p)
+		}
+	case reflect.String:
+		if !closed[v.Type().Name()] {
+			v.SetString(p)
+		}
+	}
+}
+
+func checkVisible(t *testing.T, format, payload, out string) {
+	t.Helper()
+	if !utf8.ValidString(out) {
+		t.Errorf("%s: payload %.30q makes invalid UTF-8", format, payload)
+	}
+	for _, c := range out {
+		switch {
+		case c == '\n':
+		case c < 0x20, c >= 0x7f && c <= 0x9f, c >= 0x202a && c <= 0x202e, c >= 0x2066 && c <= 0x2069, c >= 0x200b && c <= 0x200f, c == 0x2028:
+			t.Errorf("%s: payload %.30q lets U+%04X through", format, payload, c)
+			return
+		}
+	}
+}
+
+var mdEntity = regexp.MustCompile(`&#\d+;`)
+
+// mdSkeleton is the structure of our Markdown: what each line starts with, its cell borders, its HTML tags; words left out.
+func mdSkeleton(s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		line = mdEntity.ReplaceAllString(line, "x")
+		b.WriteString(regexp.MustCompile(`^\s*(#+|>|-|\||<[^>]*>)?`).FindString(line))
+		b.WriteString(strings.Repeat("|", strings.Count(line, "|")))
+		b.WriteString(strings.Repeat("`", strings.Count(line, "`")))
+		b.WriteString(strings.Join(regexp.MustCompile(`<[^>]*>|\]\(|@|://|\*\*`).FindAllString(line, -1), ""))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}

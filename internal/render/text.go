@@ -1,0 +1,203 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// Text writes the report for a terminal: verdict, why and next first, then the figures, where the time goes, the findings, what was
+// not measured, and lines to copy.
+func Text(w io.Writer, r *report.Report, o Options) error {
+	p := &page{color: o.Color}
+	p.verdict(r)
+	p.figures(r)
+	p.step(r)
+	p.phases(r)
+	p.ranks(r)
+	p.findings(r)
+	p.unseen(r)
+	p.warnings(r)
+	p.closing(r)
+	if _, err := io.WriteString(w, p.b.String()); err != nil {
+		return fmt.Errorf("writing report: %w", err)
+	}
+	return nil
+}
+
+func (p *page) verdict(r *report.Report) {
+	v := r.Verdict
+	if v == nil {
+		return
+	}
+	p.apart("VERDICT  "+headline(r), bold, "confidence: "+safe(string(v.Confidence)))
+	p.wrapped("Why      ", safe(v.Statement))
+	for _, d := range v.Doubts {
+		p.wrapped("Doubt    ", safe(d))
+	}
+	if len(r.Next) > 0 {
+		p.wrapped("Next     ", safe(r.Next[0]))
+	}
+}
+
+// headline is the class in capitals with the first cause behind it.
+func headline(r *report.Report) string {
+	s := strings.ToUpper(safe(string(r.Verdict.Class)))
+	if f := leading(r); f != nil {
+		return s + " (" + safe(f.Title) + ")"
+	}
+	return s
+}
+
+// leading is the finding the verdict names, nil where there is none.
+func leading(r *report.Report) *report.Finding {
+	for i, f := range r.Findings {
+		if r.Verdict != nil && f.Rule == r.Verdict.Rule {
+			return &r.Findings[i]
+		}
+	}
+	return nil
+}
+
+// row is one line of the table of figures.
+type row struct{ name, metric, ceiling string }
+
+// figureRows are the figures every reader looks for, with the signal that says what each would be if data were free.
+var figureRows = []row{
+	{"GPU busy", "gpu_busy_ratio", ""},
+	{"Waiting for data", "input_wait_ratio", ""},
+	{"Throughput, samples", "samples_per_s", ""},
+	{"Throughput, batches", "batches_per_s", "1/free_step_time_s"},
+	{"Step time", "step_time_s", "free_step_time_s"},
+	{"Bytes per batch", "batch_bytes", ""},
+	{"Read", "read_bytes_per_s", ""},
+	{"of it from storage", "storage_bytes_per_s", ""},
+	{"CPU in use, of usable", "usable_cpu_busy_ratio", ""},
+}
+
+func (p *page) figures(r *report.Report) {
+	rows := figureTable(r)
+	if len(rows) == 0 {
+		return
+	}
+	p.gap()
+	p.line(p.paint(dim, pad("", 26)+pad("now", 13)+pad("95 % CI", 20)+"if data were free"))
+	for _, f := range rows {
+		p.line(pad(f[0], 26), pad(f[1], 13), pad(f[2], 20), f[3])
+	}
+}
+
+// figureTable gives name, value, interval and ceiling of each figure that is there.
+func figureTable(r *report.Report) [][4]string {
+	var rows [][4]string
+	for _, f := range figureRows {
+		m, ok := r.Metrics[f.metric]
+		if !ok {
+			continue
+		}
+		interval := ""
+		if m.Confidence > 0 && m.Lo != m.Hi {
+			interval = span(m.Lo, m.Hi, m.Unit)
+		}
+		name := f.name
+		if m.Basis != report.Measured {
+			name += " (" + safe(string(m.Basis)) + ")"
+		}
+		rows = append(rows, [4]string{name, unit.Format(m.Center, m.Unit), interval, ceiling(r, f.ceiling)})
+	}
+	return rows
+}
+
+func ceiling(r *report.Report, signal string) string {
+	name, inverse := strings.CutPrefix(signal, "1/")
+	m, ok := r.Metrics[name]
+	switch {
+	case !ok || name == "":
+		return ""
+	case inverse && m.Center > 0:
+		return "≈ " + unit.Format(1/m.Center, "1/s") + " (modelled)"
+	case inverse:
+		return ""
+	}
+	return "≈ " + unit.Format(m.Center, m.Unit) + " (modelled)"
+}
+
+// span writes an interval with the unit once where both ends share it: "790 – 836 /s".
+func span(lo, hi float64, u string) string {
+	a, b := unit.Format(lo, u), unit.Format(hi, u)
+	numberA, unitA, okA := strings.Cut(a, " ")
+	_, unitB, okB := strings.Cut(b, " ")
+	if okA && okB && unitA == unitB {
+		return numberA + " – " + b
+	}
+	return a + " – " + b
+}
+
+// part is one share of a step.
+type part struct {
+	name  string
+	ratio *float64
+}
+
+func stepParts(s report.Step) []part {
+	return []part{{"wait for data", s.InputWaitRatio}, {"host", s.HostRatio}, {"host to device", s.H2DRatio}, {"device", s.DeviceRatio}}
+}
+
+func (p *page) step(r *report.Report) {
+	if r.Verdict == nil {
+		return
+	}
+	head := "WHERE A STEP GOES"
+	if t := r.Verdict.Step.TimeS; t != nil {
+		head += "    " + unit.Seconds(*t) + " per step"
+	}
+	shown := false
+	for _, s := range stepParts(r.Verdict.Step) {
+		if s.ratio == nil {
+			continue
+		}
+		if !shown {
+			p.heading(head)
+			shown = true
+		}
+		p.line("  ", pad(s.name, 24), bar(*s.ratio, 30), "  ", padLeft(unit.Percent(*s.ratio), 6))
+	}
+}
+
+func (p *page) phases(r *report.Report) {
+	if len(r.Phases) == 0 {
+		return
+	}
+	p.heading("WHERE A WORKER'S TIME GOES")
+	for _, f := range r.Phases {
+		per := ""
+		if f.BatchS > 0 {
+			per = unit.Seconds(f.BatchS) + "/batch"
+		}
+		p.line("  ", pad(safe(f.Name), 24), bar(f.Ratio, 22), "  ", padLeft(unit.Percent(f.Ratio), 6), "  ", pad(per, 14), safe(string(f.Basis)))
+	}
+}
+
+func (p *page) ranks(r *report.Report) {
+	if len(r.Ranks) < 2 {
+		return
+	}
+	p.heading("RANKS")
+	for _, k := range r.Ranks {
+		mark := ""
+		if k.Worst {
+			mark = "waits most; the figures above are its own"
+		}
+		p.line("  rank ", pad(safe(k.Rank), 8), pad("pid "+fmt.Sprint(k.PID), 14), pad("waits "+optional(k.InputWaitRatio, "ratio"), 14), pad(optional(k.BatchesPerS, "1/s"), 12), mark)
+	}
+}
+
+func optional(x *float64, u string) string {
+	if x == nil {
+		return "?"
+	}
+	return unit.Format(*x, u)
+}
