@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/hdf5"
+	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/sampler"
+)
+
+// lookLimit is how long one look at a dataset may take: a folder on a loaded disk lists in well under a second, and a person should
+// hear of a mount that hangs within 5 s.
+const lookLimit = 5 * time.Second
+
+// lookAtDataset describes a dataset in a child of its own, which ends with the answer and gives its memory back.
+func lookAtDataset(runner *isolate.Runner) sampler.LookAtDataset {
+	return func(ctx context.Context, key, path string) (sampler.DatasetLook, error) {
+		spec := isolate.Spec{Task: dataset.Task, Key: key, Timeout: lookLimit}
+		found, err := isolate.Call[dataset.Request, dataset.Description](ctx, runner, spec, dataset.Request{Path: []byte(path)})
+		if err != nil {
+			return sampler.DatasetLook{}, fmt.Errorf("looking at the dataset: %w", err)
+		}
+		return datasetLook(found), nil
+	}
+}
+
+// datasetLook says in the sampler's words what the dataset package found.
+func datasetLook(found dataset.Description) sampler.DatasetLook {
+	look := sampler.DatasetLook{Kind: string(found.Kind), Files: &found.Files, Bytes: &found.Bytes}
+	if f := found.Folder; f != nil {
+		look.Bytes = nil
+		if f.More {
+			look.Files = nil // a lower bound is no count
+		}
+		if f.Sizes != nil {
+			look.FileBytes = &f.Sizes.Median
+			if int64(f.Sizes.Count) >= found.Files && !f.More {
+				look.Bytes = &found.Bytes
+			} else if look.Files != nil {
+				estimate := int64(float64(found.Bytes) / float64(f.Sizes.Count) * float64(found.Files))
+				look.Bytes = &estimate
+			}
+		}
+		if len(f.Extensions) > 0 {
+			look.Extension = f.Extensions[0].Name.String()
+		}
+	}
+	if found.HDF5 != nil {
+		if access, ok := dataset.Likely(found.HDF5.File); ok {
+			look.Layout = hdf5Layout(access)
+		}
+		look.Refused = found.HDF5.Refused.Reason.String()
+	}
+	return look
+}
+
+func hdf5Layout(a dataset.Access) *sampler.HDF5Layout {
+	d := a.Dataset
+	return &sampler.HDF5Layout{
+		Name: d.Path.String(), Shape: joined(d.Shape), Dtype: d.Type, Layout: string(d.Storage), Chunk: joined(d.Chunk), Filters: filterNames(d.Filters),
+		FilterCount: len(d.Filters), ChunkBytes: d.ChunkBytes, ItemBytes: d.ItemBytes, ItemsPerChunk: a.ItemsPerChunk, ChunksPerItem: a.ChunksPerItem,
+		StoredBytes: d.StoredBytes, Amplification: a.Amplification,
+	}
+}
+
+func joined(lengths []int64) string {
+	texts := make([]string, len(lengths))
+	for i, n := range lengths {
+		texts[i] = strconv.FormatInt(n, 10)
+	}
+	return strings.Join(texts, "x")
+}
+
+func filterNames(filters []hdf5.Filter) string {
+	names := make([]string, len(filters))
+	for i, f := range filters {
+		names[i] = f.Name.String()
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// TestMain lets the test binary be pipetune's own children, as the real one is.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == childCommand {
+		requests, answers := isolate.Pipes()
+		os.Exit(isolate.Serve(childTasks(), os.Args[2], requests, answers))
+	}
+	os.Exit(m.Run())
+}
+
+// watched is a run of a command beside a real process that is no training job.
+type watched struct {
+	stdout, stderr bytes.Buffer
+	signals        chan os.Signal
+	job            *exec.Cmd
+}
+
+func startWatched(t *testing.T) *watched {
+	t.Helper()
+	w := &watched{signals: make(chan os.Signal, 4), job: exec.Command("sleep", "120")}
+	if err := w.job.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = w.job.Process.Kill() // it may have ended, which is what some tests are about
+		_ = w.job.Wait()
+	})
+	return w
+}
+
+// run runs pipetune as if started from another process: the job is a child of this test, which pipetune must not take for its own.
+func (w *watched) run(t *testing.T, args ...string) int {
+	t.Helper()
+	env := Env{Stdout: &w.stdout, Stderr: &w.stderr, Stdin: strings.NewReader(""), Getenv: func(string) string { return "" },
+		Signals: func() (<-chan os.Signal, func()) { return w.signals, func() {} }}
+	o := &diagnoseOptions{}
+	c := newDiagnoseWith(env, o)
+	o.ownChild = true
+	c.SetArgs(append([]string{"--pid", strconv.Itoa(w.job.Process.Pid)}, args...))
+	c.SilenceErrors, c.SilenceUsage = true, true
+	err := c.Execute()
+	complain(env.Stderr, err)
+	return exitCode(err)
+}
+
+func (w *watched) alive(t *testing.T) {
+	t.Helper()
+	if err := w.job.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("the job is gone: %v", err)
+	}
+}
+
+func readRecording(t *testing.T, path string) *recording.Recording {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rec, err := recording.Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec
+}
+
+// TestInterruptWhileWatching: the first Ctrl-C ends the watch, and everything that was asked for is still written, whole.
+func TestInterruptWhileWatching(t *testing.T) {
+	w := startWatched(t)
+	dir := t.TempDir()
+	go func() {
+		time.Sleep(1500 * time.Millisecond) // real time: the watch runs on the real clock
+		w.signals <- os.Interrupt
+	}()
+	began := time.Now()
+	if code := w.run(t, "--duration", "60s", "-o", filepath.Join(dir, "run.jsonl"), "-o", filepath.Join(dir, "run.json")); code != exitOK {
+		t.Errorf("exit code %d\n%s", code, w.stderr.String())
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("took %s to stop", took)
+	}
+	if !strings.Contains(w.stdout.String(), "VERDICT  INCONCLUSIVE") {
+		t.Errorf("no verdict:\n%s", w.stdout.String())
+	}
+	rec := readRecording(t, filepath.Join(dir, "run.jsonl"))
+	if rec.End == nil || rec.End.Reason != endInterrupted {
+		t.Errorf("the recording ends with %+v", rec.End)
+	}
+	onlyFiles(t, dir, "run.json", "run.jsonl")
+	w.alive(t)
+}
+
+// TestInterruptBeforeWatching: nothing was measured, so nothing is written.
+func TestInterruptBeforeWatching(t *testing.T) {
+	w := startWatched(t)
+	dir := t.TempDir()
+	w.signals <- os.Interrupt
+	if code := w.run(t, "--duration", "60s", "-o", filepath.Join(dir, "run.jsonl")); code != exitInterrupted {
+		t.Errorf("exit code %d", code)
+	}
+	if w.stdout.Len() > 0 {
+		t.Errorf("wrote a report:\n%s", w.stdout.String())
+	}
+	onlyFiles(t, dir)
+	w.alive(t)
+}
+
+// TestJobEndsWhileWatched: what was seen until then is reported, and the report says that the job ended.
+func TestJobEndsWhileWatched(t *testing.T) {
+	w := startWatched(t)
+	go func() {
+		time.Sleep(2 * time.Second) // real time: the watch runs on the real clock
+		_ = w.job.Process.Kill()
+		_, _ = w.job.Process.Wait()
+	}()
+	began := time.Now()
+	if code := w.run(t, "--duration", "60s"); code != exitOK {
+		t.Errorf("exit code %d\n%s", code, w.stderr.String())
+	}
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("watched a job that is gone for %s", took)
+	}
+	if !strings.Contains(w.stdout.String(), "ended") {
+		t.Errorf("does not say that the job ended:\n%s", w.stdout.String())
+	}
+}
+
+// TestStrictAndRequire: an inconclusive verdict and a missing signal lead to their exit codes, with the report still printed.
+func TestStrictAndRequire(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want int
+	}{{[]string{"--strict"}, exitNotMeasured}, {[]string{"--require", "gpu_power_ratio"}, exitMissing}} {
+		w := startWatched(t)
+		if code := w.run(t, append(c.args, "--duration", "6s", "-q")...); code != c.want {
+			t.Errorf("%v: exit code %d, want %d\n%s", c.args, code, c.want, w.stderr.String())
+		}
+		if !strings.Contains(w.stdout.String(), "VERDICT") {
+			t.Errorf("%v: no report", c.args)
+		}
+	}
+}
+
+// onlyFiles expects exactly these names in a folder, hidden ones included.
+func onlyFiles(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("files %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pipetune/pipetune/internal/hdf5"
+	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/nvml"
+	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/sampler"
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+// check is one line of doctor: what can be seen here.
+type check struct {
+	name   string
+	state  string // "ok", "limited" or "missing"
+	detail string
+	cure   string // an exact command, "" where nothing helps or nothing is needed
+}
+
+const (
+	stateOK      = "ok"
+	stateLimited = "limited"
+	stateMissing = "missing"
+)
+
+// checks is the table of what doctor looks at.
+var checks = []func(context.Context, *doctor) []check{checkGPU, checkThreads, checkProcesses, checkPressure, checkCgroup, checkFiles, checkHDF5, checkPython}
+
+type doctor struct {
+	fs     procfs.FS
+	runner *isolate.Runner
+}
+
+func newDoctor(env Env) *cobra.Command {
+	var strict bool
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "what can be seen here, what cannot, and the command that would change that",
+		Args:  noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := fromEnvironment(c.Flags(), env.Getenv); err != nil {
+				return err
+			}
+			return runDoctor(c.Context(), env, strict)
+		},
+	}
+	c.Flags().BoolVar(&strict, "strict", false, "exit 4 where something is missing")
+	return c
+}
+
+func runDoctor(ctx context.Context, env Env, strict bool) error {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	d := &doctor{runner: newRunner(false)}
+	defer d.runner.Close()
+	var b strings.Builder
+	missing := 0
+	for _, look := range checks {
+		for _, c := range look(ctx, d) {
+			fmt.Fprintf(&b, "%-8s %-18s %s\n", c.state, c.name, untrusted.Sanitize(c.detail))
+			if c.cure != "" && c.state != stateOK {
+				fmt.Fprintf(&b, "%-27s → %s\n", "", untrusted.Sanitize(c.cure))
+			}
+			if c.state == stateMissing {
+				missing++
+			}
+		}
+	}
+	if _, err := fmt.Fprint(env.Stdout, b.String()); err != nil {
+		return fail(exitUsage, "", "writing: %w", err)
+	}
+	if strict && missing > 0 {
+		return fail(exitMissing, "", "missing here: %d of what doctor looks for", missing)
+	}
+	return nil
+}
+
+func checkGPU(ctx context.Context, d *doctor) []check {
+	child := d.runner.Child(sampler.GPUSpec())
+	defer child.Close()
+	found, err := isolate.Ask[nvml.Request, nvml.Inventory](ctx, child, nvml.Request{Op: nvml.OpOpen})
+	switch {
+	case err != nil:
+		return []check{{"GPU (NVML)", stateMissing, err.Error(), "nvidia-smi"}}
+	case found.Unavailable != nil:
+		return []check{{"GPU (NVML)", stateMissing, found.Unavailable.Reason, found.Unavailable.Cure}}
+	case len(found.Devices) == 0:
+		return []check{{"GPU (NVML)", stateMissing, "the driver is loaded and lists no GPU", "nvidia-smi -L"}}
+	}
+	list := []check{{"GPU (NVML)", stateOK, fmt.Sprintf("driver %s, %d GPUs", found.Driver, len(found.Devices)), ""}}
+	for _, g := range found.Devices {
+		c := check{"  " + g.UUID, stateOK, g.Name + ", with SM and DRAM activity", ""}
+		if !g.GPM {
+			c.state, c.detail = stateLimited, g.Name+": no SM and DRAM activity, which needs Hopper or newer"
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// checkThreads tells whether /proc/PID/syscall of a job that is not our descendant can be read: the Yama module decides.
+func checkThreads(_ context.Context, d *doctor) []check {
+	const name = "threads (syscall)"
+	scope, err := d.fs.PtraceScope()
+	switch {
+	case err != nil || scope == 0 || os.Geteuid() == 0 && scope < 3:
+		return []check{{name, stateOK, "what each thread of a job waits for can be read", ""}}
+	case scope == 3:
+		return []check{{name, stateLimited, "kernel.yama.ptrace_scope is 3: only wait channels can be read, which tell less", ""}}
+	}
+	return []check{{name, stateLimited, fmt.Sprintf("kernel.yama.ptrace_scope is %d: only wait channels can be read, which tell less", scope), "sudo sysctl kernel.yama.ptrace_scope=0"}}
+}
+
+func checkProcesses(_ context.Context, d *doctor) []check {
+	const name = "processes"
+	all, err := d.fs.Table()
+	if err != nil {
+		return []check{{name, stateMissing, err.Error(), "mount -t proc proc /proc"}}
+	}
+	return []check{{name, stateOK, fmt.Sprintf("%d can be seen", len(all.Entries)), ""}}
+}
+
+func checkPressure(_ context.Context, d *doctor) []check {
+	var list []check
+	machine := d.fs.Machine()
+	defer machine.Close()
+	for _, kind := range []struct {
+		name     string
+		resource procfs.PressureResource
+	}{{"cpu", procfs.PressureCPU}, {"io", procfs.PressureIO}, {"memory", procfs.PressureMemory}} {
+		var p procfs.Pressure
+		if err := machine.Pressure(kind.resource, &p); err != nil {
+			list = append(list, check{"pressure " + kind.name, stateMissing, err.Error(), "boot the kernel with psi=1"})
+		}
+	}
+	if len(list) == 0 {
+		list = append(list, check{"pressure (PSI)", stateOK, "cpu, io, memory", ""})
+	}
+	return list
+}
+
+func checkCgroup(_ context.Context, d *doctor) []check {
+	const name = "control groups"
+	group, err := d.fs.Cgroup(os.Getpid())
+	if err != nil {
+		return []check{{name, stateLimited, err.Error(), ""}}
+	}
+	usable, err := d.fs.UsableCPUs(os.Getpid())
+	if err != nil {
+		return []check{{name, stateLimited, string(group.Mode) + "; usable CPUs: " + err.Error(), ""}}
+	}
+	return []check{{name, stateOK, fmt.Sprintf("%s; %g CPUs usable here", group.Mode, usable.CPUs), ""}}
+}
+
+func checkFiles(context.Context, *doctor) []check {
+	const name, file = "file opens", "/proc/sys/fs/inotify/max_user_watches"
+	if _, err := os.ReadFile(file); err != nil {
+		return []check{{name, stateMissing, "inotify: " + plainPathError(err).Error(), ""}}
+	}
+	return []check{{name, stateOK, "opens of dataset files can be counted (inotify), except on network file systems", ""}}
+}
+
+// checkHDF5 asks the child for a file that cannot be one: an answer shows that the library works there.
+func checkHDF5(ctx context.Context, d *doctor) []check {
+	const name = "HDF5 layouts"
+	_, err := isolate.Call[hdf5.Request, hdf5.Answer](ctx, d.runner, isolate.Spec{Task: hdf5.Task, Timeout: 5 * time.Second}, hdf5.Request{Path: []byte("/dev/null")})
+	var dead *isolate.DeathError
+	if errors.As(err, &dead) {
+		return []check{{name, stateMissing, err.Error(), ""}}
+	}
+	return []check{{name, stateOK, "read in a child process", ""}}
+}
+
+func checkPython(_ context.Context, d *doctor) []check {
+	path, err := findPython("")
+	if err != nil {
+		return []check{{"demo", stateLimited, err.Error(), "sudo apt-get install python3-torch python3-h5py"}}
+	}
+	return []check{{"demo", stateOK, path + " has torch and h5py", ""}}
+}

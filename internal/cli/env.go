@@ -1,0 +1,40 @@
+// Package cli is the command line: one file per command, exit codes in exit.go, who speaks on which stream in voice.go.
+//
+// It wires the layers together and holds no knowledge of its own about jobs, disks or GPUs.
+package cli
+
+import (
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/term"
+)
+
+// Env is everything the commands take from the outside.
+type Env struct {
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string
+	StdoutTerminal bool
+	StderrTerminal bool
+	StdinTerminal  bool
+	Stdin          io.Reader
+	// Signals delivers interrupts, terminations and hang-ups; stop ends the delivery.
+	Signals func() (c <-chan os.Signal, stop func())
+}
+
+// System is the environment of the process.
+func System() Env {
+	return Env{
+		Stdout: os.Stdout, Stderr: os.Stderr, Stdin: os.Stdin, Getenv: os.Getenv,
+		StdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
+		StderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+		StdinTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
+		Signals: func() (<-chan os.Signal, func()) {
+			c := make(chan os.Signal, 4)
+			signal.Notify(c, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+			return c, func() { signal.Stop(c) }
+		},
+	}
+}

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The exit codes, as `pipetune help exit-codes` prints them.
+const (
+	exitOK           = 0   // ran and reported; findings are not failures
+	exitGate         = 1   // a gate failed: --fail-on
+	exitUsage        = 2   // usage, configuration, unreadable input, unknown rule, newer schema
+	exitNotMeasured  = 3   // could not measure; inconclusive under --strict
+	exitMissing      = 4   // a signal named by --require was missing; the report is still written
+	exitInterrupted  = 130 // second Ctrl-C
+	exitTerminated   = 143 // second SIGTERM
+	exitChildFailure = 70  // a child of pipetune's own could not serve; never seen by a person
+)
+
+const exitCodesHelp = `pipetune ends with one of these:
+
+  0    ran and reported; findings are not failures unless a gate was asked for
+  1    a gate failed (--fail-on)
+  2    usage, configuration, unreadable input, unknown rule, newer schema
+  3    could not measure: no target, target ended too early, permission denied;
+       inconclusive under --strict
+  4    a signal named by --require was missing (the report is still written)
+  130  second Ctrl-C, no report
+  143  second SIGTERM, no report
+`
+
+const environmentHelp = `Every flag can be given in the environment as PIPETUNE_<FLAG>, in capitals, with
+_ for -: PIPETUNE_DURATION=60s, PIPETUNE_FORMAT=json. A flag on the command
+line wins.
+
+  NO_COLOR         not empty: no colour
+  CLICOLOR_FORCE   not empty and not 0: colour even where output is no terminal
+  TERM=dumb        no colour
+
+Order: --color, then NO_COLOR, then CLICOLOR_FORCE, then TERM, then whether the
+output is a terminal.
+`
+
+// failure is an error with the exit code it leads to, and a hint on what to do.
+type failure struct {
+	code int
+	err  error
+	hint string
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// fail makes a failure; hint may be "".
+func fail(code int, hint, format string, args ...any) error {
+	return &failure{code: code, err: fmt.Errorf(format, args...), hint: hint}
+}
+
+// quietExit leads to an exit code without a word: all has been said.
+type quietExit int
+
+func (q quietExit) Error() string { return fmt.Sprintf("exit status %d", int(q)) }
+
+// exitCode tells which code an error leads to: that of the failure, else usage.
+func exitCode(err error) int {
+	var f *failure
+	var q quietExit
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &q):
+		return int(q)
+	case errors.As(err, &f):
+		return f.code
+	}
+	return exitUsage
+}

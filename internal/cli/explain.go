@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/rules"
+	"github.com/pipetune/pipetune/internal/unit"
+)
+
+func newExplain(env Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "explain [RULE]",
+		Short: "what a rule means, how it is detected, how to mend it, when it is wrong",
+		Example: `  pipetune explain                            list all rules
+  pipetune explain hdf5/reopened-per-item`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fail(exitUsage, "see: pipetune explain --help", "explain takes one rule, not %d", len(args))
+			}
+			return nil
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return ruleIDs(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return explain(env, args) },
+	}
+}
+
+func explain(env Env, args []string) error {
+	if len(args) == 0 {
+		var b strings.Builder
+		for _, r := range rules.All() {
+			fmt.Fprintf(&b, "%-28s %s\n", r.ID, r.Title)
+		}
+		_, err := fmt.Fprint(env.Stdout, b.String())
+		return err
+	}
+	if r, ok := rules.Find(args[0]); ok {
+		_, err := fmt.Fprint(env.Stdout, rulePage(r))
+		return err
+	}
+	return fail(exitUsage, nearestHint(args[0]), "unknown rule %q", args[0])
+}
+
+// rulePage is the rule's document with its signals and thresholds, laid out for a terminal; docs/rules holds the same in Markdown.
+func rulePage(r diagnose.Rule) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n\n%s\n", r.ID, r.Title, strings.TrimSpace(r.Doc))
+	if len(r.Needs) > 0 {
+		b.WriteString("\nNeeds\n")
+		for _, n := range r.Needs {
+			fmt.Fprintf(&b, "  %-30s %s\n", n.Name, n.Help)
+		}
+	}
+	if len(r.Limits) > 0 {
+		b.WriteString("\nThresholds\n")
+		for _, l := range r.Limits {
+			fmt.Fprintf(&b, "  %s: %s\n      %s\n", l.Name, unit.Format(l.Value, string(l.Unit)), l.Source)
+		}
+	}
+	if len(r.Explains) > 0 {
+		fmt.Fprintf(&b, "\nWhat it explains\n  %s\n", strings.Join(r.Explains, ", "))
+	}
+	return b.String()
+}
+
+func ruleIDs() (ids []string) {
+	for _, r := range rules.All() {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+// nearestHint names the rules that share the group or a word with what was typed.
+func nearestHint(typed string) string {
+	group, word, _ := strings.Cut(strings.ToLower(typed), "/")
+	var near []string
+	for _, id := range ruleIDs() {
+		if strings.HasPrefix(id, group+"/") || word != "" && strings.Contains(id, word) || strings.Contains(id, group) {
+			near = append(near, id)
+		}
+	}
+	if len(near) == 0 || len(near) > 12 {
+		return "`pipetune explain` lists all rules"
+	}
+	return "did you mean " + strings.Join(near, ", ") + "?"
+}

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+func newReport(env Env) *cobra.Command {
+	var p presentation
+	c := &cobra.Command{
+		Use:   "report FILE",
+		Short: "show a recording or a report again, in any format",
+		Long: `report reads a recording (.jsonl) and reaches the verdict again with the rules of
+this version, or shows a report (.json) as it is. FILE - is the standard input.`,
+		Example: `  pipetune report run.jsonl
+  pipetune report before.json --format md`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fail(exitUsage, "see: pipetune report --help", "report takes one file")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := fromEnvironment(c.Flags(), env.Getenv); err != nil {
+				return err
+			}
+			format, outs, err := p.check()
+			if err != nil {
+				return err
+			}
+			for _, o := range outs {
+				if o.recording {
+					return fail(exitUsage, "copy the file instead", "-o %s: report writes no recordings", o.path)
+				}
+			}
+			r, err := replay(env, args[0])
+			if err != nil {
+				return err
+			}
+			return p.show(env, r, format, outs)
+		},
+	}
+	p.addFlags(c)
+	return c
+}
+
+// replay reads a file of either kind and returns its report.
+func replay(env Env, path string) (*report.Report, error) {
+	in := env.Stdin
+	if path != "-" {
+		f, err := openRegular(path)
+		if err != nil {
+			return nil, fail(exitUsage, "", "reading %s: %w", path, err)
+		}
+		defer f.Close()
+		in = f
+	}
+	br := bufio.NewReaderSize(in, 64<<10)
+	if looksLikeRecording(br) {
+		rec, err := recording.Read(br)
+		if err != nil {
+			return nil, fail(exitUsage, readHint(err), "reading %s: %w", path, err)
+		}
+		r, err := judge(rec)
+		if err != nil {
+			return nil, fail(exitNotMeasured, "the recording may have been cut off before its first readings", "judging %s: %w", path, err)
+		}
+		if r.Job != nil {
+			r.Job.Mode = "replay"
+		}
+		return r, nil
+	}
+	r, err := report.Decode(br)
+	if err != nil {
+		return nil, fail(exitUsage, readHint(err), "reading %s: %w", path, err)
+	}
+	return r, nil
+}
+
+// openRegular opens a file that can be read to its end: no folder, no device, no pipe that may hang.
+func openRegular(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, plainPathError(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	f, err := os.Open(path)
+	return f, plainPathError(err)
+}
+
+// looksLikeRecording tells the two kinds apart by their first bytes; what is neither is left to the report's decoder to refuse.
+func looksLikeRecording(br *bufio.Reader) bool {
+	head, err := br.Peek(64)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false
+	}
+	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte(`{"header":`))
+}
+
+func readHint(err error) string {
+	switch {
+	case errors.Is(err, recording.ErrNewer), errors.Is(err, report.ErrNewer):
+		return "install a newer pipetune"
+	case errors.Is(err, recording.ErrNotRecording), errors.Is(err, report.ErrNotReport):
+		return "give a .jsonl recording or a .json report that pipetune wrote"
+	case errors.Is(err, recording.ErrDamaged):
+		return "the lines before the damage can be kept: head -n LINES file > whole.jsonl"
+	}
+	return ""
+}

@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+// session is one diagnosis under way: the job, and the children that may be asked on its behalf.
+type session struct {
+	env    Env
+	fs     procfs.FS
+	runner *isolate.Runner
+	paths  *isolate.Paths
+	job    *job.Job
+	self   int // pipetune's own process number
+	redact untrusted.Redaction
+}
+
+// newSession finds the job to watch.
+func newSession(ctx context.Context, env Env, o *diagnoseOptions) (*session, error) {
+	s := &session{env: env, self: os.Getpid(), redact: redaction(env, o)}
+	opts := job.Options{FS: s.fs, UID: os.Geteuid(), Self: s.self, Redaction: s.redact}
+	if o.ownChild {
+		opts.Self = 0
+	}
+	pid := o.pid
+	if pid == 0 {
+		chosen, err := choose(ctx, env, opts)
+		if err != nil {
+			return nil, err
+		}
+		pid = chosen
+	}
+	j, err := job.Attach(ctx, pid, opts)
+	if err != nil {
+		return nil, attachFailure(err)
+	}
+	s.job = j
+	for _, w := range j.Warnings() {
+		if !o.quiet {
+			note(env.Stderr, w)
+		}
+	}
+	s.runner = newRunner(s.foreign())
+	s.paths = s.runner.Paths()
+	return s, nil
+}
+
+func (s *session) close() {
+	s.paths.Close()
+	s.runner.Close()
+	s.job.Close()
+}
+
+// foreign says whether the job belongs to another user than pipetune runs as.
+func (s *session) foreign() bool {
+	p, err := s.fs.OpenID(s.target())
+	if err != nil {
+		return true // unknown: the safer of the two
+	}
+	defer p.Close()
+	st, err := p.Status()
+	return err != nil || st.UID.Or(-1) != os.Geteuid()
+}
+
+// target is the process whose limits, mounts and cgroup stand for the job's.
+func (s *session) target() procfs.ID {
+	if trainers := s.job.Tree().Trainers(); len(trainers) > 0 {
+		return trainers[0].ID
+	}
+	h := s.job.Header()
+	return procfs.ID{PID: h.PID, Start: h.StartTicks}
+}
+
+// redaction hides what does not belong into a public report.
+func redaction(env Env, o *diagnoseOptions) untrusted.Redaction {
+	r := untrusted.Redaction{Off: o.noRedact, Home: env.Getenv("HOME"), User: cmp.Or(env.Getenv("USER"), env.Getenv("LOGNAME")), NoArguments: o.noArgs}
+	if host, err := os.Hostname(); err == nil {
+		r.Host = host
+	}
+	return r
+}
+
+// attachFailure gives an error of package job its exit code and hint.
+func attachFailure(err error) error {
+	var e *job.Error
+	if !errors.As(err, &e) {
+		return fail(exitNotMeasured, "", "%w", err)
+	}
+	hint := e.Hint
+	if len(e.Candidates) > 0 {
+		hint = "choose one: " + strings.Join(choices(e.Candidates), "; ")
+	}
+	return fail(exitNotMeasured, hint, "%w", err)
+}
+
+func choices(list []job.Candidate) (lines []string) {
+	for _, c := range list {
+		lines = append(lines, fmt.Sprintf("--pid %d  %s", c.Trainer.PID, c.Describe()))
+	}
+	return lines
+}
+
+// choose finds the job when no --pid was given. Where several qualify it asks on a terminal, else it lists them and fails.
+func choose(ctx context.Context, env Env, opts job.Options) (int, error) {
+	found, err := job.Find(ctx, opts)
+	if err != nil {
+		return 0, fail(exitNotMeasured, "", "%w", err)
+	}
+	best := job.Best(found)
+	switch {
+	case len(best) == 0:
+		return 0, fail(exitNotMeasured, "start the training first, or name it: pipetune diagnose --pid PID; pipetune demo shows a job of its own",
+			"no training job found: no process of yours uses a GPU or looks like training")
+	case len(best) == 1:
+		return best[0].Trainer.PID, nil
+	case !env.StdinTerminal || !env.StderrTerminal:
+		for _, line := range choices(best) {
+			note(env.Stderr, line)
+		}
+		return 0, fail(exitNotMeasured, "choose one with --pid", "%d jobs qualify", len(best))
+	}
+	return ask(env, best)
+}
+
+func ask(env Env, list []job.Candidate) (int, error) {
+	for i, c := range list {
+		note(env.Stderr, fmt.Sprintf("%d) pid %d  %s", i+1, c.Trainer.PID, c.Describe()))
+	}
+	if _, err := fmt.Fprintf(env.Stderr, "which one? [1-%d] ", len(list)); err != nil {
+		return 0, fail(exitNotMeasured, "choose one with --pid", "asking for the job: %w", err)
+	}
+	line, err := bufio.NewReader(env.Stdin).ReadString('\n')
+	if err != nil {
+		return 0, fail(exitNotMeasured, "choose one with --pid", "no answer: %w", err)
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil || n < 1 || n > len(list) {
+		return 0, fail(exitUsage, "choose one with --pid", "%q is not a number between 1 and %d", strings.TrimSpace(line), len(list))
+	}
+	return list[n-1].Trainer.PID, nil
+}
+
+// watch records the job for as long as was asked for.
+func (s *session) watch(ctx context.Context, o *diagnoseOptions, out *recording.Writer, signals <-chan os.Signal) (*recording.Recording, error) {
+	start := time.Now()
+	header, notes, err := s.header(ctx, o, start)
+	if err != nil {
+		return nil, err
+	}
+	recorder, err := recording.NewRecorder(header, out)
+	if err != nil {
+		return nil, fail(exitUsage, "", "%w", err)
+	}
+	for _, n := range notes {
+		recorder.Unseen(n.Signal, n.Entity, n.Reason, n.Cure)
+	}
+	set, amend := s.samplers()
+	w := &watch{
+		job: s.job, samplers: set, runner: s.runner, recorder: recorder, duration: o.duration, interval: o.interval, signals: signals,
+		progress: newProgress(s.env, o.quiet, o.duration, fmt.Sprintf("pid %d", header.Job.PID)),
+		warn:     func(text string) { note(s.env.Stderr, text) },
+		amend:    amend,
+	}
+	return w.run(ctx, start)
+}

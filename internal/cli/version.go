@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// version and commit are set by the linker in a release build.
+var (
+	version = "0.1.0-dev"
+	commit  = ""
+)
+
+func tool() recording.Tool { return recording.Tool{Name: "pipetune", Version: version, Commit: commit} }
+
+func newVersion(env Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "version, schemas and build",
+		Args:  noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(env.Stdout, "pipetune %s\ncommit    %s\nreport    %s %s\nrecording %s %s\nbuilt by  %s for %s/%s\n", version, orUnknown(commit),
+				report.Schema, report.SchemaVersion, recording.Schema, recording.SchemaVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "unknown"
+	}
+	return s
+}

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/sampler"
+)
+
+// watch is one stretch of looking at a job.
+type watch struct {
+	job      *job.Job
+	samplers []sampler.Sampler
+	runner   *isolate.Runner
+	recorder *recording.Recorder
+	duration time.Duration
+	interval time.Duration
+	signals  <-chan os.Signal
+	progress progress
+	warn     func(string)
+	// amend completes the header with what became known while watching.
+	amend func(context.Context, *recording.Header)
+}
+
+// The reasons a watch ends, as recordings name them.
+const (
+	endDuration    = "duration"
+	endInterrupted = "interrupted"
+	endJobEnded    = "job-ended"
+)
+
+// run samples until the time is up, the job has ended, or a first signal says to stop. A second signal ends the program at once.
+func (w *watch) run(ctx context.Context, start time.Time) (*recording.Recording, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer sparing()()
+	before := usage(w.runner)
+	due := make([]time.Duration, len(w.samplers))
+	w.recorder.Tick(time.Since(start))
+	live := w.start(ctx)
+	defer func() {
+		for _, s := range w.samplers {
+			s.Close()
+		}
+	}()
+	ticker := time.NewTicker(w.interval)
+	defer ticker.Stop()
+	reason := endDuration
+	last := time.Since(start)
+	for at := last; ; {
+		w.recorder.Tick(at)
+		if pause := at - last; pause > max(time.Second, 5*w.interval) {
+			w.recorder.Event(recording.EventGap, "", map[string]string{"lasted_s": strconv.FormatFloat(pause.Seconds(), 'f', 3, 64)})
+		}
+		last = at
+		w.job.Refresh(ctx, at, w.recorder)
+		for i, s := range w.samplers {
+			if live[i] && at >= due[i] {
+				s.Sample(ctx, w.recorder)
+				due[i] = at + s.Every() - w.interval/2
+			}
+		}
+		if err := w.recorder.Flush(); err != nil {
+			w.warn("the recording ends here: " + err.Error())
+		}
+		w.progress.at(at)
+		if w.job.Tree().Ended {
+			reason = endJobEnded
+		}
+		if at >= w.duration || reason != endDuration {
+			break
+		}
+		select {
+		case <-ticker.C:
+		case sig := <-w.signals:
+			reason = endInterrupted
+			go abortOnSecond(w.signals, sig)
+		}
+		at = time.Since(start)
+	}
+	w.progress.done()
+	at := time.Since(start)
+	w.recorder.Tick(at)
+	used := usage(w.runner)
+	overhead := recording.Overhead{CPUSeconds: used.cpu - before.cpu, MaxRSS: used.peak}
+	if at > 0 {
+		overhead.CPURatio = overhead.CPUSeconds / at.Seconds()
+	}
+	w.amend(ctx, w.recorder.Header())
+	return w.recorder.Finish(recording.End{At: at, Reason: reason, Overhead: overhead})
+}
+
+// sparing makes this process a small neighbour while it watches: one thread runs Go at a time, since each wake-up of a second one costs more
+// than the 30 µs of work it would take over, and the collector runs when the heap has quadrupled, not doubled. The function returned
+// undoes it.
+func sparing() (undo func()) {
+	threads, percent := runtime.GOMAXPROCS(1), debug.SetGCPercent(300)
+	return func() {
+		runtime.GOMAXPROCS(threads)
+		debug.SetGCPercent(percent)
+	}
+}
+
+// start starts the samplers; one that cannot run is recorded as unseen and not asked again.
+func (w *watch) start(ctx context.Context) []bool {
+	live := make([]bool, len(w.samplers))
+	for i, s := range w.samplers {
+		if err := s.Start(ctx, w.recorder); err != nil {
+			w.recorder.Unseen(s.Name()+"_*", "", err.Error(), "")
+			continue
+		}
+		live[i] = true
+	}
+	return live
+}
+
+// abortOnSecond ends the program when the person insists. Children die with it; temporary outputs stay, under names that say so.
+func abortOnSecond(signals <-chan os.Signal, _ os.Signal) {
+	switch <-signals {
+	case syscall.SIGTERM:
+		os.Exit(exitTerminated)
+	default:
+		os.Exit(exitInterrupted)
+	}
+}
+
+// spent is what pipetune and its children have used so far.
+type spent struct {
+	cpu  float64 // seconds
+	peak int64   // bytes, peaks added
+}
+
+// monotonicNow is CLOCK_MONOTONIC, which other programs on this machine read too.
+func monotonicNow() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
+}

@@ -1,0 +1,35 @@
+"""Makes folders of pictures: smooth shapes with a little noise, so that they compress and decode like photographs."""
+
+import os
+
+import numpy as np
+from PIL import Image
+
+
+def picture(number, width, height, noise=6):
+    """One picture, the same for the same number."""
+    rng = np.random.default_rng(number)
+    x = np.linspace(0, 1, width, dtype=np.float32)[None, :, None]
+    y = np.linspace(0, 1, height, dtype=np.float32)[:, None, None]
+    a, b, c = rng.uniform(2, 12, 3), rng.uniform(2, 12, 3), rng.uniform(0, 6, 3)
+    waves = 127 + 90 * np.sin(a * x + c) * np.cos(b * y)
+    grain = rng.integers(-noise, noise + 1, (height, width, 3))
+    return Image.fromarray(np.clip(waves + grain, 0, 255).astype(np.uint8))
+
+
+def folder(path, count, width, height, suffix, classes=4):
+    """Writes count pictures below path, one folder per class as torchvision's ImageFolder wants it."""
+    for number in range(count):
+        where = os.path.join(path, "class_%d" % (number % classes))
+        os.makedirs(where, exist_ok=True)
+        options = {"quality": 90} if suffix == ".jpg" else {}
+        picture(number, width, height).save(os.path.join(where, "%05d%s" % (number, suffix)), **options)
+
+
+def listing(path):
+    """All pictures below path as (file, class number), sorted."""
+    found = []
+    for number, name in enumerate(sorted(os.listdir(path))):
+        where = os.path.join(path, name)
+        found += [(os.path.join(where, file), number) for file in sorted(os.listdir(where))]
+    return found
