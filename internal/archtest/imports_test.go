@@ -1,0 +1,162 @@
+package archtest
+
+import (
+	"go/ast"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// anything, as an entry of mayImport, stands for every package of ours.
+const anything = "*"
+
+// mayImport lists, for each package, which packages of ours it may import. All else is denied; a package that is not
+// listed, nor below one that is, may not exist. Names are below internal/ unless they start with pkg/ or cmd/. untrusted, the gate that names
+// come in through, and unit's and metric's plain words are what the layers share.
+var mayImport = map[string][]string{
+	"cmd/pipetune": {"cli"},
+	"cli":          {anything},
+
+	// acquire: touches the machine
+	"job":     {"isolate", "procfs", "recording", "metric", "untrusted"},
+	"hook":    {"recording", "metric", "untrusted"},
+	"host":    {"isolate", "procfs", "recording", "untrusted"},
+	"sampler": {"isolate", "procfs", "job", "metric", "recording", "untrusted", "dataset", "nvml", "host"},
+	"probe":   {"isolate", "dataset", "procfs", "stat", "pkg/report", "untrusted"},
+	"dataset": {"hdf5", "jpeg", "untrusted"},
+
+	// adapters and the parts that know nothing of ours but the gate
+	"isolate":    {"untrusted"},
+	"nvml":       {"untrusted"},
+	"procfs":     {"untrusted"},
+	"hdf5":       {"untrusted"},
+	"jpeg":       {"untrusted"},
+	"untrusted":  {},
+	"stat":       {},
+	"unit":       {},
+	"metric":     {},
+	"pkg/report": {},
+
+	// the first waist
+	"recording": {"metric", "untrusted"},
+
+	// judge: pure
+	"evidence": {"recording", "metric", "stat", "untrusted"},
+	"predict":  {"stat"},
+	"diagnose": {"evidence", "metric", "predict", "stat", "unit", "pkg/report"}, // unit: its statements hold numbers
+	"rules":    {"diagnose", "evidence", "metric", "predict", "stat", "unit", "pkg/report"},
+
+	// present: pure
+	"compare": {"stat", "pkg/report"},
+	"render":  {"unit", "pkg/report", "untrusted"},
+
+	"archtest": {},
+	"e2e":      {anything},
+}
+
+// thirdParty lists who may import which module of others. golang.org/x/sys is open to all that touch the machine.
+var thirdParty = map[string][]string{
+	"github.com/NVIDIA/go-nvml":       {"nvml"},
+	"github.com/shirou/gopsutil":      {"procfs"},
+	"github.com/prometheus/procfs":    {"procfs"},
+	"gonum.org/v1/hdf5":               {"hdf5"},
+	"github.com/spf13/cobra":          {"cli"},
+	"github.com/spf13/pflag":          {"cli"},
+	"github.com/schollz/progressbar":  {"cli"},
+	"golang.org/x/term":               {"cli"},
+	"golang.org/x/perf":               {"stat"},
+	"golang.org/x/sys":                {"cli", "job", "hook", "host", "sampler", "probe", "dataset", "isolate", "nvml", "procfs", "hdf5", "jpeg", "e2e"},
+	"github.com/google/go-cmp":        {"test files"},
+	"github.com/rogpeppe/go-internal": {"test files"},
+}
+
+// short names a package as the tables do: below internal, and by the listed package that it is a part of.
+func short(pkg string) string {
+	name := strings.TrimPrefix(pkg, "internal/")
+	for part := name; part != "."; part = path.Dir(part) {
+		if _, listed := mayImport[part]; listed {
+			return part
+		}
+	}
+	return name
+}
+
+// breaches lists what is wrong with the imports of one file.
+func breaches(s source) []string {
+	var found []string
+	from := short(s.pkg)
+	s.imports(func(spec *ast.ImportSpec, imported string) {
+		switch {
+		case strings.HasPrefix(imported, module):
+			to := short(strings.TrimPrefix(imported, module))
+			allowed, known := mayImport[from]
+			switch {
+			case !known:
+				found = append(found, s.at(spec)+": package "+from+" has no row in mayImport")
+			case s.test, to == from, slices.Contains(allowed, anything), slices.Contains(allowed, to):
+			default:
+				found = append(found, s.at(spec)+": "+from+" may not import "+to)
+			}
+		case !strings.Contains(strings.Split(imported, "/")[0], "."):
+			// the standard library; purity_test.go has a word on it
+		default:
+			if !mayImportModule(from, imported, s.test) {
+				found = append(found, s.at(spec)+": "+from+" may not import "+imported)
+			}
+		}
+	})
+	return found
+}
+
+// mayImportModule looks a package of somebody else's up in thirdParty. Tests may use what the code beside them may,
+// golang.org/x/sys, and the two libraries for tests.
+func mayImportModule(from, imported string, test bool) bool {
+	for prefix, users := range thirdParty {
+		if imported != prefix && !strings.HasPrefix(imported, prefix+"/") {
+			continue
+		}
+		return slices.Contains(users, from) || test && (slices.Contains(users, "test files") || prefix == "golang.org/x/sys")
+	}
+	return false
+}
+
+func TestImports(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, breach := range breaches(s) {
+			t.Error(breach)
+		}
+	}
+}
+
+func TestEveryPackageHasARow(t *testing.T) {
+	for _, s := range sources(t) {
+		if _, known := mayImport[short(s.pkg)]; !known {
+			t.Errorf("%s: package %s has no row in mayImport: say which layer it belongs to", s.path, s.pkg)
+		}
+	}
+}
+
+func TestImportBreachesAreFound(t *testing.T) {
+	for name, c := range map[string]struct{ path, imports string }{
+		"judge reaches for an adapter": {"internal/rules/x.go", `"github.com/pipetune/pipetune/internal/procfs"`},
+		"render sees the recording":    {"internal/render/x.go", `"github.com/pipetune/pipetune/internal/recording"`},
+		"report is not self-contained": {"pkg/report/x.go", `"github.com/pipetune/pipetune/internal/unit"`},
+		"main does more than main":     {"cmd/pipetune/main.go", `"github.com/pipetune/pipetune/internal/job"`},
+		"cobra outside of cli":         {"internal/render/x.go", `"github.com/spf13/cobra"`},
+		"a new module":                 {"internal/cli/x.go", `"example.com/new"`},
+		"go-cmp outside of tests":      {"internal/cli/x.go", `"github.com/google/go-cmp/cmp"`},
+		"a package without a row":      {"internal/util/x.go", `"github.com/pipetune/pipetune/internal/stat"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := parse(t, c.path, "package x\nimport _ "+c.imports+"\n")
+			if found := breaches(s); len(found) != 1 {
+				t.Errorf("%d breaches found, want one: %v", len(found), found)
+			}
+		})
+	}
+	s := parse(t, "internal/rules/x_test.go", "package x\nimport _ \"github.com/google/go-cmp/cmp\"\n")
+	if found := breaches(s); len(found) != 0 {
+		t.Errorf("go-cmp in a test: %v", found)
+	}
+}

@@ -1,0 +1,119 @@
+// Package archtest holds the tests that keep the house in order: who may import whom, what the pure layers may not
+// touch, and what no source file of ours may hold. It has no code of its own. The layers and their reasons are told
+// in docs/architecture.md.
+package archtest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	root   = "../.."
+	module = "github.com/pipetune/pipetune/"
+)
+
+// source is one parsed Go file of the module.
+type source struct {
+	path string // from the module's root, with slashes
+	pkg  string // the same without the file: internal/stat
+	test bool
+	fset *token.FileSet
+	file *ast.File
+}
+
+// at says where a node is, for a message.
+func (s source) at(n ast.Node) string {
+	return s.path + ":" + strconv.Itoa(s.fset.Position(n.Pos()).Line)
+}
+
+// imports calls visit with the path of each import.
+func (s source) imports(visit func(spec *ast.ImportSpec, path string)) {
+	for _, spec := range s.file.Imports {
+		if p, err := strconv.Unquote(spec.Path.Value); err == nil {
+			visit(spec, p)
+		}
+	}
+}
+
+// localName returns the name by which the file calls a package, or "" where it does not import it.
+func (s source) localName(importPath string) string {
+	name := ""
+	s.imports(func(spec *ast.ImportSpec, p string) {
+		switch {
+		case p != importPath:
+		case spec.Name != nil:
+			name = spec.Name.Name
+		default:
+			name = strings.TrimSuffix(path.Base(p), "/v2")
+			if name == "v2" {
+				name = path.Base(path.Dir(p))
+			}
+		}
+	})
+	return name
+}
+
+// uses calls visit for each selector of a package in the file: the Now of time.Now.
+func (s source) uses(importPath string, visit func(n ast.Node, name string)) {
+	local := s.localName(importPath)
+	if local == "" {
+		return
+	}
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		selector, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if x, ok := selector.X.(*ast.Ident); ok && x.Name == local {
+			visit(selector, selector.Sel.Name)
+		}
+		return true
+	})
+}
+
+func parse(t *testing.T, name string, content any) source {
+	t.Helper()
+	s := source{path: name, pkg: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), fset: token.NewFileSet()}
+	from := filepath.Join(root, filepath.FromSlash(name))
+	file, err := parser.ParseFile(s.fset, from, content, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.file = file
+	return s
+}
+
+// sources parses every Go file of the module, whatever its build tags.
+func sources(t *testing.T) []source {
+	t.Helper()
+	var all []source
+	err := filepath.WalkDir(root, func(p string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(strings.TrimPrefix(p, root+string(filepath.Separator)))
+		switch {
+		case entry.IsDir() && (name == "build" || name == "bin" || entry.Name() == "testdata" || strings.HasPrefix(entry.Name(), ".") && p != root):
+			return fs.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(name, ".go"):
+			return nil
+		}
+		all = append(all, parse(t, name, nil))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) == 0 {
+		t.Fatal("no Go files found")
+	}
+	return all
+}
