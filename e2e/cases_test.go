@@ -1,0 +1,117 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"slices"
+
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// testCase is one job, what is planted in it, and what pipetune must therefore say.
+type testCase struct {
+	name    string         // unique; the script's name where it runs as written
+	script  string         // below testdata/jobs, without .py; "": name
+	args    []string       // other than planted in the script
+	class   []report.Class // any of these is right
+	planted []string       // rules that name the planted fault; one of them must come first or second
+	control bool           // healthy: no finding of severity error
+	wait    [2]float64     // the input wait the fault must really cause, by the stop-watch; else it did not show, and is run again
+	around  surroundings   // what the runner does around the job
+	seconds string         // how long the job trains; "": jobSeconds
+
+	// unseen: the loader hands nothing over between processes, so input wait and batches/s may be absent (never wrong).
+	unseen bool
+}
+
+// surroundings are what the runner puts around a job. Zero values: nothing.
+type surroundings struct {
+	cold       bool    // the data set is made first, and its pages are dropped
+	readIOPS   int     // reads per second the block device grants the job
+	readBPS    int     // bytes per second it grants
+	neighbours int     // stress-ng CPU hogs beside the job, at its priority
+	shmBytes   int64   // size of a tmpfs of its own on the job's /dev/shm
+	quotaCPUs  float64 // CPU quota of the job's cgroup
+	affinity   string  // CPU list the job is confined to
+}
+
+func one(c report.Class) []report.Class { return []report.Class{c} }
+
+// Jobs whose step is the limit are gpu-bound where the GPU can be seen and balanced where it cannot; both are right here.
+var (
+	inputBound = one(report.InputBound)
+	hostBound  = one(report.HostBound)
+	keepsUp    = []report.Class{report.Balanced, report.GPUBound}
+
+	starved = [2]float64{0.20, 1}
+	fed     = [2]float64{0, 0.05}
+)
+
+// cases is the whole table.
+var cases = append(slices.Clone(suite), variations...)
+
+// suite is what continuous integration runs: each planted fault once, and three healthy jobs.
+var suite = []testCase{
+	{name: "hdf5_reopened", class: inputBound, wait: starved, planted: []string{"hdf5/reopened-per-item"}},
+	{name: "hdf5_chunk_gzip", class: inputBound, wait: starved, planted: []string{"hdf5/chunk-exceeds-cache"}},
+	{name: "workers_zero", class: inputBound, wait: starved, planted: []string{"loader/workers-zero"}, unseen: true},
+	{name: "workers_few", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
+	{name: "cpu_decode", class: inputBound, wait: starved, planted: []string{"cpu/decode-bound", "cpu/saturated"}},
+	{
+		name: "storage_throttled", class: inputBound, wait: starved, around: surroundings{cold: true, readIOPS: 100},
+		planted: []string{"storage/saturated", "storage/latency-bound", "storage/cold-cache"},
+	},
+	{name: "workers_restart", class: inputBound, wait: starved, planted: []string{"loader/workers-restart"}},
+	{name: "slow_sample", class: inputBound, wait: [2]float64{0.15, 1}, planted: []string{"loader/slow-sample-blocks"}},
+	{
+		name: "noisy_neighbour", class: inputBound, wait: starved, around: surroundings{neighbours: 4},
+		planted: []string{"cpu/noisy-neighbour"},
+	},
+	{
+		name: "tight_shm", class: keepsUp, wait: fed, around: surroundings{shmBytes: 128 << 20},
+		planted: []string{"memory/shm-too-small"},
+	},
+	{name: "host_bound", class: hostBound, wait: [2]float64{0, 0.15}, planted: []string{"host/main-thread-bound"}},
+	{name: "control_keeps_up", class: keepsUp, wait: fed, control: true},
+	{name: "control_large_batches", class: keepsUp, wait: fed, control: true},
+	{name: "control_spawn_persistent", class: keepsUp, wait: fed, control: true},
+}
+
+// variations vary data, start methods and shapes, so that nothing is tuned to the suite.
+var variations = []testCase{
+	{
+		name: "storage_small_files", class: inputBound, wait: starved, around: surroundings{cold: true, readIOPS: 150},
+		planted: []string{"storage/small-files", "storage/saturated", "storage/latency-bound", "storage/cold-cache"},
+	},
+	{
+		name: "storage_memmap", class: inputBound, wait: starved, around: surroundings{cold: true, readIOPS: 120},
+		planted: []string{"storage/saturated", "storage/latency-bound", "storage/cold-cache"},
+	},
+	{
+		name: "storage_bandwidth", script: "storage_throttled", class: inputBound, wait: starved,
+		around:  surroundings{cold: true, readBPS: 8 << 20},
+		planted: []string{"storage/saturated", "storage/cold-cache"},
+	},
+	{name: "workers_restart_spawn", class: inputBound, wait: starved, planted: []string{"loader/workers-restart", "loader/spawn-start-cost"}},
+	{name: "hdf5_per_item", class: inputBound, wait: starved, planted: []string{"hdf5/reopened-per-item"}},
+	{name: "png_folder", class: inputBound, wait: starved, planted: []string{"image/png-decode", "cpu/decode-bound"}},
+	{name: "remote_storage", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
+	{name: "iterable_text", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
+	{name: "forkserver_few", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
+	{name: "ddp_two_ranks", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
+	{name: "numpy_batches", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}, unseen: true},
+	{name: "workers_pinned", class: inputBound, wait: starved, planted: []string{"loader/workers-pinned", "cpu/affinity"}},
+	{
+		name: "cpu_quota", script: "cpu_decode", class: inputBound, wait: starved, around: surroundings{quotaCPUs: 0.8},
+		planted: []string{"cpu/quota-throttled"},
+	},
+	{
+		name: "cpu_affinity", script: "cpu_decode", class: inputBound, wait: starved, around: surroundings{affinity: "0"},
+		planted: []string{"cpu/affinity"},
+	},
+	{name: "control_workers_zero", class: keepsUp, wait: fed, control: true, unseen: true},
+	{name: "control_hdf5_once", class: keepsUp, wait: fed, control: true},
+	{name: "control_restart_cheap", class: keepsUp, wait: [2]float64{0, 0.08}, control: true},
+	// A model that computes on the CPU is its own kind: the device is the host. Only input-bound would be wrong.
+	{name: "control_model_on_cpu", class: append(keepsUp, report.HostBound), wait: [2]float64{0, 0.08}},
+}

@@ -1,0 +1,147 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// reading is one record of a trainer's stop-watch (testdata/jobs/stopwatch.py): running totals at a moment of CLOCK_MONOTONIC.
+type reading struct {
+	T       float64 `json:"t"`
+	Wait    float64 `json:"wait"`
+	Batches float64 `json:"batches"`
+	Epochs  float64 `json:"epochs"`
+}
+
+// measured is what a stop-watch says about a window.
+type measured struct {
+	waitRatio     float64
+	batchesPerSec float64
+}
+
+// monotonic returns CLOCK_MONOTONIC in seconds, the clock of the stop-watch and of recordings.
+func monotonic() float64 {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		panic(err) // the kernel always has this clock
+	}
+	return float64(now.Nano()) / 1e9
+}
+
+// readStopwatch reads all complete records of the file; the first line is a header.
+func readStopwatch(path string) ([]reading, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	var readings []reading
+	lines := bufio.NewScanner(file)
+	for first := true; lines.Scan(); first = false {
+		if first {
+			continue
+		}
+		var r reading
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			break // the last line may still be on its way
+		}
+		readings = append(readings, r)
+	}
+	return readings, lines.Err()
+}
+
+// stopwatchFiles lists the stop-watch of each rank: path, path.1, path.2, …
+func stopwatchFiles(path string) ([]string, error) {
+	more, err := filepath.Glob(path + ".*")
+	return append([]string{path}, more...), err
+}
+
+// readStopwatches reads the stop-watches of all ranks.
+func readStopwatches(path string) ([][]reading, error) {
+	files, err := stopwatchFiles(path)
+	if err != nil {
+		return nil, err
+	}
+	var ranks [][]reading
+	for _, path := range files {
+		readings, err := readStopwatch(path)
+		if err != nil {
+			return nil, err
+		}
+		ranks = append(ranks, readings)
+	}
+	return ranks, nil
+}
+
+// flowing reports whether every rank has got at least five batches and trained for two seconds since the second.
+func flowing(ranks [][]reading) bool {
+	for _, readings := range ranks {
+		second := sort.Search(len(readings), func(i int) bool { return readings[i].Batches >= 2 })
+		if second == len(readings) {
+			return false
+		}
+		last := readings[len(readings)-1]
+		if last.Batches < 5 || last.T-readings[second].T < 2 {
+			return false
+		}
+	}
+	return len(ranks) > 0
+}
+
+// at interpolates the totals at time t. Between two readings lie either many short phases or a single long one, so a
+// straight line is right (see stopwatch.py); batches jump at the end of a wait, which costs at most one batch.
+func at(readings []reading, t float64) (reading, bool) {
+	i := sort.Search(len(readings), func(i int) bool { return readings[i].T >= t })
+	if i == len(readings) || i == 0 {
+		return reading{}, false
+	}
+	a, b := readings[i-1], readings[i]
+	share := (t - a.T) / (b.T - a.T)
+	return reading{T: t, Wait: a.Wait + share*(b.Wait-a.Wait), Batches: a.Batches + share*(b.Batches-a.Batches)}, true
+}
+
+// over returns what the stop-watches say about [from, to]: the input wait of the worst rank, which is what a report on several
+// ranks is about, and the mean of their batches/s, which are the same because they train in step.
+func over(ranks [][]reading, from, to float64) (measured, bool) {
+	var m measured
+	for _, readings := range ranks {
+		a, okA := at(readings, from)
+		b, okB := at(readings, to)
+		if !okA || !okB {
+			return measured{}, false
+		}
+		m.waitRatio = max(m.waitRatio, (b.Wait-a.Wait)/(to-from))
+		m.batchesPerSec += (b.Batches - a.Batches) / (to - from) / float64(len(ranks))
+	}
+	return m, len(ranks) > 0
+}
+
+// awaitStopwatch looks at the stop-watches until done says so, and returns what it saw last.
+func awaitStopwatch(j *job, limit time.Duration, what string, done func([][]reading) bool) ([][]reading, error) {
+	deadline := time.Now().Add(limit)
+	for {
+		ranks, err := readStopwatches(j.stopwatch)
+		if err == nil && done(ranks) {
+			return ranks, nil
+		}
+		select {
+		case <-j.ended:
+			return nil, fmt.Errorf("the job ended while waiting for %s: %v; its output ends with: %s", what, j.err, j.lastOutput())
+		case <-j.ctx.Done():
+			return nil, j.ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			return nil, fmt.Errorf("no %s within %s; the job's output ends with: %s", what, limit, j.lastOutput())
+		}
+	}
+}

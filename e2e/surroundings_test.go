@@ -1,0 +1,236 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// errNotRun marks what this machine or this user cannot put around a job. what is a word for E2E_ALLOW_MISSING.
+type errNotRun struct{ what, why string }
+
+func (e errNotRun) Error() string { return "not run: " + e.why }
+
+// around prepares a case's surroundings. It returns the lines of shell that the job's own process runs before it becomes
+// the job, and a function that undoes everything, to be called in any case and after the job ended.
+func (s surroundings) around(ctx context.Context, b bench, c testCase) (prelude []string, undo func() error, err error) {
+	var undos []func() error
+	undo = func() error {
+		var errs []error
+		for i := len(undos) - 1; i >= 0; i-- {
+			errs = append(errs, undos[i]())
+		}
+		return errors.Join(errs...)
+	}
+	if s.cold {
+		if err := makeCold(ctx, b, c); err != nil {
+			return nil, undo, err
+		}
+	}
+	for _, limit := range s.limits(b) {
+		dir, err := limit.make()
+		if dir != "" {
+			undos = append(undos, func() error { return removeCgroup(dir) })
+			prelude = append(prelude, "echo $$ > "+filepath.Join(dir, "cgroup.procs"))
+		}
+		if err != nil {
+			return nil, undo, err
+		}
+	}
+	if s.shmBytes > 0 {
+		if os.Getuid() != 0 {
+			return nil, undo, errNotRun{"shm", "a /dev/shm of its own needs root"}
+		}
+		prelude = append(prelude, fmt.Sprintf("mount -t tmpfs -o size=%d tmpfs %s/dev/shm", s.shmBytes, b.root))
+	}
+	if s.affinity != "" {
+		prelude = append(prelude, "taskset -pc "+s.affinity+" $$ >/dev/null")
+	}
+	return prelude, undo, nil
+}
+
+// makeCold makes the data set in a run of its own, and drops its pages from the cache. The run also warms the interpreter
+// and its libraries, which a throttled job would otherwise load for minutes.
+func makeCold(ctx context.Context, b bench, c testCase) error {
+	cmd := b.shell(nil, b.scriptArgs(c, "--make-only")...)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("making the data set: %w: %s", err, output)
+	}
+	return filepath.WalkDir(b.data(), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		if err := unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
+			return fmt.Errorf("dropping %s from the page cache: %w", path, err)
+		}
+		return nil
+	})
+}
+
+// startNeighbours starts n CPU hogs beside the job; they end by themselves after jobSeconds. They come when the job already
+// trains: beside them it would import torch for minutes.
+//
+// pid is their process group, 0 where there are none.
+func startNeighbours(n int) (pid int, stop func() error, err error) {
+	if n == 0 {
+		return 0, func() error { return nil }, nil
+	}
+	cmd := exec.Command("stress-ng", "--cpu", strconv.Itoa(n), "--cpu-method", "int64", "--quiet", "--timeout", jobSeconds+"s")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return 0, nil, fmt.Errorf("starting stress-ng (apt-get install -y stress-ng): %w", err)
+	}
+	return cmd.Process.Pid, func() error {
+		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
+			return fmt.Errorf("ending stress-ng: %w", err)
+		}
+		_ = cmd.Wait() // killed, as asked
+		return nil
+	}, nil
+}
+
+// limit is one limit of one cgroup controller, in both hierarchies' words.
+type limit struct {
+	what       string // word of E2E_ALLOW_MISSING
+	controller string // version 1's; version 2 has io for blkio
+	v1, v2     map[string]string
+	err        error // why it cannot even be said
+}
+
+func (s surroundings) limits(b bench) []limit {
+	var limits []limit
+	if s.readIOPS > 0 || s.readBPS > 0 {
+		device, err := blockDevice(b.work)
+		l := limit{what: "storage", controller: "blkio", err: err, v1: map[string]string{}, v2: map[string]string{}}
+		if s.readIOPS > 0 {
+			l.v1["blkio.throttle.read_iops_device"] = fmt.Sprintf("%s %d", device, s.readIOPS)
+			l.v2["io.max"] = fmt.Sprintf("%s riops=%d", device, s.readIOPS)
+		}
+		if s.readBPS > 0 {
+			l.v1["blkio.throttle.read_bps_device"] = fmt.Sprintf("%s %d", device, s.readBPS)
+			l.v2["io.max"] = strings.TrimSpace(fmt.Sprintf("%s rbps=%d", cmp.Or(l.v2["io.max"], device), s.readBPS))
+		}
+		limits = append(limits, l)
+	}
+	if s.quotaCPUs > 0 {
+		const period = 100000 // microseconds, the kernel's default (Documentation/scheduler/sched-bwc.rst)
+		quota := strconv.Itoa(int(s.quotaCPUs * period))
+		limits = append(limits, limit{
+			what: "quota", controller: "cpu",
+			v1: map[string]string{"cpu.cfs_quota_us": quota},
+			v2: map[string]string{"cpu.max": quota + " " + strconv.Itoa(period)},
+		})
+	}
+	return limits
+}
+
+// make makes a cgroup with the limit and returns its folder, also beside an error when it was made.
+func (l limit) make() (string, error) {
+	if l.err != nil {
+		return "", errNotRun{l.what, l.err.Error()}
+	}
+	if os.Getuid() != 0 {
+		return "", errNotRun{l.what, "a cgroup limit needs root"}
+	}
+	parent, values := filepath.Join("/sys/fs/cgroup", l.controller), l.v1
+	if _, err := os.Stat(parent); err != nil {
+		parent, values = "/sys/fs/cgroup", l.v2
+		controller := strings.TrimPrefix(l.controller, "blk")
+		there, err := os.ReadFile(filepath.Join(parent, "cgroup.controllers"))
+		if err != nil || !strings.Contains(" "+strings.TrimSpace(string(there))+" ", " "+controller+" ") {
+			return "", errNotRun{l.what, "no " + l.controller + " controller, neither cgroup version 1 nor 2"}
+		}
+		if err := os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte("+"+controller), 0); err != nil {
+			return "", errNotRun{l.what, "enabling the " + controller + " controller: " + err.Error()}
+		}
+	}
+	dir := filepath.Join(parent, fmt.Sprintf("%s%d-%s", workPrefix, os.Getpid(), l.what))
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return "", errNotRun{l.what, err.Error()}
+	}
+	for file, value := range values {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(value), 0); err != nil {
+			return dir, errNotRun{l.what, fmt.Sprintf("writing %q: %v", value, err)}
+		}
+	}
+	return dir, nil
+}
+
+// removeCgroup removes an emptied cgroup; the kernel needs a moment after the last process ended.
+func removeCgroup(dir string) error {
+	var err error
+	for range 50 {
+		if err = os.Remove(dir); err == nil || errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return fmt.Errorf("removing the cgroup: %w", err)
+}
+
+// blockDevice returns major:minor of the whole device that holds path: limits do not apply to partitions.
+func blockDevice(path string) (string, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return "", err
+	}
+	device := fmt.Sprintf("%d:%d", unix.Major(st.Dev), unix.Minor(st.Dev))
+	sys, err := filepath.EvalSymlinks("/sys/dev/block/" + device)
+	if err != nil {
+		return "", fmt.Errorf("%s lies on no block device (%s)", path, device)
+	}
+	if _, err := os.Stat(filepath.Join(sys, "partition")); err == nil {
+		whole, err := os.ReadFile(filepath.Join(filepath.Dir(sys), "dev"))
+		if err != nil {
+			return "", err
+		}
+		device = strings.TrimSpace(string(whole))
+	}
+	return device, nil
+}
+
+// sweep removes what an earlier run that was killed left behind: work folders and empty cgroups whose owner is gone.
+func sweep(root string) error {
+	patterns := []string{
+		filepath.Join(root, "/var/tmp", workPrefix+"*"), filepath.Join("/sys/fs/cgroup", workPrefix+"*"),
+		filepath.Join("/sys/fs/cgroup", "*", workPrefix+"*"),
+	}
+	var errs []error
+	for _, pattern := range patterns {
+		found, err := filepath.Glob(pattern)
+		errs = append(errs, err)
+		for _, path := range found {
+			owner, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), workPrefix), "-")
+			if pid, err := strconv.Atoi(owner); err != nil || syscall.Kill(pid, 0) != syscall.ESRCH {
+				continue
+			}
+			if strings.HasPrefix(path, "/sys/") {
+				errs = append(errs, removeCgroup(path))
+			} else {
+				errs = append(errs, os.RemoveAll(path))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
