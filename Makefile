@@ -1,0 +1,121 @@
+# pipetune: the targets that people and continuous integration call. `make help` lists them.
+# Scripts do the work; this file says in which order, and hands every compiler call the same settings.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+GO       ?= go
+PYTHON   ?= /usr/bin/python3
+FUZZTIME ?= 30s
+# TORCH=trixie or TORCH=sid runs the end-to-end jobs on that Debian suite's PyTorch, in a chroot.
+TORCH    ?=
+
+BUILD := $(CURDIR)/build
+LIB   := $(BUILD)/lib
+TOOLS := $(BUILD)/tools
+
+STATICCHECK_VERSION := v0.7.0
+STATICCHECK         := $(TOOLS)/staticcheck-$(STATICCHECK_VERSION)
+
+# libhdf5 and its companions come from $(LIB), which holds static archives only (docs/adr/0003).
+# Lazy binding is said aloud because some distributions' gcc binds at start, which go-nvml cannot live with.
+export CGO_ENABLED := 1
+export CGO_CFLAGS  := -O2 -g -I/usr/include/hdf5/serial -Wno-deprecated-declarations
+export CGO_LDFLAGS := -O2 -g -L$(LIB) -lhdf5_hl -lhdf5 -lsz -laec -lz -ldl -lm -Wl,--as-needed -Wl,-z,relro -Wl,-z,lazy
+export PYTHON TORCH E2E_SUITE
+
+# A build from a tag is that version; any other keeps the one in the source. Both say the commit.
+GIT     := git -c safe.directory='*'
+VERSION ?= $(shell $(GIT) describe --tags --exact-match 2>/dev/null | sed 's/^v//')
+COMMIT  ?= $(shell $(GIT) describe --always --dirty --exclude '*' 2>/dev/null)
+CLI     := github.com/pipetune/pipetune/internal/cli
+LDFLAGS := -s -w $(if $(VERSION),-X $(CLI).version=$(VERSION)) $(if $(COMMIT),-X $(CLI).commit=$(COMMIT))
+
+STAGE := scripts/stage
+
+.PHONY: build
+build: ## bin/pipetune: one binary that needs libc and libm only
+	@scripts/deps build
+	@scripts/static-hdf5 $(LIB)
+	$(GO) build -buildvcs=false -trimpath -buildmode=pie -ldflags "$(LDFLAGS)" -o bin/pipetune ./cmd/pipetune
+
+.PHONY: demo
+demo: ## a small real PyTorch job with a planted fault, diagnosed while it runs
+	@scripts/deps build job
+	@$(MAKE) build
+	bin/pipetune demo
+
+.PHONY: test
+test: ## everything: lint, race-enabled unit tests, the binary's promises, end-to-end jobs
+	@$(STAGE) dependencies scripts/deps build job tools
+	@$(STAGE) "static libraries" scripts/static-hdf5 $(LIB)
+	@$(STAGE) gofmt scripts/check-format
+	@$(STAGE) "go vet" $(GO) vet -tags e2e,overhead ./...
+	@$(STAGE) staticcheck $(MAKE) staticcheck
+	@$(STAGE) "unit tests (race detector, fuzz seeds, import rules)" $(GO) test -race ./...
+	@$(STAGE) build $(MAKE) build
+	@$(STAGE) "binary check" scripts/check-binary bin/pipetune
+	@$(STAGE) "end-to-end suite" $(MAKE) e2e-run E2E_SUITE=1
+
+.PHONY: unit
+unit: ## race-enabled unit tests alone
+	@scripts/deps build
+	@scripts/static-hdf5 $(LIB)
+	$(GO) test -race ./...
+
+.PHONY: e2e
+e2e: ## all end-to-end jobs; TORCH=trixie or TORCH=sid for newer PyTorch
+	@scripts/deps build job tools $(if $(TORCH),suite)
+	@$(MAKE) build
+	@$(MAKE) e2e-run
+
+.PHONY: e2e-run
+e2e-run:
+	$(GO) test -tags e2e ./e2e -run TestJobs -count=1 -v -timeout 80m
+
+.PHONY: overhead
+overhead: ## what pipetune costs the job it watches: CPU, memory, throughput with and without
+	@scripts/deps build job tools
+	@$(MAKE) build
+	$(GO) test -tags e2e,overhead ./e2e -run TestOverhead -count=1 -v -timeout 40m
+
+.PHONY: lint
+lint: ## gofmt, go vet, staticcheck and the import rules
+	@scripts/deps build
+	@scripts/static-hdf5 $(LIB)
+	@scripts/check-format
+	$(GO) vet -tags e2e,overhead ./...
+	@$(MAKE) staticcheck
+	$(GO) test ./internal/archtest
+
+.PHONY: staticcheck
+staticcheck: $(STATICCHECK)
+	$(STATICCHECK) -tags e2e,overhead ./...
+
+$(STATICCHECK):
+	@mkdir -p $(TOOLS)
+	GOBIN=$(TOOLS) CGO_ENABLED=0 $(GO) install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)
+	mv $(TOOLS)/staticcheck $@
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME each (30s)
+	@scripts/deps build
+	@scripts/static-hdf5 $(LIB)
+	scripts/fuzz $(FUZZTIME)
+
+.PHONY: docs
+docs: ## writes the generated pages under docs/rules anew
+	@scripts/deps build
+	@scripts/static-hdf5 $(LIB)
+	$(GO) test ./internal/rules -run '^TestPagesAreCurrent$$' -update
+
+.PHONY: clean
+clean: ## removes what was built here
+	rm -rf bin build
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
