@@ -40,6 +40,7 @@ type Loader struct {
 	buf        procfs.Buffer
 	generation uint64
 	adopted    bool
+	began      uint64 // when the first members were adopted, in clock ticks since boot; 0 = unknown
 	trainers   []*trainer
 	passes     uint64
 	listing    listingPace
@@ -116,8 +117,16 @@ func (l *Loader) pass(now time.Duration) {
 	l.listDue(now)
 }
 
+// userHZ is the unit of processes' start times, 100 a second on every Linux of the architectures built for (man 5 proc).
+const userHZ = 100
+
 // adopt takes over the job's members: new ones are opened, those that left are closed.
 func (l *Loader) adopt(tree *job.Tree) {
+	if !l.adopted {
+		if up, err := l.fs.Uptime(); err == nil {
+			l.began = uint64(up.Seconds() * userHZ)
+		}
+	}
 	for _, p := range tree.Trainers() {
 		t := l.trainerOf(p.ID)
 		if t == nil {
@@ -127,7 +136,7 @@ func (l *Loader) adopt(tree *job.Tree) {
 			l.trainers = append(l.trainers, t)
 		}
 		t.namedPin = p.PinThread
-		t.adoptWorkers(l, tree.Workers(p.ID), l.adopted)
+		t.adoptWorkers(l, tree.Workers(p.ID))
 	}
 	for _, t := range l.trainers {
 		if _, alive := tree.Find(t.id); !alive {
@@ -135,6 +144,15 @@ func (l *Loader) adopt(tree *job.Tree) {
 		}
 	}
 	l.adopted, l.generation = true, tree.Generation
+}
+
+// bornInWatch tells whether a process began after the watch did. A worker that is recognised late, or lost for a moment and found again,
+// may be as old as the job; its own start tells. Where the time since boot cannot be read, what comes after the first adoption is new.
+func (l *Loader) bornInWatch(id procfs.ID) bool {
+	if l.began == 0 {
+		return l.adopted
+	}
+	return id.Start >= l.began
 }
 
 func (l *Loader) trainerOf(id procfs.ID) *trainer {

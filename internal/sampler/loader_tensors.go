@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/procfs"
@@ -15,7 +16,7 @@ const buriedLedgers = 32
 // tensorFlow adds up what the workers of one trainer hand over.
 type tensorFlow struct {
 	inner  int // the trainer's own number in its pid namespace
-	buried []*tensorLedger
+	buried []buriedLedger
 
 	folder  *tensorFolder // where the file_system sharing strategy is in use
 	noFiles bool          // /dev/shm was listed in vain
@@ -36,15 +37,33 @@ type tensorFlow struct {
 // calibrateEvery is how many estimates share a calibration once the tensors per batch are known: one a second.
 const calibrateEvery = 4
 
+// buriedLedger is the ledger of a worker that is gone.
+type buriedLedger struct {
+	of     procfs.ID
+	ledger *tensorLedger
+}
+
+// ledgerOf begins the ledger of a worker, or takes up that of one that was lost and is found again: what it handed over before is
+// credited already.
+func (f *tensorFlow) ledgerOf(l *Loader, id procfs.ID) *tensorLedger {
+	for i, b := range f.buried {
+		if b.of == id {
+			f.buried = slices.Delete(f.buried, i, i+1)
+			return b.ledger
+		}
+	}
+	return &tensorLedger{born: l.bornInWatch(id)}
+}
+
 // bury takes a last account of a worker that is gone.
-func (f *tensorFlow) bury(l *tensorLedger) {
+func (f *tensorFlow) bury(id procfs.ID, l *tensorLedger) {
 	f.add(l, l.finish(f.writesPerTensor, f.period.tensors))
 	f.pickled.credit(l)
 	if len(f.buried) == buriedLedgers {
 		copy(f.buried, f.buried[1:])
 		f.buried = f.buried[:buriedLedgers-1]
 	}
-	f.buried = append(f.buried, l)
+	f.buried = append(f.buried, buriedLedger{id, l})
 }
 
 func (f *tensorFlow) add(l *tensorLedger, grown float64) {
@@ -226,7 +245,9 @@ func (w *loaderWorker) list(trainer int) {
 
 func (f *tensorFlow) ledgers(workers []*loaderWorker) []*tensorLedger {
 	all := make([]*tensorLedger, 0, len(f.buried)+len(workers))
-	all = append(all, f.buried...)
+	for _, b := range f.buried {
+		all = append(all, b.ledger)
+	}
 	for _, w := range workers {
 		all = append(all, w.ledger)
 	}

@@ -396,6 +396,83 @@ func TestTensorsOfALoader(t *testing.T) {
 	}
 }
 
+// uptime sets the time since boot, in clock ticks.
+func (m *machine) uptime(ticks int) {
+	m.t.Helper()
+	if err := os.WriteFile(filepath.Join(m.root, "proc", "uptime"), fmt.Appendf(nil, "%d.%02d 0.00\n", ticks/100, ticks%100), 0o644); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// hide takes a living process out of the tree, as a reading that failed does.
+func (m *machine) hide(pid int) (back func()) {
+	before := m.tree.Processes
+	t := job.Tree{Generation: m.tree.Generation + 1}
+	for _, p := range before {
+		if p.PID != pid {
+			t.Processes = append(t.Processes, p)
+		}
+	}
+	m.tree = &t
+	return func() { m.tree = &job.Tree{Generation: m.tree.Generation + 1, Processes: before} }
+}
+
+// TestOldWorkersAreNotNewborn: a worker that is recognised late, or lost and found again, had handed over batches before the watch, and
+// those do not count.
+func TestOldWorkersAreNotNewborn(t *testing.T) {
+	const before = 5000 // batches each worker had handed over when the watch began
+	for name, unseen := range map[string]struct{ from, to int }{
+		"seen throughout":       {0, 0},
+		"recognised late":       {0, 40},
+		"lost and found again":  {200, 240},
+		"lost for half a watch": {100, 300},
+	} {
+		m := newMachine(t)
+		m.process(100, job.Trainer, 0)
+		m.process(101, job.Worker, 100)
+		m.process(102, job.Worker, 100)
+		m.uptime(1500)
+		var back func()
+		if unseen.to > 0 && unseen.from == 0 {
+			back = m.hide(102)
+		}
+		w := m.watch()
+		defer w.Close()
+		w.looks(1)
+		missing := 0
+		for batch := range 400 {
+			if unseen.to > 0 && batch == unseen.from && back == nil {
+				back = m.hide(102)
+			}
+			if back != nil && batch == unseen.to {
+				back()
+			}
+			if batch >= unseen.from && batch < unseen.to {
+				missing++
+			}
+			for _, pid := range []int{101, 102} {
+				for k := range 2 {
+					m.link(pid, 20+k, fmt.Sprintf("/dev/shm/torch_%d_%d_%d (deleted)", pid, batch*7+k, (before+batch)*2+k))
+				}
+				m.writes(pid, int64((before+batch)*9), int64((before+batch)*900))
+			}
+			w.looks(3)
+			if batch%4 == 0 {
+				w.book()
+			}
+		}
+		b := w.book()
+		b.want(t, loader100, map[metric.Desc]float64{metric.LoaderTensorsPer: 2})
+		least := 800.0 - 20
+		if unseen.from == 0 {
+			least -= float64(missing)
+		}
+		if got := b.get(t, metric.LoaderBatches, loader100); got < least || got > 800 {
+			t.Errorf("%s: %v batches were counted, want %v to 800", name, got, least)
+		}
+	}
+}
+
 // TestLoaderNotInUse: the persistent workers of a validation loader do not make the training loader look idle.
 func TestLoaderNotInUse(t *testing.T) {
 	m := newMachine(t)

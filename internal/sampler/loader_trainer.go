@@ -91,8 +91,8 @@ func (l *Loader) open(id procfs.ID, counts *lookCounts) (*procfs.Process, *procf
 	return proc, links, &watchedThread{task: task, links: links, counts: counts}, nil
 }
 
-// adoptWorkers brings the list of workers up to date. born says that a new one was born under our eyes.
-func (t *trainer) adoptWorkers(l *Loader, now []job.Process, born bool) {
+// adoptWorkers brings the list of workers up to date.
+func (t *trainer) adoptWorkers(l *Loader, now []job.Process) {
 	if t.ended {
 		return
 	}
@@ -106,7 +106,7 @@ func (t *trainer) adoptWorkers(l *Loader, now []job.Process, born bool) {
 		if t.knows(p.ID) {
 			continue
 		}
-		w := &loaderWorker{id: p.ID, inner: p.InnerPID, ledger: &tensorLedger{born: born}}
+		w := &loaderWorker{id: p.ID, inner: p.InnerPID, ledger: t.tensors.ledgerOf(l, p.ID)}
 		var err error
 		if w.proc, w.links, w.main, err = l.open(p.ID, &w.looks); err != nil {
 			continue
@@ -154,7 +154,7 @@ func (t *trainer) bury(l *Loader) {
 			continue
 		}
 		w.close()
-		t.tensors.bury(w.ledger)
+		t.tensors.bury(w.id, w.ledger)
 		t.departed = append(t.departed, w)
 		t.reborn = shortLivedPasses
 	}
@@ -335,7 +335,7 @@ func (t *trainer) end() {
 	t.ended = true
 	for _, w := range t.workers {
 		w.close()
-		t.tensors.bury(w.ledger)
+		t.tensors.bury(w.id, w.ledger)
 	}
 	t.departed = append(t.departed, t.workers...)
 	t.workers = nil
