@@ -20,11 +20,11 @@ TOOLS := $(BUILD)/tools
 STATICCHECK_VERSION := v0.7.0
 STATICCHECK         := $(TOOLS)/staticcheck-$(STATICCHECK_VERSION)
 
-# libhdf5 and its companions come from $(LIB), which holds static archives only (docs/adr/0003).
+# libhdf5 with its companions and libjpeg-turbo come from $(LIB), which holds static archives only (docs/adr/0003).
 # Lazy binding is said aloud because some distributions' gcc binds at start, which go-nvml cannot live with.
 export CGO_ENABLED := 1
 export CGO_CFLAGS  := -O2 -g -I/usr/include/hdf5/serial -Wno-deprecated-declarations
-export CGO_LDFLAGS := -O2 -g -L$(LIB) -lhdf5_hl -lhdf5 -lsz -laec -lz -ldl -lm -Wl,--as-needed -Wl,-z,relro -Wl,-z,lazy
+export CGO_LDFLAGS := -O2 -g -L$(LIB) -lturbojpeg -lhdf5_hl -lhdf5 -lsz -laec -lz -ldl -lm -Wl,--as-needed -Wl,-z,relro -Wl,-z,lazy
 export PYTHON TORCH E2E_SUITE
 
 # A build from a tag is that version; any other keeps the one in the source. Both say the commit.
@@ -39,7 +39,7 @@ STAGE := scripts/stage
 .PHONY: build
 build: ## bin/pipetune: one binary that needs libc and libm only
 	@scripts/deps build
-	@scripts/static-hdf5 $(LIB)
+	@scripts/static-libs $(LIB)
 	$(GO) build -buildvcs=false -trimpath -buildmode=pie -ldflags "$(LDFLAGS)" -o bin/pipetune ./cmd/pipetune
 
 .PHONY: demo
@@ -51,7 +51,7 @@ demo: ## a small real PyTorch job with a planted fault, diagnosed while it runs
 .PHONY: test
 test: ## everything: lint, race-enabled unit tests, the binary's promises, end-to-end jobs
 	@$(STAGE) dependencies scripts/deps build job tools
-	@$(STAGE) "static libraries" scripts/static-hdf5 $(LIB)
+	@$(STAGE) "static libraries" scripts/static-libs $(LIB)
 	@$(STAGE) gofmt scripts/check-format
 	@$(STAGE) "go vet" $(GO) vet -tags e2e,overhead ./...
 	@$(STAGE) staticcheck $(MAKE) staticcheck
@@ -62,8 +62,8 @@ test: ## everything: lint, race-enabled unit tests, the binary's promises, end-t
 
 .PHONY: unit
 unit: ## race-enabled unit tests alone
-	@scripts/deps build
-	@scripts/static-hdf5 $(LIB)
+	@scripts/deps build job
+	@scripts/static-libs $(LIB)
 	$(GO) test -race ./...
 
 .PHONY: e2e
@@ -85,7 +85,7 @@ overhead: ## what pipetune costs the job it watches: CPU, memory, throughput wit
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck and the import rules
 	@scripts/deps build
-	@scripts/static-hdf5 $(LIB)
+	@scripts/static-libs $(LIB)
 	@scripts/check-format
 	$(GO) vet -tags e2e,overhead ./...
 	@$(MAKE) staticcheck
@@ -103,13 +103,13 @@ $(STATICCHECK):
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME each (30s)
 	@scripts/deps build
-	@scripts/static-hdf5 $(LIB)
+	@scripts/static-libs $(LIB)
 	scripts/fuzz $(FUZZTIME)
 
 .PHONY: docs
 docs: ## writes the generated pages under docs/rules anew
 	@scripts/deps build
-	@scripts/static-hdf5 $(LIB)
+	@scripts/static-libs $(LIB)
 	$(GO) test ./internal/rules -run '^TestPagesAreCurrent$$' -update
 
 .PHONY: clean

@@ -23,7 +23,7 @@ var mayImport = map[string][]string{
 	"hook":    {"recording", "metric", "untrusted"},
 	"host":    {"isolate", "procfs", "recording", "untrusted"},
 	"sampler": {"isolate", "procfs", "job", "metric", "recording", "untrusted", "dataset", "nvml", "host"},
-	"probe":   {"isolate", "dataset", "procfs", "stat", "pkg/report", "untrusted"},
+	"probe":   {"isolate", "dataset", "metric", "procfs", "stat", "pkg/report", "untrusted"},
 	"dataset": {"hdf5", "jpeg", "untrusted"},
 
 	// adapters and the parts that know nothing of ours but the gate
@@ -42,7 +42,7 @@ var mayImport = map[string][]string{
 	"recording": {"metric", "untrusted"},
 
 	// judge: pure
-	"evidence": {"recording", "metric", "stat", "untrusted"},
+	"evidence": {"recording", "metric", "stat", "untrusted", "pkg/report"},
 	"predict":  {"stat"},
 	"diagnose": {"evidence", "metric", "predict", "stat", "unit", "pkg/report"}, // unit: its statements hold numbers
 	"rules":    {"diagnose", "evidence", "metric", "predict", "stat", "unit", "pkg/report"},

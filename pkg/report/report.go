@@ -8,7 +8,7 @@ package report
 // Schema and SchemaVersion name the format; a reader refuses a newer major version.
 const (
 	Schema        = "pipetune.report"
-	SchemaVersion = "1.0.0"
+	SchemaVersion = "1.1.0"
 )
 
 // Report is one diagnosis or one benchmark.
@@ -27,6 +27,7 @@ type Report struct {
 	Findings      []Finding         `json:"findings"`
 	Joint         *Effect           `json:"joint,omitempty"` // all recommendations together; single effects do not add up
 	Plans         []Plan            `json:"plans"`
+	Benchmark     *Benchmark        `json:"benchmark,omitempty"` // bench-io only, since 1.1.0
 	Measurements  []Measurement     `json:"measurements"`
 	Abstained     []Abstained       `json:"abstained"`
 	Warnings      []string          `json:"warnings"`

@@ -1,0 +1,57 @@
+package dataset
+
+// Source says how the items of a dataset are read. It travels to worker processes as JSON, together with the files and items to read.
+type Source struct {
+	Kind   Kind
+	Format string // more exactly, as Description.Format
+
+	// Dataset is the path of the dataset inside an HDF5 file.
+	Dataset string `json:",omitempty"`
+	// ItemShape is the shape of one item where it is a patch of what lies at an index of the first axis: nil means all of it. It has as many
+	// axes as the dataset; the first is how many indices an item takes.
+	ItemShape []int64 `json:",omitempty"`
+	// BlockBytes is the size of an item of raw bytes (Kind Other); 0 is DefaultBlockBytes.
+	BlockBytes int64 `json:",omitempty"`
+	// Follow allows HDF5's external links, external storage and virtual datasets to be followed.
+	Follow bool `json:",omitempty"`
+	// ChunkCacheBytes is the chunk cache an HDF5 handle gets; nil is the library's default of 1 MiB, 0 is none.
+	ChunkCacheBytes *int64 `json:",omitempty"`
+	// Locked opens HDF5 files with the library's file locks, as h5py does by default; false opens without.
+	Locked bool `json:",omitempty"`
+}
+
+// DefaultBlockBytes is what one item of raw bytes is taken to be.
+const DefaultBlockBytes = 128 << 10
+
+// File is one file of a dataset.
+type File struct {
+	Path  []byte // not redacted and not sanitized: the way to open it
+	Bytes int64
+}
+
+// Ref names one item.
+type Ref struct {
+	File  int   // index into Sample.Files
+	Index int64 // along the first axis; number of the block of raw bytes; 0 for a file that is one item, and for a tar member
+	// Corner is where a patch begins, an index for each axis; nil where the item is all of Index.
+	Corner []int64 `json:",omitempty"`
+	// At and Bytes are where the member of a tar file lies.
+	At    int64 `json:",omitempty"`
+	Bytes int64 `json:",omitempty"`
+}
+
+// Sample is what is read of a dataset: the files that were drawn, and items of them in the order they lie in storage.
+type Sample struct {
+	Source
+	Files []File
+	Items []Ref
+}
+
+// Handle is an open file of a dataset. It is used by one goroutine.
+type Handle interface {
+	// Read brings one item's bytes as a training job gets them before it decodes: the encoded bytes of a picture or an archive's
+	// member, the elements of an array; of HDF5 the elements, decompressed. It may use buf and return it, longer if need be; what it
+	// returns is good until the next call.
+	Read(item Ref, buf []byte) ([]byte, error)
+	Close() error
+}

@@ -1,0 +1,15 @@
+package probe
+
+import "context"
+
+// one is a probe: whether it concerns this dataset, how its share of the budget compares with others', and how it measures.
+type one struct {
+	name   string // report.Probe…
+	what   string // for people
+	weight float64
+	wants  func(*session) bool // nil: always
+	run    func(context.Context, *session) error
+}
+
+// probes is the table of contents, in the order they run: what needs the cache as it is found comes first.
+var probes = []one{}

@@ -1,0 +1,188 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// session is one run: what is to be measured, and what was.
+type session struct {
+	runner  *isolate.Runner
+	sample  dataset.Sample
+	options Options
+	clock   func() time.Time
+
+	result Result
+	began  time.Time
+	budget time.Duration // of the step under way
+	ends   time.Time     // when the step under way should be over
+}
+
+func newSession(runner *isolate.Runner, sample dataset.Sample, o Options) *session {
+	if o.Budget <= 0 {
+		o.Budget = DefaultBudget
+	}
+	if o.CPUs <= 0 {
+		o.CPUs = 1
+	}
+	return &session{runner: runner, sample: sample, options: o, clock: time.Now}
+}
+
+func (s *session) wanted() []one {
+	var out []one
+	for _, p := range probes {
+		if p.wants == nil || p.wants(s) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (s *session) plan() []Step {
+	list := s.wanted()
+	total := 0.0
+	for _, p := range list {
+		total += p.weight
+	}
+	steps := make([]Step, len(list))
+	for i, p := range list {
+		steps[i] = Step{Probe: p.name, What: p.what, Budget: time.Duration(float64(s.options.Budget) * p.weight / total)}
+	}
+	return steps
+}
+
+// errNothing says that no probe gave a figure.
+var errNothing = errors.New("nothing could be measured")
+
+// run does the steps in order. What a step leaves of its share goes to those after it.
+func (s *session) run(ctx context.Context, at func(Step, time.Duration)) (Result, error) {
+	s.began = s.clock()
+	list, left := s.wanted(), 0.0
+	for _, p := range list {
+		left += p.weight
+	}
+	var first error
+	for _, p := range list {
+		remaining := s.options.Budget - s.clock().Sub(s.began)
+		s.budget = max(0, time.Duration(float64(remaining)*p.weight/left))
+		s.ends = s.clock().Add(s.budget)
+		left -= p.weight
+		if ctx.Err() != nil {
+			break
+		}
+		if at != nil {
+			at(Step{Probe: p.name, What: p.what, Budget: s.budget}, s.clock().Sub(s.began))
+		}
+		if err := p.run(ctx, s); err != nil && ctx.Err() == nil {
+			s.abstain(p.name, err.Error(), "")
+			if first == nil {
+				first = err
+			}
+		}
+	}
+	s.result.Used = s.clock().Sub(s.began)
+	s.result.Interrupted = ctx.Err() != nil
+	if len(s.result.Measurements) > 0 {
+		return s.result, nil
+	}
+	return s.result, errors.Join(errNothing, first, ctx.Err())
+}
+
+// labels of a measurement, pairs of name and value.
+type labels map[string]string
+
+// add takes a figure. One that is no number is left out.
+func (s *session) add(probe string, d metric.Desc, v stat.Summary, basis report.Basis, l labels) {
+	if v.N == 0 || !finite(v.Center, v.Lo, v.Hi) {
+		return
+	}
+	s.result.Measurements = append(s.result.Measurements, report.Measurement{Probe: probe, Labels: l, Metric: d.Name, Value: report.Metric{
+		Center: v.Center, Lo: v.Lo, Hi: v.Hi, Confidence: v.Confidence, N: v.N, Unit: string(d.Unit), Basis: basis}})
+}
+
+func finite(xs ...float64) bool {
+	for _, x := range xs {
+		if x-x != 0 { // neither NaN nor an infinity
+			return false
+		}
+	}
+	return true
+}
+
+// abstain says that a probe, or a part of it, could not run.
+func (s *session) abstain(probe, reason, cure string) {
+	s.result.Abstained = append(s.result.Abstained, report.Abstained{Missing: []string{probe}, Reason: reason, Cure: cure})
+}
+
+func (s *session) warn(text string) { s.result.Warnings = append(s.result.Warnings, text) }
+
+// left is what remains of the step's share, never less than nothing.
+func (s *session) left() time.Duration { return max(0, s.ends.Sub(s.clock())) }
+
+// Rounds of a measurement: repeated until the 95 % interval is within ±5 % of its center, the share of the budget is spent or there were
+// enough.
+const (
+	precision   = 0.05
+	leastRounds = 6 // the fewest whose median or ratio has a 95 % interval
+	mostRounds  = 200
+)
+
+// round is one repeat: how much was done and how long it took.
+type round struct {
+	Units   float64 // items, files, requests
+	Seconds float64
+}
+
+// repeat calls once until the time per unit is known well enough or the time is up; the first call is a warm-up and does not count. At
+// least one counted round is made. It returns seconds per unit and all counted rounds.
+func (s *session) repeat(ctx context.Context, limit time.Duration, once func() (round, error)) (stat.Summary, []round, error) {
+	end := s.clock().Add(limit)
+	if _, err := once(); err != nil {
+		return stat.Summary{}, nil, err
+	}
+	var rounds []round
+	for {
+		r, err := once()
+		if err != nil {
+			return stat.Summary{}, rounds, err
+		}
+		rounds = append(rounds, r)
+		v := perUnit(rounds)
+		if len(rounds) >= leastRounds && (within(v, precision) || len(rounds) >= mostRounds) || !s.clock().Before(end) {
+			return v, rounds, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return v, rounds, err
+		}
+	}
+}
+
+// perUnit is the ratio of sums, with its interval over rounds.
+func perUnit(rounds []round) stat.Summary {
+	seconds, units := make([]float64, len(rounds)), make([]float64, len(rounds))
+	for i, r := range rounds {
+		seconds[i], units[i] = r.Seconds, r.Units
+	}
+	return stat.Ratio(seconds, units)
+}
+
+// within tells whether an interval lies within a share of its center.
+func within(v stat.Summary, share float64) bool {
+	return v.Confidence > 0 && v.Hi-v.Center <= share*v.Center && v.Center-v.Lo <= share*v.Center
+}
+
+// inverse turns seconds per unit into units per second.
+func inverse(v stat.Summary) stat.Summary {
+	if v.Lo <= 0 {
+		return stat.Summary{}
+	}
+	v.Center, v.Lo, v.Hi = 1/v.Center, 1/v.Hi, 1/v.Lo
+	return v
+}

@@ -1,0 +1,100 @@
+package report
+
+// Benchmark is what bench-io measured, and on which part of the dataset.
+type Benchmark struct {
+	Headline    string   `json:"headline,omitempty"`   // the figure that counts, in a few words: "81 items/s in one worker, warm"
+	Statement   string   `json:"statement,omitempty"`  // one or two sentences: what an item's time goes to, and what is in the way
+	Path        string   `json:"path"`                 // redacted
+	Kind        string   `json:"kind"`                 // "hdf5", "image", "npy", "tar" or "other"
+	Format      string   `json:"format,omitempty"`     // more exactly: "jpeg", "png", …
+	Dataset     string   `json:"dataset,omitempty"`    // HDF5: its path in the file
+	Layout      *Layout  `json:"layout,omitempty"`     // HDF5
+	Files       int64    `json:"files"`                // files of the dataset
+	FilesExact  bool     `json:"files_exact"`          // false: a lower bound, the walk was cut off
+	Bytes       int64    `json:"bytes"`                // their size on storage
+	Items       *int64   `json:"items"`                // null: not counted
+	ItemBytes   *int64   `json:"item_bytes"`           // one item as it is delivered; null: differs from item to item
+	LargestDir  int64    `json:"largest_folder_files"` // files of the fullest folder
+	Sample      Sample   `json:"sample"`
+	Storage     *Storage `json:"storage"` // where it lies; null: could not be told
+	Cold        Cold     `json:"cold"`
+	BudgetS     float64  `json:"budget_s"`
+	UsedS       float64  `json:"used_s"`
+	Interrupted bool     `json:"interrupted,omitempty"`
+	Unread      []Unread `json:"unread,omitempty"`      // files that could not be read, gathered by reason
+	Outside     []string `json:"outside,omitempty"`     // files the dataset names outside of itself; not followed unless asked
+	Interpreter string   `json:"interpreter,omitempty"` // Python whose libraries were timed
+	Libraries   []string `json:"libraries,omitempty"`   // of it, with their versions
+}
+
+// Layout is how an HDF5 dataset is stored.
+type Layout struct {
+	Storage       string   `json:"storage"` // "contiguous", "chunked", "compact", "virtual" or "external"
+	Shape         []int64  `json:"shape"`
+	Dtype         string   `json:"dtype"`
+	Chunk         []int64  `json:"chunk"` // null: not chunked
+	ChunkBytes    *int64   `json:"chunk_bytes"`
+	Filters       []string `json:"filters"` // in the order they are applied when writing
+	StoredBytes   *int64   `json:"stored_bytes"`
+	ItemsPerChunk *int64   `json:"items_per_chunk"`
+	ChunksPerItem *int64   `json:"chunks_per_item"`
+	ItemShape     []int64  `json:"item_shape"` // what one read delivers
+}
+
+// Sample is the part of the dataset that was read.
+type Sample struct {
+	Files int   `json:"files"`
+	Items int   `json:"items"`
+	Bytes int64 `json:"bytes"` // of those files, on storage
+	Seed  int64 `json:"seed"`
+}
+
+// Cold says whether cold reads could be measured, and how it is known that they were cold.
+type Cold struct {
+	Possible    bool     `json:"possible"`
+	How         string   `json:"how,omitempty"`          // "cachestat" or "mincore": what verified it
+	CachedRatio *float64 `json:"cached_ratio,omitempty"` // share of the sampled files' pages that stayed in the page cache after they were dropped
+	Reason      string   `json:"reason,omitempty"`       // why not possible
+}
+
+// Unread gathers files that could not be read for one reason.
+type Unread struct {
+	Reason  string `json:"reason"`
+	Count   int64  `json:"count"`
+	Example string `json:"example"` // one of their paths, redacted
+}
+
+// The probes, by the names measurements carry.
+const (
+	ProbeOpen    = "open"
+	ProbeRead    = "read"
+	ProbeDecode  = "decode"
+	ProbePython  = "python"
+	ProbeScaling = "scaling"
+	ProbeDevice  = "device"
+	ProbeBatch   = "batch"
+	ProbeHDF5    = "hdf5"
+	ProbeTry     = "try"
+	ProbeTier    = "tier"
+)
+
+// The labels of measurements. A label that does not concern a measurement is left out.
+const (
+	LabelCache      = "cache"       // "warm" or "cold"
+	LabelOrder      = "order"       // "sequential" or "random"
+	LabelHandle     = "handle"      // "kept" or "reopened" (for each item)
+	LabelWorkers    = "workers"     // processes reading at once
+	LabelBound      = "bound"       // scaling: what bends it: "cpu", "lock", "device" or "none"
+	LabelDecoder    = "decoder"     // "libjpeg-turbo", "go/png", "pillow", "opencv", "torchvision", "h5py", …
+	LabelFormat     = "format"      // of a picture: "jpeg", "png", …
+	LabelVersion    = "version"     // of the decoder's library
+	LabelDepth      = "depth"       // requests in flight
+	LabelBlock      = "block_bytes" // of one request
+	LabelMode       = "mode"        // device: "direct" or "page-cache"; hdf5: "locked" or "unlocked"
+	LabelBatchSize  = "batch_size"
+	LabelGather     = "gather"            // batch: "items" (one read each) or "selection" (one call for all)
+	LabelChunkCache = "chunk_cache_bytes" // HDF5 chunk cache of the handle
+	LabelCandidate  = "candidate"         // try: "as-is", "contiguous", "chunk-item", …
+	LabelCommand    = "command"           // try: what makes this candidate of the whole dataset
+	LabelTier       = "tier"              // tier: "here" or "other"
+)
