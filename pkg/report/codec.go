@@ -106,6 +106,10 @@ func (r *Report) Validate() error {
 		v.ratio("phase "+p.Name, &p.Ratio)
 	}
 	v.effect("joint", r.Joint)
+	v.benchmark(r)
+	for _, m := range r.Measurements {
+		v.measurement(m, newerMinor(r.SchemaVersion))
+	}
 	return v.err
 }
 
@@ -121,6 +125,11 @@ func (r *Report) fillLists() {
 	fill(&r.Warnings)
 	if r.Metrics == nil {
 		r.Metrics = map[string]Metric{}
+	}
+	if r.Benchmark != nil && r.Benchmark.Layout != nil {
+		fill(&r.Benchmark.Layout.Shape)
+		fill(&r.Benchmark.Layout.Filters)
+		fill(&r.Benchmark.Layout.ItemShape)
 	}
 	for i := range r.Findings {
 		fill(&r.Findings[i].Evidence)
