@@ -1,6 +1,7 @@
 package isolate
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"os/signal"
@@ -134,5 +135,45 @@ func TestLimitsEnd(t *testing.T) {
 	_, err = Call[string, int](t.Context(), r, Spec{Task: "die", Timeout: 20 * time.Second, Limits: Limits{MemoryBytes: 256 * mib}}, "memory")
 	if !errors.As(err, &death) || !strings.Contains(death.Line, "memory") && !strings.Contains(death.Line, "address space") {
 		t.Errorf("growing without end: %v", err)
+	}
+}
+
+// toWrite asks a child for a file of that many bytes.
+type toWrite struct {
+	Path  string
+	Bytes int
+}
+
+func writeFile(body json.RawMessage) (any, error) {
+	var in toWrite
+	if err := json.Unmarshal(body, &in); err != nil {
+		return nil, err
+	}
+	return in.Bytes, os.WriteFile(in.Path, make([]byte, in.Bytes), 0o600)
+}
+
+func TestFileBytes(t *testing.T) {
+	r := newRunner(t)
+	path := filepath.Join(t.TempDir(), "written")
+	c := r.Child(Spec{Task: "write", Timeout: 20 * time.Second, Limits: Limits{FileBytes: mib}})
+	defer c.Close()
+	if _, err := Ask[toWrite, int](t.Context(), c, toWrite{path, mib}); err != nil {
+		t.Errorf("a file as large as allowed: %v", err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() != mib {
+		t.Errorf("it was not written whole: %v, %v", info, err)
+	}
+	if _, err := Ask[toWrite, int](t.Context(), c, toWrite{path, mib + 1}); !errors.Is(err, syscall.EFBIG) {
+		t.Errorf("a file one byte larger than allowed: %v", err)
+	}
+	if c.Starts() != 1 {
+		t.Errorf("a file too large cost %d starts", c.Starts())
+	}
+	none := path + "-none"
+	if _, err := Call[toWrite, int](t.Context(), r, Spec{Task: "write"}, toWrite{none, 1}); !errors.Is(err, syscall.EFBIG) {
+		t.Errorf("a child that may write nothing: %v", err)
+	}
+	if info, err := os.Stat(none); err != nil || info.Size() != 0 {
+		t.Errorf("it wrote all the same: %v, %v", info, err)
 	}
 }

@@ -44,7 +44,8 @@ func testTable() Table {
 			time.Sleep(300 * time.Millisecond)
 			return "slow", nil
 		},
-		"self": func(context.Context, json.RawMessage) (any, error) { return describeSelf() },
+		"self":  func(context.Context, json.RawMessage) (any, error) { return describeSelf() },
+		"write": func(_ context.Context, body json.RawMessage) (any, error) { return writeFile(body) },
 	}
 }
 

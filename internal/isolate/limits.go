@@ -20,6 +20,9 @@ type Limits struct {
 	CPUSeconds int64 `json:"cpu_seconds"`
 	// OpenFiles is its number of file descriptors; 0 is 256.
 	OpenFiles int64 `json:"open_files"`
+	// FileBytes is the most that one file written may hold; 0: it can write none. A write beyond it fails with EFBIG
+	// (the Go runtime does nothing on SIGXFSZ). It bounds size, not place: where to write is for the task to keep to.
+	FileBytes int64 `json:"file_bytes,omitempty"`
 }
 
 const mib = 1 << 20
@@ -52,7 +55,7 @@ func (l Limits) apply() error {
 		hard     int64
 	}{
 		{"RLIMIT_CORE", unix.RLIMIT_CORE, 0, 0},
-		{"RLIMIT_FSIZE", unix.RLIMIT_FSIZE, 0, 0},
+		{"RLIMIT_FSIZE", unix.RLIMIT_FSIZE, l.FileBytes, l.FileBytes},
 		{"RLIMIT_NOFILE", unix.RLIMIT_NOFILE, l.OpenFiles, l.OpenFiles},
 		{"RLIMIT_AS", unix.RLIMIT_AS, mapped + l.MemoryBytes, mapped + l.MemoryBytes},
 		{"RLIMIT_CPU", unix.RLIMIT_CPU, l.CPUSeconds, l.CPUSeconds + 1}, // SIGXCPU with a message, a second later SIGKILL
