@@ -25,17 +25,24 @@ type state struct {
 	sample  dataset.Sample
 	handles map[int]dataset.Handle // open files, by their place in the sample
 	buf     []byte
+	open    func(dataset.Source, dataset.File) (dataset.Handle, error)
 }
 
 // work is done in the worker process.
 type work func(ctx context.Context, w *state, body json.RawMessage) (any, error)
 
 // works is the table of what worker processes do.
-var works = map[string]work{}
+var works = map[string]work{
+	workLoad:  loadItems,
+	workCache: lookAtCache,
+}
 
 // Handler returns the handler of one worker process.
-func Handler() isolate.Handler {
-	w := &state{handles: map[int]dataset.Handle{}}
+func Handler() isolate.Handler { return handler(openFile) }
+
+// handler is Handler with another way to open files, which tests use to have files that misbehave.
+func handler(open func(dataset.Source, dataset.File) (dataset.Handle, error)) isolate.Handler {
+	w := &state{handles: map[int]dataset.Handle{}, open: open}
 	return func(ctx context.Context, body json.RawMessage) (any, error) {
 		var r request
 		if err := json.Unmarshal(body, &r); err != nil {

@@ -1,0 +1,213 @@
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// workCache is the row of works that looks at the page cache.
+const workCache = "cache"
+
+// cacheAsk asks a worker process how much of some files the page cache holds.
+type cacheAsk struct {
+	Files []int // positions in the sample's Files
+	Drop  bool  // let go of the handles and drop the files' pages first
+}
+
+// residency is how much of some files lies in the page cache.
+type residency struct {
+	Pages  int64  // of the files that could be looked at
+	Cached int64  // of them in the page cache
+	How    string // "cachestat" or "mincore"; "" where it cannot be told
+	Reason string // why it cannot be told
+	// InMemory says that the file system has no storage below it (tmpfs, ramfs): its files cannot be cold.
+	InMemory bool
+}
+
+// ratio is the share that is cached; nil where it cannot be told.
+func (r residency) ratio() *float64 {
+	if r.How == "" || r.Pages == 0 {
+		return nil
+	}
+	return new(float64(r.Cached) / float64(r.Pages))
+}
+
+func lookAtCache(_ context.Context, w *state, body json.RawMessage) (any, error) {
+	var q cacheAsk
+	if err := json.Unmarshal(body, &q); err != nil {
+		return nil, fmt.Errorf("decoding what to look at: %w", err)
+	}
+	if q.Drop {
+		w.forget()
+	}
+	return w.residency(q.Files, q.Drop), nil
+}
+
+// chill makes the files of the items cold, with the handles just opened where they are kept: what libhdf5 caches belongs to a handle, and a
+// job that keeps its files open pays for opening them once. It returns the share of pages that stayed.
+func (l *loading) chill() *float64 {
+	l.forget()
+	var files []int
+	seen := map[int]bool{}
+	for _, i := range l.Items {
+		f := l.sample.Items[i].File
+		if !seen[f] {
+			seen[f] = true
+			files = append(files, f)
+		}
+	}
+	if l.Handle == handleKept && len(files) <= mostHandles {
+		for _, f := range files {
+			_, _ = l.handle(f) // one that cannot be opened is a failure when its items are read
+		}
+	}
+	return l.residency(files, true).ratio()
+}
+
+// residency looks at files, dropping their pages first where asked. Files that cannot be opened are left out: reading them says why. One
+// file that cannot be told about makes the whole unknown.
+func (w *state) residency(files []int, drop bool) residency {
+	var all residency
+	for _, i := range files {
+		if i < 0 || i >= len(w.sample.Files) {
+			continue
+		}
+		f, size, err := openRegular(string(w.sample.Files[i].Path))
+		if err != nil {
+			continue
+		}
+		one := fileResidency(f, size, drop)
+		_ = f.Close() // read-only
+		all.InMemory = all.InMemory || one.InMemory
+		if one.How == "" && all.Reason == "" {
+			all.Reason = one.Reason
+		}
+		all.Pages, all.Cached, all.How = all.Pages+one.Pages, all.Cached+one.Cached, one.How
+	}
+	switch {
+	case all.Reason != "":
+		all.How = ""
+	case all.Pages == 0:
+		all.How, all.Reason = "", "none of the files could be opened"
+	}
+	return all
+}
+
+// staysRatio is the share of a file's pages above which dropping them is tried again, dirty ones written first. A file that was just
+// written has its pages dirty for some 30 s, and those are not dropped.
+const staysRatio = 0.01
+
+func fileResidency(f *os.File, size int64, drop bool) residency {
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &fs); err == nil && (int64(fs.Type) == unix.TMPFS_MAGIC || int64(fs.Type) == unix.RAMFS_MAGIC) {
+		return residency{InMemory: true, Reason: "the files lie in memory (tmpfs): there is no storage to read them from"}
+	}
+	if drop {
+		if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
+			return residency{Reason: "dropping pages: " + err.Error()}
+		}
+	}
+	r := cachedPages(f, size)
+	if drop && r.How != "" && float64(r.Cached) > staysRatio*float64(r.Pages) {
+		_ = unix.Fdatasync(int(f.Fd())) // where it fails the pages stay, which the next look tells
+		_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
+		r = cachedPages(f, size)
+	}
+	return r
+}
+
+// cachedPages asks cachestat(2) (Linux 6.5) and, where it is not there, mincore(2). Both tell only the owner of a file and those who may
+// write to it: cachestat refuses others, mincore reports every page resident to them (mm/mincore.c, can_do_mincore).
+func cachedPages(f *os.File, size int64) residency {
+	page := int64(os.Getpagesize())
+	r := residency{Pages: (size + page - 1) / page}
+	var whole unix.CachestatRange // length 0 means up to the end
+	var stat unix.Cachestat_t
+	err := unix.Cachestat(uint(f.Fd()), &whole, &stat, 0)
+	switch {
+	case err == nil:
+		r.How, r.Cached = "cachestat", min(int64(stat.Cache), r.Pages)
+		return r
+	case errors.Is(err, unix.EPERM):
+		r.Reason = "the page cache is told to the files' owner and to who may write to them only"
+		return r
+	case !mayAsk(f):
+		r.Reason = "cachestat is not there (" + err.Error() + "), and mincore tells the files' owner only"
+		return r
+	}
+	if r.Cached, err = mincore(f, size, page); err != nil {
+		r.Reason = err.Error()
+		return r
+	}
+	r.How = "mincore"
+	return r
+}
+
+// mayAsk tells whether mincore tells the truth about a file: to its owner, and to who may write to it.
+func mayAsk(f *os.File) bool {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return false
+	}
+	if int(st.Uid) == unix.Geteuid() {
+		return true
+	}
+	return unix.Faccessat(unix.AT_FDCWD, fdPath(int(f.Fd())), unix.W_OK, unix.AT_EACCESS) == nil
+}
+
+// mincoreWindow bounds the addresses that are mapped at a time.
+const mincoreWindow = 1 << 30
+
+// mincore counts resident pages. The mapping is never touched, so that a file that shrinks cannot end the process with SIGBUS.
+func mincore(f *os.File, size, page int64) (int64, error) {
+	var cached int64
+	for at := int64(0); at < size; at += mincoreWindow {
+		length := min(mincoreWindow, size-at)
+		m, err := unix.Mmap(int(f.Fd()), at, int(length), unix.PROT_READ, unix.MAP_SHARED)
+		if err != nil {
+			return 0, fmt.Errorf("mapping the file to look at its pages: %w", err)
+		}
+		flags := make([]byte, (length+page-1)/page)
+		err = mincoreOf(m, flags)
+		if unmapped := unix.Munmap(m); err == nil {
+			err = unmapped
+		}
+		if err != nil {
+			return 0, fmt.Errorf("looking at the file's pages: %w", err)
+		}
+		for _, flag := range flags {
+			cached += int64(flag & 1)
+		}
+	}
+	return cached, nil
+}
+
+// openRegular opens a regular file for reading. It looks first through an O_PATH descriptor, which neither waits for a FIFO's writer nor
+// wakes a device's driver.
+func openRegular(path string) (*os.File, int64, error) {
+	place, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, 0, fmt.Errorf("opening: %w", err)
+	}
+	defer unix.Close(place)
+	var st unix.Stat_t
+	if err := unix.Fstat(place, &st); err != nil {
+		return nil, 0, fmt.Errorf("looking at it: %w", err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, 0, errors.New("no regular file")
+	}
+	f, err := os.OpenFile(fdPath(place), os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, 0, fmt.Errorf("opening: %w", err)
+	}
+	return f, st.Size, nil
+}
+
+func fdPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }

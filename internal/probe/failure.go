@@ -1,0 +1,59 @@
+package probe
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+// failure is an item that could not be read, and why.
+type failure struct {
+	Item  int    // position in the sample's Items
+	Class class  // the kind of trouble
+	Text  string // of the error, sanitized, without the file's path
+}
+
+// class gathers failures that are one kind of trouble.
+type class string
+
+const (
+	vanished class = "gone since the dataset was looked through"
+	refused  class = "no permission"
+	shrunken class = "shorter than when the dataset was looked through"
+	unread   class = "the storage reports an error"
+	corrupt  class = "cannot be read or decoded"
+	crashed  class = "reading it ended the worker process"
+)
+
+// failed says what came of reading an item.
+func failed(item int, err error, path []byte) failure {
+	f := failure{Item: item, Class: classify(err)}
+	text := strings.ReplaceAll(err.Error(), string(path), "the file")
+	f.Text = untrusted.Cut(text, 200).String()
+	return f
+}
+
+// classify tells kinds of errors apart; what is no error of the file system is the content's fault.
+func classify(err error) class {
+	for _, c := range []struct {
+		of class
+		is []error
+	}{
+		{vanished, []error{fs.ErrNotExist, unix.ESTALE}},
+		{refused, []error{fs.ErrPermission}},
+		{shrunken, []error{io.ErrUnexpectedEOF, io.EOF}},
+		{unread, []error{unix.EIO, unix.ENXIO, unix.ENODEV, unix.ETIMEDOUT, unix.EREMOTEIO}},
+	} {
+		for _, is := range c.is {
+			if errors.Is(err, is) {
+				return c.of
+			}
+		}
+	}
+	return corrupt
+}

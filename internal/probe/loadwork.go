@@ -1,0 +1,279 @@
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+)
+
+// workLoad is the row of works that reads items.
+const workLoad = "load"
+
+// load asks a worker process to read items one after the other and to count what that costs. Items are read round and round: the second
+// pass goes on where the first stopped.
+type load struct {
+	Items   []int   // positions in the sample's Items, in the order they are read
+	From    int     // where in Items to begin
+	Passes  int     // how many to make; 0 is 1
+	Seconds float64 // a pass ends after that long, at least one item read; 0: at the end of Items
+	Once    bool    // a pass ends at the end of Items too, however soon that is
+	Handle  string  // handleKept or handleReopened; a file that is one item is opened for each in any case
+	Decode  bool    // decode what was read, and count the time
+	Drop    bool    // before each pass drop the pages of the files of Items from the page cache, with files that stay open just opened
+	StartAt int64   // CLOCK_MONOTONIC in nanoseconds at which to begin, so that several processes begin together; 0: at once
+}
+
+// How a file is held, the values of report.LabelHandle.
+const (
+	handleKept     = "kept"
+	handleReopened = "reopened"
+)
+
+// loaded is what came of it.
+type loaded struct {
+	Passes   []pass
+	Times    []float64 `json:",omitempty"` // seconds of single items, a sample of at most mostTimes drawn from all passes
+	Failures []failure `json:",omitempty"` // each item once
+	Next     int       // where in Items the reading stopped
+}
+
+// pass is one round of reading. What failed is in none of its figures but CPU and storage, which count the process.
+type pass struct {
+	Items   int     // read without failure
+	Seconds float64 // wall time they took
+	CPU     float64 // seconds, user and system, of the whole process
+	Bytes   int64   // delivered
+	// What /proc/self/io counted; nil where it may not be read.
+	IO *transfer `json:",omitempty"`
+	// Cached is what share of the files' pages was in the page cache when the pass began; nil: not asked for, or not to be told.
+	Cached *float64 `json:",omitempty"`
+}
+
+// transfer is what the kernel counted of a process's reads (proc_pid_io(5)).
+type transfer struct {
+	Stored int64 // read_bytes: fetched from storage
+	Asked  int64 // rchar: through system calls, from the page cache as well
+	Calls  int64 // syscr: system calls that read
+}
+
+const (
+	mostTimes    = 1000
+	mostFailures = 2000 // of at most some 300 bytes each: an answer may have 4 MiB
+	// clockShare is the most that reading the clock may add to an item's time.
+	clockShare = 0.005
+)
+
+// loadItems is the work. Its error says that nothing could be tried; an item that cannot be read is a Failure.
+func loadItems(ctx context.Context, w *state, body json.RawMessage) (any, error) {
+	var q load
+	if err := json.Unmarshal(body, &q); err != nil {
+		return nil, fmt.Errorf("decoding what to read: %w", err)
+	}
+	if len(q.Items) == 0 {
+		return nil, errors.New("no items to read")
+	}
+	for _, i := range q.Items {
+		if i < 0 || i >= len(w.sample.Items) {
+			return nil, fmt.Errorf("no item %d in a sample of %d", i, len(w.sample.Items))
+		}
+	}
+	return w.load(ctx, q)
+}
+
+func (w *state) load(ctx context.Context, q load) (loaded, error) {
+	l := loading{state: w, load: q, at: q.From % len(q.Items), stride: 1, failed: map[int]bool{}, clock: clockCost()}
+	if err := sleepUntil(ctx, q.StartAt); err != nil {
+		return loaded{}, err
+	}
+	for range max(1, q.Passes) {
+		l.out.Passes = append(l.out.Passes, l.pass(ctx))
+		if ctx.Err() != nil || len(l.out.Failures) >= mostFailures {
+			break
+		}
+	}
+	l.out.Next = l.at
+	return l.out, nil
+}
+
+// loading is a load under way.
+type loading struct {
+	*state
+	load
+	out    loaded
+	at     int // in Items
+	stride int // items for one look at the clock
+	timed  int // items whose time was seen, to draw the reservoir
+	failed map[int]bool
+	clock  float64 // seconds that one look at the clock takes
+}
+
+func (l *loading) pass(ctx context.Context) pass {
+	var p pass
+	if l.Drop {
+		p.Cached = l.chill()
+	}
+	before := usedSoFar()
+	began := time.Now()
+	end := began.Add(time.Duration(l.Seconds * float64(time.Second)))
+	var open pass // read, but not on the clock yet
+	mark, single, misses, n := began, began, 0, 0
+	for over := false; !over; {
+		if l.stride > 1 && open.Items == l.stride-1 {
+			single = time.Now()
+		}
+		item := l.Items[l.at]
+		l.at = (l.at + 1) % len(l.Items)
+		n++
+		size, err := l.one(item)
+		last := n%len(l.Items) == 0 && (l.Once || l.Seconds <= 0)
+		if err != nil {
+			l.fail(item, err)
+			misses++
+			open, mark = pass{}, time.Now() // the few items since the last look go with it: their time cannot be told apart
+			over = last || misses >= len(l.Items) || len(l.out.Failures) >= mostFailures || l.Seconds > 0 && !mark.Before(end)
+			continue
+		}
+		misses = 0
+		open.Items++
+		open.Bytes += int64(size)
+		if open.Items < l.stride && !last {
+			continue
+		}
+		now := time.Now()
+		switch {
+		case l.stride == 1:
+			l.time(now.Sub(mark))
+		case open.Items == l.stride:
+			l.time(now.Sub(single))
+		}
+		p.Items += open.Items
+		p.Bytes += open.Bytes
+		p.Seconds += now.Sub(mark).Seconds()
+		open, mark = pass{}, now
+		l.stride = strideFor(p.Seconds/float64(p.Items), l.clock)
+		over = last || l.Seconds > 0 && !now.Before(end) || ctx.Err() != nil
+	}
+	after := usedSoFar()
+	p.CPU, p.IO = after.since(before)
+	return p
+}
+
+// strideFor is how many items to read for two looks at the clock, so that these cost no more than clockShare of the items' time.
+func strideFor(item, clock float64) int {
+	if clock <= clockShare*item {
+		return 1
+	}
+	return int(min(64, math.Ceil(2*clock/(clockShare*max(item, 1e-9)))))
+}
+
+// one reads an item and says how many bytes it delivered.
+func (l *loading) one(item int) (int, error) {
+	ref := l.sample.Items[item]
+	if l.Handle == handleReopened {
+		h, err := l.open(l.sample.Source, l.sample.Files[ref.File])
+		if err != nil {
+			return 0, err
+		}
+		size, err := l.read(h, ref)
+		return size, errors.Join(err, h.Close())
+	}
+	h, err := l.handle(ref.File)
+	if err != nil {
+		return 0, err
+	}
+	return l.read(h, ref)
+}
+
+func (l *loading) read(h dataset.Handle, ref dataset.Ref) (int, error) {
+	got, err := h.Read(ref, l.buf)
+	if err != nil {
+		return 0, err
+	}
+	if cap(got) > cap(l.buf) {
+		l.buf = got[:0]
+	}
+	return len(got), nil
+}
+
+// mostHandles is how many files a worker process keeps open, well below the descriptors it is allowed.
+const mostHandles = 256
+
+// handle returns the open file, opening it where it is not. When too many are open, all are closed: with more files than that in
+// random order, keeping any of them hardly pays.
+func (w *state) handle(file int) (dataset.Handle, error) {
+	if h, ok := w.handles[file]; ok {
+		return h, nil
+	}
+	if len(w.handles) >= mostHandles {
+		w.forget()
+	}
+	h, err := w.open(w.sample.Source, w.sample.Files[file])
+	if err != nil {
+		return nil, err
+	}
+	w.handles[file] = h
+	return h, nil
+}
+
+// time keeps the time of one item in a reservoir: of all that were seen, each is as likely to be in it (Vitter, 1985, algorithm R).
+func (l *loading) time(d time.Duration) {
+	l.timed++
+	if len(l.out.Times) < mostTimes {
+		l.out.Times = append(l.out.Times, d.Seconds())
+	} else if i := rand.IntN(l.timed); i < mostTimes {
+		l.out.Times[i] = d.Seconds()
+	}
+}
+
+// fail notes an item that could not be read, once.
+func (l *loading) fail(item int, err error) {
+	if !l.failed[item] && len(l.out.Failures) < mostFailures {
+		l.failed[item] = true
+		l.out.Failures = append(l.out.Failures, failed(item, err, l.sample.Files[l.sample.Items[item].File].Path))
+	}
+}
+
+// sleepUntil waits for a time of CLOCK_MONOTONIC, which all processes of a machine share.
+func sleepUntil(ctx context.Context, at int64) error {
+	if at == 0 {
+		return nil
+	}
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return fmt.Errorf("reading the clock: %w", err)
+	}
+	wait := time.Duration(at - now.Nano())
+	if wait > slowest/2 {
+		return fmt.Errorf("asked to wait %v before reading", wait)
+	}
+	select {
+	case <-time.After(wait):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// clockCost measures what one look at the clock costs, in seconds: 30 ns where the kernel serves it without a system call, a
+// microsecond where it does not (some virtual machines).
+func clockCost() float64 {
+	const looks = 200
+	began := time.Now()
+	for range looks {
+		_ = time.Now()
+	}
+	return time.Since(began).Seconds() / looks
+}
+
+// openFile opens a file of the dataset for reading its items.
+func openFile(s dataset.Source, _ dataset.File) (dataset.Handle, error) {
+	return nil, fmt.Errorf("opening a file of kind %s: %w", s.Kind, errors.ErrUnsupported)
+}

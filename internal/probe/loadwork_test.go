@@ -1,0 +1,213 @@
+package probe
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+)
+
+// rawSample writes files of blocks and returns the sample of all of them. The folder lies on a disk: /tmp is memory on some machines.
+func rawSample(t testing.TB, blockBytes int64, blocks int, names ...string) dataset.Sample {
+	t.Helper()
+	folder, err := os.MkdirTemp("/var/tmp", "pipetune-probe-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	s := dataset.Sample{Source: dataset.Source{Kind: dataset.Other, BlockBytes: blockBytes}}
+	for i, name := range names {
+		path := filepath.Join(folder, name)
+		content := make([]byte, blockBytes*int64(blocks))
+		for j := range content {
+			content[j] = byte(j*7 + i)
+		}
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.Files = append(s.Files, dataset.File{Path: []byte(path), Bytes: int64(len(content))})
+		for j := range blocks {
+			s.Items = append(s.Items, dataset.Ref{File: i, Index: int64(j)})
+		}
+	}
+	return s
+}
+
+func all(s dataset.Sample) []int {
+	items := make([]int, len(s.Items))
+	for i := range items {
+		items[i] = i
+	}
+	return items
+}
+
+func testSession(t testing.TB, s dataset.Sample, o Options) *session {
+	t.Helper()
+	if o.Budget == 0 {
+		o.Budget = 5 * time.Second
+	}
+	n := newSession(newRunner(t), s, o)
+	n.budget, n.ends = o.Budget, time.Now().Add(o.Budget)
+	return n
+}
+
+func askLoad(t testing.TB, s *session, q load) loaded {
+	t.Helper()
+	p := s.process(nil, time.Minute)
+	defer p.close()
+	out, err := ask[load, loaded](t.Context(), p, workLoad, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestLoadCounts(t *testing.T) {
+	const block, blocks = 8192, 40
+	sample := rawSample(t, block, blocks, "a", "b")
+	s := testSession(t, sample, Options{})
+	for _, handle := range []string{handleKept, handleReopened} {
+		out := askLoad(t, s, load{Items: all(sample), Passes: 3, Handle: handle})
+		if len(out.Passes) != 3 || out.Next != 0 || len(out.Failures) != 0 {
+			t.Fatalf("%s: %+v", handle, out)
+		}
+		for _, p := range out.Passes {
+			if p.Items != 2*blocks || p.Bytes != 2*blocks*block || p.Seconds <= 0 || p.IO == nil {
+				t.Fatalf("%s: a pass of %+v", handle, p)
+			}
+			if p.IO.Asked != p.Bytes || p.IO.Calls != int64(p.Items) {
+				t.Errorf("%s: the kernel counts %+v for %d bytes in %d items", handle, *p.IO, p.Bytes, p.Items)
+			}
+		}
+		if n := len(out.Times); n == 0 || n > mostTimes {
+			t.Errorf("%s: %d times of single items", handle, n)
+		}
+	}
+}
+
+func TestLoadGoesRoundUntilTheTimeIsUp(t *testing.T) {
+	sample := rawSample(t, 4096, 10, "a")
+	s := testSession(t, sample, Options{})
+	out := askLoad(t, s, load{Items: []int{3, 1, 2}, From: 1, Passes: 2, Seconds: 0.02})
+	for _, p := range out.Passes {
+		if p.Items <= 3 || p.Seconds < 0.015 {
+			t.Errorf("a pass of 20 ms read %d items in %v s", p.Items, p.Seconds)
+		}
+	}
+	total := 0
+	for _, p := range out.Passes {
+		total += p.Items
+	}
+	if want := (1 + total) % 3; out.Next != want {
+		t.Errorf("stopped at %d, read %d from 1 on: want %d", out.Next, total, want)
+	}
+	if out := askLoad(t, s, load{Items: []int{3, 1, 2}, Seconds: 10, Once: true}); out.Passes[0].Items != 3 {
+		t.Errorf("once round gives %d items", out.Passes[0].Items)
+	}
+}
+
+func TestLoadCountsFailures(t *testing.T) {
+	const block = 4096
+	sample := rawSample(t, block, 8, "good", "gone", "short")
+	if err := os.Remove(string(sample.Files[1].Path)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(string(sample.Files[2].Path), 3*block); err != nil {
+		t.Fatal(err)
+	}
+	s := testSession(t, sample, Options{})
+	out := askLoad(t, s, load{Items: all(sample), Passes: 2})
+	classes := map[class]int{}
+	for _, f := range out.Failures {
+		classes[f.Class]++
+	}
+	if len(out.Failures) != 8+5 || classes[vanished] != 8 || classes[shrunken] != 5 {
+		t.Errorf("failures: %v", out.Failures)
+	}
+	for _, p := range out.Passes {
+		if p.Items == 0 || p.Items > 11 || p.Bytes != int64(p.Items)*block {
+			t.Errorf("of 11 good items: %+v", p)
+		}
+	}
+	out = askLoad(t, s, load{Items: []int{8, 9}, Passes: 2, Seconds: 5})
+	if len(out.Failures) != 2 || out.Passes[0].Items != 0 {
+		t.Errorf("nothing but failures: %+v", out)
+	}
+}
+
+func TestLoadWaitsForItsStart(t *testing.T) {
+	sample := rawSample(t, 4096, 4, "a")
+	w := &state{sample: sample, handles: map[int]dataset.Handle{}, open: openForTests}
+	defer w.forget()
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		t.Fatal(err)
+	}
+	at := now.Nano() + int64(30*time.Millisecond)
+	if _, err := w.load(t.Context(), load{Items: []int{0}, StartAt: at}); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil || now.Nano() < at {
+		t.Errorf("it ended %d ns before its start, %v", at-now.Nano(), err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := w.load(ctx, load{Items: []int{0}, StartAt: now.Nano() + int64(time.Second)}); err == nil {
+		t.Error("it waits although it was asked to go")
+	}
+	if _, err := w.load(t.Context(), load{Items: []int{0}, StartAt: now.Nano() + int64(time.Hour)}); err == nil {
+		t.Error("it would wait for an hour")
+	}
+}
+
+func TestLoadRefusesItemsThatAreNotThere(t *testing.T) {
+	sample := rawSample(t, 4096, 4, "a")
+	s := testSession(t, sample, Options{})
+	p := s.process(nil, time.Minute)
+	defer p.close()
+	for _, items := range [][]int{nil, {4}, {-1}} {
+		if _, err := ask[load, loaded](t.Context(), p, workLoad, load{Items: items}); err == nil {
+			t.Errorf("items %v are read", items)
+		}
+	}
+}
+
+func TestStride(t *testing.T) {
+	for _, c := range []struct {
+		item, clock float64
+		want        int
+	}{{10e-6, 30e-9, 1}, {3e-6, 30e-9, 4}, {0, 30e-9, 64}, {10e-6, 1e-6, 40}, {1e-3, 1e-6, 1}} {
+		if got := strideFor(c.item, c.clock); got != c.want {
+			t.Errorf("items of %v s and looks of %v s: %d, want %d", c.item, c.clock, got, c.want)
+		}
+	}
+}
+
+// BenchmarkClock compares the loop with the same reads without it: what measuring adds to items of some 10 µs.
+func BenchmarkClock(b *testing.B) {
+	sample := rawSample(b, 64<<10, 256, "a")
+	w := &state{sample: sample, handles: map[int]dataset.Handle{}, open: openForTests}
+	defer w.forget()
+	items := all(sample)
+	if _, err := w.load(b.Context(), load{Items: items}); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("bare", func(b *testing.B) {
+		h := w.handles[0]
+		for i := range b.N {
+			if _, err := h.Read(sample.Items[i%256], w.buf); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("measured", func(b *testing.B) {
+		if _, err := w.load(b.Context(), load{Items: items, Passes: (b.N + 255) / 256}); err != nil {
+			b.Fatal(err)
+		}
+	})
+}

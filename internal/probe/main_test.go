@@ -1,0 +1,81 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/isolate"
+)
+
+// TestMain makes this program its own worker process: started as "__child probe" it serves works, with files whose names say so
+// misbehaving.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "__child" {
+		requests, answers := isolate.Pipes()
+		os.Exit(isolate.Serve(isolate.Table{Task: handler(openForTests)}, os.Args[2], requests, answers))
+	}
+	os.Exit(m.Run())
+}
+
+// openForTests ends the process, as libhdf5 does on some files, for files called "crash…" and at the item 13 of files called "unlucky…".
+func openForTests(s dataset.Source, f dataset.File) (dataset.Handle, error) {
+	name := filepath.Base(string(f.Path))
+	if strings.HasPrefix(name, "crash") {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
+		select {}
+	}
+	h, err := openSource(s, f)
+	if err == nil && strings.HasPrefix(name, "unlucky") {
+		return unlucky{h}, nil
+	}
+	return h, err
+}
+
+type unlucky struct{ dataset.Handle }
+
+func (u unlucky) Read(item dataset.Ref, buf []byte) ([]byte, error) {
+	if item.Index == 13 {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGABRT)
+		select {}
+	}
+	return u.Handle.Read(item, buf)
+}
+
+// openSource reads blocks of raw bytes.
+func openSource(s dataset.Source, f dataset.File) (dataset.Handle, error) {
+	file, _, err := openRegular(string(f.Path))
+	if err != nil {
+		return nil, err
+	}
+	return blocks{file, s.BlockBytes}, nil
+}
+
+type blocks struct {
+	*os.File
+	size int64
+}
+
+func (b blocks) Read(item dataset.Ref, buf []byte) ([]byte, error) {
+	if int64(cap(buf)) < b.size {
+		buf = make([]byte, b.size)
+	}
+	n, err := b.ReadAt(buf[:b.size], item.Index*b.size)
+	if errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("reading block %d: %w", item.Index, io.ErrUnexpectedEOF)
+	}
+	return buf[:n], err
+}
+
+func newRunner(t testing.TB) *isolate.Runner {
+	t.Helper()
+	r := isolate.New(isolate.Config{Args: []string{"__child"}})
+	t.Cleanup(r.Close)
+	return r
+}
