@@ -26,7 +26,23 @@ type Rule struct {
 	// Explains names the rules whose symptom this rule's cause produces. What this rule finds is taken off their scores: reopening a file
 	// keeps workers busy, so the general finding "too few workers" keeps only what reopening does not account for.
 	Explains []string
-	Eval     func(*Pass) error
+	Eval     func(*Pass) error // nil: the cause can be told by bench-io only
+	Measured *Measured         // nil: bench-io has no word on it
+}
+
+// Measured is the second way to tell the same cause: from what bench-io measured of the dataset, where no job runs.
+type Measured struct {
+	How     string        // Markdown: how bench-io tells, a part of the rule's page
+	Needs   []metric.Desc // as Rule.Needs
+	Limits  []Limit
+	Applies func(*evidence.Evidence) bool
+	Eval    func(*Pass) error
+}
+
+// byMeasurement is the rule as bench-io judges by it: the same cause, found in the second way.
+func (r *Rule) byMeasurement() *Rule {
+	m := r.Measured
+	return &Rule{ID: r.ID, Title: r.Title, Doc: r.Doc, Explains: r.Explains, Needs: m.Needs, Limits: m.Limits, Applies: m.Applies, Eval: m.Eval}
 }
 
 // Group returns the part of the ID before the slash.

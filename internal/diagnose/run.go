@@ -15,10 +15,20 @@ import (
 // the watch, and whether this is a replay.
 func Run(e *evidence.Evidence, rules []Rule) *report.Report {
 	r := describe(e)
+	table := judgeAll(r, e, rules, Judge)
+	r.Verdict = verdict(e, r.Findings, table)
+	r.Joint = joint(e, r.Findings)
+	r.Next = next(e, r)
+	return r
+}
+
+// judgeAll adds to a report what all rules find, in order of what is at stake, and returns the rules by their IDs.
+func judgeAll(r *report.Report, e *evidence.Evidence, rules []Rule,
+	judge func(*Rule, *evidence.Evidence) ([]report.Finding, []report.Abstained, error)) map[string]*Rule {
 	table := map[string]*Rule{}
 	for i := range rules {
 		table[rules[i].ID] = &rules[i]
-		findings, abstained, err := Judge(&rules[i], e)
+		findings, abstained, err := judge(&rules[i], e)
 		if err != nil {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("rule %s could not be evaluated: %v", rules[i].ID, err))
 			continue
@@ -27,15 +37,13 @@ func Run(e *evidence.Evidence, rules []Rule) *report.Report {
 		r.Abstained = append(r.Abstained, abstained...)
 	}
 	settle(r.Findings, table)
-	r.Verdict = verdict(e, r.Findings, table)
-	r.Joint = joint(e, r.Findings)
-	r.Next = next(e, r)
-	return r
+	return table
 }
 
-// Judge holds evidence against one rule. A rule that does not apply gives nothing; one without its signals abstains.
+// Judge holds evidence of a job against one rule. A rule that does not apply, or that only bench-io can judge by, gives nothing; one
+// without its signals abstains.
 func Judge(rule *Rule, e *evidence.Evidence) ([]report.Finding, []report.Abstained, error) {
-	if rule.Applies != nil && !rule.Applies(e) {
+	if rule.Eval == nil || rule.Applies != nil && !rule.Applies(e) {
 		return nil, nil, nil
 	}
 	if a, missing := lacks(rule, e); missing {
@@ -49,6 +57,15 @@ func Judge(rule *Rule, e *evidence.Evidence) ([]report.Finding, []report.Abstain
 		tidy(&p.findings[i])
 	}
 	return p.findings, p.abstains, nil
+}
+
+// JudgeMeasured holds the evidence of a benchmark against one rule, as Judge does that of a job. A rule without a measured half gives
+// nothing.
+func JudgeMeasured(rule *Rule, e *evidence.Evidence) ([]report.Finding, []report.Abstained, error) {
+	if rule.Measured == nil {
+		return nil, nil, nil
+	}
+	return Judge(rule.byMeasurement(), e)
 }
 
 // lacks tells which needed signals are absent, why, and what would cure it.

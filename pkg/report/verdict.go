@@ -86,6 +86,7 @@ type Phase struct {
 	Name   string  `json:"name"`
 	Ratio  float64 `json:"ratio"`
 	BatchS float64 `json:"per_batch_s,omitempty"` // per batch, where batches are counted
+	ItemS  float64 `json:"per_item_s,omitempty"`  // per item, of a benchmark; since 1.1.0
 	Basis  Basis   `json:"basis"`
 }
 
