@@ -5,6 +5,7 @@ import (
 	"io"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -24,11 +25,19 @@ var payloads = []string{
 
 // TestHostileStrings puts each payload into every string of a report, and holds each format to its syntax.
 func TestHostileStrings(t *testing.T) {
-	const path = fixtures + "/reopened.json"
+	for _, path := range []string{fixtures + "/reopened.json", fixtures + "/bench-gzip-chunk64.json", fixtures + "/bench-small-pngs.json"} {
+		t.Run(strings.TrimPrefix(path, fixtures), func(t *testing.T) { hostile(t, path) })
+	}
+}
+
+func hostile(t *testing.T, path string) {
 	skeleton := mdSkeleton(renderWith(t, path, Markdown, "name"))
 	for _, p := range payloads {
 		text := renderWith(t, path, Text, p)
 		checkVisible(t, "text", p, text)
+		if strings.Contains(path, "bench") {
+			checkWidth(t, poisoned(t, path, p), text)
+		}
 		markdown := renderWith(t, path, Markdown, p)
 		checkVisible(t, "md", p, markdown)
 		if got := mdSkeleton(markdown); got != skeleton && len(markdown) < maxMarkdown/2 {
@@ -41,25 +50,37 @@ func TestHostileStrings(t *testing.T) {
 			back, err := report.Decode(strings.NewReader(renderWith(t, path, JSON, p)))
 			if err != nil {
 				t.Errorf("payload %.30q: JSON: %v", p, err)
-			} else if back.Verdict.Statement != p {
-				t.Errorf("payload %.30q came back from JSON as %.30q", p, back.Verdict.Statement)
+			} else if got := statement(back); got != p {
+				t.Errorf("payload %.30q came back from JSON as %.30q", p, got)
 			}
 		}
 	}
 }
 
+func statement(r *report.Report) string {
+	if r.Benchmark != nil {
+		return r.Benchmark.Statement
+	}
+	return r.Verdict.Statement
+}
+
 func renderWith(t *testing.T, path string, write func(w io.Writer, r *report.Report, o Options) error, p string) string {
 	t.Helper()
-	r := load(t, path)
-	poison(reflect.ValueOf(r), p)
 	var b bytes.Buffer
-	if err := write(&b, r, Options{}); err != nil {
+	if err := write(&b, poisoned(t, path, p), Options{}); err != nil {
 		t.Fatalf("payload %.30q: %v", p, err)
 	}
 	return b.String()
 }
 
-// poison sets every string that is not a word of the schema's closed lists.
+func poisoned(t *testing.T, path, p string) *report.Report {
+	t.Helper()
+	r := load(t, path)
+	poison(reflect.ValueOf(r), p)
+	return r
+}
+
+// poison sets every string that is not a word of the schema's closed lists, and every label but those that tell rows apart.
 func poison(v reflect.Value, p string) {
 	closed := map[string]bool{"Class": true, "Resource": true, "Confidence": true, "Basis": true, "Severity": true}
 	switch v.Kind() {
@@ -70,6 +91,9 @@ func poison(v reflect.Value, p string) {
 	case reflect.Struct:
 		for i := range v.NumField() {
 			name := v.Type().Field(i).Name
+			if v.Type() == reflect.TypeFor[report.Measurement]() && (name == "Probe" || name == "Metric") || v.Type() == reflect.TypeFor[report.Layout]() && name == "Storage" {
+				continue
+			}
 			if name != "Schema" && name != "SchemaVersion" && name != "Kind" && name != "Unit" {
 				poison(v.Field(i), p)
 			}
@@ -78,9 +102,42 @@ func poison(v reflect.Value, p string) {
 		for i := range v.Len() {
 			poison(v.Index(i), p)
 		}
+	case reflect.Map:
+		if labels, ok := v.Interface().(map[string]string); ok {
+			for key := range labels {
+				if !slices.Contains(rowLabels, key) {
+					labels[key] = p
+				}
+			}
+		}
 	case reflect.String:
 		if !closed[v.Type().Name()] {
 			v.SetString(p)
+		}
+	}
+}
+
+// rowLabels are left alone: were they all the same, the rows would be one.
+var rowLabels = []string{report.LabelOrder, report.LabelCache, report.LabelHandle, report.LabelGather, report.LabelTier, report.LabelMode}
+
+// TestHostileLabels puts each payload into every label, so that rows fall together, and bounds what comes out.
+func TestHostileLabels(t *testing.T) {
+	for _, p := range payloads {
+		r := load(t, fixtures+"/bench-gzip-chunk64.json")
+		for i := range r.Measurements {
+			for key := range r.Measurements[i].Labels {
+				r.Measurements[i].Labels[key] = p
+			}
+		}
+		for name, write := range map[string]func(io.Writer, *report.Report, Options) error{"text": Text, "md": Markdown} {
+			var b bytes.Buffer
+			if err := write(&b, r, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			checkVisible(t, name, p, b.String())
+			if name == "text" {
+				checkWidth(t, r, b.String())
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/unit"
@@ -15,13 +16,11 @@ const maxMarkdown = 60_000
 // Markdown writes the report to be pasted into a pull request: a key for bots, one heading, one alert, one table, the findings, and the
 // rest folded away. Folded parts are dropped, last first, where the whole would grow past what a comment may hold.
 func Markdown(w io.Writer, r *report.Report, _ Options) error {
-	body := mdHead(r) + mdFigures(r) + mdFindings(r)
-	var folded []string
-	for _, part := range []string{mdTime(r), mdUnseen(r), mdHow(r)} {
-		if part != "" {
-			folded = append(folded, part)
-		}
+	body, folded := mdDiagnosis(r)
+	if r.Benchmark != nil {
+		body, folded = mdBench(r)
 	}
+	folded = slices.DeleteFunc(folded, func(part string) bool { return part == "" })
 	foot := fmt.Sprintf("\n<sub>pipetune %s · schema %s · paths and host names redacted</sub>\n", md(r.Tool.Version), md(r.SchemaVersion))
 	cut := ""
 	for len(folded) > 0 && len(body)+len(foot)+size(folded)+len(cut) > maxMarkdown {
@@ -37,6 +36,11 @@ func Markdown(w io.Writer, r *report.Report, _ Options) error {
 		return fmt.Errorf("writing report: %w", err)
 	}
 	return nil
+}
+
+// mdDiagnosis is a report of diagnose: what always stands there, and the parts that are folded away.
+func mdDiagnosis(r *report.Report) (body string, folded []string) {
+	return mdHead(r) + mdFigures(r) + mdFindings(r), []string{mdTime(r), mdUnseen(r), mdHow(r)}
 }
 
 func size(parts []string) (n int) {
@@ -95,7 +99,7 @@ func mdFindings(r *report.Report) string {
 		return "\nNo findings.\n"
 	}
 	var b strings.Builder
-	b.WriteString("\n**Findings**, the largest share of the step first; effects are predicted for one change at a time.\n\n")
+	b.WriteString("\n**Findings**, the largest share of " + whose(r) + " first; effects are " + effectBasis(r) + " for one change at a time.\n\n")
 	for _, f := range r.Findings {
 		fmt.Fprintf(&b, "- **%s** (%s)", md(f.Rule), md(string(f.Severity)))
 		if e := bestEffect(f); e != nil {

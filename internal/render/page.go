@@ -2,6 +2,7 @@ package render
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -57,6 +58,7 @@ func (p *page) wrapped(first, text string) {
 
 // apart writes left and right at the two edges, on two lines where they do not fit on one.
 func (p *page) apart(left, leftStyle, right string) {
+	left, right = cut(left, width), cut(right, width)
 	free := width - columns(left) - columns(right)
 	if free < 1 {
 		p.line(p.paint(leftStyle, left))
@@ -66,12 +68,20 @@ func (p *page) apart(left, leftStyle, right string) {
 	p.line(p.paint(leftStyle, left), strings.Repeat(" ", free), right)
 }
 
-// wrap breaks text into lines of at most n columns at spaces; a longer word stands alone.
+// wrap breaks text into lines of at most n columns at spaces; a longer word is broken where the line ends.
 func wrap(text string, n int) []string {
 	var lines []string
 	line := ""
 	for _, w := range strings.Fields(text) {
+		for columns(w) > n && n > 0 {
+			if line != "" {
+				lines, line = append(lines, line), ""
+			}
+			head, rest := split(w, n)
+			lines, w = append(lines, head), rest
+		}
 		switch {
+		case w == "":
 		case line == "":
 			line = w
 		case columns(line)+1+columns(w) <= n:
@@ -87,9 +97,59 @@ func wrap(text string, n int) []string {
 	return lines
 }
 
-// columns counts the columns of s: its runes, as no wide or combining character passes the gate of package untrusted unescaped in names,
-// and our own words have none.
-func columns(s string) int { return utf8.RuneCountInString(s) }
+// split cuts s after as many characters as fit into n columns, at least one.
+func split(s string, n int) (head, rest string) {
+	used := 0
+	for i, r := range s {
+		if used += runeColumns(r); used > n && i > 0 {
+			return s[:i], s[i:]
+		}
+	}
+	return s, ""
+}
+
+// cut shortens s to n columns by leaving out its middle: the end of a path tells more than what is before it.
+func cut(s string, n int) string {
+	if columns(s) <= n || n < 2 {
+		return s
+	}
+	head, _ := split(s, (n-1)/3)
+	tail := s
+	for columns(tail) > n-1-columns(head) {
+		_, size := utf8.DecodeRuneInString(tail)
+		tail = tail[size:]
+	}
+	return head + "…" + tail
+}
+
+// columns counts the columns of s on a terminal: two for wide characters, none for those that stand on the one before.
+func columns(s string) (n int) {
+	for _, r := range s {
+		n += runeColumns(r)
+	}
+	return n
+}
+
+func runeColumns(r rune) int {
+	switch {
+	case r < 0x300:
+		return 1
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		return 0
+	case unicode.Is(wide, r):
+		return 2
+	}
+	return 1
+}
+
+// wide holds the blocks of Unicode's EastAsianWidth.txt that are of class W or F throughout, and those of emoji. A block that is wide in part
+// counts as wide: a line may come out short, never too long.
+var wide = &unicode.RangeTable{
+	R16: []unicode.Range16{{Lo: 0x1100, Hi: 0x115f, Stride: 1}, {Lo: 0x231a, Hi: 0x231b, Stride: 1}, {Lo: 0x23e9, Hi: 0x23f3, Stride: 1}, {Lo: 0x25fd, Hi: 0x25fe, Stride: 1},
+		{Lo: 0x2614, Hi: 0x270b, Stride: 1}, {Lo: 0x2728, Hi: 0x27bf, Stride: 1}, {Lo: 0x2b1b, Hi: 0x2b55, Stride: 1}, {Lo: 0x2e80, Hi: 0xa4cf, Stride: 1}, {Lo: 0xa960, Hi: 0xa97f, Stride: 1}, {Lo: 0xac00, Hi: 0xd7a3, Stride: 1},
+		{Lo: 0xf900, Hi: 0xfaff, Stride: 1}, {Lo: 0xfe10, Hi: 0xfe6f, Stride: 1}, {Lo: 0xff01, Hi: 0xff60, Stride: 1}, {Lo: 0xffe0, Hi: 0xffe6, Stride: 1}},
+	R32: []unicode.Range32{{Lo: 0x16fe0, Hi: 0x18dff, Stride: 1}, {Lo: 0x1aff0, Hi: 0x1b2ff, Stride: 1}, {Lo: 0x1f000, Hi: 0x1faff, Stride: 1}, {Lo: 0x20000, Hi: 0x3fffd, Stride: 1}},
+}
 
 func pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-columns(s))) }
 

@@ -13,6 +13,18 @@ import (
 // not measured, and lines to copy.
 func Text(w io.Writer, r *report.Report, o Options) error {
 	p := &page{color: o.Color}
+	if r.Benchmark != nil {
+		p.bench(r)
+	} else {
+		p.diagnosis(r)
+	}
+	if _, err := io.WriteString(w, p.b.String()); err != nil {
+		return fmt.Errorf("writing report: %w", err)
+	}
+	return nil
+}
+
+func (p *page) diagnosis(r *report.Report) {
 	p.verdict(r)
 	p.figures(r)
 	p.step(r)
@@ -22,10 +34,6 @@ func Text(w io.Writer, r *report.Report, o Options) error {
 	p.unseen(r)
 	p.warnings(r)
 	p.closing(r)
-	if _, err := io.WriteString(w, p.b.String()); err != nil {
-		return fmt.Errorf("writing report: %w", err)
-	}
-	return nil
 }
 
 func (p *page) verdict(r *report.Report) {

@@ -24,7 +24,7 @@ func (p *page) findings(r *report.Report) {
 	p.gap()
 	head := "FINDINGS"
 	if slices.ContainsFunc(r.Findings, func(f report.Finding) bool { return bestEffect(f) != nil }) {
-		p.apart(head, bold, "predicted, one change at a time")
+		p.apart(head, bold, effectBasis(r)+", one change at a time")
 	} else {
 		p.line(p.paint(bold, head))
 	}
@@ -36,13 +36,35 @@ func (p *page) findings(r *report.Report) {
 	}
 }
 
+// effectBasis tells how the shown effects are known: measured where each of them is, predicted else.
+func effectBasis(r *report.Report) string {
+	measured := r.Benchmark != nil
+	for _, f := range r.Findings {
+		if e := bestEffect(f); e != nil && e.Basis != report.Measured {
+			measured = false
+		}
+	}
+	if measured {
+		return "measured"
+	}
+	return "predicted"
+}
+
+// whose time a finding's score is a share of.
+func whose(r *report.Report) string {
+	if r.Benchmark != nil {
+		return "an item's time"
+	}
+	return "the step"
+}
+
 func (p *page) finding(f report.Finding) {
 	m := marks[f.Severity]
 	head := " " + cmp.Or(m.symbol, "?") + " " + safe(f.Rule)
 	if e := bestEffect(f); e != nil {
 		p.apart(head, m.style, "→ "+effectText(*e))
 	} else {
-		p.line(p.paint(m.style, head))
+		p.line(p.paint(m.style, cut(head, width)))
 	}
 	p.wrapped("     ", safe(f.Summary))
 	for _, c := range f.Recommendations {
@@ -68,12 +90,12 @@ func change(c report.Recommendation) string {
 	return s
 }
 
-// bestEffect is the largest predicted effect among a finding's recommendations.
+// bestEffect is the largest effect among a finding's recommendations: the highest rate, the shortest time.
 func bestEffect(f report.Finding) *report.Effect {
 	var best *report.Effect
 	for _, c := range f.Recommendations {
-		if c.Effect != nil && (best == nil || c.Effect.After > best.After) {
-			best = c.Effect
+		if e := c.Effect; e != nil && (best == nil || e.Unit != "s" && e.After > best.After || e.Unit == "s" && e.After < best.After) {
+			best = e
 		}
 	}
 	return best
@@ -88,7 +110,7 @@ func effectText(e report.Effect) string {
 }
 
 // rateNouns are the rates whose unit reads better as a noun.
-var rateNouns = map[string]string{"batches_per_s": "batches/s", "samples_per_s": "samples/s"}
+var rateNouns = map[string]string{"batches_per_s": "batches/s", "samples_per_s": "samples/s", "items_per_s": "items/s"}
 
 func limitText(e report.Effect) string {
 	if e.Limit == "" {

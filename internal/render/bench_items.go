@@ -1,0 +1,126 @@
+package render
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// itemKind is how a probe's rows stand in the table of one item's costs.
+type itemKind struct {
+	probe   string
+	verb    string // in front of the labels
+	moves   bool   // bytes come from somewhere: their rate and their source are asked for
+	metrics []string
+}
+
+// itemKinds is the order of the table.
+var itemKinds = []itemKind{
+	{report.ProbeOpen, "open file", false, []string{openTime}},
+	{report.ProbeRead, "read", true, []string{itemTime}},
+	{report.ProbeDecode, "decode", false, []string{decodeTime, itemTime}},
+	{report.ProbePython, "", false, []string{itemTime, decodeTime, openTime}},
+}
+
+// itemsSection is what one item costs in one process.
+func itemsSection(r *report.Report) section {
+	s := section{title: "READING ONE ITEM", about: "one worker", columns: []column{{"", false}, {"per item", true}, {"95 % interval", true}, {"items/s", true},
+		{"delivered", true}, {"storage", true}}}
+	for _, k := range itemKinds {
+		list := groups(r, k.probe)
+		slices.SortStableFunc(list, byAccess)
+		for _, g := range list {
+			m := g.one(k.metrics...)
+			if m == nil {
+				continue
+			}
+			e := entry{cells: []string{itemName(k, g, list), figure(m), within(m), perSecond(k, g, m), "", ""}}
+			if k.moves {
+				e.cells[4], e.cells[5] = value(g.one(byteRate)), value(g.one(itemStorage))
+			}
+			s.rows = append(s.rows, e)
+		}
+	}
+	if len(s.rows) > 0 {
+		s.notes = slices.Concat(slowest(r), sources(r))
+	}
+	return s
+}
+
+// byAccess orders rows as a reader goes through them: sequential before random, warm before cold, kept before reopened.
+func byAccess(a, b group) int {
+	for _, l := range []struct {
+		label string
+		order []string
+	}{{report.LabelOrder, []string{"sequential", "random"}}, {report.LabelCache, []string{"warm", "cold"}}, {report.LabelHandle, []string{"kept", "reopened"}}} {
+		if c := cmp.Compare(slices.Index(l.order, a.labels[l.label]), slices.Index(l.order, b.labels[l.label])); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func itemName(k itemKind, g group, list []group) string {
+	words := []string{k.verb, g.words(report.LabelDecoder)}
+	if differ(list, report.LabelFormat) {
+		words = append(words, g.labels[report.LabelFormat])
+	}
+	words = append(words, g.words(report.LabelOrder, report.LabelCache, report.LabelHandle, report.LabelMode))
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
+}
+
+// perSecond is the rate as it was measured, else what the time per item comes to; opening is no item.
+func perSecond(k itemKind, g group, m *report.Metric) string {
+	switch rate := g.one(itemRate); {
+	case rate != nil:
+		return value(rate)
+	case k.probe == report.ProbeOpen || m.Center <= 0:
+		return ""
+	}
+	return unit.Number(1 / m.Center)
+}
+
+// slowest says what the slowest reads take: what holds up a loader that hands out batches in order.
+func slowest(r *report.Report) []string {
+	var list []string
+	for _, g := range groups(r, report.ProbeRead) {
+		if m := g.one(itemSlow); m != nil && g.labels[report.LabelOrder] != "sequential" {
+			list = append(list, figure(m)+" "+g.words(report.LabelOrder, report.LabelCache, report.LabelHandle))
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return []string{"99 of 100 reads stay below " + strings.Join(list, ", ")}
+}
+
+// sources says which program the rows' figures come from: the fastest decoder there is, one that is no forecast, or the user's own.
+func sources(r *report.Report) []string {
+	own := "open, read"
+	if list := decoders(r, report.ProbeDecode); list != "" {
+		own += ", decode (" + list + ")"
+	}
+	notes := []string{own + ": pipetune itself"}
+	if strings.Contains(own, "go/") {
+		notes[0] += "; Go's decoders are no forecast for a training in Python"
+	}
+	if theirs := decoders(r, report.ProbePython); theirs != "" {
+		notes = append(notes, theirs+": "+cut(safe(cmp.Or(r.Benchmark.Interpreter, "Python")), width/2)+", on the same files")
+	}
+	return notes
+}
+
+// decoders lists a probe's decoders with their versions, each once.
+func decoders(r *report.Report, probe string) string {
+	var list []string
+	for _, g := range groups(r, probe) {
+		name := strings.TrimSpace(g.labels[report.LabelDecoder] + " " + g.labels[report.LabelVersion])
+		if name != "" && !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return strings.Join(list, ", ")
+}
