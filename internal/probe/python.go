@@ -1,0 +1,208 @@
+package probe
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/untrusted"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+//go:embed python/libraries.py
+var librariesScript string
+
+//go:embed python/timing.py
+var timingScript string
+
+// PythonLibraries asks an interpreter, given with its arguments, which libraries that read datasets it has, as "name version": itself
+// first, then those of Pillow, OpenCV, torchvision, h5py, numpy and torch that are there. Heavy ones are not imported. The error says
+// that argv is no Python 3.8 or newer, or does not work; the context bounds the time.
+func PythonLibraries(ctx context.Context, argv []string) ([]string, error) {
+	var list []string
+	limit := pythonGrace
+	if until, ok := ctx.Deadline(); ok {
+		limit = time.Until(until)
+	}
+	err := interpreter(argv).run(ctx, librariesScript, nil, limit, func(line []byte) error {
+		var got struct{ Libraries [][2]string }
+		if err := json.Unmarshal(line, &got); err != nil {
+			return fmt.Errorf("the interpreter answered nonsense: %w", err)
+		}
+		list = nil
+		for _, l := range got.Libraries[:min(len(got.Libraries), 16)] {
+			list = append(list, strings.TrimSpace(untrusted.Cut(l[0], 32).String()+" "+untrusted.Cut(l[1], 32).String()))
+		}
+		return nil
+	})
+	switch {
+	case list != nil:
+		return list, nil // what a library does on its way out does not matter
+	case err != nil:
+		return nil, fmt.Errorf("asking for its libraries: %w", err)
+	}
+	return nil, errors.New("asking for its libraries: it ended without an answer, as if it were no Python")
+}
+
+const (
+	// pythonGrace is how long the interpreter may take beyond its time: importing from a slow disk, one item from a slow mount.
+	pythonGrace = 20 * time.Second
+	// torchFrom is the least time in which importing torch is worth while: it takes 1.7 s with its files in the page cache (torch 1.13 on
+	// Debian 12).
+	torchFrom = 2500 * time.Millisecond
+	// pixelLimit is where Pillow warns, a quarter of a gigabyte of 24-bit pixels times three bytes (PIL.Image.MAX_IMAGE_PIXELS).
+	pixelLimit = 178_956_970
+	// mostSubjects and mostRoundsTaken bound what is kept of an interpreter's answers; three libraries with six formats make 21.
+	mostSubjects    = 64
+	mostRoundsTaken = 1000
+)
+
+// timing is what the script is asked.
+type timing struct {
+	dataset.Sample
+	Seconds    float64
+	Seed       uint64
+	BatchSize  int     `json:",omitempty"`
+	TorchFrom  float64 // seconds from which on torch is imported
+	PixelLimit int64
+}
+
+// told is one line of the script's answer: a subject, a round of one, items that failed in one, or the end.
+type told struct {
+	Subject *int
+	Metric  string
+	Labels  map[string]string
+
+	Round          *int
+	Units, Seconds float64
+
+	Failed    *int
+	Count, Of int
+	Reason    string
+
+	Done  bool
+	Notes []string
+}
+
+// subject is one library doing one thing.
+type subject struct {
+	metric metric.Desc
+	labels labels
+	rounds []round
+}
+
+// timed gathers what the script tells.
+type timed struct {
+	subjects []subject
+	warnings []string
+	done     bool
+}
+
+// pythonMetrics are what the script may claim to have measured.
+var pythonMetrics = map[string]metric.Desc{metric.ItemTime.Name: metric.ItemTime, metric.DecodeTime.Name: metric.DecodeTime}
+
+// pythonLabels are the labels it may give.
+var pythonLabels = []string{report.LabelDecoder, report.LabelVersion, report.LabelFormat, report.LabelCache, report.LabelOrder, report.LabelHandle,
+	report.LabelBatchSize, report.LabelWorkers}
+
+func (t *timed) take(line []byte) error {
+	var got told
+	if err := json.Unmarshal(line, &got); err != nil {
+		return fmt.Errorf("the interpreter answered nonsense: %w", err)
+	}
+	at := func(i *int) *subject {
+		if *i < 0 || *i >= len(t.subjects) {
+			return nil
+		}
+		return &t.subjects[*i]
+	}
+	switch {
+	case got.Subject != nil:
+		return t.begin(got)
+	case got.Round != nil:
+		s := at(got.Round)
+		if s == nil || !finite(got.Units, got.Seconds) || got.Units <= 0 || got.Seconds < 0 {
+			return fmt.Errorf("the interpreter answered nonsense: a round of %v items in %v s", got.Units, got.Seconds)
+		}
+		if len(s.rounds) < mostRoundsTaken {
+			s.rounds = append(s.rounds, round{Units: got.Units, Seconds: got.Seconds})
+		}
+	case got.Failed != nil:
+		if s := at(got.Failed); s != nil {
+			t.warn(fmt.Sprintf("%s cannot read %d of %d items: %s", s.labels[report.LabelDecoder], got.Count, got.Of, untrusted.Cut(got.Reason, 200)))
+		}
+	case got.Done:
+		t.done = true
+		for _, note := range got.Notes[:min(len(got.Notes), 16)] {
+			t.warn("Python: " + untrusted.Cut(note, 300).String())
+		}
+	}
+	return nil
+}
+
+func (t *timed) begin(got told) error {
+	d, known := pythonMetrics[got.Metric]
+	if !known || *got.Subject != len(t.subjects) || len(t.subjects) >= mostSubjects {
+		return fmt.Errorf("the interpreter answered nonsense: subject %d, %q", *got.Subject, untrusted.Cut(got.Metric, 40))
+	}
+	s := subject{metric: d, labels: labels{}}
+	for _, name := range pythonLabels {
+		if value := got.Labels[name]; value != "" {
+			s.labels[name] = untrusted.Cut(value, 40).String()
+		}
+	}
+	t.subjects = append(t.subjects, s)
+	return nil
+}
+
+// warn takes a warning once: the same pictures fail from the file and from memory.
+func (t *timed) warn(text string) {
+	if !slices.Contains(t.warnings, text) {
+		t.warnings = append(t.warnings, text)
+	}
+}
+
+// timePython times the person's own libraries on the same items.
+func timePython(ctx context.Context, s *session) error {
+	argv := s.options.Python
+	list, err := PythonLibraries(ctx, argv)
+	if err != nil {
+		return err
+	}
+	s.result.Interpreter, s.result.Libraries = untrusted.Sanitize(strings.Join(argv, " ")), list
+	seconds := s.left()
+	var got timed
+	err = interpreter(argv).run(ctx, timingScript, timing{Sample: s.sample, Seconds: seconds.Seconds(),
+		Seed: s.options.Seed, BatchSize: s.options.BatchSize, TorchFrom: torchFrom.Seconds(), PixelLimit: pixelLimit}, seconds+pythonGrace, got.take)
+	figures := 0
+	for _, one := range got.subjects {
+		if v := perUnit(one.rounds); v.N > 0 {
+			s.add(report.ProbePython, one.metric, v, report.Measured, one.labels)
+			figures++
+		}
+	}
+	for _, w := range got.warnings {
+		s.warn(w)
+	}
+	switch {
+	case figures > 0 && err != nil && ctx.Err() == nil:
+		s.warn("Python: " + err.Error() + "; what it had timed until then is kept")
+		return nil
+	case figures > 0 || err != nil:
+		return err
+	case len(got.subjects) > 0:
+		return errors.New("none of the interpreter's libraries could read an item")
+	case !got.done:
+		return errors.New("the interpreter ended without an answer")
+	}
+	s.abstain(report.ProbePython, "the interpreter has no library that reads these items: it has "+strings.Join(list, ", "),
+		"name the interpreter your training uses with --python")
+	return nil
+}

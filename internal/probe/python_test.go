@@ -1,0 +1,406 @@
+package probe
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// realPython is the interpreter tests use, which has the libraries.
+func realPython(t testing.TB) string {
+	t.Helper()
+	python := os.Getenv("PYTHON")
+	if python == "" {
+		python = "/usr/bin/python3"
+	}
+	if out, err := exec.Command(python, "-c", "import importlib.util as u; [u.find_spec(m).name for m in ('numpy', 'h5py', 'PIL', 'torch')]").CombinedOutput(); err != nil {
+		t.Fatalf("%s lacks libraries (apt install python3-numpy python3-h5py python3-pil python3-torch, or set PYTHON): %s", python, out)
+	}
+	return python
+}
+
+// fakePython is a program that stands for a broken interpreter: it ignores its arguments.
+func fakePython(t *testing.T, script string) []string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "python3")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return []string{path}
+}
+
+// sampleOf makes a sample of files, one item each.
+func sampleOf(t *testing.T, source dataset.Source, paths ...string) dataset.Sample {
+	t.Helper()
+	s := dataset.Sample{Source: source}
+	for i, path := range paths {
+		info, err := os.Lstat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Files = append(s.Files, dataset.File{Path: []byte(path), Bytes: info.Size()})
+		s.Items = append(s.Items, dataset.Ref{File: i, Bytes: info.Size()})
+	}
+	return s
+}
+
+// writePicture writes a picture that is not easily compressed, in the format of the name's ending.
+func writePicture(t *testing.T, path string, width, height int) string {
+	t.Helper()
+	img := image.NewRGBA(image.Rect(0, 0, width, height))
+	for y := range height {
+		for x := range width {
+			img.Set(x, y, color.RGBA{uint8(x * 3), uint8(y * 5), uint8(x * y), 255})
+		}
+	}
+	var out bytes.Buffer
+	var err error
+	if filepath.Ext(path) == ".png" {
+		err = png.Encode(&out, img)
+	} else {
+		err = jpeg.Encode(&out, img, nil)
+	}
+	if err == nil {
+		err = os.WriteFile(path, out.Bytes(), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// pythonSession is a session whose python probe has that much time.
+func pythonSession(argv []string, sample dataset.Sample, limit time.Duration) *session {
+	s := newSession(nil, sample, Options{Python: argv, Seed: 1})
+	s.ends = s.clock().Add(limit)
+	return s
+}
+
+// found returns the measurements of a metric whose labels hold those wanted.
+func found(s *session, probe string, d metric.Desc, want labels) []report.Measurement {
+	var out []report.Measurement
+	for _, m := range s.result.Measurements {
+		ok := m.Probe == probe && m.Metric == d.Name
+		for name, value := range want {
+			ok = ok && m.Labels[name] == value
+		}
+		if ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// onlyOne returns the only such measurement and fails without.
+func onlyOne(t *testing.T, s *session, probe string, d metric.Desc, want labels) report.Metric {
+	t.Helper()
+	got := found(s, probe, d, want)
+	if len(got) != 1 {
+		t.Fatalf("%d measurements of %s %v, want 1, among %+v; warnings %q", len(got), d.Name, want, s.result.Measurements, s.result.Warnings)
+	}
+	if v := got[0].Value; v.Center <= 0 || v.Lo > v.Center || v.Hi < v.Center || v.N < 1 {
+		t.Errorf("%s %v: %+v", d.Name, want, v)
+	}
+	return got[0].Value
+}
+
+func TestPythonLibraries(t *testing.T) {
+	list, err := PythonLibraries(t.Context(), []string{realPython(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"Python", "Pillow", "h5py", "numpy", "torch"} {
+		if !slices.ContainsFunc(list, func(l string) bool { return strings.HasPrefix(l, name+" ") && strings.ContainsAny(l, "0123456789") }) {
+			t.Errorf("no %s with its version in %q", name, list)
+		}
+	}
+}
+
+func TestPythonPictures(t *testing.T) {
+	dir := t.TempDir()
+	var paths []string
+	for i := range 6 {
+		paths = append(paths, writePicture(t, filepath.Join(dir, fmt.Sprintf("%d.jpg", i)), 64, 48), writePicture(t, filepath.Join(dir, fmt.Sprintf("%d.png", i)), 64, 48))
+	}
+	whole, err := os.ReadFile(paths[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	odd := filepath.Join(dir, "not utf-8 \xff.jpg")
+	for path, content := range map[string][]byte{filepath.Join(dir, "cut.jpg"): whole[:len(whole)/2], odd: whole} {
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	s := pythonSession([]string{realPython(t)}, sampleOf(t, dataset.Source{Kind: dataset.Image}, paths...), time.Second)
+	if err := timePython(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	pillow := labels{report.LabelDecoder: "pillow"}
+	onlyOne(t, s, report.ProbePython, metric.ItemTime, pillow)
+	for _, format := range []string{"jpeg", "png"} {
+		onlyOne(t, s, report.ProbePython, metric.DecodeTime, labels{report.LabelDecoder: "pillow", report.LabelFormat: format})
+	}
+	if m := found(s, report.ProbePython, metric.ItemTime, pillow)[0]; m.Labels[report.LabelVersion] == "" || m.Labels[report.LabelCache] != "warm" {
+		t.Errorf("labels %v: want a version, and warm", m.Labels)
+	}
+	if all := strings.Join(s.result.Warnings, "\n"); !strings.Contains(all, "pillow cannot read 1 of 14 items") {
+		t.Errorf("warnings %q: want one item of 14 that cannot be read", s.result.Warnings)
+	}
+	if s.result.Interpreter == "" || len(s.result.Libraries) == 0 {
+		t.Errorf("interpreter %q with %q", s.result.Interpreter, s.result.Libraries)
+	}
+}
+
+func TestPythonArraysAndWhatTorchAdds(t *testing.T) {
+	python, dir := realPython(t), t.TempDir()
+	if out, err := exec.Command(python, "-c", `
+import h5py, numpy, sys
+a = numpy.arange(40 * 6, dtype="f4").reshape(40, 2, 3)
+with h5py.File(sys.argv[1] + "/a.h5", "w") as f:
+    f["group/x"] = a
+    f["soft"] = h5py.SoftLink("group/x")
+    f["away"] = h5py.ExternalLink("a.h5", "/group/x")
+numpy.save(sys.argv[1] + "/a.npy", a)
+`, dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	items := make([]dataset.Ref, 40)
+	for i := range items {
+		items[i].Index = int64(i)
+	}
+	for name, c := range map[string]struct {
+		file    string
+		source  dataset.Source
+		decoder string
+		torch   bool
+	}{
+		"hdf5":       {"a.h5", dataset.Source{Kind: dataset.HDF5, Dataset: "/group/x"}, "h5py", true},
+		"soft link":  {"a.h5", dataset.Source{Kind: dataset.HDF5, Dataset: "/soft"}, "h5py", false},
+		"hdf5 patch": {"a.h5", dataset.Source{Kind: dataset.HDF5, Dataset: "/group/x", ItemShape: []int64{1, 2, 2}}, "h5py", false},
+		"npy":        {"a.npy", dataset.Source{Kind: dataset.Npy}, "numpy", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sample := sampleOf(t, c.source, filepath.Join(dir, c.file))
+			sample.Items = slices.Clone(items)
+			for i := range sample.Items {
+				if c.source.ItemShape != nil {
+					sample.Items[i].Corner = []int64{int64(i), 0, 1}
+				}
+			}
+			limit := time.Second / 2
+			if c.torch {
+				limit += torchFrom
+			}
+			s := pythonSession([]string{python}, sample, limit)
+			if err := timePython(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			for _, handle := range []string{handleKept, handleReopened} {
+				onlyOne(t, s, report.ProbePython, metric.ItemTime, labels{report.LabelDecoder: c.decoder, report.LabelHandle: handle})
+			}
+			if !c.torch {
+				if all := strings.Join(s.result.Warnings, ""); !strings.Contains(all, "torch was left out") {
+					t.Errorf("warnings %q", s.result.Warnings)
+				}
+				return
+			}
+			for _, decoder := range []string{"torch as_tensor", "torch collate", "torch dataloader"} {
+				onlyOne(t, s, report.ProbePython, metric.ItemTime, labels{report.LabelDecoder: decoder, report.LabelBatchSize: "32"})
+			}
+			if len(s.result.Warnings) > 0 {
+				t.Errorf("warnings %q", s.result.Warnings)
+			}
+		})
+	}
+	t.Run("an external link is not followed", func(t *testing.T) {
+		sample := sampleOf(t, dataset.Source{Kind: dataset.HDF5, Dataset: "/away"}, filepath.Join(dir, "a.h5"))
+		s := pythonSession([]string{python}, sample, time.Second)
+		if err := timePython(t.Context(), s); err == nil || !strings.Contains(strings.Join(s.result.Warnings, ""), "external link") {
+			t.Errorf("%v, %q, %+v", err, s.result.Warnings, s.result.Measurements)
+		}
+		sample.Follow = true
+		s = pythonSession([]string{python}, sample, time.Second)
+		if err := timePython(t.Context(), s); err != nil {
+			t.Errorf("asked to follow it: %v, %q", err, s.result.Warnings)
+		}
+	})
+}
+
+// Raw bytes and archives are read by Python itself.
+func TestPythonPlain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.bin")
+	if err := os.WriteFile(path, bytes.Repeat([]byte("0123456789"), 5000), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range []dataset.Source{{Kind: dataset.Other, BlockBytes: 4096}, {Kind: dataset.Tar}} {
+		sample := sampleOf(t, source, path)
+		sample.Items = []dataset.Ref{{At: 100, Bytes: 3000}, {Index: 3, At: 200, Bytes: 10}}
+		s := pythonSession([]string{realPython(t)}, sample, time.Second/4)
+		if err := timePython(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		onlyOne(t, s, report.ProbePython, metric.ItemTime, labels{report.LabelDecoder: "python"})
+	}
+}
+
+// A pipe where a file was is never opened: that would wait for a writer.
+func TestPythonNeverOpensAPipe(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "fifo.jpg")
+	if out, err := exec.Command("mkfifo", path).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	good := writePicture(t, filepath.Join(dir, "good.jpg"), 32, 32)
+	s := pythonSession([]string{realPython(t)}, sampleOf(t, dataset.Source{Kind: dataset.Image}, path, good), time.Second)
+	if err := timePython(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	onlyOne(t, s, report.ProbePython, metric.DecodeTime, labels{report.LabelDecoder: "pillow"})
+}
+
+const oneRound = `
+echo 'pipetune-answer:{"subject":0,"metric":"item_time_s","labels":{"decoder":"pil\u001blow","odd":"x"}}'
+echo 'pipetune-answer:{"round":0,"units":4,"seconds":0.002}'
+`
+
+// asLibraries lets a fake interpreter answer the first question, about its libraries, and then do something.
+func asLibraries(then string) string {
+	return `n=$(head -c 6 | tr -dc 0-9); rest=$(cat)
+case "$rest" in *"Says which libraries"*) echo 'pipetune-answer:{"libraries":[["Python","3.99"],["Pillow","1\u001b"]]}'; exit;; esac
+` + then
+}
+
+func TestBrokenInterpreters(t *testing.T) {
+	sample := dataset.Sample{Source: dataset.Source{Kind: dataset.Image}}
+	for name, c := range map[string]struct {
+		script  string
+		figures int
+		says    string // the error, or a warning where there are figures
+	}{
+		"chatter around the answers": {"echo hello; echo pipetune; printf 'no end of line'; echo" + oneRound + `echo 'x pipetune-answer:{"round":0}'; echo 'pipetune-answer:{"done":true}'`, 1, ""},
+		"dies in the middle":         {oneRound + `echo "Fatal Python error: Segmentation fault" >&2; kill -SEGV $$`, 1, "signal 11, segmentation fault): Fatal Python error: Segmentation fault"},
+		"dies at once":               {"kill -KILL $$", 0, "signal 9"},
+		"fails with a traceback": {`printf 'warning: x\nTraceback (most recent call last):\n  File "x"\nKeyError: 7\n' >&2; exit 1`, 0,
+			"exit status 1): KeyError: 7"},
+		"says nothing":            {"exit 0", 0, "without an answer"},
+		"prints garbage":          {"echo 'pipetune-answer:{{{'; sleep 1000", 0, "nonsense"},
+		"an unknown metric":       {`echo 'pipetune-answer:{"subject":0,"metric":"x"}'`, 0, "nonsense"},
+		"a round of nothing":      {oneRound + `echo 'pipetune-answer:{"round":5,"units":1,"seconds":1}'`, 1, "nonsense"},
+		"a round of no time ends": {oneRound + `echo 'pipetune-answer:{"round":0,"units":0,"seconds":1}'`, 1, "nonsense"},
+		"an endless line":         {`head -c 300000 /dev/zero | tr '\0' x; echo` + oneRound, 1, ""},
+		"leaves a child behind":   {oneRound + `sleep 1000 & exit 0`, 1, ""}, // it holds the pipe open until it is killed
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := pythonSession(fakePython(t, asLibraries(c.script)), sample, time.Second)
+			err := timePython(t.Context(), s)
+			if got := len(s.result.Measurements); got != c.figures {
+				t.Fatalf("%d figures, want %d: %v, %q", got, c.figures, err, s.result.Warnings)
+			}
+			said := strings.Join(s.result.Warnings, "\n")
+			if err != nil {
+				said += err.Error()
+			}
+			if !strings.Contains(said, c.says) || (err == nil) != (c.figures > 0) {
+				t.Errorf("error %v, warnings %q; want %q", err, s.result.Warnings, c.says)
+			}
+			if c.figures > 0 {
+				m := s.result.Measurements[0]
+				if m.Value.Center != 0.0005 || m.Labels["odd"] != "" || strings.ContainsRune(m.Labels[report.LabelDecoder], 0x1b) {
+					t.Errorf("%+v", m)
+				}
+			}
+		})
+	}
+}
+
+func TestNoPythonAtAll(t *testing.T) {
+	for name, argv := range map[string][]string{
+		"not there":     {"/nonexistent/python3"},
+		"nobody":        nil,
+		"another tool":  {"/bin/true"},
+		"a failing one": fakePython(t, "echo 'python3: error while loading shared libraries' >&2; exit 127"),
+		"too old":       {"/bin/sh", "-c", "echo 'Python 3.8 or newer is needed' >&2; exit 1", "sh"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if list, err := PythonLibraries(t.Context(), argv); err == nil {
+				t.Errorf("libraries %q", list)
+			}
+		})
+	}
+}
+
+// An interpreter that hangs, and all that it started, is gone when the time is over or the context ends.
+func TestHangingInterpreterIsKilled(t *testing.T) {
+	pids := filepath.Join(t.TempDir(), "pids")
+	argv := interpreter(fakePython(t, "sleep 1000 & echo $$ $! > "+pids+"; echo pipetune-answer:1; wait"))
+	for name, c := range map[string]struct {
+		limit time.Duration
+		stop  bool
+	}{"limit": {300 * time.Millisecond, false}, "context": {time.Hour, true}} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			err := argv.run(ctx, "", nil, c.limit, func([]byte) error {
+				if c.stop {
+					cancel()
+				}
+				return nil
+			})
+			if err == nil || errors.Is(err, context.Canceled) != c.stop {
+				t.Fatalf("%v", err)
+			}
+			text, err := os.ReadFile(pids)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, pid := range strings.Fields(string(text)) {
+				waitUntilGone(t, pid)
+			}
+		})
+	}
+}
+
+// waitUntilGone waits for a process that was killed to have ended.
+func waitUntilGone(t *testing.T, pid string) {
+	t.Helper()
+	number, err := strconv.Atoi(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.PidfdOpen(number, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	ready := 0
+	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
+		ready, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 10_000)
+	}
+	if ready != 1 {
+		t.Errorf("process %s is still there 10 s after it was killed: %v", pid, err)
+	}
+}
