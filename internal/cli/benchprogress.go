@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+// benchProgress tells what is being measured and how long it will go on: a bar on a terminal, a line every half minute in a log, nothing when
+// asked to be quiet. Its methods may be called from several goroutines.
+type benchProgress struct {
+	mu     sync.Mutex
+	show   func(what string, elapsed time.Duration)
+	finish func()
+	what   string
+	over   bool
+}
+
+func newBenchProgress(env Env, quiet bool, budget time.Duration) *benchProgress {
+	p := &benchProgress{what: "starting", show: func(string, time.Duration) {}, finish: func() {}}
+	switch {
+	case quiet:
+	case env.StderrTerminal && env.Getenv("CI") == "" && env.Getenv("TERM") != "dumb":
+		p.show, p.finish = benchBar(env.Stderr, budget)
+	default:
+		p.show = benchLines(env.Stderr, budget)
+	}
+	return p
+}
+
+// step says that something else is measured from now on.
+func (p *benchProgress) step(what string, elapsed time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.what = untrusted.Cut(what, benchWhat).String()
+	p.at(elapsed)
+}
+
+// tick says how much time has passed.
+func (p *benchProgress) tick(elapsed time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.at(elapsed)
+}
+
+func (p *benchProgress) at(elapsed time.Duration) {
+	if !p.over {
+		p.show(p.what, elapsed)
+	}
+}
+
+// done takes the bar away. What is said after it is not shown: a late tick must not draw it again.
+func (p *benchProgress) done() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.over {
+		p.over = true
+		p.finish()
+	}
+}
+
+// benchWhat bounds the name of a step. With the bar and the time left, a line then keeps to 80 columns.
+const benchWhat = 26
+
+// benchBar draws on a terminal.
+func benchBar(w io.Writer, budget time.Duration) (show func(string, time.Duration), finish func()) {
+	bar := progressbar.NewOptions64(max(1, budget.Milliseconds()), progressbar.OptionSetWriter(w), progressbar.OptionSetDescription("starting"),
+		progressbar.OptionSetWidth(12), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false),
+		progressbar.OptionSetElapsedTime(false), progressbar.OptionSetTheme(progressbar.ThemeASCII))
+	show = func(what string, elapsed time.Duration) {
+		bar.Describe(fmt.Sprintf("%-*s %9s  Ctrl-C: report", benchWhat, what, timeLeft(budget-elapsed)))
+		// One step short of the end: at the end the bar would take itself for finished. What it writes goes to stderr; when that is gone
+		// there is nobody left to tell.
+		_ = bar.Set64(min(elapsed.Milliseconds(), budget.Milliseconds()-1))
+	}
+	return show, func() { _ = bar.Finish() }
+}
+
+// timeLeft writes how long the probes may still take. Beyond the budget they end what they have begun.
+func timeLeft(left time.Duration) string {
+	if left < time.Second {
+		return "finishing"
+	}
+	return fmt.Sprintf("%.0f s left", left.Seconds())
+}
+
+// benchLines writes lines into a log.
+func benchLines(w io.Writer, budget time.Duration) func(string, time.Duration) {
+	next := lineEvery
+	return func(what string, elapsed time.Duration) {
+		if elapsed < next {
+			return
+		}
+		note(w, fmt.Sprintf("measuring %s  %.0f/%.0f s", what, elapsed.Seconds(), budget.Seconds()))
+		for next <= elapsed {
+			next += lineEvery
+		}
+	}
+}
