@@ -16,9 +16,10 @@ import (
 func (p *page) bench(r *report.Report) {
 	b := r.Benchmark
 	p.result(r)
-	for _, s := range []section{datasetSection(r), itemsSection(r), workersSection(r)} {
-		p.section(s)
-	}
+	p.section(datasetSection(r))
+	p.section(itemsSection(r))
+	p.phases(r)
+	p.section(workersSection(r))
 	p.findings(r)
 	for _, s := range []section{trySection(r), tierSection(r), hdf5Section(r), batchSection(r), deviceSection(r)} {
 		p.section(s)

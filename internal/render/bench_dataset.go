@@ -33,7 +33,7 @@ func datasetSection(r *report.Report) section {
 		add("storage", storageText(st))
 	}
 	for _, g := range groups(r, report.ProbeRead) {
-		if m := g.one(cachedRatio); m != nil && g.labels[report.LabelCache] != "cold" {
+		if m := g.one(cachedRatio); m != nil && len(g.labels) == 0 { // the sample as it was found
 			add("in memory", figure(m)+" of the sample, before it was read")
 			break
 		}

@@ -29,10 +29,23 @@ func mdBench(r *report.Report) (body string, folded []string) {
 	if len(r.Next) > 0 {
 		b.WriteString("\nNext:\n" + mdCommand(r.Next[0]))
 	}
+	folded = append(folded, mdPhases(r))
 	for _, s := range []section{datasetSection(r), hdf5Section(r), tierSection(r), batchSection(r), deviceSection(r), unreadSection(r.Benchmark), outsideSection(r.Benchmark)} {
 		folded = append(folded, details(md(mdTitle(s)), mdBody(s)))
 	}
 	return b.String(), append(folded, mdUnseen(r), mdBenchHow(r), mdFiguresAll(r))
+}
+
+// mdPhases says where an item's time goes.
+func mdPhases(r *report.Report) string {
+	var b strings.Builder
+	for _, f := range r.Phases {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", md(f.Name), md(unit.Percent(f.Ratio)), md(phaseTime(f)), md(string(f.Basis)))
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return details("Where an item&#39;s time goes, one worker", "| phase | share | | |\n|:--|--:|--:|:--|\n"+b.String())
 }
 
 // benchAlert follows the worst finding.

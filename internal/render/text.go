@@ -179,14 +179,25 @@ func (p *page) phases(r *report.Report) {
 	if len(r.Phases) == 0 {
 		return
 	}
-	p.heading("WHERE A WORKER'S TIME GOES")
-	for _, f := range r.Phases {
-		per := ""
-		if f.BatchS > 0 {
-			per = unit.Seconds(f.BatchS) + "/batch"
-		}
-		p.line("  ", pad(safe(f.Name), 24), bar(f.Ratio, 22), "  ", padLeft(unit.Percent(f.Ratio), 6), "  ", pad(per, 14), safe(string(f.Basis)))
+	if r.Benchmark != nil {
+		p.heading("WHERE AN ITEM'S TIME GOES, one worker")
+	} else {
+		p.heading("WHERE A WORKER'S TIME GOES")
 	}
+	for _, f := range r.Phases {
+		p.line("  ", pad(cut(safe(f.Name), 24), 24), bar(f.Ratio, 22), "  ", padLeft(unit.Percent(f.Ratio), 6), "  ", pad(phaseTime(f), 14), safe(string(f.Basis)))
+	}
+}
+
+// phaseTime is a phase's time per batch or per item, "" where it is not known.
+func phaseTime(f report.Phase) string {
+	switch {
+	case f.BatchS > 0:
+		return unit.Seconds(f.BatchS) + "/batch"
+	case f.ItemS > 0:
+		return unit.Seconds(f.ItemS) + "/item"
+	}
+	return ""
 }
 
 func (p *page) ranks(r *report.Report) {

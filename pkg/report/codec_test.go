@@ -5,10 +5,12 @@ import (
 	"errors"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 const released = "../../testdata/reports/reopened.json"
@@ -27,18 +29,37 @@ func example(t testing.TB) *Report {
 	return r
 }
 
+// examples are the reports of every released version of the schema.
+func examples(t testing.TB) []string {
+	t.Helper()
+	paths, err := filepath.Glob("../../testdata/reports/*.json")
+	if err != nil || len(paths) < 2 {
+		t.Fatalf("no example reports: %v, %v", paths, err)
+	}
+	return paths
+}
+
 func TestRoundTrip(t *testing.T) {
-	want := example(t)
-	var b bytes.Buffer
-	if err := Encode(&b, want); err != nil {
-		t.Fatal(err)
-	}
-	got, err := Decode(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
+	for _, path := range examples(t) {
+		file, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := Decode(bytes.NewReader(file))
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		var b bytes.Buffer
+		if err := Encode(&b, want); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		got, err := Decode(&b)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("%s: %s", path, d)
+		}
 	}
 }
 
@@ -97,11 +118,13 @@ func TestEncodeRefusesWhatIsNotFinite(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	b, err := os.ReadFile(released)
-	if err != nil {
-		f.Fatal(err)
+	for _, path := range examples(f) {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
 	}
-	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := Decode(bytes.NewReader(b))
 		if err == nil && r.Validate() != nil {
