@@ -64,6 +64,7 @@ var thirdParty = map[string][]string{
 	"github.com/spf13/cobra":          {"cli"},
 	"github.com/spf13/pflag":          {"cli"},
 	"github.com/schollz/progressbar":  {"cli"},
+	"golang.org/x/image":              {"dataset"},
 	"golang.org/x/term":               {"cli"},
 	"golang.org/x/perf":               {"stat"},
 	"golang.org/x/sys":                {"cli", "job", "hook", "host", "sampler", "probe", "dataset", "isolate", "nvml", "procfs", "hdf5", "jpeg", "e2e"},

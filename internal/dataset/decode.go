@@ -1,0 +1,186 @@
+package dataset
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/gif"
+	"image/png"
+	"io"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/tiff"
+	"golang.org/x/image/webp"
+
+	"github.com/pipetune/pipetune/internal/jpeg"
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+// Pixels is a decoded picture, row by row without gaps, in the mode that Pillow opens it in, with these exceptions: one bit becomes 8-bit gray,
+// a palette RGB or, with transparency, RGBA; CMYK becomes RGB; 16-bit gray keeps its 16 bits.
+type Pixels struct {
+	Width, Height int
+	Channels      int    // 1 gray, 2 gray and alpha, 3 RGB, 4 RGBA; alpha is never multiplied in
+	Bits          int    // of a sample: 8, or 16, little-endian, of gray
+	Bytes         []byte // good until the next call of Decode
+}
+
+// ErrPicture is what errors.Is finds in every error that is the picture's fault: damaged, cut, of an unsupported kind, too large.
+var ErrPicture = errors.New("the picture cannot be decoded")
+
+// Decoder decodes pictures one after the other. Its zero value is ready. It is used by one goroutine.
+type Decoder struct {
+	jpeg *jpeg.Decoder
+	buf  []byte
+}
+
+// codec is one row of the table of what decodes a format.
+type codec struct {
+	library string                                  // as a report names it
+	header  func(data []byte) (image.Config, error) // nil: decode looks at the header itself
+	decode  func(d *Decoder, data []byte) (Pixels, error)
+}
+
+// codecs is the table, by the names of formats. Of Go's decoders for each format these are the fastest that are kept up by Go's own project.
+var codecs = map[string]codec{
+	"jpeg": {"libjpeg-turbo", nil, (*Decoder).decodeJPEG},
+	"png":  {"go/png", configOf(png.DecodeConfig), (*Decoder).decodePNG},
+	"webp": {"x/image/webp", configOf(webp.DecodeConfig), (*Decoder).decodeWebP},
+	"tiff": {"x/image/tiff", configOf(tiff.DecodeConfig), (*Decoder).decodeTIFF},
+	"bmp":  {"x/image/bmp", configOf(bmp.DecodeConfig), (*Decoder).decodeBMP},
+	"gif":  {"go/gif", configOf(gif.DecodeConfig), (*Decoder).decodeGIF},
+}
+
+func configOf(read func(io.Reader) (image.Config, error)) func([]byte) (image.Config, error) {
+	return func(data []byte) (image.Config, error) { return read(bytes.NewReader(data)) }
+}
+
+// Decode decodes a picture by what its first bytes say it is, and names the library that did: libjpeg-turbo, go/png, … Of several frames it
+// is the first. An orientation in EXIF is not applied, as Pillow does not. The header is looked at first: more than jpeg.MaxPixels pixels are
+// refused before a buffer is made. The library is named with an error too, where there is one for the format.
+func (d *Decoder) Decode(data []byte) (p Pixels, library string, err error) {
+	format := recognise(data[:min(len(data), headBytes)])
+	c, ok := codecs[format.name]
+	if !ok {
+		return Pixels{}, "", fmt.Errorf("%w: its first bytes are of no picture format that is known", ErrPicture)
+	}
+	defer func() {
+		if broken := recover(); broken != nil { // an index out of range in a library, on damaged data
+			p, err = Pixels{}, damaged(format.name, fmt.Errorf("its decoder failed: %v", broken))
+		}
+	}()
+	if c.header != nil {
+		if err := checkSize(c.header(data)); err != nil {
+			return Pixels{}, c.library, damaged(format.name, err)
+		}
+	}
+	if p, err = c.decode(d, data); err != nil {
+		return Pixels{}, c.library, damaged(format.name, err)
+	}
+	return p, c.library, nil
+}
+
+// damaged keeps the decoder's words and nothing else: an end that comes too soon inside of a picture is not a file that became shorter.
+func damaged(format string, err error) error {
+	if errors.Is(err, jpeg.ErrTooLarge) {
+		return fmt.Errorf("%w (%s): %w", ErrPicture, format, err)
+	}
+	return fmt.Errorf("%w (%s): %s", ErrPicture, format, untrusted.Cut(err.Error(), 200))
+}
+
+func checkSize(config image.Config, err error) error {
+	switch {
+	case err != nil:
+		return fmt.Errorf("reading its header: %w", err)
+	case config.Width < 1 || config.Height < 1:
+		return fmt.Errorf("its header says %d by %d pixels", config.Width, config.Height)
+	case config.Width > jpeg.MaxPixels/config.Height:
+		return fmt.Errorf("%d by %d: %w", config.Width, config.Height, jpeg.ErrTooLarge)
+	}
+	return nil
+}
+
+func (d *Decoder) decodeJPEG(data []byte) (Pixels, error) {
+	if d.jpeg == nil {
+		decoder, err := jpeg.NewDecoder()
+		if err != nil {
+			return Pixels{}, err
+		}
+		d.jpeg = decoder
+	}
+	width, height, channels, err := d.jpeg.Decode(data, &d.buf)
+	if err != nil {
+		return Pixels{}, err
+	}
+	return Pixels{Width: width, Height: height, Channels: channels, Bits: 8, Bytes: d.buf}, nil
+}
+
+// pngChannels is how many channels Pillow makes of PNG's color types; palettes are not among them.
+var pngChannels = map[byte]int{0: 1, 2: 3, 4: 2, 6: 4}
+
+func (d *Decoder) decodePNG(data []byte) (Pixels, error) {
+	picture, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		return Pixels{}, err
+	}
+	// The header is the first chunk; its depth and color type are bytes 24 and 25 of the file. A color that stands for transparency makes Go
+	// add a channel and Pillow not.
+	depth, colors := data[24], data[25]
+	if depth == 16 && colors == 0 {
+		return d.wide(picture)
+	}
+	return d.pack(picture, pngChannels[colors])
+}
+
+func (d *Decoder) decodeTIFF(data []byte) (Pixels, error) {
+	picture, err := tiff.Decode(bytes.NewReader(data))
+	if err != nil {
+		return Pixels{}, err
+	}
+	switch p := picture.(type) {
+	case *image.Gray16:
+		return d.wide(p)
+	case *image.RGBA, *image.RGBA64: // no alpha, or one that is multiplied in
+		if o, ok := p.(interface{ Opaque() bool }); ok && o.Opaque() {
+			return d.pack(picture, 3)
+		}
+		return d.pack(picture, 4)
+	}
+	return d.pack(picture, 0)
+}
+
+func (d *Decoder) decodeBMP(data []byte) (Pixels, error) {
+	picture, err := bmp.Decode(bytes.NewReader(data))
+	if err != nil {
+		return Pixels{}, err
+	}
+	channels := 3
+	switch p := picture.(type) {
+	case *image.Paletted:
+		if grayRamp(p.Palette) {
+			channels = 1
+		}
+	case *image.NRGBA:
+		const bitFields = 3 // the fourth byte is alpha only where a header says so; bytes 30 to 33 are the compression
+		if data[30] == bitFields {
+			channels = 4
+		}
+	}
+	return d.pack(picture, channels)
+}
+
+func (d *Decoder) decodeGIF(data []byte) (Pixels, error) {
+	config, err := gif.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return Pixels{}, err
+	}
+	picture, err := gif.Decode(bytes.NewReader(data))
+	if err != nil {
+		return Pixels{}, err
+	}
+	if canvas := image.Rect(0, 0, config.Width, config.Height); picture.Bounds() != canvas {
+		return Pixels{}, errors.New("its first frame does not fill the picture")
+	}
+	return d.pack(picture, 0)
+}
