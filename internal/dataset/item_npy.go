@@ -1,0 +1,186 @@
+package dataset
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// array is a NumPy file whose items are indices of its first axis, or patches.
+type array struct {
+	*plainFile
+	start   int64   // of the elements, in the file
+	shape   []int64 // of the array
+	item    []int64 // shape of an item, as many axes
+	strides []int64 // bytes from one index to the next, by axis
+	bytes   int64   // of an item
+
+	run   int64   // bytes of an item that lie in one piece
+	outer int     // axes before those that a run spans
+	at    []int64 // where in the outer axes a Read is
+	first []int64 // the corner of an item that is no patch
+}
+
+var (
+	errFortran = errors.New("the array is stored in Fortran order, so that one index of the first axis is scattered over the whole file: " +
+		"save it with numpy.ascontiguousarray")
+	errNoAxis  = errors.New("the array has no axis to take items from")
+	errObjects = errors.New("the array holds Python objects, which only unpickling reads")
+)
+
+func openArray(s Source, f File) (Handle, error) {
+	p, err := openPlain(f)
+	if err != nil {
+		return nil, err
+	}
+	a := array{plainFile: p}
+	if err := a.prepare(s.ItemShape); err != nil {
+		_ = p.Close() // nothing was written
+		return nil, p.failed("open", err)
+	}
+	return &a, nil
+}
+
+// prepare reads the header and holds it against the file's size.
+func (a *array) prepare(item []int64) error {
+	head := make([]byte, min(headBytes, a.size))
+	if _, err := a.ReadAt(head, 0); err != nil {
+		return err
+	}
+	if recognise(head).kind != Npy {
+		return errNoArray
+	}
+	header, err := readArray(head, a.size)
+	if err != nil {
+		return err
+	}
+	a.start = arrayStart(head)
+	a.shape, a.item = header.Shape, item
+	if len(a.shape) == 0 {
+		return errNoAxis
+	}
+	if bytes.Contains(head[:a.start], []byte("|O")) {
+		return errObjects
+	}
+	if header.Fortran && slices.ContainsFunc(a.shape[1:], func(n int64) bool { return n > 1 }) {
+		return errFortran
+	}
+	if len(item) == 0 {
+		a.item = slices.Concat([]int64{1}, a.shape[1:])
+	}
+	element, err := elementOf(header, a.size-a.start)
+	if err != nil {
+		return err
+	}
+	return a.layOut(element)
+}
+
+// arrayStart is where the elements begin. The header was read by readArray before.
+func arrayStart(head []byte) int64 {
+	if head[6] >= 2 {
+		return 12 + int64(head[8]) + int64(head[9])<<8
+	}
+	return 10 + int64(head[8]) + int64(head[9])<<8
+}
+
+// elementOf is the size of an element: what the type says or, of a type of fields, what the file holds for each.
+func elementOf(header Array, stored int64) (int64, error) {
+	if size := elementBytes(header.Type.String()); size > 0 {
+		return size, nil
+	}
+	count := product(1, header.Shape)
+	if count == nil || *count == 0 || stored%*count != 0 {
+		return 0, fmt.Errorf("the size of an element of type %s cannot be told", header.Type)
+	}
+	return stored / *count, nil
+}
+
+// layOut computes the strides of the array in C order and how an item lies in it.
+func (a *array) layOut(element int64) error {
+	total := product(element, a.shape)
+	if total == nil || *total > a.size-a.start {
+		return fmt.Errorf("the header says %v elements of %d bytes, the file holds %d bytes of them: %w", a.shape, element, a.size-a.start, io.ErrUnexpectedEOF)
+	}
+	if len(a.item) != len(a.shape) {
+		return fmt.Errorf("an item of %d axes in an array of %d", len(a.item), len(a.shape))
+	}
+	for axis, n := range a.item {
+		if n < 1 || n > a.shape[axis] {
+			return fmt.Errorf("an item of shape %v in an array of shape %v", a.item, a.shape)
+		}
+	}
+	a.strides = make([]int64, len(a.shape))
+	stride := element
+	for axis := len(a.shape) - 1; axis >= 0; axis-- {
+		a.strides[axis] = stride
+		stride *= a.shape[axis] // at most the total
+	}
+	a.outer = len(a.shape) - 1
+	for a.outer > 0 && a.item[a.outer] == a.shape[a.outer] {
+		a.outer--
+	}
+	a.run = a.item[a.outer] * a.strides[a.outer]
+	a.bytes = *product(element, a.item)
+	a.at = make([]int64, a.outer)
+	a.first = make([]int64, len(a.shape))
+	return nil
+}
+
+// Read delivers the elements of an item in C order, as numpy.load(…, mmap_mode="r")[index] does once it is copied. A patch that lies in several
+// pieces takes one read(2) for each, where a mapped file would take none.
+func (a *array) Read(item Ref, buf []byte) ([]byte, error) {
+	corner := item.Corner
+	if corner == nil {
+		corner = a.first
+		corner[0] = item.Index
+	}
+	from, err := a.locate(corner)
+	if err != nil {
+		return nil, a.failed("read", err)
+	}
+	if buf, err = a.room(buf, a.bytes); err != nil {
+		return nil, err
+	}
+	clear(a.at)
+	for rest := buf; ; {
+		offset := from
+		for axis, n := range a.at {
+			offset += n * a.strides[axis]
+		}
+		if _, err := a.ReadAt(rest[:a.run], offset); err != nil {
+			return nil, err
+		}
+		rest = rest[a.run:]
+		if !a.next() {
+			return buf, nil
+		}
+	}
+}
+
+// locate is where in the file an item begins.
+func (a *array) locate(corner []int64) (int64, error) {
+	if len(corner) != len(a.shape) {
+		return 0, fmt.Errorf("a corner of %d axes in an array of %d", len(corner), len(a.shape))
+	}
+	from := a.start
+	for axis, n := range corner {
+		if n < 0 || n > a.shape[axis]-a.item[axis] {
+			return 0, fmt.Errorf("an item of shape %v at %v in an array of shape %v", a.item, corner, a.shape)
+		}
+		from += n * a.strides[axis]
+	}
+	return from, nil
+}
+
+// next counts the outer axes on, the last fastest. It is false when all were there.
+func (a *array) next() bool {
+	for axis := a.outer - 1; axis >= 0; axis-- {
+		if a.at[axis]++; a.at[axis] < a.item[axis] {
+			return true
+		}
+		a.at[axis] = 0
+	}
+	return false
+}
