@@ -1,0 +1,181 @@
+package dataset
+
+import (
+	"archive/tar"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+// Member is a regular file inside of a tar file.
+type Member struct {
+	Name    string // raw
+	At      int64  // of its bytes in the tar file
+	Bytes   int64
+	Picture bool // by its name
+}
+
+// TarIndex sums up the members of a tar file. A WebDataset shard (https://github.com/webdataset/webdataset) holds samples: members that follow
+// each other and have the same name up to the first dot after the last slash.
+type TarIndex struct {
+	Members  int64
+	Pictures int64          // of the members
+	Samples  int64          // runs of members of the same key; as many as Members where each stands alone
+	Sparse   int64          // members with holes, which are left out: their bytes do not lie in one piece
+	More     bool           // the visitor wanted no more: the counts are lower bounds
+	Problem  untrusted.Text `json:",omitzero"` // why what follows the members counted cannot be read
+}
+
+// IndexTar goes through the headers of a tar file of the given size (ustar, pax, GNU) in the order they lie, which reads about a page for
+// each, and calls visit with every regular member until it returns false. It holds no list: memory does not grow with the file. A file that
+// is damaged or cut is no error but a Problem of the index, with the members before. The error is that of reading.
+func IndexTar(r io.ReaderAt, size int64, visit func(Member) bool) (TarIndex, error) {
+	var index TarIndex
+	file := &jumper{r: r, size: size}
+	archive := tar.NewReader(file)
+	key := ""
+	for {
+		header, err := archive.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return index, nil
+		case file.err != nil:
+			return index, fmt.Errorf("reading the headers of a tar file: %w", file.err)
+		case err != nil:
+			index.Problem = untrusted.Cut(err.Error(), 200)
+			return index, nil
+		case sparse(header):
+			index.Sparse++
+			continue
+		case header.Typeflag != tar.TypeReg:
+			continue
+		}
+		m := Member{Name: header.Name, At: file.at, Bytes: header.Size, Picture: byName(header.Name).kind == Image}
+		if m.Bytes > size-m.At {
+			index.Problem = untrusted.Cut(fmt.Sprintf("the file ends inside of its member %q", m.Name), 200)
+			return index, nil
+		}
+		index.Members++
+		if m.Picture {
+			index.Pictures++
+		}
+		if k := sampleKey(m.Name); k != key || index.Members == 1 {
+			key = k
+			index.Samples++
+		}
+		if !visit(m) {
+			index.More = true
+			return index, nil
+		}
+	}
+}
+
+// sampleKey is a member's name up to the first dot after the last slash.
+func sampleKey(name string) string {
+	slash := strings.LastIndexByte(name, '/') + 1
+	base, _, _ := strings.Cut(name[slash:], ".")
+	return name[:slash] + base
+}
+
+func sparse(h *tar.Header) bool {
+	if h.Typeflag == tar.TypeGNUSparse {
+		return true
+	}
+	for name := range h.PAXRecords {
+		if strings.HasPrefix(name, "GNU.sparse.") {
+			return true
+		}
+	}
+	return false
+}
+
+// DrawMembers goes through a tar file and draws at random, for a seed always the same, up to limit of the members that items are taken from:
+// the pictures where there are some, else all members. They come back in the order they lie. A sample of several members (a picture, its
+// label, its caption) is so counted by its picture, which is most of what reading the sample costs. stop is asked at each member: true ends the
+// walk, and what was seen is drawn from; nil never does.
+func DrawMembers(r io.ReaderAt, size int64, limit int, seed uint64, stop func() bool) ([]Member, TarIndex, error) {
+	random := rand.New(rand.NewPCG(seed, 0))
+	var all, pictures urn
+	index, err := IndexTar(r, size, func(m Member) bool {
+		if m.Picture {
+			pictures.offer(m, limit, random)
+		} else if pictures.seen == 0 {
+			all.offer(m, limit, random)
+		}
+		return stop == nil || !stop()
+	})
+	if pictures.seen > 0 {
+		all = pictures
+	}
+	slices.SortFunc(all.kept, func(a, b Member) int { return cmp.Compare(a.At, b.At) })
+	return all.kept, index, err
+}
+
+// urn keeps some of what it is offered, each as likely as any other (Vitter, 1985, algorithm R).
+type urn struct {
+	kept []Member
+	seen int
+}
+
+func (u *urn) offer(m Member, limit int, random *rand.Rand) {
+	u.seen++
+	if len(u.kept) < limit {
+		u.kept = append(u.kept, m)
+	} else if i := random.IntN(u.seen); i < limit {
+		u.kept[i] = m
+	}
+}
+
+// jumper reads a file for archive/tar, which between two headers asks for the last byte of a member, for the padding and for a block: 1024 bytes
+// at most, so that one call serves all three.
+type jumper struct {
+	r    io.ReaderAt
+	size int64
+	at   int64
+	from int64 // of what is in window
+	have int
+	err  error // of the file, not of what is in it
+
+	window [1024]byte
+}
+
+func (j *jumper) Read(p []byte) (int, error) {
+	if j.at >= j.size {
+		return 0, io.EOF
+	}
+	if j.at < j.from || j.at >= j.from+int64(j.have) {
+		n, err := j.r.ReadAt(j.window[:min(int64(len(j.window)), j.size-j.at)], j.at)
+		j.from, j.have = j.at, n
+		if n == 0 {
+			if err == nil || errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF // it was longer
+			}
+			j.err = err
+			return 0, err
+		}
+	}
+	n := copy(p, j.window[j.at-j.from:j.have])
+	j.at += int64(n)
+	return n, nil
+}
+
+// Seek goes no further than the end.
+func (j *jumper) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += j.at
+	case io.SeekEnd:
+		offset += j.size
+	}
+	if offset < 0 || offset > j.size {
+		return j.at, fmt.Errorf("seeking to byte %d of %d", offset, j.size)
+	}
+	j.at = offset
+	return offset, nil
+}
