@@ -90,7 +90,7 @@ const (
 	LabelVersion    = "version"     // of the decoder's library
 	LabelDepth      = "depth"       // requests in flight
 	LabelBlock      = "block_bytes" // of one request
-	LabelMode       = "mode"        // device: "direct" or "page-cache"; hdf5: "locked" or "unlocked"
+	LabelMode       = "mode"        // device: "direct", "buffered" (the page cache was emptied of it first, verified) or "page-cache"; hdf5: "locked" or "unlocked"
 	LabelBatchSize  = "batch_size"
 	LabelGather     = "gather"            // batch: "items" (one read each) or "selection" (one call for all)
 	LabelChunkCache = "chunk_cache_bytes" // HDF5 chunk cache of the handle

@@ -1,0 +1,288 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// What device reads beside the size of an item.
+const (
+	leastBlock    = 4 << 10 // the smallest block of the file systems in use
+	mostBlock     = 1 << 20 // larger items are read in several requests by the kernel too (max_sectors_kb is 1280 by default)
+	deepest       = 64
+	deeperPays    = 0.05                   // a depth counts as faster from here on
+	callTakes     = 250 * time.Millisecond // one call: 16 slices of 15 ms
+	leastTakes    = 100 * time.Millisecond
+	smallSample   = 1 << 30 // caches of disks hold up to 512 MB, those of RAID controllers some GB: below this they can hold it all
+	storedDirect  = 0.5     // of the bytes that direct reads brought, the share that must have come from storage
+	droppedEnough = 0.05    // of the pages, the share that may stay in the page cache for buffered reads to count as the storage's
+)
+
+// The values of report.LabelMode for reads of the storage.
+const (
+	modeDirect    = "direct"
+	modeBuffered  = "buffered"   // through the page cache, with the files' pages dropped first and that verified
+	modePageCache = "page-cache" // the storage cannot be told from the page cache
+)
+
+// device measures what the storage gives at best: blocks of an item's size in random order, and 1 MiB in sequence, past the page cache, with
+// more and more requests in flight until that brings nothing any more.
+func device(ctx context.Context, s *session) error {
+	d := &devicePlan{session: s, process: s.process(nil, callTakes), block: clamp(s.itemBlock(), leastBlock, mostBlock), calls: 2 * len(depths()),
+		skip: map[string]int64{}}
+	defer d.process.close()
+	d.whole = s.sample.Kind == dataset.Image || s.mostlyBelow(d.block)
+	for _, o := range []struct {
+		name       string
+		block      int64
+		sequential bool
+	}{{"random", d.block, false}, {"sequential", mostBlock, true}} {
+		var c climb
+		for i, depth := range depths() {
+			rate, err := d.measure(ctx, depth, direct{Block: o.block, Whole: d.whole, Sequential: o.sequential}, o.name)
+			if err != nil {
+				return err
+			}
+			if c.over(rate) || ctx.Err() != nil {
+				d.calls -= len(depths()) - 1 - i
+				break
+			}
+		}
+	}
+	d.remark()
+	return nil
+}
+
+// climb follows the rate from depth to depth.
+type climb struct {
+	best float64
+	idle int // depths in a row that brought nothing
+}
+
+// over tells whether two depths in a row brought less than deeperPays more than the best before them.
+func (c *climb) over(rate float64) bool {
+	if rate < c.best*(1+deeperPays) {
+		c.idle++
+	} else {
+		c.idle = 0
+	}
+	c.best = max(c.best, rate)
+	return c.idle == 2
+}
+
+// depths are the numbers of requests in flight that are tried.
+func depths() []int {
+	var out []int
+	for n := 1; n <= deepest; n *= 2 {
+		out = append(out, n)
+	}
+	return out
+}
+
+func clamp(n, least, most int64) int64 { return min(max(n, least), most) }
+
+// itemBlock is how many bytes of storage one item takes, as far as can be told before it is read; else what reading it delivered.
+func (s *session) itemBlock() int64 {
+	if size := s.middleBytes(); size > 0 {
+		return size
+	}
+	if l := s.options.Layout; l != nil && l.Dataset.ItemBytes != nil && len(s.sample.ItemShape) == 0 {
+		return *l.Dataset.ItemBytes
+	}
+	for _, m := range s.result.Measurements {
+		if m.Metric == metric.ItemBytes.Name {
+			return int64(m.Value.Center)
+		}
+	}
+	return dataset.DefaultBlockBytes
+}
+
+// middleBytes is the median size of items that are files, members of an archive or raw blocks; 0 for others.
+func (s *session) middleBytes() int64 {
+	switch s.sample.Kind {
+	case dataset.Other:
+		if s.sample.BlockBytes > 0 {
+			return s.sample.BlockBytes
+		}
+		return dataset.DefaultBlockBytes
+	case dataset.Image, dataset.Tar:
+	default:
+		return 0
+	}
+	var sizes []int64
+	for _, item := range s.sample.Items {
+		switch {
+		case item.Bytes > 0:
+			sizes = append(sizes, item.Bytes)
+		case item.File >= 0 && item.File < len(s.sample.Files):
+			sizes = append(sizes, s.sample.Files[item.File].Bytes)
+		}
+	}
+	if len(sizes) == 0 {
+		return 0
+	}
+	slices.Sort(sizes)
+	return sizes[len(sizes)/2]
+}
+
+// mostlyBelow tells whether most files are shorter than a block: then a read is a file.
+func (s *session) mostlyBelow(block int64) bool {
+	below := 0
+	for _, f := range s.sample.Files {
+		if f.Bytes < block {
+			below++
+		}
+	}
+	return 2*below > len(s.sample.Files)
+}
+
+// devicePlan is the measuring under way.
+type devicePlan struct {
+	*session
+	process  *process
+	block    int64
+	whole    bool
+	buffered bool // O_DIRECT was refused
+	calls    int  // measurements still to make, at most
+	from     int  // in the sample's Files: where the next window begins
+	skip     map[string]int64
+	passes   float64 // the most often that a block was read
+	held     int64   // bytes of the files read
+	mode     string
+}
+
+// measure reads at one depth until the rate is known well enough, and returns it in bytes per second.
+func (d *devicePlan) measure(ctx context.Context, depth int, q direct, order string) (float64, error) {
+	share := max(leastTakes, d.left()/time.Duration(max(1, d.calls)))
+	d.calls--
+	end := d.clock().Add(share)
+	q.Depth, q.Seed, q.Seconds = depth, d.options.Seed, max(leastTakes, min(callTakes, share/2)).Seconds()
+	var all []slice
+	var last directRead
+	mode := modeDirect
+	for {
+		got, err := d.call(ctx, q, order)
+		if err != nil {
+			return 0, err
+		}
+		all, last = append(all, got.Slices...), got
+		if m := modeOf(d.buffered, got); m != modeDirect && mode != modePageCache {
+			mode = m
+		}
+		if within(rateOf(all, bytesOf), precision) || !d.clock().Before(end) {
+			break
+		}
+	}
+	if d.mode != modePageCache {
+		d.mode = mode
+	}
+	l := func() labels {
+		return labels{report.LabelDepth: strconv.Itoa(depth), report.LabelBlock: strconv.FormatInt(last.Block, 10), report.LabelOrder: order, report.LabelMode: mode}
+	}
+	d.add(report.ProbeDevice, metric.ReadRate, rateOf(all, readsOf), report.Measured, l())
+	d.add(report.ProbeDevice, metric.ByteRate, rateOf(all, bytesOf), report.Measured, l())
+	d.add(report.ProbeDevice, metric.ReadTime, waitOf(all), report.Measured, l())
+	return rateOf(all, bytesOf).Center, nil
+}
+
+// call makes one call, on the next window of files. O_DIRECT refused turns to buffered reads for good.
+func (d *devicePlan) call(ctx context.Context, q direct, order string) (directRead, error) {
+	q.Files = d.window()
+	if len(d.sample.Files) <= mostDirect { // else the window moves on and the order begins anew
+		q.Skip = d.skip[order]
+	}
+	q.Buffered = d.buffered
+	got, err := ask[direct, directRead](ctx, d.process, workDirect, q)
+	switch {
+	case err != nil:
+		return got, err
+	case got.Refused && d.buffered:
+		return got, fmt.Errorf("reading the files through the page cache was refused")
+	case got.Refused:
+		d.buffered = true
+		return d.call(ctx, q, order)
+	case len(got.Slices) == 0:
+		return got, fmt.Errorf("no read of %d bytes came back within %v", got.Block, slowest)
+	}
+	d.skip[order] = got.Next
+	for _, f := range got.Failures {
+		d.blame(string(d.sample.Files[f.File].Path), f.Class, f.Text)
+	}
+	if got.Blocks > 0 {
+		d.passes = max(d.passes, float64(got.Next)/float64(got.Blocks))
+	}
+	d.held = max(d.held, got.Bytes)
+	return got, nil
+}
+
+// window is the next files to read, going round.
+func (d *devicePlan) window() []int {
+	n := len(d.sample.Files)
+	out := make([]int, min(n, mostDirect))
+	for i := range out {
+		out[i] = (d.from + i) % n
+	}
+	if n > mostDirect {
+		d.from = (d.from + mostDirect) % n
+	}
+	return out
+}
+
+// modeOf tells what kind of reads were made.
+func modeOf(buffered bool, got directRead) string {
+	switch {
+	case !buffered && (got.Stored == nil || *got.Stored >= storedDirect):
+		return modeDirect
+	case buffered && got.Cached != nil && *got.Cached <= droppedEnough:
+		return modeBuffered
+	}
+	return modePageCache
+}
+
+func readsOf(s slice) float64 { return float64(s.Reads) }
+func bytesOf(s slice) float64 { return float64(s.Bytes) }
+
+// rateOf is something per second.
+func rateOf(all []slice, what func(slice) float64) stat.Summary {
+	num, den := make([]float64, len(all)), make([]float64, len(all))
+	for i, s := range all {
+		num[i], den[i] = what(s), s.Seconds
+	}
+	return stat.Ratio(num, den)
+}
+
+// waitOf is the time a request takes.
+func waitOf(all []slice) stat.Summary {
+	num, den := make([]float64, len(all)), make([]float64, len(all))
+	for i, s := range all {
+		num[i], den[i] = s.Waited, float64(s.Reads)
+	}
+	return stat.Ratio(num, den)
+}
+
+// remark says what to mind about the figures.
+func (d *devicePlan) remark() {
+	switch {
+	case d.mode == modePageCache && d.buffered:
+		d.warn("device: this file system refuses direct reads, and whether its files' pages left the page cache could not be verified: these are figures of a cache")
+	case d.mode == modePageCache:
+		d.warn("device: the kernel fetched little or nothing from storage for these direct reads: the file system keeps its files in memory (tmpfs) or in a cache of its own")
+	case d.mode == modeBuffered:
+		d.warn("device: this file system refuses direct reads: read through the page cache, dropped before and verified")
+	}
+	if d.mode != modePageCache && d.held < smallSample {
+		text := fmt.Sprintf("device: the files read hold %d MiB: a cache of the device itself may have served a part", d.held>>20)
+		if d.passes >= 2 {
+			text += fmt.Sprintf(", for each block was read up to %.0f times", d.passes)
+		}
+		d.warn(text)
+	}
+}

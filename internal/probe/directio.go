@@ -1,0 +1,305 @@
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+)
+
+// workDirect is the row of works that reads blocks of files as fast as the storage gives them.
+const workDirect = "direct"
+
+// direct asks a worker process to read blocks of files with so many requests in flight. Files are opened for reading only.
+type direct struct {
+	Files      []int // positions in the sample's Files; at most mostDirect
+	Block      int64 // bytes of one request, rounded up to what the file system asks for; a shorter file is read whole
+	Whole      bool  // read whole files, in pieces of at most Block
+	Sequential bool  // in the order of the files; else in a random order that takes each block once before any comes again
+	Seed       uint64
+	Skip       int64   // so many blocks of that order were read before
+	Depth      int     // requests in flight
+	Seconds    float64 // how long to read
+	// Buffered reads through the page cache, with the files' pages dropped first, and each block once at most.
+	Buffered bool
+}
+
+// mostDirect is how many files are read at once: each has an open descriptor.
+const mostDirect = 512
+
+// directRead is what came of it.
+type directRead struct {
+	Refused bool    // O_DIRECT is not to be had here; nothing was read
+	Slices  []slice // in order of time, warm-up left out
+	Block   int64   // bytes of one request, as it was made
+	Blocks  int64   // blocks that the files hold
+	Bytes   int64   // what they hold in all
+	Next    int64   // Skip for the next call
+	// Stored is what share of the bytes the kernel counted as fetched from storage; nil: /proc/self/io may not be read.
+	Stored *float64
+	// Cached is what share of the files' pages was in the page cache when buffered reads began; nil where that cannot be told.
+	Cached   *float64
+	Failures []failure `json:",omitempty"` // one for a file
+}
+
+// slice is a stretch of time with the queue full.
+type slice struct {
+	Reads   int
+	Bytes   int64
+	Seconds float64
+	Waited  float64 // seconds, summed over the requests, from asking to having
+}
+
+// readDirect is the work.
+func readDirect(ctx context.Context, w *state, body json.RawMessage) (any, error) {
+	var q direct
+	if err := json.Unmarshal(body, &q); err != nil {
+		return nil, fmt.Errorf("decoding what to read: %w", err)
+	}
+	if q.Depth < 1 || q.Depth > 1024 || q.Block < 1 || q.Block > 64<<20 || len(q.Files) == 0 || len(q.Files) > mostDirect || q.Skip < 0 || q.Seconds <= 0 {
+		return nil, fmt.Errorf("asked for %d blocks of %d bytes at once from %d files for %v s", q.Depth, q.Block, len(q.Files), q.Seconds)
+	}
+	b := &extents{direct: q, align: minAlign}
+	defer b.close()
+	for _, i := range q.Files {
+		if i < 0 || i >= len(w.sample.Files) {
+			return nil, fmt.Errorf("no file %d in a sample of %d", i, len(w.sample.Files))
+		}
+		err := b.add(w.sample.Files[i], i)
+		if err != nil && !q.Buffered && refusesDirect(err) {
+			return directRead{Refused: true}, nil
+		}
+		if err != nil {
+			b.fail(i, w.sample.Files[i].Path, err)
+		}
+	}
+	return b.read(ctx, w)
+}
+
+// refusesDirect tells whether an error means that a file cannot be read past the page cache: open(2) gives EINVAL, FUSE and others
+// EOPNOTSUPP, and a file system that only finds out when it reads gives EINVAL then.
+func refusesDirect(err error) bool {
+	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP)
+}
+
+// minAlign is taken where the kernel does not say what alignment direct reads need (statx has STATX_DIOALIGN since 6.1): no device in use has
+// larger logical blocks.
+const minAlign = 4096
+
+func (b *extents) close() {
+	for _, s := range b.open {
+		_ = s.f.Close() // read-only: nothing is lost
+	}
+}
+
+func (b *extents) add(f dataset.File, at int) error {
+	file, size, err := openRegular(string(f.Path))
+	if err != nil {
+		return err
+	}
+	if size == 0 {
+		return errors.Join(errors.New("it is empty"), file.Close())
+	}
+	if !b.Buffered {
+		through, align, err := openDirect(file)
+		if err := errors.Join(err, file.Close()); err != nil {
+			return err
+		}
+		file, b.align = through, max(b.align, align)
+	}
+	b.open = append(b.open, source{f: file, file: at, path: f.Path, bytes: size})
+	return nil
+}
+
+// openDirect opens a file once more, past the page cache, and asks what its offsets and lengths must be multiples of.
+func openDirect(file *os.File) (*os.File, int64, error) {
+	f, err := os.OpenFile(fdPath(int(file.Fd())), os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_DIRECT, 0)
+	if err != nil {
+		return nil, 0, fmt.Errorf("opening it past the page cache: %w", err)
+	}
+	var at unix.Statx_t
+	err = unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &at)
+	switch {
+	case err != nil || at.Mask&unix.STATX_DIOALIGN == 0: // an older kernel, or a file system that does not say
+		return f, minAlign, nil
+	case at.Dio_offset_align == 0:
+		return nil, 0, errors.Join(fmt.Errorf("opening it past the page cache: %w", unix.EINVAL), f.Close())
+	}
+	return f, int64(at.Dio_offset_align), nil
+}
+
+// read reads until the time is up, through asynchronous I/O if that is to be had, else with a thread for each request in flight.
+func (b *extents) read(ctx context.Context, w *state) (directRead, error) {
+	if len(b.open) == 0 {
+		return directRead{}, fmt.Errorf("none of %d files could be opened: %s", len(b.Files), b.out.Failures[0].Text)
+	}
+	b.layOut()
+	if b.Buffered {
+		b.out.Cached = w.residency(b.Files, true).ratio()
+	}
+	before := usedSoFar()
+	m := newMeter(time.Duration(b.Seconds * float64(time.Second)))
+	err := errNoAIO
+	if !b.Buffered { // reads through the page cache wait inside of io_submit: threads are needed for these
+		err = b.readQueued(ctx, m)
+	}
+	if errors.Is(err, errNoAIO) {
+		err = b.readThreaded(ctx, m)
+	}
+	if err != nil && !b.Buffered && refusesDirect(err) {
+		return directRead{Refused: true}, nil
+	}
+	if err != nil {
+		return directRead{}, err
+	}
+	if _, io := usedSoFar().since(before); io != nil && m.bytes > 0 {
+		b.out.Stored = new(float64(io.Stored) / float64(m.bytes))
+	}
+	b.out.Next = b.Skip + m.next
+	b.out.Slices = m.cut()
+	return b.out, nil
+}
+
+// buffers maps memory for a queue: pages are aligned as every device wants it.
+func (b *extents) buffers() ([]byte, error) {
+	memory, err := unix.Mmap(-1, 0, b.Depth*int(b.Block), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
+	if err != nil {
+		return nil, fmt.Errorf("mapping %d bytes of buffers: %w", b.Depth*int(b.Block), err)
+	}
+	return memory, nil
+}
+
+// take gives the next block; not ok at the end of time or, with buffered reads, of the blocks.
+func (b *extents) take(ctx context.Context, m *meter, now time.Time) (block, bool) {
+	n := b.Skip + m.next
+	if now.After(m.ends) || b.Buffered && m.next >= b.total || ctx.Err() != nil {
+		return block{}, false
+	}
+	m.next++
+	return b.at(n), true
+}
+
+// mostMisses is how many blocks may fail before reading is given up: a disk that reports errors takes seconds for each.
+const mostMisses = 8
+
+// missed takes the error of a request and gives it back when reading is to end with it. The file is named once.
+func (b *extents) missed(what block, n int64, err error) error {
+	at := b.open[what.file].file
+	err = fmt.Errorf("reading at %d: %w", what.offset, err)
+	if n == 0 {
+		err = fmt.Errorf("%w: nothing at %d", io.ErrUnexpectedEOF, what.offset)
+	}
+	b.misses++
+	if refusesDirect(err) || b.misses > mostMisses {
+		return err
+	}
+	if !slices.ContainsFunc(b.out.Failures, func(f failure) bool { return f.File == at }) {
+		b.fail(at, b.open[what.file].path, err)
+	}
+	return nil
+}
+
+func (b *extents) fail(file int, path []byte, err error) {
+	f := failed(-1, err, path)
+	f.File = file
+	b.out.Failures = append(b.out.Failures, f)
+}
+
+func (b *extents) readQueued(ctx context.Context, m *meter) error {
+	q, err := newQueue(b.Depth)
+	if err != nil {
+		return err
+	}
+	memory, err := b.buffers()
+	if err != nil {
+		q.close()
+		return err
+	}
+	defer func() {
+		q.close() // before the buffers go: the kernel may still be writing there
+		_ = unix.Munmap(memory)
+	}()
+	now := m.start()
+	fill := func(slot int) {
+		if next, ok := b.take(ctx, m, now); ok {
+			q.put(slot, next, int(b.open[next.file].f.Fd()), memory[slot*int(b.Block):(slot+1)*int(b.Block)])
+		}
+	}
+	for slot := range b.Depth {
+		fill(slot)
+	}
+	for {
+		if err := q.submit(now); err != nil {
+			return err
+		}
+		if q.flying == 0 {
+			return nil
+		}
+		events, err := q.wait()
+		if err != nil {
+			return err
+		}
+		now = time.Now()
+		for _, e := range events {
+			slot := int(e.data)
+			if e.result > 0 {
+				m.count(e.result, now.Sub(q.sent[slot]))
+			} else if err := b.missed(q.blocks[slot], e.result, unix.Errno(-e.result)); err != nil {
+				return err
+			}
+			fill(slot)
+		}
+		m.tick(now)
+	}
+}
+
+func (b *extents) readThreaded(ctx context.Context, m *meter) error {
+	memory, err := b.buffers()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Munmap(memory) }()
+	var wait sync.WaitGroup
+	var turn sync.Mutex
+	var first error
+	begin := m.start()
+	for thread := range b.Depth {
+		wait.Go(func() {
+			buf, now := memory[thread*int(b.Block):(thread+1)*int(b.Block)], begin
+			for {
+				turn.Lock()
+				next, ok := b.take(ctx, m, now)
+				turn.Unlock()
+				if !ok {
+					return
+				}
+				sent := time.Now()
+				n, err := unix.Pread(int(b.open[next.file].f.Fd()), buf[:next.length], next.offset)
+				now = time.Now()
+				turn.Lock()
+				if n > 0 {
+					m.count(int64(n), now.Sub(sent))
+					m.tick(now)
+				} else if err := b.missed(next, int64(n), err); err != nil && first == nil {
+					first = err
+				}
+				stop := first != nil
+				turn.Unlock()
+				if stop {
+					return
+				}
+			}
+		})
+	}
+	wait.Wait()
+	return first
+}
