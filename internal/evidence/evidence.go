@@ -19,7 +19,7 @@ type Value struct {
 	Basis metric.Basis
 }
 
-// Evidence is what a watch amounts to. Build it with FromRecording, or with New in tests of rules.
+// Evidence is what a watch amounts to. Build it with FromRecording or FromBenchmark, or with New in tests of rules.
 type Evidence struct {
 	Header   recording.Header
 	Window   Window
@@ -28,6 +28,7 @@ type Evidence struct {
 	Workers  []Worker
 	Unseen   []recording.Unseen
 	Warnings []string // about the watch, for the person: gaps, thin data, a job that ended
+	Bench    *Bench   // of a benchmark: what it measured beyond single figures; nil for a watch
 
 	values map[string]Value
 }
@@ -89,6 +90,7 @@ type Facts struct {
 type HDF5 struct {
 	File, Name     string
 	Shape, Chunk   string
+	Item           string // shape of what one read delivers; "" is all of an index of the first axis
 	Dtype, Filters string
 	Library        string // version the job has mapped, "" unknown
 }

@@ -1,0 +1,184 @@
+package evidence
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// items takes what one item costs one worker: reading it, and decoding it where it is encoded.
+func (b *benchBuilder) items() {
+	decode := b.find(report.ProbeDecode, metric.DecodeTime, is{report.LabelFormat: {b.about.Format}})
+	if decode.N == 0 {
+		decode = b.find(report.ProbeDecode, metric.DecodeTime, is{})
+	}
+	b.set(metric.BenchDecode, decode)
+	read := func(l is) Value {
+		return b.find(report.ProbeRead, metric.ItemTime, l.and(report.LabelHandle, "kept", ""))
+	}
+	b.set(metric.BenchRead, read(warm().and(report.LabelOrder, "random")))
+	for _, s := range []struct {
+		d     metric.Desc
+		cache func() is
+		order string
+	}{{metric.BenchItem, warm, "random"}, {metric.BenchColdItem, cold, "random"}, {metric.BenchOrdered, warm, "sequential"}, {metric.BenchColdOrdered, cold, "sequential"}} {
+		if v := read(s.cache().and(report.LabelOrder, s.order)); v.N > 0 {
+			b.set(s.d, plus(v, decode))
+		}
+	}
+	b.set(metric.BenchStorage, notBelow(saved(b.get(metric.BenchColdItem), b.get(metric.BenchItem))))
+	for _, probe := range []string{report.ProbeHDF5, report.ProbeRead} {
+		if v := b.find(probe, metric.ItemTime, warm().and(report.LabelHandle, "reopened").and(report.LabelOrder, "random", "")); v.N > 0 {
+			b.set(metric.BenchReopened, v)
+			break
+		}
+	}
+	b.set(metric.BenchAmplify, b.find(report.ProbeRead, metric.Amplification, cold().and(report.LabelOrder, "random", "").and(report.LabelHandle, "kept", "")))
+}
+
+// parts takes what opening, the filters and decoding cost, and their shares of a warm item.
+func (b *benchBuilder) parts() {
+	b.set(metric.BenchOpen, b.find(report.ProbeOpen, metric.OpenTime, warm().and(report.LabelMode, "unlocked", "")))
+	b.set(metric.BenchColdOpen, b.find(report.ProbeOpen, metric.OpenTime, cold().and(report.LabelMode, "unlocked", "")))
+	for _, probe := range []string{report.ProbeHDF5, report.ProbeOpen} {
+		locked := b.find(probe, metric.OpenTime, warm().and(report.LabelMode, "locked"))
+		free := b.find(probe, metric.OpenTime, warm().and(report.LabelMode, "unlocked", ""))
+		if free.N == 0 {
+			free = b.get(metric.BenchOpen)
+		}
+		if locked.N > 0 && free.N > 0 {
+			v := locked
+			v.Center, v.Lo, v.Hi = max(locked.Center-free.Center, 0), max(locked.Lo-free.Hi, 0), max(locked.Hi-free.Lo, 0)
+			b.set(metric.BenchLock, v)
+			break
+		}
+	}
+	filter := b.find(report.ProbeHDF5, metric.FilterTime, is{report.LabelOrder: {"random", ""}})
+	b.set(metric.BenchFilter, filter)
+	item := b.get(metric.BenchItem)
+	b.set(metric.BenchFilterRatio, part(filter, item))
+	b.set(metric.BenchDecodeRatio, part(b.get(metric.BenchDecode), item))
+	if n, ok := b.ev.Get(metric.BenchPerFile); ok && n.Center < OnePerFile {
+		b.set(metric.BenchOpenRatio, part(b.get(metric.BenchOpen), item))
+	}
+}
+
+// OnePerFile is the mean number of items in a file below which a file counts as one item.
+const OnePerFile = 1.5
+
+// withinBest is how near to the best a chunk cache must come to be named: a larger one that gains less is not worth its memory.
+const withinBest = 1.1
+
+// cacheSweep takes the chunk-cache sizes that were tried, each against the library's default.
+func (b *benchBuilder) cacheSweep() {
+	for _, s := range []struct {
+		order      string
+		size, gain metric.Desc
+	}{{"random", metric.BenchCacheSize, metric.BenchCacheGain}, {"sequential", metric.BenchCacheOrdered, metric.BenchCacheOrderedGain}} {
+		sweep := b.each(report.ProbeHDF5, metric.ItemTime, warm().and(report.LabelOrder, s.order).and(report.LabelHandle, "kept", ""))
+		base, best := Value{}, math.Inf(1)
+		for _, m := range sweep {
+			size, ok := labelNumber(m, report.LabelChunkCache)
+			if ok && size == defaultCache {
+				base = figure(m)
+			}
+			if ok && size > defaultCache {
+				best = min(best, figure(m).Center)
+			}
+		}
+		if base.N == 0 {
+			continue
+		}
+		chosen, at := Value{}, math.Inf(1)
+		for _, m := range sweep {
+			size, ok := labelNumber(m, report.LabelChunkCache)
+			if v := figure(m); ok && size > defaultCache && size < at && v.Center <= withinBest*best {
+				chosen, at = v, size
+			}
+		}
+		if chosen.N > 0 {
+			b.set(s.size, exactly(at, metric.Measured))
+			b.set(s.gain, saved(base, chosen))
+		}
+	}
+}
+
+// scaling takes the most workers that were measured within the usable CPUs, and what bends them.
+func (b *benchBuilder) scaling() {
+	cpus, ok := b.ev.Get(metric.UsableCPUs)
+	if !ok {
+		return
+	}
+	most := 0.0
+	for _, m := range b.each(report.ProbeScaling, metric.ItemRate, warm()) {
+		if n, ok := labelNumber(m, report.LabelWorkers); ok && n >= 2 && n <= cpus.Center && n > most {
+			most = n
+			b.ev.Bench.Bound = m.Labels[report.LabelBound]
+		}
+	}
+	if most == 0 {
+		return
+	}
+	at := func(n float64) is { return warm().and(report.LabelWorkers, strconv.FormatFloat(n, 'f', -1, 64)) }
+	efficiency := b.find(report.ProbeScaling, metric.Efficiency, at(most))
+	if efficiency.N == 0 {
+		efficiency = quotient(b.find(report.ProbeScaling, metric.ItemRate, at(most)), b.find(report.ProbeScaling, metric.ItemRate, at(1)))
+		efficiency.Summary = scale(efficiency.Summary, 1/most)
+	}
+	if efficiency.N > 0 {
+		b.set(metric.BenchWorkers, exactly(most, metric.Measured))
+		b.set(metric.BenchEfficiency, efficiency)
+	}
+}
+
+// device takes what the storage gives by direct I/O; reads that the page cache may have answered say nothing of it.
+func (b *benchBuilder) device() {
+	direct := func() is { return is{report.LabelMode: {"direct"}} }
+	bytes := Value{}
+	for _, m := range b.each(report.ProbeDevice, metric.ByteRate, direct()) {
+		if v := figure(m); v.Center > bytes.Center {
+			bytes = v
+		}
+	}
+	b.set(metric.BenchDeviceBytes, bytes)
+	block, ok := b.itemBlock(direct())
+	if !ok {
+		return
+	}
+	random := func() is { return direct().and(report.LabelOrder, "random", "").and(report.LabelBlock, block) }
+	best := Value{}
+	for _, m := range b.each(report.ProbeDevice, metric.ReadRate, random()) {
+		if v := figure(m); v.Center > best.Center {
+			best = v
+		}
+	}
+	b.set(metric.BenchDeviceReads, best)
+	serial := b.find(report.ProbeDevice, metric.ReadRate, random().and(report.LabelDepth, "1"))
+	latency := b.find(report.ProbeDevice, metric.ReadTime, random().and(report.LabelDepth, "1"))
+	if latency.N == 0 {
+		latency = quotient(exactly(1, metric.Measured), serial)
+	}
+	b.set(metric.BenchSerialReads, serial)
+	b.set(metric.BenchLatency, latency)
+	fetched := b.find(report.ProbeRead, metric.ItemStorage, cold().and(report.LabelOrder, "random").and(report.LabelHandle, "kept", ""))
+	read := b.find(report.ProbeRead, metric.ItemTime, cold().and(report.LabelOrder, "random").and(report.LabelHandle, "kept", ""))
+	b.set(metric.BenchDeviceRatio, quotient(quotient(fetched, read), bytes))
+}
+
+// itemBlock is the request size, as it is labelled, that the device was asked for in place of an item: the one that is nearest.
+func (b *benchBuilder) itemBlock(want is) (string, bool) {
+	item := b.get(metric.BenchItemBytes).Center
+	block, distance := "", math.Inf(1)
+	for _, m := range b.each(report.ProbeDevice, metric.ReadRate, want.and(report.LabelOrder, "random", "")) {
+		size, ok := labelNumber(m, report.LabelBlock)
+		if !ok || size <= 0 {
+			continue
+		}
+		if d := math.Abs(math.Log(size / max(item, 4096))); d < distance {
+			block, distance = m.Labels[report.LabelBlock], d
+		}
+	}
+	return block, block != ""
+}
