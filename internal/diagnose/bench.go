@@ -1,0 +1,85 @@
+package diagnose
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// Bench judges what bench-io measured: it adds to a report with its Benchmark, Measurements, Host and Metrics what follows from them by the
+// measured half of each rule, and what to say first. It makes no verdict and no plans: both are about a job, and none was seen. A report
+// without a Benchmark is left as it is.
+func Bench(r *report.Report, rules []Rule) {
+	if r.Benchmark == nil {
+		return
+	}
+	e := evidence.FromBenchmark(r)
+	judgeAll(r, e, rules, JudgeMeasured)
+	r.Plans = []report.Plan{}
+	if r.Metrics == nil {
+		r.Metrics = map[string]report.Metric{}
+	}
+	for _, d := range metric.BenchDerived {
+		if v, ok := e.Get(d); ok && finite(v.Center, v.Lo, v.Hi) {
+			r.Metrics[d.Name] = report.Metric{Center: v.Center, Lo: v.Lo, Hi: v.Hi, Confidence: v.Confidence, N: v.N, Unit: string(d.Unit), Basis: basis(v.Basis)}
+		}
+	}
+	r.Phases = itemPhases(e)
+	r.Benchmark.Headline = headline(e)
+	r.Benchmark.Statement = benchStatement(e, r.Phases, r.Findings)
+	r.Next = benchNext(e, r)
+}
+
+// MemoryShare is the part of the memory a dataset may fill and still count as fitting: the job itself needs the rest.
+var MemoryShare = Limit{"dataset over available memory", 0.5, metric.Ratio,
+	"TensorFlow root_dataset: tf.data's autotuner gives its buffers half of the available RAM"}
+
+// Settled is the time per item that training sees after its first epoch: the warm one where the dataset fits in memory, the cold one where it
+// does not. Where only one was measured it is that one. False: neither was.
+func Settled(e *evidence.Evidence) (item evidence.Value, isCold, ok bool) {
+	warm, haveWarm := e.Get(metric.BenchItem)
+	cold, haveCold := e.Get(metric.BenchColdItem)
+	if haveCold && (!haveWarm || Outgrows(e)) {
+		return cold, true, true
+	}
+	return warm, false, haveWarm
+}
+
+// Outgrows tells whether the dataset is known not to fit in memory, so that every epoch reads it from storage.
+func Outgrows(e *evidence.Evidence) bool {
+	memory, ok := e.Get(metric.BenchMemory)
+	return ok && memory.Center > MemoryShare.Value
+}
+
+// benchNext lists commands worth running, ready to copy.
+func benchNext(e *evidence.Evidence, r *report.Report) []string {
+	bench := "pipetune bench-io " + ShellWord(r.Benchmark.Path)
+	if d := r.Benchmark.Dataset; d != "" {
+		bench += " --dataset " + ShellWord(d)
+	}
+	var out []string
+	add := func(command string) {
+		if !slices.Contains(out, command) {
+			out = append(out, command)
+		}
+	}
+	for _, f := range r.Findings {
+		if f.Severity == report.Info {
+			continue
+		}
+		if len(out) == 0 {
+			add("pipetune explain " + f.Rule)
+		}
+		group, _, _ := strings.Cut(f.Rule, "/")
+		switch {
+		case (group == "hdf5" || group == "image" || f.Rule == "storage/small-files") && len(e.Bench.Candidates) == 0:
+			add(bench + " --try")
+		case group == "storage" && !e.Bench.Compared && !Outgrows(e):
+			add(bench + " --compare-path /dev/shm")
+		}
+	}
+	return out
+}

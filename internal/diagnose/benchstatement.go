@@ -1,0 +1,111 @@
+package diagnose
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// headline is the figure that counts: what one worker gets after the first epoch. "" where no item could be timed.
+func headline(e *evidence.Evidence) string {
+	item, isCold, ok := Settled(e)
+	if !ok || item.Center <= 0 {
+		return ""
+	}
+	cache := "warm"
+	if isCold {
+		cache = "cold"
+	}
+	return fmt.Sprintf("%s items/s in one worker, %s, random order", unit.Number(1/item.Center), cache)
+}
+
+// doing says what a phase is, as the end of "of an item's time goes to …".
+func doing(e *evidence.Evidence, phase string) string {
+	switch phase {
+	case phaseFilter:
+		chunk, ok := e.Get(metric.HDF5Chunk)
+		touched, _ := e.Get(metric.HDF5Touched)
+		switch {
+		case ok && touched.Center > 1:
+			return fmt.Sprintf("undoing the filters of its %s chunks", unit.Number(touched.Center))
+		case ok:
+			return fmt.Sprintf("undoing the filters of its %s chunk", unit.Bytes(chunk.Center))
+		}
+		return "undoing HDF5's filters"
+	case phaseDecode:
+		if e.Facts.Extension != "" {
+			return "decoding " + formatName(e.Facts.Extension)
+		}
+		return "decoding"
+	case phaseRead:
+		return "reading it from the page cache"
+	}
+	return phase
+}
+
+func formatName(extension string) string {
+	switch extension {
+	case ".jpg":
+		return "JPEG"
+	case ".webp":
+		return "WebP"
+	case ".png", ".tiff", ".bmp", ".gif":
+		return strings.ToUpper(extension[1:])
+	}
+	return extension[1:]
+}
+
+// benchStatement says in a few sentences what an item's time goes to, what is in the way, and what the first change would bring.
+func benchStatement(e *evidence.Evidence, phases []report.Phase, findings []report.Finding) string {
+	item, isCold, ok := Settled(e)
+	if !ok || len(phases) == 0 {
+		return "Too little could be measured to tell where an item's time goes."
+	}
+	text := fmt.Sprintf("%s of an item's %s goes to %s", unit.Percent(phases[0].Ratio), unit.Seconds(item.Center), doing(e, phases[0].Name))
+	if len(phases) > 1 {
+		text += fmt.Sprintf(", %s to %s", unit.Percent(phases[1].Ratio), doing(e, phases[1].Name))
+	}
+	text += "." + storageShare(e, isCold)
+	lead := inTheWay(findings)
+	if lead == nil {
+		return text + " Nothing in how the data is stored was found to be in the way."
+	}
+	for _, c := range lead.Recommendations {
+		if c.Effect != nil && c.Effect.Metric == metric.ItemRate.Name {
+			return text + " " + sentence(fmt.Sprintf("%s: %s would give %s items/s in one worker (%s)", c.Setting, c.To, between(c.Effect), c.Effect.Basis))
+		}
+	}
+	return text + " " + sentence(lead.Summary)
+}
+
+// storageShare says what a first pass costs, where the settled state is the warm one.
+func storageShare(e *evidence.Evidence, isCold bool) string {
+	share, ok := e.Get(metric.BenchStorage)
+	cold, ok2 := e.Get(metric.BenchColdItem)
+	if isCold || !ok || !ok2 {
+		return ""
+	}
+	return fmt.Sprintf(" Cold, an item takes %s; storage has %s of that.", unit.Seconds(cold.Center), unit.Percent(unitShare(share.Center)))
+}
+
+// inTheWay is the first finding that is more than worth knowing; nil where there is none.
+func inTheWay(findings []report.Finding) *report.Finding {
+	for i := range findings {
+		if findings[i].Severity != report.Info {
+			return &findings[i]
+		}
+	}
+	return nil
+}
+
+func between(e *report.Effect) string {
+	lo, hi := unit.Number(e.Lo), unit.Number(e.Hi)
+	if lo == hi {
+		return lo
+	}
+	return lo + " to " + hi
+}
