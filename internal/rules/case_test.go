@@ -21,6 +21,8 @@ import (
 //
 //	signal NAME VALUE            a derived signal; VALUE may end in Ki, Mi or Gi
 //	fact KEY VALUE               a fact, by the keys of setFact
+//	candidate NAME SECONDS STORED    what --try measured: time per item, and its size over that of the sample as it is
+//	decoder NAME SECONDS         what a library of the user's Python needs for an item
 //	want error|warning|info      the severity of the one finding
 //	summary FRAGMENT             part of its summary
 //	recommend SETTING | FROM | TO    one of its recommendations; FROM is - where it was not observed
@@ -37,11 +39,8 @@ type ruleCase struct {
 
 func parseCase(text string) (ruleCase, error) {
 	var c ruleCase
-	known := map[string]bool{}
-	for _, d := range metric.Derived {
-		known[d.Name] = true
-	}
-	values, facts := map[string]evidence.Value{}, evidence.Facts{}
+	known := names(metric.Derived, metric.BenchDerived)
+	values, facts, bench := map[string]evidence.Value{}, evidence.Facts{}, &evidence.Bench{}
 	for n, line := range strings.Split(text, "\n") {
 		verb, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		rest = strings.TrimSpace(rest)
@@ -54,10 +53,16 @@ func parseCase(text string) (ruleCase, error) {
 			if x, err = parseNumber(strings.TrimSpace(number)); !known[name] {
 				err = fmt.Errorf("no derived signal is called %q", name)
 			}
-			values[name] = evidence.Value{Summary: stat.Exact(x), Basis: metric.Measured}
+			values[name] = exactly(x)
 		case "fact":
 			key, value, _ := strings.Cut(rest, " ")
-			err = setFact(&facts, key, strings.TrimSpace(value))
+			if value = strings.TrimSpace(value); key == "bound" {
+				bench.Bound = value
+				break
+			}
+			err = setFact(&facts, key, value)
+		case "candidate", "decoder":
+			err = addTried(bench, verb, strings.Fields(rest))
 		case "want":
 			c.severity = report.Severity(rest)
 		case "summary":
@@ -83,7 +88,32 @@ func parseCase(text string) (ruleCase, error) {
 		}
 	}
 	c.evidence = evidence.New(values, facts)
+	bench.AsIs = evidence.Candidate{Name: "as-is", Item: values[metric.BenchItem.Name], Cold: values[metric.BenchColdItem.Name]}
+	c.evidence.Bench = bench
 	return c, nil
+}
+
+func exactly(x float64) evidence.Value {
+	return evidence.Value{Summary: stat.Exact(x), Basis: metric.Measured}
+}
+
+func addTried(b *evidence.Bench, verb string, words []string) error {
+	numbers := make([]float64, len(words))
+	for i := 1; i < len(words); i++ {
+		var err error
+		if numbers[i], err = parseNumber(words[i]); err != nil {
+			return err
+		}
+	}
+	switch {
+	case verb == "candidate" && len(words) == 3:
+		b.Candidates = append(b.Candidates, evidence.Candidate{Name: words[0], Item: exactly(numbers[1]), Stored: exactly(numbers[2])})
+	case verb == "decoder" && len(words) == 2:
+		b.Decoders = append(b.Decoders, evidence.Decoder{Name: words[0], Item: exactly(numbers[1])})
+	default:
+		return fmt.Errorf("%s takes a name and its numbers", verb)
+	}
+	return nil
 }
 
 func parseNumber(s string) (float64, error) {
@@ -147,6 +177,8 @@ func setFact(f *evidence.Facts, key, value string) error {
 		layout().Shape = value
 	case "hdf5_chunk":
 		layout().Chunk = value
+	case "hdf5_item":
+		layout().Item = value
 	case "hdf5_filters":
 		layout().Filters = value
 	default:
@@ -160,7 +192,8 @@ func caseFile(r diagnose.Rule) string {
 	return filepath.Join("testdata", strings.NewReplacer("/", "_", "-", "_").Replace(r.ID)+".txtar")
 }
 
-// TestCases holds each rule to its own cases. A part's name begins with fires, quiet or abstains.
+// TestCases holds each rule to its own cases. A part's name begins with fires, quiet or abstains, with measured- before it where the evidence
+// is a benchmark's.
 func TestCases(t *testing.T) {
 	for _, rule := range All() {
 		archive, err := txtar.ParseFile(caseFile(rule))
@@ -174,11 +207,16 @@ func TestCases(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				findings, abstained, err := diagnose.Judge(&rule, c.evidence)
+				judge := diagnose.Judge
+				name, measured := strings.CutPrefix(part.Name, "measured-")
+				if measured {
+					judge = diagnose.JudgeMeasured
+				}
+				findings, abstained, err := judge(&rule, c.evidence)
 				if err != nil {
 					t.Fatal(err)
 				}
-				kind, _, _ := strings.Cut(part.Name, "-")
+				kind, _, _ := strings.Cut(name, "-")
 				switch kind {
 				case "fires":
 					checkFires(t, c, findings, abstained)

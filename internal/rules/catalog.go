@@ -2,7 +2,7 @@
 // is wrong. It reads evidence and reports findings; it touches no machine.
 //
 // catalog.go is the table of contents. What several rules share lies in blame.go (how much of the wait a cause takes), storage_wait.go
-// and inflate.go.
+// and inflate.go; what their measured halves share, in measured.go and inflate_measured.go.
 package rules
 
 import "github.com/pipetune/pipetune/internal/diagnose"
@@ -26,6 +26,7 @@ func All() []diagnose.Rule {
 		hdf5ReopenedPerItem,
 		hdf5ChunkExceedsCache,
 		hdf5ChunkMismatch,
+		hdf5CacheTooSmall,
 		hdf5FilterCPU,
 		hdf5FileLock,
 
@@ -34,17 +35,20 @@ func All() []diagnose.Rule {
 		storageNetwork,
 		storageRotational,
 		storageSmallFiles,
+		storageCrowdedFolder,
 		storageColdCache,
 		storageFitsInMemory,
 		storageTmpfsIsNot,
 
 		imagePNGDecode,
+		imageOversized,
 
 		cpuDecodeBound,
 		cpuSaturated,
 		cpuNoisyNeighbour,
 		cpuQuotaThrottled,
 		cpuAffinity,
+		cpuScalingBend,
 
 		memorySwap,
 		memoryShmTooSmall,

@@ -9,17 +9,15 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
 )
 
 // TestCatalogue holds every rule to the contract of a rule: an id, a title, a page with its four parts, signals of the vocabulary,
-// thresholds with a source, and the three cases.
+// thresholds with a source, and the three cases for each way it can tell its cause.
 func TestCatalogue(t *testing.T) {
 	id := regexp.MustCompile(`^(loader|hdf5|storage|cpu|memory|image|gpu|host|job|quality)/[a-z0-9-]+$`)
-	derived := map[string]bool{}
-	for _, d := range metric.Derived {
-		derived[d.Name] = true
-	}
+	watched, measured := names(metric.Derived), names(metric.Derived, metric.BenchDerived)
 	seen := map[string]bool{}
 	for _, r := range All() {
 		if !id.MatchString(r.ID) || seen[r.ID] {
@@ -34,17 +32,14 @@ func TestCatalogue(t *testing.T) {
 				t.Errorf("%s: the page lacks %q", r.ID, heading)
 			}
 		}
-		if r.Eval == nil {
+		if r.Eval == nil && r.Measured == nil {
 			t.Errorf("%s: judges nothing", r.ID)
 		}
-		for _, d := range r.Needs {
-			if !derived[d.Name] {
-				t.Errorf("%s: needs %s, which is no derived signal", r.ID, d.Name)
-			}
-		}
-		for _, l := range r.Limits {
-			if l.Name == "" || len(l.Source) < len("derived: …") || l.Unit == "" {
-				t.Errorf("%s: limit %q lacks a name, a unit or a source", r.ID, l.Name)
+		checkWay(t, r.ID, watched, r.Needs, r.Limits)
+		if m := r.Measured; m != nil {
+			checkWay(t, r.ID, measured, m.Needs, m.Limits)
+			if m.Eval == nil || strings.TrimSpace(m.How) == "" || len(m.Needs) == 0 {
+				t.Errorf("%s: its measured half lacks Eval, How or Needs", r.ID)
 			}
 		}
 		for _, other := range r.Explains {
@@ -52,18 +47,50 @@ func TestCatalogue(t *testing.T) {
 				t.Errorf("%s: explains itself", r.ID)
 			}
 		}
-		checkParts(t, caseFile(r))
+		checkParts(t, r)
 	}
 }
 
-func checkParts(t *testing.T, file string) {
+func names(lists ...[]metric.Desc) map[string]bool {
+	set := map[string]bool{}
+	for _, d := range slices.Concat(lists...) {
+		set[d.Name] = true
+	}
+	return set
+}
+
+// checkWay holds one way of telling a cause to signals that exist and thresholds with a source.
+func checkWay(t *testing.T, id string, known map[string]bool, needs []metric.Desc, limits []diagnose.Limit) {
 	t.Helper()
+	for _, d := range needs {
+		if !known[d.Name] {
+			t.Errorf("%s: needs %s, which is no derived signal", id, d.Name)
+		}
+	}
+	for _, l := range limits {
+		if l.Name == "" || len(l.Source) < len("derived: …") || l.Unit == "" {
+			t.Errorf("%s: limit %q lacks a name, a unit or a source", id, l.Name)
+		}
+	}
+}
+
+// checkParts finds missing cases, of the watch and of bench-io.
+func checkParts(t *testing.T, r diagnose.Rule) {
+	t.Helper()
+	file := caseFile(r)
+	var kinds []string
+	if r.Eval != nil {
+		kinds = append(kinds, "fires", "quiet", "abstains")
+	}
+	if r.Measured != nil {
+		kinds = append(kinds, "measured-fires", "measured-quiet", "measured-abstains")
+	}
 	archive, err := txtar.ParseFile(file)
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	for _, kind := range []string{"fires", "quiet", "abstains"} {
+	for _, kind := range kinds {
 		if !slices.ContainsFunc(archive.Files, func(f txtar.File) bool { return strings.HasPrefix(f.Name, kind) }) {
 			t.Errorf("%s: no case %s", file, kind)
 		}

@@ -56,6 +56,51 @@ Other programs may hold the cores; see cpu/noisy-neighbour.
 		})
 		return nil
 	},
+	Measured: &diagnose.Measured{
+		How: `
+Decoding's share of an item, measured on the dataset's own files, and what each library of the user's Python needs for the same. That pictures take time to decode is
+what they are: it is worth knowing and no more. Causes that lie in how they are stored have rules of their own (image/png-decode,
+image/oversized).
+`,
+		Needs:   []metric.Desc{metric.BenchItem, metric.BenchDecode, metric.BenchDecodeRatio, metric.UsableCPUs},
+		Limits:  limits(mostLimit, gainLimit),
+		Applies: ofKind("image", "tar"),
+		Eval:    decodeMeasured,
+	},
+}
+
+func decodeMeasured(p *diagnose.Pass) error {
+	ratio, item, usable := p.Get(metric.BenchDecodeRatio), p.Get(metric.BenchItem), p.Get(metric.UsableCPUs)
+	if ratio < p.Limit(mostLimit.Name) || item <= 0 {
+		return nil
+	}
+	f := report.Finding{
+		Severity: report.Info,
+		Summary: fmt.Sprintf("Decoding takes %s of an item's %s: %s give at most %s items/s", unit.Percent(ratio), unit.Seconds(item),
+			cpus(usable), unit.Number(usable/item)),
+		Evidence: seen(p, metric.BenchItem, metric.BenchDecode, metric.BenchDecodeRatio, metric.BenchRead, metric.BenchPython, metric.UsableCPUs),
+		WontHelp: advice(fasterStorage(p)),
+	}
+	if rec, ok := quickerLibrary(p); ok {
+		f.Recommendations = []report.Recommendation{rec}
+	}
+	p.Report(f)
+	return nil
+}
+
+// quickerLibrary recommends the fastest of the user's own libraries over the slowest, where that is worth a change.
+func quickerLibrary(p *diagnose.Pass) (report.Recommendation, bool) {
+	b := p.Evidence.Bench
+	if b == nil || len(b.Decoders) < 2 {
+		return report.Recommendation{}, false
+	}
+	fast, slow := b.Decoders[0], b.Decoders[len(b.Decoders)-1]
+	effect := quicker(slow.Item.Summary, fast.Item.Summary, report.Measured, "decoding with "+fast.Name)
+	if gain(effect) < gainLimit.Value {
+		return report.Recommendation{}, false
+	}
+	return report.Recommendation{Setting: "decoder", From: text(slow.Name), To: fast.Name, Why: "measured on these files in this Python",
+		Caveat: "decoders differ in the last bits of a pixel; which one the job uses was not seen", Effect: effect}, true
 }
 
 // demand is how many cores the job would use if it had them: its threads that run or are ready to. Fewer than there are cores means that

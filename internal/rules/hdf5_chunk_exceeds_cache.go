@@ -41,7 +41,7 @@ selected bytes are read then; the rule is quiet for those.
 	Needs:    []metric.Desc{metric.NumWorkers, metric.HDF5Filters, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5Amplify, metric.ReadBytes},
 	Limits:   limits(wasteLimit, gzipSpeed, fastSpeed),
 	Applies:  onChunks,
-	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero", "hdf5/filter-cpu", "hdf5/reopened-per-item"},
+	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero", "hdf5/filter-cpu", "hdf5/reopened-per-item", "hdf5/cache-too-small"},
 	Eval: func(p *diagnose.Pass) error {
 		chunk, cache, amplify := p.Get(metric.HDF5Chunk), p.Get(metric.HDF5Cache), p.Get(metric.HDF5Amplify)
 		if p.Get(metric.HDF5Filters) < 1 || chunk <= cache || amplify < p.Limit(wasteLimit.Name) {
@@ -50,6 +50,26 @@ selected bytes are read then; the rule is quiet for those.
 		p.Report(inflation(p, amplify, fmt.Sprintf("Each item decompresses a chunk of %s, %s what it needs: the chunk is larger than the %s chunk cache and is never kept",
 			unit.Bytes(chunk), times(amplify), unit.Bytes(cache))))
 		return nil
+	},
+	Measured: &diagnose.Measured{
+		How: `
+The layout is read from the file, and the CPU time in filters is measured: reading items less reading the same chunks raw. What one item per
+chunk would take is measured by --try; without it, it is the item's part of the filters' time and a plain read.
+`,
+		Needs:   []metric.Desc{metric.BenchItem, metric.BenchFilter, metric.HDF5Filters, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5Amplify},
+		Limits:  limits(wasteLimit, plainOverhead, plainSpeed, layoutError, smallItem),
+		Applies: inChunks,
+		Eval: func(p *diagnose.Pass) error {
+			chunk, cache, amplify := p.Get(metric.HDF5Chunk), p.Get(metric.HDF5Cache), p.Get(metric.HDF5Amplify)
+			if p.Get(metric.HDF5Filters) < 1 || chunk <= cache || amplify < p.Limit(wasteLimit.Name) {
+				return nil
+			}
+			if f, ok := rechunked(p, amplify, fmt.Sprintf("Each item decompresses a chunk of %s, %s what it needs, which takes %s: the chunk is larger than the %s chunk cache and is never kept",
+				unit.Bytes(chunk), times(amplify), unit.Seconds(p.Get(metric.BenchFilter)), unit.Bytes(cache))); ok {
+				p.Report(f)
+			}
+			return nil
+		},
 	},
 }
 

@@ -32,7 +32,7 @@ really read, not from the layout.
 	Needs:    []metric.Desc{metric.NumWorkers, metric.HDF5Amplify, metric.HDF5Chunk, metric.HDF5Cache, metric.ReadBytes},
 	Limits:   limits(wasteLimit, gzipSpeed, fastSpeed),
 	Applies:  onChunks,
-	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "hdf5/filter-cpu"},
+	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "hdf5/filter-cpu", "hdf5/cache-too-small"},
 	Eval: func(p *diagnose.Pass) error {
 		amplify := p.Get(metric.HDF5Amplify)
 		filters, _ := p.Maybe(metric.HDF5Filters)
@@ -52,6 +52,37 @@ really read, not from the layout.
 		p.Report(f)
 		return nil
 	},
+	Measured: &diagnose.Measured{
+		How: `
+The layout is read from the file, and an item in random order must really take longer than one that lies in one piece: by what --try measured
+or, without it, by its part of the filters' time and a plain read.
+`,
+		Needs:   []metric.Desc{metric.BenchItem, metric.BenchItemBytes, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5Amplify, metric.HDF5Filters},
+		Limits:  limits(wasteLimit, plainOverhead, plainSpeed, layoutError, smallItem),
+		Applies: inChunks,
+		Eval:    mismatchMeasured,
+	},
+}
+
+func mismatchMeasured(p *diagnose.Pass) error {
+	amplify, filters := p.Get(metric.HDF5Amplify), p.Get(metric.HDF5Filters)
+	if amplify < p.Limit(wasteLimit.Name) || filters >= 1 && p.Get(metric.HDF5Chunk) > p.Get(metric.HDF5Cache) {
+		return nil
+	}
+	if _, ok := p.Maybe(metric.BenchFilter); filters >= 1 && !ok {
+		return missing(p, metric.BenchFilter)
+	}
+	item, state := settled(p)
+	summary := fmt.Sprintf("An item of %s takes %s (%s)", unit.Bytes(p.Get(metric.BenchItemBytes)), unit.Seconds(item.Center), state)
+	if touched, ok := p.Maybe(metric.HDF5Touched); ok && touched > 1 {
+		summary += fmt.Sprintf(" because it lies in %s chunks, which hold %s its own bytes", unit.Number(touched), times(amplify))
+	} else {
+		summary += fmt.Sprintf(" because its chunk of %s holds %s its own bytes", unit.Bytes(p.Get(metric.HDF5Chunk)), times(amplify))
+	}
+	if f, ok := rechunked(p, amplify, summary); ok {
+		p.Report(f)
+	}
+	return nil
 }
 
 // readsInVain tells whether the job really reads more than its batches hold: in order, neighbours come from the chunk cache. Where the

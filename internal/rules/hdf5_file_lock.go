@@ -56,4 +56,46 @@ Without the lock a reader can see a file that is being written in an inconsisten
 		})
 		return nil
 	},
+	Measured: &diagnose.Measured{
+		How: `
+Opening a file with the library's lock is timed against opening it without. Where each item is a file of its own, that is its share of an item;
+where one file is kept open, it is paid once, and the rule speaks only where a lock costs as much as a round trip to a server.
+`,
+		Needs:   []metric.Desc{metric.BenchItem, metric.BenchLock},
+		Limits:  limits(lockRoundTrip),
+		Applies: ofKind("hdf5"),
+		Eval:    lockMeasured,
+	},
+}
+
+var lockRoundTrip = diagnose.Limit{Name: "lock that asks a server", Value: 0.5e-3, Unit: metric.Seconds,
+	Source: "derived: a round trip on a cluster's network file system takes 0.5 to 2 ms, a local flock some microseconds"}
+
+func lockMeasured(p *diagnose.Pass) error {
+	lock, _ := p.Evidence.Get(metric.BenchLock)
+	before, state := settled(p)
+	after := less(before, lock.Summary, plainRead(p))
+	score := savedShare(before.Center, after.Center)
+	summary := fmt.Sprintf("HDF5's file lock takes %s of an item's %s (%s): each item opens a file", unit.Seconds(lock.Center), unit.Seconds(before.Center), state)
+	rec := report.Recommendation{Setting: "HDF5_USE_FILE_LOCKING", To: "FALSE", Why: "readers of a file that nobody writes need no lock",
+		Caveat: "only while nothing writes the file"}
+	if opensPerItem(p.Evidence) {
+		if score < diagnose.Moderate.Value {
+			return nil
+		}
+		rec.Effect = quicker(before, after, report.Modelled, "")
+	} else {
+		if lock.Center < p.Limit(lockRoundTrip.Name) {
+			return nil
+		}
+		score = 0
+		summary = fmt.Sprintf("HDF5's file lock adds %s to each opening of the file; kept open, the file pays that once per worker", unit.Seconds(lock.Center))
+	}
+	p.Report(report.Finding{
+		Severity: diagnose.Grade(score), Score: score, Summary: summary,
+		Evidence:        seen(p, metric.BenchLock, metric.BenchOpen, metric.BenchItem, metric.BenchPerFile, metric.StorageNet),
+		Recommendations: []report.Recommendation{rec},
+		WontHelp:        []string{"SWMR mode: it lets one process write while others read, and makes no read faster"},
+	})
+	return nil
 }

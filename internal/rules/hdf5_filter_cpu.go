@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -59,4 +60,70 @@ Where storage is slow, compression saves more time than it costs. The speed depe
 		})
 		return nil
 	},
+	Measured: &diagnose.Measured{
+		How: `
+The CPU time in filters is measured: reading items less reading the same chunks raw. It is a warning at the most, whatever its share: compression
+trades CPU time for space and for bytes from storage, which may be what is wanted. --try measures the same data without filters.
+`,
+		Needs:   []metric.Desc{metric.BenchItem, metric.BenchFilter, metric.HDF5Filters, metric.HDF5Amplify},
+		Limits:  limits(wasteLimit, plainOverhead, plainSpeed),
+		Applies: ofKind("hdf5"),
+		Eval:    filterMeasured,
+	},
+}
+
+func filterMeasured(p *diagnose.Pass) error {
+	if p.Get(metric.HDF5Filters) < 1 || p.Get(metric.HDF5Amplify) >= p.Limit(wasteLimit.Name) {
+		return nil
+	}
+	before, state := settled(p)
+	cost, _ := p.Evidence.Get(metric.BenchFilter)
+	after, basis := less(before, cost.Summary, plainRead(p)), report.Modelled
+	caveat := "the file grows"
+	if grown := compression(p); grown > 1 {
+		caveat += " " + unit.Number(grown) + " times"
+	}
+	caveat += "; where storage is slow that costs more than it saves"
+	if was, is, c, ok := tried(p, unfiltered...); ok {
+		before, after, basis = was, is, report.Measured
+		if size := sizeCaveat(c); size != "" {
+			caveat = size + "; where storage is slow that costs more than it saves"
+		}
+	}
+	score := savedShare(before.Center, after.Center)
+	if score < diagnose.Moderate.Value {
+		return nil
+	}
+	rec := report.Recommendation{Setting: "HDF5 filter", To: "none, or a lighter one (lzf)", Why: "nothing is left to undo for an item", Caveat: caveat,
+		Effect: quicker(before, after, basis, "")}
+	if f := p.Evidence.Facts.HDF5; f != nil && f.Filters != "" {
+		rec.From = text(f.Filters)
+		if f.Name != "" {
+			rec.Why += ": h5repack -f " + diagnose.ShellWord(strings.TrimPrefix(f.Name, "/")+":NONE") + " in.h5 out.h5"
+		}
+	}
+	p.Report(report.Finding{
+		Severity: milder(diagnose.Grade(score), report.Warning), Score: score,
+		Summary: fmt.Sprintf("Undoing the filters takes %s of an item's %s (%s), and nothing of it is in vain",
+			unit.Seconds(cost.Center), unit.Seconds(before.Center), state),
+		Evidence: seen(p, metric.BenchItem, metric.BenchColdItem, metric.BenchFilter, metric.BenchFilterRatio, metric.HDF5Filters, metric.HDF5Amplify,
+			metric.HDF5Stored, metric.BenchTryGain),
+		Recommendations: []report.Recommendation{rec},
+		WontHelp:        advice(largerCache(p), fasterStorage(p)),
+	})
+	return nil
+}
+
+// unfiltered are the candidates of --try that have no filters.
+var unfiltered = []string{"contiguous", "chunk-item-unfiltered", "chunk-item-none", "unfiltered"}
+
+// milder is the lesser of two severities.
+func milder(a, b report.Severity) report.Severity {
+	if a == report.Info || b == report.Info {
+		return report.Info
+	}
+	if a == report.Warning || b == report.Warning {
+		return report.Warning
+	}
+	return report.Error
 }

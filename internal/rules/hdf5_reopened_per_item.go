@@ -100,6 +100,72 @@ fewer files is the cure. Where decompressing dominates, keeping the file open ga
 		})
 		return nil
 	},
+	Measured: &diagnose.Measured{
+		How: `
+Where each file holds one item, each item opens one: the rule takes opening's share of an item. Where a file holds many, an item is timed through
+a handle that is kept and through one that is opened anew; no job was seen, so that is worth knowing and nothing more.
+`,
+		Needs:   []metric.Desc{metric.BenchItem, metric.BenchPerFile},
+		Limits:  limits(plainOverhead, plainSpeed),
+		Applies: ofKind("hdf5"),
+		Eval:    reopenedMeasured,
+	},
+}
+
+func reopenedMeasured(p *diagnose.Pass) error {
+	if opensPerItem(p.Evidence) {
+		return openedMeasured(p)
+	}
+	anew, ok := p.Evidence.Get(metric.BenchReopened)
+	if !ok {
+		return missing(p, metric.BenchReopened)
+	}
+	kept := p.Get(metric.BenchItem)
+	if savedShare(anew.Center, kept) < diagnose.Moderate.Value {
+		return nil
+	}
+	p.Report(report.Finding{
+		Severity: report.Info,
+		Summary: fmt.Sprintf("An item takes %s through a handle that is kept, and %s where the file is opened for each item: keep it open",
+			unit.Seconds(kept), unit.Seconds(anew.Center)),
+		Evidence:        seen(p, metric.BenchItem, metric.BenchReopened, metric.BenchOpen, metric.BenchPerFile),
+		Recommendations: []report.Recommendation{reopenCure(nil)},
+		WontHelp:        []string{"SWMR mode: it lets one process write while others read, and makes no read faster"},
+	})
+	return nil
+}
+
+// openedMeasured is the case of one item per file: every item opens another one.
+func openedMeasured(p *diagnose.Pass) error {
+	before, state := settled(p)
+	d := metric.BenchOpen
+	if state == "cold" {
+		d = metric.BenchColdOpen
+	}
+	open, ok := p.Evidence.Get(d)
+	if !ok {
+		return missing(p, d)
+	}
+	after := less(before, open.Summary, plainRead(p))
+	score := savedShare(before.Center, after.Center)
+	if score < diagnose.Moderate.Value {
+		return nil
+	}
+	rec := report.Recommendation{Setting: "files of the dataset", To: "one HDF5 file, items along the first axis of one dataset",
+		Why: "a worker then opens one file, once", Caveat: "one file is rewritten as a whole when items are added; some hundred items per file do as well",
+		Effect: quicker(before, after, report.Modelled, "")}
+	if n, ok := p.Maybe(metric.DatasetFileN); ok {
+		rec.From = text(unit.Number(n) + " files of one item")
+	}
+	p.Report(report.Finding{
+		Severity: diagnose.Grade(score), Score: score,
+		Summary: fmt.Sprintf("Each item is an HDF5 file of its own, and opening it takes %s of the item's %s (%s)",
+			unit.Percent(share(open.Center/before.Center)), unit.Seconds(before.Center), state),
+		Evidence:        seen(p, d, metric.BenchItem, metric.BenchColdItem, metric.BenchOpenRatio, metric.BenchPerFile, metric.DatasetFileN, metric.FileBytes),
+		Recommendations: []report.Recommendation{rec},
+		WontHelp:        []string{"keeping handles open: the next item is in another file", "SWMR mode: it makes no read faster"},
+	})
+	return nil
 }
 
 // comesAndGoes judges without counted opens: the one file of the dataset is open in some looks at a busy worker and not in others.

@@ -60,4 +60,38 @@ Augmentation may be what takes the time; from outside it cannot be told apart fr
 		})
 		return nil
 	},
+	Measured: &diagnose.Measured{
+		How: `
+Decoding is timed on the dataset's own files. What JPEG would save is what --try measured on a sample of them, or, without it, lies between the published
+ratios for flat graphics and for photographs.
+`,
+		Needs:   []metric.Desc{metric.BenchItem, metric.BenchDecode},
+		Limits:  limits(pngLeast, pngMost),
+		Applies: func(e *evidence.Evidence) bool { return e.Facts.Extension == ".png" },
+		Eval:    pngMeasured,
+	},
+}
+
+func pngMeasured(p *diagnose.Pass) error {
+	before, state := settled(p)
+	decode, _ := p.Evidence.Get(metric.BenchDecode)
+	lo, hi := p.Limit(pngLeast.Name), p.Limit(pngMost.Name)
+	after := spread(before.Lo-decode.Hi*hi, before.Center-decode.Center*(lo+hi)/2, before.Hi-decode.Lo*lo)
+	basis := report.Modelled
+	if was, is, _, ok := tried(p, "jpeg"); ok {
+		before, after, basis = was, is, report.Measured
+	}
+	score := savedShare(before.Center, after.Center)
+	if score < diagnose.Moderate.Value {
+		return nil
+	}
+	p.Report(report.Finding{
+		Severity: diagnose.Grade(score), Score: score,
+		Summary:  fmt.Sprintf("Decoding PNG takes %s of an item's %s (%s)", unit.Seconds(decode.Center), unit.Seconds(before.Center), state),
+		Evidence: seen(p, metric.BenchItem, metric.BenchColdItem, metric.BenchDecode, metric.BenchDecodeRatio, metric.BenchPython, metric.FileBytes, metric.BenchTryGain),
+		Recommendations: []report.Recommendation{{Setting: "picture format", From: text("PNG"), To: "JPEG for photographs, smaller PNG or arrays for the rest",
+			Why: "JPEG decodes in less of the time", Caveat: "JPEG loses detail: never for labels, masks, medical or depth data", Effect: quicker(before, after, basis, "")}},
+		WontHelp: advice(fasterStorage(p)),
+	})
+	return nil
 }

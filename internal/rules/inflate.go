@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 )
 
@@ -78,13 +79,21 @@ func onePerChunk(shape string) string {
 	return strings.Join(axes, "x")
 }
 
+// itemChunk is the chunk shape that holds one item; "" where it is unknown.
+func itemChunk(f *evidence.HDF5) string {
+	if f.Item != "" {
+		return strings.Join(digits.FindAllString(f.Item, 32), "x")
+	}
+	return onePerChunk(f.Shape)
+}
+
 // repack is the command that rewrites a dataset with one item per chunk; "" where its shape is unknown.
 func repack(p *diagnose.Pass) string {
 	f := p.Evidence.Facts.HDF5
 	if f == nil || f.Name == "" {
 		return ""
 	}
-	chunk := onePerChunk(f.Shape)
+	chunk := itemChunk(f)
 	if chunk == "" {
 		return ""
 	}
@@ -102,7 +111,7 @@ func chunkShape(p *diagnose.Pass) *string {
 // newChunk is the chunk to use, in the words of the report.
 func newChunk(p *diagnose.Pass) string {
 	if f := p.Evidence.Facts.HDF5; f != nil {
-		if c := onePerChunk(f.Shape); c != "" {
+		if c := itemChunk(f); c != "" {
 			return c
 		}
 	}

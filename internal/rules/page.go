@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 )
 
@@ -16,17 +17,10 @@ func Page(r diagnose.Rule) string {
 		fmt.Fprintf(&b, "An input-bound job that this rule leads is short of: **%s**.\n", r.Resource)
 	}
 	fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(r.Doc))
-	if len(r.Needs) > 0 {
-		b.WriteString("\n## Signals it needs\n\n")
-		for _, d := range r.Needs {
-			fmt.Fprintf(&b, "- `%s`: %s\n", d.Name, d.Help)
-		}
-	}
-	if len(r.Limits) > 0 {
-		b.WriteString("\n## Thresholds\n\n| threshold | value | source |\n|---|---|---|\n")
-		for _, l := range r.Limits {
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", l.Name, unit.Format(l.Value, string(l.Unit)), l.Source)
-		}
+	way(&b, "##", r.Needs, r.Limits)
+	if m := r.Measured; m != nil {
+		fmt.Fprintf(&b, "\n## How bench-io tells\n\n%s\n", strings.TrimSpace(m.How))
+		way(&b, "###", m.Needs, m.Limits)
 	}
 	if len(r.Explains) > 0 {
 		b.WriteString("\n## What it explains\n\nWhat this rule finds is taken off the scores of:")
@@ -40,6 +34,22 @@ func Page(r diagnose.Rule) string {
 		b.WriteString(".\n")
 	}
 	return b.String()
+}
+
+// way is what one way of telling a cause needs, and its thresholds.
+func way(b *strings.Builder, heading string, needs []metric.Desc, limits []diagnose.Limit) {
+	if len(needs) > 0 {
+		fmt.Fprintf(b, "\n%s Signals it needs\n\n", heading)
+		for _, d := range needs {
+			fmt.Fprintf(b, "- `%s`: %s\n", d.Name, d.Help)
+		}
+	}
+	if len(limits) > 0 {
+		fmt.Fprintf(b, "\n%s Thresholds\n\n| threshold | value | source |\n|---|---|---|\n", heading)
+		for _, l := range limits {
+			fmt.Fprintf(b, "| %s | %s | %s |\n", l.Name, unit.Format(l.Value, string(l.Unit)), l.Source)
+		}
+	}
 }
 
 // PageFile names the file of a rule's page.

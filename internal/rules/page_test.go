@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,7 +59,11 @@ func TestPagesReadWell(t *testing.T) {
 		if strings.Contains(page, "|\n|") && strings.Count(page, "| threshold |") == 0 {
 			t.Errorf("%s: a table without its head", r.ID)
 		}
-		for _, l := range r.Limits {
+		limits := r.Limits
+		if r.Measured != nil {
+			limits = slices.Concat(limits, r.Measured.Limits)
+		}
+		for _, l := range limits {
 			if strings.Contains(l.Source+l.Name, "|") {
 				t.Errorf("%s: limit %q holds a bar, which ends a table cell", r.ID, l.Name)
 			}

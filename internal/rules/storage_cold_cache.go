@@ -60,6 +60,38 @@ bypass the cache (O_DIRECT) never warm it.
 		})
 		return nil
 	},
+	Measured: &diagnose.Measured{
+		How: `
+Items are read cold and warm. The rule speaks where a cold one takes clearly longer and the dataset fits in half of the memory there is; it is worth
+knowing and no more, because only the first epoch pays.
+`,
+		Needs:   []metric.Desc{metric.BenchItem, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory, metric.DatasetBytes},
+		Limits:  limits(storageLimit, diagnose.MemoryShare),
+		Applies: onDisk,
+		Eval:    coldMeasured,
+	},
+}
+
+func coldMeasured(p *diagnose.Pass) error {
+	if p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) || outgrows(p) {
+		return nil
+	}
+	cold, _ := p.Evidence.Get(metric.BenchColdItem)
+	warm, _ := p.Evidence.Get(metric.BenchItem)
+	when := ""
+	if rate, ok := p.Maybe(metric.BenchDeviceBytes); ok && rate > 0 {
+		when = fmt.Sprintf(" in about %s at the device's best rate", unit.Seconds(p.Get(metric.DatasetBytes)/rate))
+	}
+	p.Report(report.Finding{
+		Severity: report.Info,
+		Summary: fmt.Sprintf("A first epoch reads from storage: an item takes %s cold and %s from the page cache, where the dataset (%s) fits",
+			unit.Seconds(cold.Center), unit.Seconds(warm.Center), unit.Bytes(p.Get(metric.DatasetBytes))),
+		Evidence: seen(p, metric.BenchColdItem, metric.BenchItem, metric.BenchStorage, metric.DatasetBytes, metric.BenchMemory, metric.Available, metric.BenchDeviceBytes),
+		Recommendations: []report.Recommendation{{Setting: "page cache", To: "the whole dataset, read once before training",
+			Why:    "the second epoch reads from memory by itself; reading the files once ahead does the same for the first" + when,
+			Effect: quicker(cold.Summary, warm.Summary, report.Measured, "the first epoch only")}},
+	})
+	return nil
 }
 
 // thrashing tells whether the page cache loses what it still needs.

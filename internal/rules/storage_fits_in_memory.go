@@ -55,4 +55,37 @@ use one large array.
 		})
 		return nil
 	},
+	Measured: &diagnose.Measured{
+		How: `
+The dataset's size against the smaller of the memory that is available and the cgroup's limit, and what an item takes cold and warm. On a local disk the
+page cache does the rest after the first epoch, so it is worth knowing and no more. Where the dataset does not fit, findings about storage say
+that a copy in memory would not help.
+`,
+		Needs:   []metric.Desc{metric.DatasetBytes, metric.Available, metric.BenchMemory, metric.BenchItem, metric.BenchColdItem, metric.BenchStorage},
+		Limits:  limits(storageLimit, fitsLimit),
+		Applies: onDisk,
+		Eval:    fitsMeasured,
+	},
+}
+
+func fitsMeasured(p *diagnose.Pass) error {
+	if p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) || p.Get(metric.BenchMemory) > p.Limit(fitsLimit.Name) {
+		return nil
+	}
+	size, room := p.Get(metric.DatasetBytes), p.Get(metric.Available)
+	if limit, ok := p.Maybe(metric.MemLimit); ok {
+		room = min(room, limit)
+	}
+	cold, _ := p.Evidence.Get(metric.BenchColdItem)
+	warm, _ := p.Evidence.Get(metric.BenchItem)
+	p.Report(report.Finding{
+		Severity: report.Info,
+		Summary: fmt.Sprintf("The dataset (%s) fits in memory (%s could be used): from there an item takes %s, from storage %s",
+			unit.Bytes(size), unit.Bytes(room), unit.Seconds(warm.Center), unit.Seconds(cold.Center)),
+		Evidence: seen(p, metric.DatasetBytes, metric.Available, metric.MemLimit, metric.BenchMemory, metric.BenchItem, metric.BenchColdItem),
+		Recommendations: []report.Recommendation{{Setting: "where the dataset lies", From: place(p), To: "memory",
+			Why:    "the page cache keeps it after the first epoch; a copy on tmpfs, or one array that all workers share, keeps it for certain",
+			Caveat: "it counts against the job's memory limit", Effect: quicker(cold.Summary, warm.Summary, report.Measured, "the first epoch only, where the page cache keeps it")}},
+	})
+	return nil
 }

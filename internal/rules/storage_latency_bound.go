@@ -61,6 +61,57 @@ workers gain less than predicted.
 		p.Report(f)
 		return nil
 	},
+	Measured: &diagnose.Measured{
+		How: `
+For a dataset that does not fit in memory: an item's time, cold, must go to storage for a good part, and the device must give clearly more with several
+requests in flight than with one (direct random reads of an item's size). What is at stake is the wait that requests in flight together would
+share.
+`,
+		Needs: []metric.Desc{metric.BenchItem, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory, metric.BenchSerialReads, metric.BenchDeviceReads,
+			metric.BenchLatency},
+		Limits:  limits(storageLimit, headroomLimit),
+		Applies: onDisk,
+		Eval:    latencyMeasured,
+	},
+}
+
+var headroomLimit = diagnose.Limit{Name: "best rate over one request after another", Value: 2, Unit: metric.Count,
+	Source: "derived: at twice the rate, half of the wait is latency and not the device's work"}
+
+func latencyMeasured(p *diagnose.Pass) error {
+	serial := p.Get(metric.BenchSerialReads)
+	if !outgrows(p) || serial <= 0 || p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) {
+		return nil
+	}
+	headroom := p.Get(metric.BenchDeviceReads) / serial
+	if headroom < p.Limit(headroomLimit.Name) {
+		return nil
+	}
+	waits := p.Get(metric.BenchStorage)
+	score := share(waits * (1 - 1/headroom))
+	cold, _ := p.Evidence.Get(metric.BenchColdItem)
+	recs := []report.Recommendation{{Setting: "num_workers", To: "more than there are cores, up to " + whole(min(headroom, 64)) + " requests in flight",
+		Why: fmt.Sprintf("the device gives %s random reads per second at its best and %s one after another; what one worker gets stays the same",
+			unit.Number(p.Get(metric.BenchDeviceReads)), unit.Number(serial)),
+		Caveat: "each worker needs memory of its own"}}
+	ordered := report.Recommendation{Setting: "order of reading", To: "large sequential pieces, shuffled within a buffer",
+		Why: "the kernel reads ahead where items follow each other"}
+	if v, ok := p.Evidence.Get(metric.BenchColdOrdered); ok {
+		ordered.Effect = quicker(cold.Summary, v.Summary, report.Measured, "")
+	}
+	if ordered.Effect != nil {
+		recs = append([]report.Recommendation{ordered}, recs...)
+	}
+	p.Report(report.Finding{
+		Severity: diagnose.Grade(score), Score: score,
+		Summary: fmt.Sprintf("Storage has %s of an item's %s (cold): one request takes %s, and the next is asked for only then",
+			unit.Percent(waits), unit.Seconds(cold.Center), unit.Seconds(p.Get(metric.BenchLatency))),
+		Evidence: seen(p, metric.BenchColdItem, metric.BenchItem, metric.BenchStorage, metric.BenchLatency, metric.BenchSerialReads, metric.BenchDeviceReads,
+			metric.BenchDeviceRatio, metric.BenchAmplify, metric.BenchMemory),
+		Recommendations: recs,
+		WontHelp:        advice(tooLarge(p)),
+	})
+	return nil
 }
 
 // moreReaders recommends as many workers as the model asks for.

@@ -61,4 +61,44 @@ A fast parallel file system can beat a local disk at large reads. Measure both w
 		})
 		return nil
 	},
+	Measured: &diagnose.Measured{
+		How: `
+The mount's file system type, and cold items that wait for it. --compare-path measures the same sample on another storage.
+`,
+		Needs:   []metric.Desc{metric.StorageNet, metric.BenchItem, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory},
+		Limits:  limits(storageLimit, diagnose.MemoryShare),
+		Applies: onDisk,
+		Eval:    networkMeasured,
+	},
+}
+
+func networkMeasured(p *diagnose.Pass) error {
+	waits := p.Get(metric.BenchStorage)
+	if p.Get(metric.StorageNet) < 1 || waits < p.Limit(storageLimit.Name) {
+		return nil
+	}
+	where := "a network or FUSE file system"
+	if fs := p.Evidence.Facts.FSType; fs != "" {
+		where = fs
+	}
+	cold, _ := p.Evidence.Get(metric.BenchColdItem)
+	rec := report.Recommendation{Setting: "where the dataset lies", From: place(p), To: "a local disk", Why: "reads and opens are no round trips there; copy it once at the start of the job"}
+	score := waits
+	if gain, ok := p.Evidence.Get(metric.BenchTierGain); ok {
+		score = share(gain.Center)
+		rec.To, rec.Why = "the storage it was compared with", "the same sample was measured there"
+		rec.Effect = quicker(cold.Summary, spread(cold.Lo*(1-gain.Hi), cold.Center*(1-gain.Center), cold.Hi*(1-gain.Lo)), report.Measured, "")
+		if rec.Effect == nil {
+			return nil // the other storage is no better
+		}
+	}
+	p.Report(firstPass(p, report.Finding{
+		Severity: diagnose.Grade(score), Score: score,
+		Summary: fmt.Sprintf("The dataset lies on %s, which has %s of a cold item's %s", where, unit.Percent(waits), unit.Seconds(cold.Center)),
+		Evidence: seen(p, metric.StorageNet, metric.BenchColdItem, metric.BenchItem, metric.BenchStorage, metric.BenchColdOpen, metric.BenchMemory, metric.BenchTierGain,
+			metric.DatasetBytes),
+		Recommendations: []report.Recommendation{rec},
+		WontHelp:        advice(tooLarge(p)),
+	}))
+	return nil
 }

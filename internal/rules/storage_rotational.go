@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -56,4 +57,43 @@ A virtual disk that is throttled to such latencies shows the same; then see stor
 		})
 		return nil
 	},
+	Measured: &diagnose.Measured{
+		How: `
+One direct random read must take as long as a seek, and many in flight must not give many times as much. The flag is asked only to let a device go
+that says it does not rotate.
+`,
+		Needs: []metric.Desc{metric.BenchLatency, metric.BenchSerialReads, metric.BenchDeviceReads, metric.BenchItem, metric.BenchColdItem, metric.BenchStorage,
+			metric.BenchMemory},
+		Limits:  limits(storageLimit, seekLimit, oneHead),
+		Applies: func(e *evidence.Evidence) bool { return e.Facts.StorageKind == "disk" },
+		Eval:    rotationalMeasured,
+	},
+}
+
+var oneHead = diagnose.Limit{Name: "best rate of one head over one request after another", Value: 4, Unit: metric.Count,
+	Source: "derived: sorting a full queue of 32 requests shortens seeks and turns to about a third; a device that gives more has no single head"}
+
+func rotationalMeasured(p *diagnose.Pass) error {
+	latency, serial := p.Get(metric.BenchLatency), p.Get(metric.BenchSerialReads)
+	if flag, ok := p.Maybe(metric.Rotational); ok && flag < 1 {
+		return nil
+	}
+	waits := p.Get(metric.BenchStorage)
+	if latency < p.Limit(seekLimit.Name) || serial <= 0 || p.Get(metric.BenchDeviceReads)/serial >= p.Limit(oneHead.Name) || waits < p.Limit(storageLimit.Name) {
+		return nil
+	}
+	cold, _ := p.Evidence.Get(metric.BenchColdItem)
+	rec := report.Recommendation{Setting: "where the dataset lies", From: place(p), To: "an SSD, or shards read in order",
+		Why: "an SSD answers a random read in a tenth of a millisecond"}
+	if v, ok := p.Evidence.Get(metric.BenchColdOrdered); ok {
+		rec.Effect = quicker(cold.Summary, v.Summary, report.Measured, "reading in order from the same disk")
+	}
+	p.Report(firstPass(p, report.Finding{
+		Severity: diagnose.Grade(waits), Score: waits,
+		Summary:         fmt.Sprintf("A random read takes %s, as a seek does, and storage has %s of a cold item's %s", unit.Seconds(latency), unit.Percent(waits), unit.Seconds(cold.Center)),
+		Evidence:        seen(p, metric.BenchLatency, metric.BenchSerialReads, metric.BenchDeviceReads, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory, metric.Rotational),
+		Recommendations: []report.Recommendation{rec},
+		WontHelp:        advice("many more workers: one head serves them all", tooLarge(p)),
+	}))
+	return nil
 }

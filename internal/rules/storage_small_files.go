@@ -36,7 +36,7 @@ On a local disk with everything in the page cache, opening a file costs some 10 
 `,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.FileBytes, metric.FileOpens, metric.DistinctOpens},
 	Limits:   limits(storageLimit, smallFile, manyFiles, manyOpens),
-	Explains: []string{"storage/latency-bound", "storage/cold-cache", "loader/workers-too-few", "storage/fits-in-memory"},
+	Explains: []string{"storage/latency-bound", "storage/cold-cache", "loader/workers-too-few", "storage/fits-in-memory", "storage/crowded-folder"},
 	Applies:  onDisk,
 	Eval: func(p *diagnose.Pass) error {
 		waits, size := waitsForStorage(p), p.Get(metric.FileBytes)
@@ -66,4 +66,51 @@ On a local disk with everything in the page cache, opening a file costs some 10 
 		})
 		return nil
 	},
+	Measured: &diagnose.Measured{
+		How: `
+The files' mean size, and what opening one takes, warm or, where the dataset does not fit in memory, cold. There, the wait for storage counts too,
+less the time the same bytes take at the device's best rate: that is what reading shards from end to end would cost.
+`,
+		Needs:   []metric.Desc{metric.BenchItem, metric.BenchOpen, metric.FileBytes, metric.DatasetFileN},
+		Limits:  limits(smallFile, fewFiles),
+		Applies: ofKind("image"),
+		Eval:    smallFilesMeasured,
+	},
+}
+
+var fewFiles = diagnose.Limit{Name: "files that are few", Value: 1000, Unit: metric.Count,
+	Source: "derived: below it a whole pass opens all files in a tenth of a second at 0.1 ms each"}
+
+func smallFilesMeasured(p *diagnose.Pass) error {
+	size, files := p.Get(metric.FileBytes), p.Get(metric.DatasetFileN)
+	if size > p.Limit(smallFile.Name) || files < p.Limit(fewFiles.Name) {
+		return nil
+	}
+	open, _ := p.Evidence.Get(metric.BenchOpen)
+	before, state := settled(p)
+	warm, _ := p.Evidence.Get(metric.BenchItem)
+	after := less(warm.Summary, open.Summary, plainRead(p))
+	if rate, ok := p.Maybe(metric.BenchDeviceBytes); ok && rate > 0 && state == "cold" {
+		shard := size / rate
+		after = spread(after.Lo+shard, after.Center+shard, after.Hi+shard)
+	}
+	score, basis := savedShare(before.Center, after.Center), report.Modelled
+	if was, is, _, ok := tried(p, "packed"); ok {
+		before, after, basis = was, is, report.Measured
+		score = savedShare(was.Center, is.Center)
+	}
+	if score < diagnose.Moderate.Value {
+		return nil
+	}
+	p.Report(report.Finding{
+		Severity: diagnose.Grade(score), Score: score,
+		Summary: fmt.Sprintf("Each item is a file of %s; opening it and asking for it alone takes %s of the item's %s (%s)",
+			unit.Bytes(size), unit.Percent(score), unit.Seconds(before.Center), state),
+		Evidence: seen(p, metric.DatasetFileN, metric.FileBytes, metric.BenchOpen, metric.BenchColdOpen, metric.BenchItem, metric.BenchColdItem, metric.BenchOpenRatio,
+			metric.BenchDeviceBytes),
+		Recommendations: []report.Recommendation{{Setting: "files of the dataset", From: text(unit.Number(files) + " files of " + unit.Bytes(size)), To: "shards of 100 MiB or more",
+			Why: "one request then brings many items, and nothing is opened for each", Effect: quicker(before, after, basis, "")}},
+		WontHelp: advice(tooLarge(p)),
+	})
+	return nil
 }

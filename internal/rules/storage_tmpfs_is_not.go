@@ -59,4 +59,30 @@ After the first epoch the page cache may hold the files anyway; the rule is quie
 		})
 		return nil
 	},
+	Measured: &diagnose.Measured{
+		How: `
+The dataset's path begins with /tmp, no tmpfs is mounted there, and cold items wait for storage. It is worth knowing and no more: a dataset that fits in memory
+comes from the page cache after the first epoch.
+`,
+		Needs:   []metric.Desc{metric.StorageTmpfs, metric.BenchItem, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory, metric.DatasetBytes},
+		Limits:  limits(storageLimit, diagnose.MemoryShare),
+		Applies: func(e *evidence.Evidence) bool { return strings.HasPrefix(e.Facts.Dataset, "/tmp/") },
+		Eval:    tmpfsMeasured,
+	},
+}
+
+func tmpfsMeasured(p *diagnose.Pass) error {
+	if p.Get(metric.StorageTmpfs) >= 1 || p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) || outgrows(p) {
+		return nil
+	}
+	cold, _ := p.Evidence.Get(metric.BenchColdItem)
+	warm, _ := p.Evidence.Get(metric.BenchItem)
+	p.Report(report.Finding{
+		Severity: report.Info,
+		Summary:  fmt.Sprintf("The dataset lies under /tmp, which is not a RAM disk here: an item takes %s cold and %s from memory", unit.Seconds(cold.Center), unit.Seconds(warm.Center)),
+		Evidence: seen(p, metric.StorageTmpfs, metric.BenchColdItem, metric.BenchItem, metric.BenchStorage, metric.DatasetBytes, metric.BenchMemory),
+		Recommendations: []report.Recommendation{{Setting: "where the dataset lies", From: place(p), To: "a tmpfs of at least " + unit.Bytes(p.Get(metric.DatasetBytes)),
+			Why: "only a tmpfs is memory", Caveat: "it counts against the job's memory limit", Effect: quicker(cold.Summary, warm.Summary, report.Measured, "the first epoch only")}},
+	})
+	return nil
 }

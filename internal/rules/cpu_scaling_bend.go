@@ -1,0 +1,79 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var bendLimit = diagnose.Limit{Name: "efficiency of several workers", Value: 0.8, Unit: metric.Ratio,
+	Source: "derived: two workers that give 1.6 times one; published image decoding reaches a quarter of the cores' number with 8 workers on 16 virtual CPUs (arXiv 2605.08731), so hyperthreads alone cost more than this"}
+
+var cpuScalingBend = diagnose.Rule{
+	ID:    "cpu/scaling-bend",
+	Title: "More worker processes do not give as many times the items",
+	Doc: `
+## What it means
+Worker processes share what they need: cores, the memory's bandwidth, a lock, the device. Where they share it, two give less than twice what one gives.
+
+## How it is detected
+Only bench-io can tell: it reads the same items with 1, 2, 4 … processes that start together, and sees which of CPU time, waiting and the device's rate is at its
+end where the rate stops to follow.
+
+## How to mend it
+A lock: one file per worker, or no file lock (hdf5/file-lock). The device: fewer bytes for an item, or another place (storage/latency-bound,
+storage/fits-in-memory). Cores: a cheaper item; more workers than the bend shows only cost memory.
+
+## When it is wrong
+Two hyperthreads of one core, a shared memory bus and a busy neighbour bend any program; where the CPU is what bends the rate, the rule is worth knowing and no
+more. Above the number of usable CPUs a bend is no news, and is not looked for.
+`,
+	Measured: &diagnose.Measured{
+		How: `
+Items per second of the most workers measured within the usable CPUs, over as many times one worker's, all warm.
+`,
+		Needs:  []metric.Desc{metric.BenchItem, metric.BenchWorkers, metric.BenchEfficiency, metric.UsableCPUs},
+		Limits: limits(bendLimit),
+		Eval:   bendMeasured,
+	},
+}
+
+// bends says what bends the scaling, and what to do about it.
+var bends = map[string]struct{ what, setting, to, why string }{
+	"lock":   {"they wait for a lock", "what the workers share", "a file of its own for each, or no file lock", "they stand still while another holds it"},
+	"device": {"the storage gives no more", "bytes from storage per item", "fewer", "the device is at its end, so only smaller items or another place help"},
+	"cpu":    {"the cores are at their end", "num_workers", "no more than this gains", "each further worker costs memory and brings less"},
+}
+
+func bendMeasured(p *diagnose.Pass) error {
+	efficiency, _ := p.Evidence.Get(metric.BenchEfficiency)
+	if efficiency.Center >= p.Limit(bendLimit.Name) || efficiency.Hi >= 1 {
+		return nil
+	}
+	bound := ""
+	if p.Evidence.Bench != nil {
+		bound = p.Evidence.Bench.Bound
+	}
+	b, known := bends[bound]
+	score, severity := share(1-efficiency.Center), report.Info
+	if bound == "lock" || bound == "device" && outgrows(p) {
+		severity = diagnose.Grade(score)
+	} else {
+		score = 0
+	}
+	n := p.Get(metric.BenchWorkers)
+	summary := fmt.Sprintf("%s workers give %s times what one gives", unit.Number(n), unit.Number(n*efficiency.Center))
+	f := report.Finding{Severity: severity, Score: score, Summary: summary,
+		Evidence: seen(p, metric.BenchWorkers, metric.BenchEfficiency, metric.UsableCPUs, metric.BenchItem)}
+	if known {
+		f.Summary += ": " + b.what
+		f.Recommendations = []report.Recommendation{{Setting: b.setting, To: b.to, Why: b.why}}
+	} else {
+		f.Summary += "; what they share was not seen"
+	}
+	p.Report(f)
+	return nil
+}

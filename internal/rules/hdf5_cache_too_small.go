@@ -1,0 +1,122 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var hdf5CacheTooSmall = diagnose.Rule{
+	ID:    "hdf5/cache-too-small",
+	Title: "A larger HDF5 chunk cache would pay",
+	Doc: `
+## What it means
+HDF5 keeps the chunks it has decompressed in a cache of 1 MiB per open dataset (8 MiB from version 2.0 on). Where the next item lies in a chunk that was
+just thrown out, that chunk is read and decompressed again.
+
+## How it is detected
+Only bench-io can tell: it reads the same items with caches of several sizes. From outside, a job's cache cannot be seen.
+
+## How to mend it
+Open the file with a larger cache, and enough slots for it (a prime, about a hundred for each chunk that fits):
+
+    h5py.File(path, "r", rdcc_nbytes=64 * 2**20, rdcc_nslots=10007)
+
+Each worker has a cache of its own for each open dataset: multiply by both before comparing with the memory there is.
+
+## When it is wrong
+What pays when reading in order does not pay when items are shuffled, and a sample of the dataset fits a cache that the whole would not: where the rule says
+"in sequence", shuffled training gains nothing. Rewriting with one item per chunk removes the need; see hdf5/chunk-exceeds-cache.
+`,
+	Measured: &diagnose.Measured{
+		How: `
+The items of the sample are read with chunk caches of several sizes, in random order and in sequence, against the default. The size is the smallest that
+comes within a tenth of the best, and the gain must stand clear of noise. In random order no more is believed than the share of the dataset that the cache
+would hold.
+`,
+		Needs:   []metric.Desc{metric.BenchItem, metric.BenchCacheSize, metric.BenchCacheGain, metric.HDF5Chunk},
+		Limits:  limits(),
+		Applies: inChunks,
+		Eval:    cacheMeasured,
+	},
+}
+
+func cacheMeasured(p *diagnose.Pass) error {
+	gain, _ := p.Evidence.Get(metric.BenchCacheGain)
+	size, order := p.Get(metric.BenchCacheSize), "in random order"
+	score := min(gain.Center, held(p, size))
+	pays := score >= diagnose.Moderate.Value && gain.Lo > 0
+	if !pays {
+		ordered, ok := p.Evidence.Get(metric.BenchCacheOrderedGain)
+		if !ok || ordered.Center < diagnose.Moderate.Value || ordered.Lo <= 0 {
+			return nil
+		}
+		gain, order, score = ordered, "in sequence only", 0
+		size, _ = p.Maybe(metric.BenchCacheOrdered)
+	}
+	chunk := p.Get(metric.HDF5Chunk)
+	rec := report.Recommendation{Setting: "rdcc_nbytes of h5py.File", To: unit.Bytes(size),
+		Why:    fmt.Sprintf("h5py.File(path, \"r\", rdcc_nbytes=%.0f, rdcc_nslots=%d)", size, slots(size, chunk)),
+		Caveat: "each worker has this cache for each open dataset: multiply by num_workers before comparing with the memory there is"}
+	if score > 0 {
+		before, _ := p.Evidence.Get(metric.BenchItem)
+		basis := report.Measured
+		if score < gain.Center {
+			basis = report.Modelled
+		}
+		after := spread(before.Lo*(1-gain.Hi), before.Center*(1-score), before.Hi*(1-min(gain.Lo, score)))
+		rec.Effect = quicker(before.Summary, after, basis, "")
+	}
+	saves := score
+	if score == 0 {
+		saves = share(gain.Center)
+	}
+	f := report.Finding{
+		Severity: diagnose.Grade(score), Score: score,
+		Summary:         fmt.Sprintf("A chunk cache of %s saves %s of an item's time %s", unit.Bytes(size), unit.Percent(saves), order),
+		Evidence:        seen(p, metric.BenchCacheSize, metric.BenchCacheGain, metric.BenchCacheOrdered, metric.BenchCacheOrderedGain, metric.HDF5Chunk, metric.BenchItem),
+		Recommendations: []report.Recommendation{rec},
+	}
+	if score == 0 {
+		f.WontHelp = advice(largerCache(p))
+	}
+	p.Report(f)
+	return nil
+}
+
+// held is the share of the dataset that a cache holds, as decoded data: of items in random order no more than that can be found in it,
+// however many of a small sample were.
+func held(p *diagnose.Pass, size float64) float64 {
+	stored, ok := p.Maybe(metric.HDF5Stored)
+	if !ok {
+		stored, ok = p.Maybe(metric.DatasetBytes)
+	}
+	if !ok || stored <= 0 {
+		return 0
+	}
+	return share(size / (stored * compression(p)))
+}
+
+// slots is the number of hash slots for a cache: the smallest prime that is at least a hundred times the chunks it holds (HDF5 reference
+// manual, H5Pset_chunk_cache), and no less than the 521 that HDF5 gives by default.
+func slots(cache, chunk float64) int {
+	const most = 1 << 22 // a slot is a pointer of 8 bytes
+	n := int(min(max(100*cache/max(chunk, 1), 521), most))
+	for ; ; n++ {
+		if prime(n) {
+			return n
+		}
+	}
+}
+
+func prime(n int) bool {
+	for d := 2; d*d <= n; d++ {
+		if n%d == 0 {
+			return false
+		}
+	}
+	return n > 1
+}

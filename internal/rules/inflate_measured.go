@@ -1,0 +1,106 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// smallItem is the item below which a chunk of its own costs more than it saves.
+var smallItem = diagnose.Limit{Name: "item too small for a chunk of its own", Value: 10 << 10, Unit: metric.Bytes,
+	Source: "h5py documentation, Chunked storage: chunks between 10 KiB and 1 MiB are recommended"}
+
+// rewritten is what a dataset should be rewritten to, and the command that does it.
+type rewritten struct {
+	to, command string
+	inOnePiece  bool // without filters
+}
+
+// rewrite is one item per chunk, or, where an item is too small for that, contiguous.
+func rewrite(p *diagnose.Pass) rewritten {
+	bytes, ok := p.Maybe(metric.BenchItemBytes)
+	if ok && bytes < smallItem.Value {
+		return rewritten{to: "contiguous, no filter", command: repackPlain(p), inOnePiece: true}
+	}
+	return rewritten{to: newChunk(p), command: repack(p)}
+}
+
+// repackPlain is the command that rewrites a dataset in one piece without filters; "" where its name is unknown.
+func repackPlain(p *diagnose.Pass) string {
+	f := p.Evidence.Facts.HDF5
+	if f == nil || f.Name == "" {
+		return ""
+	}
+	name := strings.TrimPrefix(f.Name, "/")
+	return fmt.Sprintf("h5repack -f %s -l %s in.h5 out.h5", diagnose.ShellWord(name+":NONE"), diagnose.ShellWord(name+":CONTI"))
+}
+
+// rechunked is the measured finding of rules about chunks that hold more than an item needs; false where another chunk shape would save
+// little. The time of an item that is alone in its chunk is what --try measured or, without it, its part of the filters' time and a plain
+// read; what storage takes of a cold item is left as it is.
+func rechunked(p *diagnose.Pass, amplify float64, summary string) (report.Finding, bool) {
+	before, state := settled(p)
+	to := rewrite(p)
+	waits := 0.0
+	if warm, ok := p.Maybe(metric.BenchItem); ok && state == "cold" {
+		waits = max(before.Center-warm, 0)
+	}
+	filters := stat.Summary{}
+	if v, ok := p.Evidence.Get(metric.BenchFilter); ok && !to.inOnePiece {
+		filters = v.Summary
+	}
+	plain := plainRead(p) + waits
+	after := spread(filters.Lo/amplify+plain, filters.Center/amplify+plain, layoutError.Value*(filters.Hi/amplify+plain))
+	score, basis, caveat := savedShare(before.Center, after.Hi), report.Modelled, "smaller chunks compress less and make the file larger; write a copy and keep the old file until it is checked"
+	words := []string{"chunk-item"}
+	if to.inOnePiece {
+		words, caveat = []string{"contiguous"}, "the file grows to the size of its data; write a copy and keep the old file until it is checked"
+	}
+	if was, is, c, ok := tried(p, words...); ok {
+		before, after, basis = was, is, report.Measured
+		score = savedShare(was.Center, is.Center)
+		if c.Command != "" {
+			to.command = c.Command
+		}
+		if size := sizeCaveat(c); size != "" {
+			caveat = size + "; write a copy and keep the old file until it is checked"
+		}
+	}
+	if score < diagnose.Moderate.Value {
+		return report.Finding{}, false
+	}
+	rec := report.Recommendation{Setting: "HDF5 chunk shape", From: chunkShape(p), To: to.to, Why: "an item then reads and decodes only itself", Caveat: caveat,
+		Effect: quicker(before, after, basis, "")}
+	if to.command != "" {
+		rec.Why += ": " + to.command
+	}
+	return report.Finding{
+		Severity: diagnose.Grade(score), Score: score, Summary: summary,
+		Evidence: seen(p, metric.BenchItem, metric.BenchColdItem, metric.BenchFilter, metric.BenchFilterRatio, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5PerChunk,
+			metric.HDF5Touched, metric.HDF5Amplify, metric.HDF5Filters, metric.BenchAmplify, metric.BenchCacheSize, metric.BenchCacheGain, metric.BenchTryGain),
+		Recommendations: []report.Recommendation{rec},
+		WontHelp:        advice(largerCache(p), fasterStorage(p)),
+	}, true
+}
+
+// largerCache is the negative advice on a larger chunk cache, as the sweep measured it; "" where it pays.
+func largerCache(p *diagnose.Pass) string {
+	gain, ok := p.Evidence.Get(metric.BenchCacheGain)
+	if !ok {
+		return "a larger chunk cache, unless it holds most of the dataset: in random order the next item lies in another chunk"
+	}
+	if gain.Center >= diagnose.Moderate.Value && gain.Lo > 0 {
+		return ""
+	}
+	size, _ := p.Maybe(metric.BenchCacheSize)
+	text := fmt.Sprintf("a larger chunk cache in random order: with %s an item took no less (measured)", unit.Bytes(size))
+	if gain.Center > 0 && gain.Lo > 0 {
+		text = fmt.Sprintf("a larger chunk cache in random order: %s saved %s (measured)", unit.Bytes(size), unit.Percent(gain.Center))
+	}
+	return text
+}

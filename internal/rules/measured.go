@@ -1,0 +1,187 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// What the measured halves of rules share. Their score is the share of one item's time in one worker that the change would save, in the
+// state that training sees after its first epoch: warm where the dataset fits in memory, cold where it does not. What a first epoch alone
+// pays, and what nobody is known to do, costs nothing of that and scores 0.
+
+// plainOverhead and plainSpeed are what reading an item costs when nothing is in the way.
+var (
+	plainOverhead = diagnose.Limit{Name: "overhead of reading an item that lies in one piece", Value: 10e-6, Unit: metric.Seconds,
+		Source: "measured: contiguous and one-item chunks, uncompressed and cached, 1 to 32 KiB: 4 to 12 µs per item (h5py 3.7, HDF5 1.10.8, Debian)"}
+	plainSpeed = diagnose.Limit{Name: "speed of reading an item that lies in one piece", Value: 5e9, Unit: metric.BytesPerS,
+		Source: "measured: the same with items of 0.25 to 8 MiB: 8 to 17 GB/s; half of the least, for older machines (Debian)"}
+	layoutError = diagnose.Limit{Name: "error of predicting another chunk shape", Value: 1.5, Unit: metric.Count,
+		Source: "measured: 48 KiB items, gzip-4: one item per chunk takes 0.38 to 0.40 ms, a 256th of a chunk of 256 items 0.38 to 0.46 ms (HDF5 1.10.8 to 2.2.0); half as much again for data that compresses less in small chunks"}
+)
+
+// plainRead is the time of reading an item that lies in one piece, uncompressed and cached.
+func plainRead(p *diagnose.Pass) float64 {
+	bytes, _ := p.Maybe(metric.BenchItemBytes)
+	return plainOverhead.Value + bytes/plainSpeed.Value
+}
+
+// settled is one item's time in the state training sees after its first epoch, and the word for that state. A rule that asks for it needs
+// BenchItem.
+func settled(p *diagnose.Pass) (item stat.Summary, state string) {
+	v, isCold, _ := diagnose.Settled(p.Evidence)
+	if isCold {
+		return v.Summary, "cold"
+	}
+	return v.Summary, "warm"
+}
+
+// outgrows tells whether every epoch reads from storage.
+func outgrows(p *diagnose.Pass) bool { return diagnose.Outgrows(p.Evidence) }
+
+// quicker is the effect of an item taking after instead of before, in items per second of one worker; nil where that is no gain.
+func quicker(before, after stat.Summary, basis report.Basis, limit string) *report.Effect {
+	if before.Center <= 0 || after.Lo <= 0 || after.Center >= before.Center {
+		return nil
+	}
+	return &report.Effect{Metric: metric.ItemRate.Name, Unit: string(metric.ItemRate.Unit), Before: 1 / before.Center,
+		After: 1 / after.Center, Lo: 1 / after.Hi, Hi: 1 / after.Lo, Basis: basis, Limit: limit}
+}
+
+// spread is a time between lo and hi with its likely value; all of them above zero.
+func spread(lo, center, hi float64) stat.Summary {
+	const least = 1e-9 // no item takes less than a nanosecond
+	center = max(center, least)
+	return stat.Summary{Center: center, Lo: max(min(lo, center), least), Hi: max(hi, center), N: 1}
+}
+
+// less is before without a part of it that takes cost; what remains is at least floor.
+func less(before, cost stat.Summary, floor float64) stat.Summary {
+	return spread(max(before.Lo-cost.Hi, floor), max(before.Center-cost.Center, floor), max(before.Hi-cost.Lo, floor))
+}
+
+// savedShare is the share of before that after does not take.
+func savedShare(before, after float64) float64 {
+	if before <= 0 {
+		return 0
+	}
+	return share(1 - after/before)
+}
+
+// tried is a layout that --try measured, against the sample as it is; the quickest of those whose name begins with one of the words. The
+// settled state is compared where both were measured in it, the warm one otherwise.
+func tried(p *diagnose.Pass, words ...string) (before, after stat.Summary, c evidence.Candidate, ok bool) {
+	b := p.Evidence.Bench
+	if b == nil {
+		return
+	}
+	_, state := settled(p)
+	for _, x := range b.Candidates {
+		for _, w := range words {
+			if !strings.HasPrefix(x.Name, w) {
+				continue
+			}
+			was, is := b.AsIs.Item, x.Item
+			if state == "cold" && b.AsIs.Cold.N > 0 && x.Cold.N > 0 {
+				was, is = b.AsIs.Cold, x.Cold
+			}
+			if was.N > 0 && is.N > 0 && is.Center > 0 && (!ok || is.Center < after.Center) {
+				before, after, c, ok = was.Summary, is.Summary, x, true
+			}
+		}
+	}
+	return
+}
+
+// sizeCaveat says what a candidate that was measured does to the size of the dataset; "" where that is not known.
+func sizeCaveat(c evidence.Candidate) string {
+	if c.Stored.N == 0 {
+		return ""
+	}
+	return fmt.Sprintf("it takes %s of the space (measured on the sample)", unit.Percent(c.Stored.Center))
+}
+
+// opensPerItem tells whether a file is one item, so that each item opens its own.
+func opensPerItem(e *evidence.Evidence) bool {
+	n, ok := e.Get(metric.BenchPerFile)
+	return ok && n.Center < evidence.OnePerFile
+}
+
+// missing abstains for a signal that only some datasets need.
+func missing(p *diagnose.Pass, d metric.Desc) error {
+	reason, cure := p.Evidence.WhyMissing(d)
+	if reason == "" {
+		reason = "it was not measured: " + d.Help
+	}
+	p.Abstain(reason, cure)
+	return nil
+}
+
+// fasterStorage is the negative advice that follows from what storage takes of an item; "" where it takes a good part.
+func fasterStorage(p *diagnose.Pass) string {
+	if outgrows(p) {
+		waits, ok := p.Maybe(metric.BenchStorage)
+		if !ok || waits >= diagnose.Moderate.Value {
+			return ""
+		}
+		return fmt.Sprintf("faster storage (NVMe, a RAM disk): it has %s of a cold item's time", unit.Percent(waits))
+	}
+	return "faster storage (NVMe, a RAM disk): these times are of reads that the page cache answers"
+}
+
+// tooLarge is the negative advice on a dataset that does not fit in memory; "" where it does or where that is unknown.
+func tooLarge(p *diagnose.Pass) string {
+	size, ok := p.Maybe(metric.DatasetBytes)
+	room, ok2 := p.Maybe(metric.Available)
+	if limit, ok := p.Maybe(metric.MemLimit); ok && limit < room {
+		room = limit
+	}
+	if !ok || !ok2 || !outgrows(p) {
+		return ""
+	}
+	return fmt.Sprintf("a copy on tmpfs, or waiting for the page cache: the dataset (%s) does not fit in the memory it could have (%s)", unit.Bytes(size), unit.Bytes(room))
+}
+
+// advice leaves out what is empty.
+func advice(lines ...string) []string {
+	var out []string
+	for _, l := range lines {
+		if l != "" {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// firstPass is a finding about cold reads of a dataset that fits in memory: only a first epoch pays, so nothing is at stake after it.
+func firstPass(p *diagnose.Pass, f report.Finding) report.Finding {
+	if !outgrows(p) {
+		f.Severity, f.Score = report.Info, 0
+		f.Summary += "; it fits in memory, so this is the first epoch's alone"
+	}
+	return f
+}
+
+// ofKind is the Applies of measured rules about one kind of data.
+func ofKind(kinds ...string) func(*evidence.Evidence) bool {
+	return func(e *evidence.Evidence) bool {
+		for _, k := range kinds {
+			if e.Facts.DatasetKind == k {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// inChunks is the Applies of measured rules about chunks.
+func inChunks(e *evidence.Evidence) bool {
+	_, chunked := e.Get(metric.HDF5Chunk)
+	return e.Facts.DatasetKind == "hdf5" && (chunked || e.Facts.HDF5 == nil)
+}
