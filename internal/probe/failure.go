@@ -11,9 +11,10 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-// failure is an item that could not be read, and why.
+// failure is an item or a file that could not be read, and why.
 type failure struct {
-	Item  int    // position in the sample's Items
+	Item  int    // position in the sample's Items; -1: the file could not be opened
+	File  int    // position in the sample's Files, where Item is -1
 	Class class  // the kind of trouble
 	Text  string // of the error, sanitized, without the file's path
 }
@@ -30,12 +31,10 @@ const (
 	crashed  class = "reading it ended the worker process"
 )
 
-// failed says what came of reading an item.
+// failed says what came of reading an item, or with item -1 of opening a file.
 func failed(item int, err error, path []byte) failure {
-	f := failure{Item: item, Class: classify(err)}
 	text := strings.ReplaceAll(err.Error(), string(path), "the file")
-	f.Text = untrusted.Cut(text, 200).String()
-	return f
+	return failure{Item: item, Class: classify(err), Text: untrusted.Cut(text, 200).String()}
 }
 
 // classify tells kinds of errors apart; what is no error of the file system is the content's fault.

@@ -272,8 +272,3 @@ func clockCost() float64 {
 	}
 	return time.Since(began).Seconds() / looks
 }
-
-// openFile opens a file of the dataset for reading its items.
-func openFile(s dataset.Source, _ dataset.File) (dataset.Handle, error) {
-	return nil, fmt.Errorf("opening a file of kind %s: %w", s.Kind, errors.ErrUnsupported)
-}

@@ -1,9 +1,6 @@
 package probe
 
 import (
-	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,7 +28,7 @@ func openForTests(s dataset.Source, f dataset.File) (dataset.Handle, error) {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
 		select {}
 	}
-	h, err := openSource(s, f)
+	h, err := s.Open(f)
 	if err == nil && strings.HasPrefix(name, "unlucky") {
 		return unlucky{h}, nil
 	}
@@ -46,31 +43,6 @@ func (u unlucky) Read(item dataset.Ref, buf []byte) ([]byte, error) {
 		select {}
 	}
 	return u.Handle.Read(item, buf)
-}
-
-// openSource reads blocks of raw bytes.
-func openSource(s dataset.Source, f dataset.File) (dataset.Handle, error) {
-	file, _, err := openRegular(string(f.Path))
-	if err != nil {
-		return nil, err
-	}
-	return blocks{file, s.BlockBytes}, nil
-}
-
-type blocks struct {
-	*os.File
-	size int64
-}
-
-func (b blocks) Read(item dataset.Ref, buf []byte) ([]byte, error) {
-	if int64(cap(buf)) < b.size {
-		buf = make([]byte, b.size)
-	}
-	n, err := b.ReadAt(buf[:b.size], item.Index*b.size)
-	if errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("reading block %d: %w", item.Index, io.ErrUnexpectedEOF)
-	}
-	return buf[:n], err
 }
 
 func newRunner(t testing.TB) *isolate.Runner {

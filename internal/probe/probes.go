@@ -1,6 +1,10 @@
 package probe
 
-import "context"
+import (
+	"context"
+
+	"github.com/pipetune/pipetune/pkg/report"
+)
 
 // one is a probe: whether it concerns this dataset, how its share of the budget compares with others', and how it measures.
 type one struct {
@@ -12,4 +16,7 @@ type one struct {
 }
 
 // probes is the table of contents, in the order they run: what needs the cache as it is found comes first.
-var probes = []one{}
+var probes = []one{
+	{name: report.ProbeOpen, what: "opening files", weight: 1, run: open},
+	{name: report.ProbeRead, what: "reading items, warm and cold, in order and shuffled", weight: 4, run: read},
+}

@@ -23,6 +23,9 @@ type session struct {
 	began  time.Time
 	budget time.Duration // of the step under way
 	ends   time.Time     // when the step under way should be over
+
+	faults faults
+	page   pageCache
 }
 
 func newSession(runner *isolate.Runner, sample dataset.Sample, o Options) *session {

@@ -33,12 +33,14 @@ type work func(ctx context.Context, w *state, body json.RawMessage) (any, error)
 
 // works is the table of what worker processes do.
 var works = map[string]work{
-	workLoad:  loadItems,
-	workCache: lookAtCache,
+	workLoad:   loadItems,
+	workCache:  lookAtCache,
+	workDirect: readDirect,
+	workOpen:   openFiles,
 }
 
 // Handler returns the handler of one worker process.
-func Handler() isolate.Handler { return handler(openFile) }
+func Handler() isolate.Handler { return handler(dataset.Source.Open) }
 
 // handler is Handler with another way to open files, which tests use to have files that misbehave.
 func handler(open func(dataset.Source, dataset.File) (dataset.Handle, error)) isolate.Handler {

@@ -1,0 +1,95 @@
+package probe
+
+import (
+	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/untrusted"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// faults are the items and files that could not be read so far. They are not read again, whichever probe met them.
+type faults struct {
+	items  map[spot]bool
+	files  map[string]bool // none of their items is read
+	known  map[trouble]bool
+	rows   map[class]int // in Result.Unread
+	deaths int           // of worker processes
+}
+
+// spot is an item, whichever sample it is in.
+type spot struct {
+	path      string
+	index, at int64
+}
+
+// trouble is a file and what is wrong with it.
+type trouble struct {
+	path string
+	class
+}
+
+// note takes failures of a sample into account, and counts their files in the result by the kind of trouble.
+func (s *session) note(sample *dataset.Sample, failures []failure) {
+	for _, f := range failures {
+		switch {
+		case f.Item >= 0 && f.Item < len(sample.Items):
+			where := spotOf(sample, sample.Items[f.Item])
+			put(&s.faults.items, where)
+			s.blame(where.path, f.Class, f.Text)
+		case f.Item < 0 && f.File >= 0 && f.File < len(sample.Files):
+			path := string(sample.Files[f.File].Path)
+			put(&s.faults.files, path)
+			s.blame(path, f.Class, f.Text)
+		}
+	}
+}
+
+// shun has no item of a file read any more: reading it ended a worker process.
+func (s *session) shun(path, text string) {
+	put(&s.faults.files, path)
+	s.blame(path, crashed, text)
+}
+
+// blame counts a file as unread, once for each kind of trouble.
+func (s *session) blame(path string, c class, text string) {
+	if s.faults.known[trouble{path, c}] {
+		return
+	}
+	put(&s.faults.known, trouble{path, c})
+	row, found := s.faults.rows[c]
+	if !found {
+		if s.faults.rows == nil {
+			s.faults.rows = map[class]int{}
+		}
+		row = len(s.result.Unread)
+		s.faults.rows[c] = row
+		s.result.Unread = append(s.result.Unread, report.Unread{
+			Reason: string(c) + ": " + untrusted.Cut(text, 200).String(), Example: untrusted.String(path).String()})
+	}
+	s.result.Unread[row].Count++
+}
+
+// sound leaves out the items that could not be read before.
+func (s *session) sound(sample *dataset.Sample, items []int) []int {
+	if len(s.faults.items)+len(s.faults.files) == 0 {
+		return items
+	}
+	var good []int
+	for _, i := range items {
+		ref := sample.Items[i]
+		if !s.faults.items[spotOf(sample, ref)] && !s.faults.files[string(sample.Files[ref.File].Path)] {
+			good = append(good, i)
+		}
+	}
+	return good
+}
+
+func spotOf(sample *dataset.Sample, ref dataset.Ref) spot {
+	return spot{string(sample.Files[ref.File].Path), ref.Index, ref.At}
+}
+
+func put[K comparable](m *map[K]bool, k K) {
+	if *m == nil {
+		*m = map[K]bool{}
+	}
+	(*m)[k] = true
+}

@@ -1,0 +1,156 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// open measures what opening a file costs, and closing it again, in a process that holds no handle of it.
+func open(ctx context.Context, s *session) error {
+	if err := s.asFound(ctx); err != nil {
+		return err
+	}
+	v, err := s.opens(ctx, &s.sample, false, s.left()/2)
+	s.add(report.ProbeOpen, metric.OpenTime, v, report.Measured, labels{report.LabelCache: warm})
+	if err != nil {
+		return err
+	}
+	cold, err := s.canBeCold(ctx)
+	if err != nil || !cold {
+		return err
+	}
+	v, err = s.opens(ctx, &s.sample, true, s.left())
+	s.add(report.ProbeOpen, metric.OpenTime, v, report.Measured, labels{report.LabelCache: chilled})
+	if errors.Is(err, errNotCold) {
+		s.abstain(report.ProbeOpen, "opening, cold: "+err.Error(), "")
+		return nil
+	}
+	return err
+}
+
+// Cold opens are made so many at a time, each file once: a pass that drops thousands of files' pages would spend its time on that.
+const coldOpens = 32
+
+// opens measures the time per file. With an error comes what was measured before it.
+func (s *session) opens(ctx context.Context, sample *dataset.Sample, cold bool, limit time.Duration) (stat.Summary, error) {
+	o := openers{session: s, sample: sample, process: s.process(sample, limit), cold: cold}
+	defer func() { o.process.close() }()
+	for i := range sample.Files {
+		o.files = append(o.files, i)
+	}
+	shuffle(o.files, s.options.Seed, 1) // folders lie together: a short round should see several
+	o.seconds = min(max(limit/(wantedRounds+1), shortestPass), longestPass).Seconds()
+	v, rounds, err := s.repeat(ctx, limit, func() (round, error) { return o.round(ctx) })
+	if err != nil {
+		v = perUnit(rounds)
+	}
+	if v.N > 0 && v.Confidence == 0 {
+		s.short("opening files")
+	}
+	return v, err
+}
+
+// openers is a measurement of opening under way.
+type openers struct {
+	*session
+	sample  *dataset.Sample
+	process *process
+	files   []int
+	cold    bool
+	seconds float64 // of a round
+	next    int
+}
+
+func (o *openers) round(ctx context.Context) (round, error) {
+	share := 0.0
+	for range coldTries {
+		out, err := o.ask(ctx)
+		if err != nil {
+			return round{}, err
+		}
+		p := out.Pass
+		switch {
+		case o.cold && p.Cached == nil:
+			return round{}, fmt.Errorf("%w: it could not be told any more", errNotCold)
+		case o.cold && *p.Cached > coldShare:
+			share = *p.Cached
+		case p.Items > 0:
+			return round{Units: float64(p.Items), Seconds: p.Seconds}, nil
+		}
+	}
+	if o.cold && share > 0 {
+		return round{}, fmt.Errorf("%w: %s", errNotCold, stays(share))
+	}
+	return round{}, errNoneOpens
+}
+
+var errNoneOpens = errors.New("none of the sampled files could be opened")
+
+// ask opens those files that could be opened so far, in a fresh process after it died.
+func (o *openers) ask(ctx context.Context) (opened, error) {
+	for {
+		o.files = slices.DeleteFunc(o.files, func(i int) bool { return o.faults.files[string(o.sample.Files[i].Path)] })
+		if len(o.files) == 0 {
+			if n := len(o.result.Unread); n > 0 {
+				return opened{}, fmt.Errorf("%w (%s)", errNoneOpens, o.result.Unread[n-1].Reason)
+			}
+			return opened{}, errNoneOpens
+		}
+		q := opening{Files: o.files, From: o.next % len(o.files), Seconds: o.seconds}
+		if o.cold {
+			q = opening{Files: rotated(o.files, o.next, coldOpens), Seconds: o.seconds, Drop: true}
+		}
+		out, err := ask[opening, opened](ctx, o.process, workOpen, q)
+		if err == nil {
+			o.note(o.sample, out.Failures)
+			if o.next = out.Next; o.cold {
+				o.next = q.From + len(q.Files)
+			}
+			return out, nil
+		}
+		if !died(err) {
+			return opened{}, err
+		}
+		o.process.close()
+		if err := o.survive(ctx, rotated(o.files, o.next, len(o.files)), err); err != nil {
+			return opened{}, err
+		}
+		o.process = o.session.process(o.sample, time.Duration(o.seconds*float64(time.Second)))
+	}
+}
+
+// survive finds the file whose opening ended a worker process, names it and leaves it out.
+func (o *openers) survive(ctx context.Context, files []int, death error) error {
+	if err := o.mayDie(death); err != nil {
+		return err
+	}
+	at, err := culprit(ctx, len(files), func(first int) error {
+		p := o.session.process(o.sample, slowest)
+		defer p.close()
+		_, err := ask[opening, opened](ctx, p, workOpen, opening{Files: files[:first]})
+		return err
+	})
+	if err != nil {
+		return errors.Join(death, err)
+	}
+	if at < 0 {
+		o.warn(fmt.Sprintf("%v; asked again, another one opened the same files", death))
+		return nil
+	}
+	o.shun(string(o.sample.Files[files[at]].Path), death.Error())
+	return nil
+}
+
+// rotated is at most so many of a list, round and round from a place on, none twice.
+func rotated(list []int, from, most int) []int {
+	from %= len(list)
+	return slices.Concat(list[from:], list[:from])[:min(most, len(list))]
+}

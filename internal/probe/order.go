@@ -1,0 +1,76 @@
+package probe
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+)
+
+// The orders of reading, the values of report.LabelOrder.
+const (
+	sequential = "sequential" // as the items lie in storage
+	random     = "random"     // shuffled, by the seed
+)
+
+// inOrder lists the items of a sample in one of the orders.
+func inOrder(sample *dataset.Sample, order string, seed uint64) []int {
+	items := make([]int, len(sample.Items))
+	for i := range items {
+		items[i] = i
+	}
+	if order == random {
+		shuffle(items, seed, 0)
+	}
+	return items
+}
+
+// shuffle mixes items; the same seed and turn give the same order.
+func shuffle(items []int, seed, turn uint64) {
+	rng := rand.New(rand.NewPCG(seed, turn))
+	rng.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
+}
+
+// apart keeps at most so many items, in the order given, that lie at a distance from all kept before them in the same file, so that what
+// the kernel reads ahead of one item, and the chunk that holds it, does not make another one warm. ahead is how much the kernel reads ahead
+// at most; perChunk how many items of a file share a chunk that is always read whole, 1 where none do.
+func apart(sample *dataset.Sample, items []int, most int, ahead, perChunk int64) []int {
+	rows := rowsOf(sample)
+	places := map[int][]int64{} // of the kept items of a file, sorted
+	chunks := map[[2]int64]bool{}
+	var kept []int
+	for _, i := range items {
+		ref := sample.Items[i]
+		chunk := [2]int64{int64(ref.File), ref.Index / max(1, perChunk)}
+		at, span := place(sample, ref, rows)
+		near := places[ref.File]
+		k, _ := slices.BinarySearch(near, at)
+		if perChunk > 1 && chunks[chunk] || k > 0 && at-near[k-1] < span+ahead || k < len(near) && near[k]-at < span+ahead {
+			continue
+		}
+		chunks[chunk] = true
+		places[ref.File] = slices.Insert(near, k, at)
+		if kept = append(kept, i); len(kept) >= most {
+			break
+		}
+	}
+	return kept
+}
+
+// rowsOf says how many indices each file has at least, by the largest that was drawn.
+func rowsOf(sample *dataset.Sample) map[int]int64 {
+	rows := map[int]int64{}
+	for _, ref := range sample.Items {
+		rows[ref.File] = max(rows[ref.File], ref.Index+1)
+	}
+	return rows
+}
+
+// place is about where in its file an item begins and how much it spans: exactly for members of an archive, else by its share of the file.
+func place(sample *dataset.Sample, ref dataset.Ref, rows map[int]int64) (at, span int64) {
+	if ref.Bytes > 0 {
+		return ref.At, ref.Bytes
+	}
+	each := float64(sample.Files[ref.File].Bytes) / float64(max(1, rows[ref.File]))
+	return int64(each * float64(ref.Index)), int64(each)
+}

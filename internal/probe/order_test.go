@@ -1,0 +1,71 @@
+package probe
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+)
+
+func TestOrders(t *testing.T) {
+	sample := dataset.Sample{Files: []dataset.File{{Bytes: 1 << 20}}}
+	for i := range 256 {
+		sample.Items = append(sample.Items, dataset.Ref{Index: int64(i)})
+	}
+	if got := inOrder(&sample, sequential, 1); !slices.IsSorted(got) || len(got) != 256 {
+		t.Errorf("in storage order: %v", got)
+	}
+	one, again, other := inOrder(&sample, random, 1), inOrder(&sample, random, 1), inOrder(&sample, random, 2)
+	if !slices.Equal(one, again) || slices.Equal(one, other) || slices.IsSorted(one) {
+		t.Error("the random order does not follow from its seed alone")
+	}
+	slices.Sort(one)
+	if !slices.Equal(one, all(sample)) {
+		t.Error("the random order loses items")
+	}
+}
+
+func TestApart(t *testing.T) {
+	const block = 4096
+	sample := dataset.Sample{Files: []dataset.File{{Bytes: 1 << 20}, {Bytes: 1 << 20}}}
+	for file := range 2 {
+		for i := range 256 {
+			sample.Items = append(sample.Items, dataset.Ref{File: file, Index: int64(i)})
+		}
+	}
+	items := inOrder(&sample, random, 7)
+	got := apart(&sample, items, 1000, 128<<10, 1)
+	if len(got) < 6 || len(got) > 16 {
+		t.Errorf("%d items of 4 KiB at least 128 KiB apart in two files of 1 MiB", len(got))
+	}
+	for i, a := range got {
+		for _, b := range got[:i] {
+			x, y := sample.Items[a], sample.Items[b]
+			if distance := max(x.Index-y.Index, y.Index-x.Index) * block; x.File == y.File && distance < 128<<10+block {
+				t.Errorf("items %v and %v are both read", x, y)
+			}
+		}
+	}
+	if got := apart(&sample, items, 3, 0, 1); !slices.Equal(got, items[:3]) {
+		t.Errorf("the first three: %v of %v", got, items[:3])
+	}
+	chunks := map[dataset.Ref]bool{}
+	for _, i := range apart(&sample, items, 1000, 0, 64) {
+		ref := sample.Items[i]
+		ref.Index /= 64
+		if chunks[ref] {
+			t.Errorf("two items of chunk %v", ref)
+		}
+		chunks[ref] = true
+	}
+	if len(chunks) != 8 {
+		t.Errorf("%d of 8 chunks are read", len(chunks))
+	}
+}
+
+func TestApartInAnArchive(t *testing.T) {
+	sample := dataset.Sample{Files: []dataset.File{{Bytes: 10 << 20}}, Items: []dataset.Ref{{At: 0, Bytes: 500_000}, {At: 500_224, Bytes: 10}, {At: 5 << 20, Bytes: 10}}}
+	if got := apart(&sample, []int{0, 1, 2}, 10, 128<<10, 1); !slices.Equal(got, []int{0, 2}) {
+		t.Errorf("members at a distance: %v", got)
+	}
+}

@@ -1,0 +1,106 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// read measures reading one item at a time: warm and cold, in storage order and shuffled. Files that hold many items stay open, as a job
+// does well to keep them; a file that is one item is opened, read and closed.
+func read(ctx context.Context, s *session) error {
+	if err := s.asFound(ctx); err != nil {
+		return err
+	}
+	cold, err := s.canBeCold(ctx)
+	if err != nil {
+		return err
+	}
+	// The warm ones first: reading everything once more is what makes them warm, and the cold ones drop it again.
+	caches := []string{warm}
+	if cold {
+		caches = append(caches, chilled)
+	}
+	left := 2 * len(caches)
+	for _, cache := range caches {
+		for _, order := range []string{random, sequential} {
+			w := way{probe: report.ProbeRead, what: fmt.Sprintf("%s reads, %s", order, cache), labels: labels{report.LabelCache: cache, report.LabelOrder: order},
+				items: inOrder(&s.sample, order, s.options.Seed), handle: handleKept, cold: cache == chilled, apart: order == random}
+			if s.sample.ItemIsFile() {
+				w.handle = handleReopened
+			} else {
+				w.labels[report.LabelHandle] = handleKept
+			}
+			if err := s.figure(ctx, w, left); err != nil {
+				return err
+			}
+			left--
+		}
+	}
+	return nil
+}
+
+// The values of report.LabelCache.
+const (
+	warm    = "warm"
+	chilled = "cold"
+)
+
+// figure measures one of so many ways that are left in this step, and adds what came of it. The error says that the others will not do
+// better.
+func (s *session) figure(ctx context.Context, w way, left int) error {
+	r, err := s.measure(ctx, w, s.left()/time.Duration(max(1, left)))
+	if !w.cold && r.time.N > 0 {
+		if share, ok := fromStorage(r.passes); ok && share > warmShare {
+			delete(w.labels, report.LabelCache)
+			s.warn(fmt.Sprintf("%s: %.0f %% of what was read came from storage although all of it had been read just before: the sample does not stay in memory, so these reads are neither warm nor cold",
+				w.what, 100*share))
+		}
+	}
+	s.figures(w, r)
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, errNotCold):
+		s.abstain(w.probe, w.what+": "+err.Error(), "")
+		return nil
+	case r.time.N > 0:
+		s.warn(fmt.Sprintf("%s ended early: %v", w.what, err))
+		return nil
+	}
+	return fmt.Errorf("%s: %w", w.what, err)
+}
+
+// fromStorage is how much of what passes delivered came from storage; not ok where the kernel did not count.
+func fromStorage(passes []pass) (float64, bool) {
+	var stored, delivered float64
+	for _, p := range passes {
+		if p.IO == nil {
+			return 0, false
+		}
+		stored += float64(p.IO.Stored)
+		delivered += float64(p.Bytes)
+	}
+	return stored / max(1, delivered), true
+}
+
+// asFound puts into the result, once, how much of the sample was in the page cache before any of it was read.
+func (s *session) asFound(ctx context.Context) error {
+	if s.page.looked {
+		return nil
+	}
+	r, err := s.residency(ctx, false)
+	if err != nil {
+		return err
+	}
+	s.page.looked = true
+	if share := r.ratio(); share != nil {
+		s.add(report.ProbeRead, metric.CachedRatio, stat.Exact(*share), report.Measured, labels{})
+	}
+	return nil
+}

@@ -1,0 +1,239 @@
+package probe
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// measured runs a probe by itself and returns what it found.
+func measured(t *testing.T, sample dataset.Sample, o Options, probe string) Result {
+	t.Helper()
+	s := testSession(t, sample, o)
+	for _, p := range probes {
+		if p.name == probe {
+			if err := p.run(t.Context(), s); err != nil {
+				t.Fatalf("%s: %v, with %v", probe, err, s.result.Unread)
+			}
+		}
+	}
+	return s.result
+}
+
+// find returns the one measurement of a metric with just these labels, given as name=value.
+func find(t *testing.T, r Result, probe string, d metric.Desc, want ...string) report.Metric {
+	t.Helper()
+	slices.Sort(want)
+	var near []string
+	for _, m := range r.Measurements {
+		if m.Probe != probe || m.Metric != d.Name {
+			continue
+		}
+		var got []string
+		for k, v := range m.Labels {
+			got = append(got, k+"="+v)
+		}
+		slices.Sort(got)
+		if slices.Equal(got, want) {
+			return m.Value
+		}
+		near = append(near, strings.Join(got, ","))
+	}
+	t.Fatalf("no %s %s with %v; there are %v", probe, d.Name, want, near)
+	return report.Metric{}
+}
+
+func TestReadWarmAndCold(t *testing.T) {
+	const block, blocks = 64 << 10, 64
+	sample := rawSample(t, block, blocks, "a", "b")
+	r := measured(t, sample, Options{Budget: 2 * time.Second, Seed: 1}, report.ProbeRead)
+	if !r.Cold.Possible || r.Cold.How == "" || r.Cold.CachedRatio == nil || *r.Cold.CachedRatio > coldShare || r.Cold.Reason != "" {
+		t.Errorf("cold: %+v", r.Cold)
+	}
+	if len(r.Unread)+len(r.Abstained)+len(r.Warnings) > 0 {
+		t.Errorf("unread %v, abstained %v, warnings %v", r.Unread, r.Abstained, r.Warnings)
+	}
+	if v := find(t, r, report.ProbeRead, metric.CachedRatio); v.Center < 0 || v.Center > 1 {
+		t.Errorf("share cached as found: %v", v.Center)
+	}
+	for _, order := range []string{"order=random", "order=sequential"} {
+		for _, cache := range []string{"cache=warm", "cache=cold"} {
+			l := []string{order, cache, "handle=kept"}
+			v := find(t, r, report.ProbeRead, metric.ItemTime, l...)
+			rate := find(t, r, report.ProbeRead, metric.ItemRate, l...)
+			if v.Center <= 0 || v.Confidence != 0.95 || v.Lo > v.Center || v.Hi < v.Center || v.Unit != "s" {
+				t.Errorf("%v: item time %+v", l, v)
+			}
+			if got := v.Center * rate.Center; got < 0.99 || got > 1.01 {
+				t.Errorf("%v: time times rate is %v", l, got)
+			}
+			if v := find(t, r, report.ProbeRead, metric.ItemBytes, l...); v.Center != block {
+				t.Errorf("%v: %v bytes an item", l, v.Center)
+			}
+			if v := find(t, r, report.ProbeRead, metric.ItemCPU, l...); v.Center <= 0 {
+				t.Errorf("%v: CPU time %v", l, v.Center)
+			}
+		}
+	}
+	warmStored := find(t, r, report.ProbeRead, metric.ItemStorage, "order=random", "cache=warm", "handle=kept")
+	coldStored := find(t, r, report.ProbeRead, metric.ItemStorage, "order=random", "cache=cold", "handle=kept")
+	if warmStored.Center > warmShare*block || coldStored.Center < 0.99*block || coldStored.Center > 4*block {
+		t.Errorf("fetched from storage per item of %d bytes: %v warm, %v cold", block, warmStored.Center, coldStored.Center)
+	}
+	if v := find(t, r, report.ProbeRead, metric.Amplification, "order=random", "cache=warm", "handle=kept"); v.Center < 0.999 || v.Center > 1.001 {
+		t.Errorf("plain reads, through system calls: amplification %v", v.Center)
+	}
+	if v := find(t, r, report.ProbeRead, metric.CachedRatio, "order=random", "cache=cold", "handle=kept"); v.Center > coldShare {
+		t.Errorf("cached before cold reads: %v", v.Center)
+	}
+}
+
+func TestReadOfFilesThatAreItems(t *testing.T) {
+	sample := pictures(t, 20)
+	r := measured(t, sample, Options{Budget: time.Second}, report.ProbeRead)
+	find(t, r, report.ProbeRead, metric.ItemTime, "order=random", "cache=warm") // no label handle: there is no choice
+	find(t, r, report.ProbeRead, metric.ItemTime, "order=sequential", "cache=cold")
+}
+
+// pictures is a sample of files that are one item each. What is in them does not matter: nothing is decoded.
+func pictures(t *testing.T, n int) dataset.Sample {
+	t.Helper()
+	var names []string
+	for i := range n {
+		names = append(names, "picture"+string(rune('a'+i)))
+	}
+	sample := rawSample(t, 5000, 1, names...)
+	sample.Source = dataset.Source{Kind: dataset.Image, Format: "jpeg"}
+	return sample
+}
+
+func TestReadWithoutCold(t *testing.T) {
+	sample := rawSample(t, 4096, 64, "a")
+	r := measured(t, sample, Options{Budget: 500 * time.Millisecond, NoCold: true}, report.ProbeRead)
+	if r.Cold.Possible || r.Cold.Reason == "" {
+		t.Errorf("cold: %+v", r.Cold)
+	}
+	for _, m := range r.Measurements {
+		if m.Labels[report.LabelCache] == chilled {
+			t.Errorf("measured %v", m)
+		}
+	}
+}
+
+func TestFilesInMemoryAreNeverCold(t *testing.T) {
+	folder, err := os.MkdirTemp("/dev/shm", "pipetune-probe-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	path := filepath.Join(folder, "a")
+	if err := os.WriteFile(path, make([]byte, 64<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sample := dataset.Sample{Source: dataset.Source{Kind: dataset.Other, BlockBytes: 4096}, Files: []dataset.File{{Path: []byte(path), Bytes: 64 << 10}}}
+	for i := range 16 {
+		sample.Items = append(sample.Items, dataset.Ref{Index: int64(i)})
+	}
+	r := measured(t, sample, Options{Budget: time.Second}, report.ProbeRead)
+	if r.Cold.Possible || r.Cold.CachedRatio != nil || !strings.Contains(r.Cold.Reason, "tmpfs") {
+		t.Errorf("cold: %+v", r.Cold)
+	}
+	find(t, r, report.ProbeRead, metric.ItemTime, "order=random", "cache=warm", "handle=kept")
+}
+
+func TestReadGoesOnWithoutBadFiles(t *testing.T) {
+	sample := rawSample(t, 4096, 32, "good", "gone", "also-good", "short")
+	if err := os.Remove(string(sample.Files[1].Path)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(string(sample.Files[3].Path), 10*4096); err != nil {
+		t.Fatal(err)
+	}
+	r := measured(t, sample, Options{Budget: 500 * time.Millisecond, NoCold: true}, report.ProbeRead)
+	if len(r.Unread) != 2 || r.Unread[0].Count != 1 || r.Unread[1].Count != 1 {
+		t.Fatalf("unread: %+v", r.Unread)
+	}
+	for i, name := range []string{"gone", "short"} {
+		if u := r.Unread[i]; filepath.Base(u.Example) != name || strings.Contains(u.Reason, "/") {
+			t.Errorf("unread: %+v, want %s", u, name)
+		}
+	}
+	if v := find(t, r, report.ProbeRead, metric.ItemBytes, "order=random", "cache=warm", "handle=kept"); v.Center != 4096 {
+		t.Errorf("%v bytes an item", v.Center)
+	}
+}
+
+func TestReadOfNothingReadable(t *testing.T) {
+	sample := rawSample(t, 4096, 8, "gone")
+	if err := os.Remove(string(sample.Files[0].Path)); err != nil {
+		t.Fatal(err)
+	}
+	s := testSession(t, sample, Options{Budget: time.Second})
+	if err := read(t.Context(), s); err == nil || !strings.Contains(err.Error(), string(vanished)) {
+		t.Errorf("reading a dataset that is gone: %v", err)
+	}
+}
+
+func TestCrashIsBlamedOnItsFile(t *testing.T) {
+	sample := rawSample(t, 4096, 16, "a", "b", "crash", "c", "d")
+	r := measured(t, sample, Options{Budget: 500 * time.Millisecond, NoCold: true}, report.ProbeRead)
+	if len(r.Unread) != 1 || r.Unread[0].Count != 1 || filepath.Base(r.Unread[0].Example) != "crash" || !strings.HasPrefix(r.Unread[0].Reason, string(crashed)) {
+		t.Errorf("unread: %+v", r.Unread)
+	}
+	find(t, r, report.ProbeRead, metric.ItemTime, "order=sequential", "cache=warm", "handle=kept")
+}
+
+func TestCrashAtAnItemOfTheOnlyFile(t *testing.T) {
+	sample := rawSample(t, 4096, 24, "unlucky")
+	s := testSession(t, sample, Options{Budget: 500 * time.Millisecond, NoCold: true})
+	if err := read(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if u := s.result.Unread; len(u) != 1 || u[0].Count != 1 || filepath.Base(u[0].Example) != "unlucky" || !strings.Contains(u[0].Reason, "item 13") {
+		t.Errorf("unread: %+v", u)
+	}
+	if good := s.sound(&s.sample, all(sample)); len(good) != 23 || slices.Contains(good, 13) {
+		t.Errorf("still read: %v", good)
+	}
+}
+
+func TestOpen(t *testing.T) {
+	sample := rawSample(t, 4096, 4, "a", "b", "gone", "crash")
+	if err := os.Remove(string(sample.Files[2].Path)); err != nil {
+		t.Fatal(err)
+	}
+	r := measured(t, sample, Options{Budget: time.Second}, report.ProbeOpen)
+	for _, cache := range []string{"cache=warm", "cache=cold"} {
+		if v := find(t, r, report.ProbeOpen, metric.OpenTime, cache); v.Center <= 0 || v.Confidence != 0.95 {
+			t.Errorf("%s: %+v", cache, v)
+		}
+	}
+	if len(r.Unread) != 2 {
+		t.Errorf("unread: %+v", r.Unread)
+	}
+}
+
+func TestTooSmallABudgetIsSaid(t *testing.T) {
+	sample := rawSample(t, 4096, 64, "a")
+	r := measured(t, sample, Options{Budget: time.Millisecond, NoCold: true}, report.ProbeRead)
+	v := find(t, r, report.ProbeRead, metric.ItemTime, "order=random", "cache=warm", "handle=kept")
+	if v.Confidence != 0 || v.Center <= 0 || v.Lo != v.Center {
+		t.Errorf("with a budget of 1 ms: %+v", v)
+	}
+	said := 0
+	for _, w := range r.Warnings {
+		if strings.Contains(w, "--budget 1m0s") && strings.Contains(w, "fewer than six rounds for random reads, warm") {
+			said++
+		}
+	}
+	if said != 1 {
+		t.Errorf("warnings: %v", r.Warnings)
+	}
+}

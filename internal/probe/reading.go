@@ -1,0 +1,157 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/stat"
+)
+
+// way is one way of reading items that is measured in one worker process.
+type way struct {
+	probe  string // report.Probe…
+	what   string // for people: "random reads, cold"
+	labels labels
+	sample *dataset.Sample // nil: the session's own
+	items  []int           // in the order they are read
+	handle string          // handleKept or handleReopened
+	decode bool
+	cold   bool
+	apart  bool // cold: only items at a distance from each other are read after each drop
+}
+
+// reading is what came of it.
+type reading struct {
+	time   stat.Summary // seconds per item
+	passes []pass
+	times  []float64 // seconds of single items
+}
+
+// Rounds of a way of reading.
+const (
+	wantedRounds = 30 // several times leastRounds, so that a share of the budget that falls short still gives an interval
+	shortestPass = 5 * time.Millisecond
+	longestPass  = time.Second
+	warmUpShare  = 0.35 // of the limit, for reading everything once, which brings it into the page cache
+)
+
+var errNoneReadable = errors.New("none of the sampled items could be read")
+
+// measure reads in one way until the time per item is known or the limit is spent. Items that cannot be read are named and left out. With
+// an error comes what was measured before it.
+func (s *session) measure(ctx context.Context, w way, limit time.Duration) (reading, error) {
+	began := s.clock()
+	if w.sample == nil {
+		w.sample = &s.sample
+	}
+	m := measuring{session: s, way: w, process: s.process(w.sample, limit)}
+	defer func() { m.process.close() }()
+	once := m.warmRound
+	if w.cold {
+		once = m.coldRound
+	} else if err := m.warmUp(ctx, time.Duration(warmUpShare*float64(limit))); err != nil {
+		return reading{}, err
+	}
+	limit = max(0, limit-s.clock().Sub(began))
+	m.pass = min(max(limit/(wantedRounds+1), shortestPass), longestPass)
+	v, rounds, err := s.repeat(ctx, limit, func() (round, error) { return once(ctx) })
+	if err != nil {
+		v = perUnit(rounds)
+	}
+	m.out.passes = m.out.passes[len(m.out.passes)-len(rounds):] // the first, a warm-up, does not count
+	m.out.time = v
+	if v.N > 0 && v.Confidence == 0 {
+		s.short(w.what)
+	}
+	return m.out, err
+}
+
+// measuring is a measure under way.
+type measuring struct {
+	*session
+	way
+	process *process
+	pass    time.Duration // of one round
+	next    int           // where in the items the next round begins
+	turn    uint64        // rounds so far
+	most    int           // cold: items of a round
+	out     reading
+}
+
+// warmUp reads every item once. Where that takes longer than the limit, what was read until then is what is measured.
+func (m *measuring) warmUp(ctx context.Context, limit time.Duration) error {
+	for {
+		out, err := m.load(ctx, m.items, load{Once: true, Seconds: max(limit, shortestPass).Seconds()})
+		if err != nil {
+			return err
+		}
+		if out.Passes[0].Items == 0 {
+			continue // load fails when no item is left
+		}
+		if out.Next > 0 {
+			m.items = m.sound(m.way.sample, m.items)[:out.Next-len(out.Failures)]
+		}
+		return nil
+	}
+}
+
+// warmRound reads on from where the last round stopped.
+func (m *measuring) warmRound(ctx context.Context) (round, error) {
+	for {
+		out, err := m.load(ctx, m.items, load{From: m.next, Seconds: m.pass.Seconds()})
+		if err != nil {
+			return round{}, err
+		}
+		m.next = out.Next
+		if p := out.Passes[0]; p.Items > 0 {
+			return m.keep(p, out.Times), nil
+		}
+	}
+}
+
+// keep takes a pass as a round.
+func (m *measuring) keep(p pass, times []float64) round {
+	m.out.passes = append(m.out.passes, p)
+	m.out.times = append(m.out.times, times...)
+	return round{Units: float64(p.Items), Seconds: p.Seconds}
+}
+
+// load has the worker process read those of the items that could be read so far, in a fresh process after it died.
+func (m *measuring) load(ctx context.Context, items []int, q load) (loaded, error) {
+	for {
+		q.Items, q.Handle, q.Decode = m.sound(m.way.sample, items), m.handle, m.decode
+		if len(q.Items) == 0 {
+			return loaded{}, m.nothingLeft()
+		}
+		q.From %= len(q.Items)
+		out, err := ask[load, loaded](ctx, m.process, workLoad, q)
+		if err == nil {
+			m.note(m.way.sample, out.Failures)
+			return out, nil
+		}
+		if !died(err) {
+			return loaded{}, err
+		}
+		m.process.close()
+		if err := m.survive(ctx, m.way.sample, q, err); err != nil {
+			return loaded{}, err
+		}
+		m.process = m.session.process(m.way.sample, time.Duration(q.Seconds*float64(time.Second)))
+	}
+}
+
+func (m *measuring) nothingLeft() error {
+	if n := len(m.result.Unread); n > 0 {
+		return fmt.Errorf("%w (%s)", errNoneReadable, m.result.Unread[n-1].Reason)
+	}
+	return errNoneReadable
+}
+
+// short says once for each thing that its figure has no interval.
+func (s *session) short(what string) {
+	text := fmt.Sprintf("the budget of %v left fewer than six rounds for %s; give --budget %v", s.options.Budget, what, max(DefaultBudget, 2*s.options.Budget))
+	s.warn(text)
+}
