@@ -1,0 +1,336 @@
+package dataset
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+// pool is the files of one kind, by their names, and some of them drawn.
+type pool struct {
+	kind  Kind
+	drawn reservoir
+}
+
+// suffix is an ending of names, and how many files have it.
+type suffix struct {
+	format format
+	pool   *pool
+	count  int64
+}
+
+// census sorts files by the endings of their names while a walk goes on.
+type census struct {
+	pools    []*pool
+	suffixes map[string]*suffix
+	rest     map[string]*suffix // by format, for endings beyond maxSuffixes
+}
+
+// maxSuffixes and maxSuffix bound what is remembered of names' endings: someone may have put a number there.
+const (
+	maxSuffixes = 1024
+	maxSuffix   = 32 // bytes
+)
+
+// pathRoom is how many bytes of paths a sample may hold: base64 in JSON makes four of three, and one answer has 4 MiB.
+const pathRoom = 1 << 20
+
+func newCensus(o SurveyOptions, root int) *census {
+	c := &census{suffixes: map[string]*suffix{}, rest: map[string]*suffix{}}
+	for _, kind := range []Kind{HDF5, Image, Npy, Tar, Other} {
+		c.pools = append(c.pools, &pool{kind: kind, drawn: reservoir{seed: o.Seed, files: o.MaxFiles, room: pathRoom, overhead: root}})
+	}
+	return c
+}
+
+// add takes one file. It makes no garbage once an ending is known.
+func (c *census) add(folder, name []byte) {
+	ending := name[len(name):]
+	if i := bytes.LastIndexByte(name, '.'); i >= 0 {
+		ending = name[i:]
+	}
+	s := c.suffixes[string(ending)]
+	if s == nil {
+		s = c.meet(name, ending)
+	}
+	s.count++
+	s.pool.drawn.offer(folder, name)
+}
+
+// meet deals with an ending that is new.
+func (c *census) meet(name, ending []byte) *suffix {
+	found := byName(string(name))
+	s := &suffix{format: found, pool: c.pools[slices.IndexFunc(c.pools, func(p *pool) bool { return p.kind == found.kind })]}
+	if len(ending) <= maxSuffix && len(c.suffixes) < maxSuffixes {
+		c.suffixes[string(ending)] = s
+		return s
+	}
+	if known := c.rest[found.name]; known != nil {
+		return known
+	}
+	c.rest[found.name] = s
+	return s
+}
+
+func (c *census) files() (total int64) {
+	for _, p := range c.pools {
+		total += p.drawn.seen
+	}
+	return total
+}
+
+// extensions lists the most frequent endings, in lower case, as Folder.Extensions does.
+func (c *census) extensions() []Extension {
+	sums := map[string]int64{}
+	for ending, s := range c.suffixes {
+		sums[strings.ToLower(ending)] += s.count
+	}
+	var out []Extension
+	for name, count := range sums {
+		out = append(out, Extension{Name: untrusted.Cut(name, maxSuffix), Count: count})
+	}
+	slices.SortFunc(out, func(a, b Extension) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Name.String(), b.Name.String()))
+	})
+	return out[:min(len(out), 16)]
+}
+
+// format is the format of more than half of a pool's files, by name; "" where there is none.
+func (c *census) format(p *pool) string {
+	sums := map[string]int64{}
+	for _, group := range []map[string]*suffix{c.suffixes, c.rest} {
+		for _, s := range group {
+			if s.pool == p {
+				sums[s.format.name] += s.count
+			}
+		}
+	}
+	for name, count := range sums {
+		if 2*count > p.drawn.seen {
+			return name
+		}
+	}
+	return ""
+}
+
+// folder surveys a path that is a folder.
+func (s *surveyor) folder(place int) error {
+	f, err := reopen(place, unix.O_DIRECTORY)
+	if err != nil {
+		return fmt.Errorf("opening the dataset's folder: %w", err)
+	}
+	defer f.Close()
+	root := strings.TrimRight(s.path, "/") + "/"
+	count := newCensus(s.o, len(root))
+	w := walk{root: len(root), stop: func() bool { return s.late(walkShare) }, file: count.add}
+	w.special.root, w.bad.root = []byte(root), []byte(root)
+	err = w.run(int(f.Fd()))
+	s.out.FilesExact = !w.cut && err == nil
+	s.out.LargestDir, s.out.LargestDirPath = w.fullest, append([]byte(root), w.fullestAt...)
+	s.out.Folders, s.out.Links, s.out.Special = w.folders, w.links, w.special.sorted()
+	s.out.Extensions = count.extensions()
+	s.bad.list = w.bad.list
+	switch {
+	case err != nil:
+		return fmt.Errorf("the dataset's folder: %w", err)
+	case count.files() == 0:
+		return s.nothing()
+	}
+	if len(s.bad.list) > 0 {
+		s.out.FilesExact = false // a folder that could not be entered holds nobody knows how many
+	}
+	chosen := s.choose(count, root)
+	s.out.Files, s.out.Others = chosen.drawn.seen, count.files()-chosen.drawn.seen
+	s.out.Kind, s.out.Format = chosen.kind, count.format(chosen)
+	files := s.sizes(chosen.drawn.inDrawnOrder(), root)
+	s.reckonBytes(files)
+	return s.look(s.verify(files))
+}
+
+// nothing is the error for a tree without a file, with what was there instead.
+func (s *surveyor) nothing() error {
+	var there []string
+	note := func(n int64, what string) {
+		if n > 0 {
+			there = append(there, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	note(s.out.Folders, "folders")
+	note(s.out.Links, "symbolic links, not followed")
+	for _, t := range s.out.Special {
+		note(t.Count, "of the type "+t.Reason)
+	}
+	for _, t := range s.bad.list {
+		note(t.Count, "that could not be read ("+t.Reason+")")
+	}
+	if len(there) == 0 {
+		return fmt.Errorf("%w: the folder is empty", ErrNoFiles)
+	}
+	return fmt.Errorf("%w in the folder, only %s", ErrNoFiles, strings.Join(there, ", "))
+}
+
+// choose picks the kind of the dataset: the one that more than half of the files have; else, as with a text beside every picture or a
+// handful of archives among logs, the one that holds most bytes.
+func (s *surveyor) choose(count *census, root string) *pool {
+	best, most := count.pools[0], -1.0
+	for _, p := range count.pools {
+		if p.kind != Other && 2*p.drawn.seen > count.files() || p.drawn.seen == count.files() {
+			return p
+		}
+	}
+	for _, p := range count.pools {
+		if p.drawn.seen == 0 {
+			continue
+		}
+		paths := p.drawn.inDrawnOrder()
+		var sum, n float64
+		for _, name := range paths[:min(len(paths), 256)] {
+			if f, err := size(root + name); err == nil {
+				sum, n = sum+float64(f.Bytes), n+1
+			}
+		}
+		if bytes := sum / max(n, 1) * float64(p.drawn.seen); bytes > most {
+			best, most = p, bytes
+		}
+	}
+	return best
+}
+
+// size asks for a file's size and opens nothing.
+func size(path string) (File, error) {
+	var st unix.Stat_t
+	if err := persist(func() error { return unix.Lstat(path, &st) }); err != nil {
+		return File{}, fmt.Errorf("looking at a file: %w", err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return File{}, fmt.Errorf("no longer a regular file but a %s", specialName(byte(st.Mode&unix.S_IFMT>>12)))
+	}
+	return File{Path: []byte(path), Bytes: st.Size}, nil
+}
+
+// sizes asks for the sizes of the files drawn. Those it cannot have are counted and left out.
+func (s *surveyor) sizes(drawn []string, root string) []File {
+	s.asked = len(drawn)
+	files := make([]File, 0, len(drawn))
+	for i, name := range drawn {
+		if i%64 == 63 && s.late(lookShare) {
+			break
+		}
+		f, err := size(root + name)
+		if err != nil {
+			s.bad.add(reasonOf(err), nil, []byte(root+name))
+			continue
+		}
+		files = append(files, f)
+	}
+	return files
+}
+
+// reckonBytes fills in what all files hold: asking a tree of 200,000 files for every size takes four times as long as listing it, so from
+// the files drawn on it is their mean that counts.
+func (s *surveyor) reckonBytes(files []File) {
+	var sum int64
+	for _, f := range files {
+		sum += f.Bytes
+	}
+	s.out.Bytes = sum
+	s.out.BytesExact = s.out.FilesExact && int64(len(files)) == s.out.Files
+	if len(files) > 0 && int64(len(files)) < s.out.Files {
+		s.out.Bytes = int64(float64(sum) / float64(len(files)) * float64(s.out.Files))
+	}
+}
+
+// verified is how many files are held against their first bytes: a share wrong by more than 6 points would show (95 % of 256 draws).
+const verified = 256
+
+// verify drops empty files and holds names against first bytes, for the kinds whose files are not opened anyway. The kind, and its
+// format, becomes that of more than half of the files whose bytes were looked at.
+func (s *surveyor) verify(files []File) []File {
+	files = slices.DeleteFunc(files, func(f File) bool {
+		if f.Bytes > 0 {
+			return false
+		}
+		s.bad.add(reasonEmpty, nil, f.Path)
+		return true
+	})
+	if s.out.Kind == HDF5 || s.out.Kind == Npy {
+		return files
+	}
+	kinds, formats := map[Kind]int{}, map[string]int{}
+	found := make([]format, min(len(files), verified))
+	dead := map[int]bool{}
+	looked := 0
+	for i := range found {
+		if s.late(lookShare) {
+			break
+		}
+		var err error
+		if found[i], err = firstBytes(files[i]); err != nil {
+			s.bad.add(reasonOf(err), nil, files[i].Path)
+			dead[i] = true
+			continue
+		}
+		looked++
+		kinds[found[i].kind]++
+		formats[found[i].name]++
+	}
+	for kind, n := range kinds {
+		if 2*n > looked {
+			s.out.Kind = kind
+		}
+	}
+	for name, n := range formats {
+		if 2*n > looked && name != "" {
+			s.out.Format = name
+		}
+	}
+	kept := files[:0]
+	for i, f := range files {
+		switch {
+		case dead[i]:
+		case i < looked+len(dead) && s.out.Kind != Other && found[i].kind != s.out.Kind:
+			s.bad.add("its first bytes are not those of the kind "+string(s.out.Kind), nil, f.Path)
+		default:
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+// firstBytes tells a file's format from its head.
+func firstBytes(f File) (format, error) {
+	head, _, err := headOf(f, unix.O_NOFOLLOW)
+	if err != nil {
+		return format{}, err
+	}
+	return recognise(head), nil
+}
+
+// headOf reads the first bytes of a regular file and asks for its size. flags may hold O_NOFOLLOW.
+func headOf(f File, flags int) (head []byte, size int64, err error) {
+	place, mode, size, err := locate(string(f.Path), flags)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer unix.Close(place)
+	if mode != unix.S_IFREG {
+		return nil, 0, fmt.Errorf("no longer a regular file but a %s", specialName(byte(mode>>12)))
+	}
+	r, err := reopen(place, 0)
+	if err != nil {
+		return nil, 0, fmt.Errorf("opening a file: %w", err)
+	}
+	defer r.Close()
+	// Without this the kernel reads 128 KiB ahead into the page cache, and more of a small file would be warm than it was found.
+	_ = unix.Fadvise(int(r.Fd()), 0, 0, unix.FADV_RANDOM)
+	if head, err = readHead(r); err != nil {
+		return nil, 0, fmt.Errorf("reading its first bytes: %w", err)
+	}
+	return head, size, nil
+}

@@ -1,0 +1,132 @@
+package dataset
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// answerRoom is what package isolate lets one answer of a child have, less its envelope.
+const answerRoom = 4<<20 - 256
+
+// answer asks the handler and returns the length of its answer as JSON.
+func answer(t *testing.T, path string, o SurveyOptions) (SurveyAnswer, int) {
+	t.Helper()
+	body, err := json.Marshal(SurveyRequest{Path: []byte(path), Options: o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := SurveyHandler(t.Context(), body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value.(SurveyAnswer), len(raw)
+}
+
+// Paths of 4000 bytes: fewer files are drawn, and those can be opened.
+func TestSurveyAnswerOfLongPaths(t *testing.T) {
+	root := t.TempDir()
+	fd, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { unix.Close(fd) }()
+	dir := root
+	for len(dir) < 3700 {
+		below := strings.Repeat("d", 250)
+		if err := unix.Mkdirat(fd, below, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		next, err := unix.Openat(fd, below, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unix.Close(fd)
+		fd, dir = next, filepath.Join(dir, below)
+	}
+	length := 4000 - len(dir) - 1
+	for i := range 2000 {
+		name := fmt.Sprintf("%0*d.bin", length-4, i)
+		file, err := unix.Openat(fd, name, unix.O_CREAT|unix.O_WRONLY, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := unix.Write(file, []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		unix.Close(file)
+	}
+	got, bytes := answer(t, root, SurveyOptions{})
+	if bytes > answerRoom {
+		t.Errorf("an answer of %d bytes", bytes)
+	}
+	files := got.Result.Sample.Files
+	if len(files) != pathRoom/4000 || got.Result.Files != 2000 {
+		t.Fatalf("%d files drawn of %d", len(files), got.Result.Files)
+	}
+	if len(files[0].Path) != 4000 {
+		t.Errorf("a path of %d bytes", len(files[0].Path))
+	}
+}
+
+// The most files and items, and corners of as many axes as HDF5 allows.
+func TestSurveyAnswerOfManyItems(t *testing.T) {
+	s := &surveyor{o: SurveyOptions{MaxItems: 1 << 20}}
+	shape := make([]int64, 32)
+	for axis := range shape {
+		shape[axis] = 1 << 60
+	}
+	patch := make([]int64, 32)
+	for axis := range patch {
+		patch[axis] = 1
+	}
+	s.out.Sample.ItemShape = patch
+	s.lots = []lot{{file: File{Path: []byte("/x")}, items: 1 << 60, shape: shape}}
+	if err := s.draw(); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(s.out)
+	if err != nil || len(raw) > itemRoom+10_000 {
+		t.Errorf("%d bytes, %v", len(raw), err)
+	}
+	if n := len(s.out.Sample.Items); n < 1000 {
+		t.Errorf("%d items drawn", n)
+	}
+	s = &surveyor{o: SurveyOptions{MaxItems: 1 << 20}}
+	s.lots = []lot{{file: File{Path: []byte("/x")}, items: 1 << 60}}
+	if err := s.draw(); err != nil {
+		t.Fatal(err)
+	}
+	if raw, err = json.Marshal(s.out); err != nil || len(raw) > itemRoom+10_000 {
+		t.Errorf("%d bytes, %v", len(raw), err)
+	}
+}
+
+func TestSurveyOfManyEmptyFiles(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 10 {
+		many(t, filepath.Join(dir, fmt.Sprint(i)), 1000, "", fmt.Sprintf(".%d-\t", i)) // no two end alike
+	}
+	got, bytes := answer(t, dir, SurveyOptions{})
+	if err := got.Refused.Err(); !errors.Is(err, ErrNoItems) || !strings.Contains(err.Error(), reasonEmpty) {
+		t.Errorf("%v", err)
+	}
+	if r := got.Result; r.Files != 10_000 || !r.FilesExact || r.LargestDir != 1000 || len(r.Extensions) != 16 || r.Bytes != 0 || bytes > 10_000 {
+		t.Errorf("%d bytes: %+v", bytes, got)
+	}
+}
+
+func TestSurveyRequestThatMakesNoSense(t *testing.T) {
+	if _, err := SurveyHandler(t.Context(), json.RawMessage(`{"Path":7}`)); err == nil {
+		t.Error("a path that is a number was taken")
+	}
+}

@@ -1,0 +1,193 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxDepth bounds how far a walk goes down: one descriptor and one listing of listBytes are held for each level. find(1)
+// has no such bound; no dataset seen nests deeper than ten.
+const maxDepth = 128
+
+// listBytes is what the kernel is asked to list at a time, some 500 names of 40 bytes; glibc's readdir asks for as much.
+const listBytes = 32 << 10
+
+// maxPath is the longest path that can be opened: PATH_MAX of linux/limits.h less the NUL.
+const maxPath = unix.PathMax - 1
+
+// walk goes through a folder and all below it, once, as the kernel lists it. It holds no list of names, so that its memory does not
+// grow with the tree. Symbolic links are counted and not followed, which leaves no way to go round in circles. Nothing but folders is
+// opened, and a file's inode is only asked for where the file system does not list types.
+type walk struct {
+	file func(folder, name []byte) // called for each regular file; folder ends with a slash and is relative to the root. Both are good until it returns
+	stop func() bool               // asked once for each batch of names: true ends the walk
+
+	folders, links int64 // below the root; links of all kinds
+	fullest        int64 // files in the folder that has most of them
+	fullestAt      []byte
+	special, bad   tallies
+	cut            bool // it was stopped before it was done
+
+	path  []byte   // of the folder that is read, relative to the root: "" or "a/b/"
+	root  int      // bytes of the root's own path and a slash, which count when a path is too long
+	lists [][]byte // one for each level
+}
+
+// run walks the tree below an open folder. What cannot be read inside it is counted in bad; the error is for the folder itself.
+func (w *walk) run(fd int) error { return w.enter(fd, 0) }
+
+func (w *walk) enter(fd, depth int) error {
+	if depth == len(w.lists) {
+		w.lists = append(w.lists, make([]byte, listBytes))
+	}
+	var files int64
+	defer func() {
+		if files > w.fullest {
+			w.fullest, w.fullestAt = files, append(w.fullestAt[:0], w.path...)
+		}
+	}()
+	for {
+		if w.stop() {
+			w.cut = true
+			return nil
+		}
+		var n int
+		if err := persist(func() (err error) { n, err = unix.Getdents(fd, w.lists[depth]); return err }); err != nil {
+			return fmt.Errorf("listing the folder: %w", err)
+		}
+		if n == 0 {
+			return nil
+		}
+		for rest := w.lists[depth][:n]; len(rest) > 0; {
+			var e entry
+			var ok bool
+			if e, rest, ok = nextEntry(rest); !ok {
+				return errListing
+			}
+			files += w.take(fd, depth, e)
+			if w.cut {
+				return nil
+			}
+		}
+	}
+}
+
+var errListing = errors.New("listing the folder: the kernel's answer makes no sense")
+
+// take deals with one entry of the folder fd and returns 1 for a regular file, else 0.
+func (w *walk) take(fd, depth int, e entry) int64 {
+	if e.kind == unix.DT_UNKNOWN {
+		kind, err := kindOf(fd, e.name)
+		if err != nil {
+			w.bad.add(reasonOf(err), w.path, e.name)
+			return 0
+		}
+		e.kind = kind
+	}
+	switch e.kind {
+	case unix.DT_REG:
+		if w.root+len(w.path)+len(e.name) > maxPath {
+			w.bad.add(reasonPath, w.path, e.name)
+			return 1
+		}
+		w.file(w.path, e.name)
+		return 1
+	case unix.DT_DIR:
+		if !e.self() {
+			w.folders++
+			w.descend(fd, depth, e.name)
+		}
+	case unix.DT_LNK:
+		w.links++
+	default:
+		w.special.add(specialName(e.kind), w.path, e.name)
+	}
+	return 0
+}
+
+func (w *walk) descend(parent, depth int, name []byte) {
+	if depth+1 >= maxDepth {
+		w.bad.add(reasonDepth, w.path, name)
+		return
+	}
+	var fd int
+	err := persist(func() (err error) {
+		fd, err = unix.Openat(parent, string(name), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+		return err
+	})
+	if err != nil {
+		w.bad.add(reasonOf(err), w.path, name)
+		return
+	}
+	defer unix.Close(fd)
+	length := len(w.path)
+	w.path = append(append(w.path, name...), '/')
+	err = w.enter(fd, depth+1)
+	w.path = w.path[:length]
+	if err != nil {
+		w.bad.add(reasonOf(err), w.path, name)
+	}
+}
+
+// entry is one name of a listing, with the type the file system gave, DT_UNKNOWN where it gives none.
+type entry struct {
+	name []byte
+	kind byte
+}
+
+// self says whether an entry is the folder itself or the one above it.
+func (e entry) self() bool { return string(e.name) == "." || string(e.name) == ".." }
+
+// nextEntry decodes one struct linux_dirent64 (getdents(2)): inode 8 bytes, offset 8, record length 2, type 1, name up to a NUL. It is
+// not ok when raw does not begin with a whole one.
+func nextEntry(raw []byte) (e entry, rest []byte, ok bool) {
+	const head = 19
+	if len(raw) <= head {
+		return entry{}, nil, false
+	}
+	length := int(binary.NativeEndian.Uint16(raw[16:]))
+	if length <= head || length > len(raw) {
+		return entry{}, nil, false
+	}
+	end := bytes.IndexByte(raw[head:length], 0)
+	if end < 1 {
+		return entry{}, nil, false
+	}
+	return entry{name: raw[head : head+end], kind: raw[18]}, raw[length:], true
+}
+
+// kindOf asks for the type of an entry, as getdents would have given it.
+func kindOf(fd int, name []byte) (byte, error) {
+	var st unix.Stat_t
+	if err := persist(func() error { return unix.Fstatat(fd, string(name), &st, unix.AT_SYMLINK_NOFOLLOW) }); err != nil {
+		return 0, fmt.Errorf("looking at a file: %w", err)
+	}
+	return byte(st.Mode & unix.S_IFMT >> 12), nil // include/linux/fs_types.h: S_DT
+}
+
+func specialName(kind byte) string {
+	switch kind {
+	case unix.DT_FIFO:
+		return "FIFO"
+	case unix.DT_SOCK:
+		return "socket"
+	case unix.DT_CHR:
+		return "character device"
+	case unix.DT_BLK:
+		return "block device"
+	}
+	return "entry of unknown type"
+}
+
+// persist repeats a call that a signal interrupted; the Go runtime sends itself such signals all the time.
+func persist(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}

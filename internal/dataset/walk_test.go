@@ -1,0 +1,286 @@
+package dataset
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// walked goes through a tree and returns the walk and the files it met, sorted.
+func walked(t *testing.T, root string, stop func() bool) (*walk, []string, error) {
+	t.Helper()
+	fd, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if stop == nil {
+		stop = func() bool { return false }
+	}
+	var files []string
+	w := &walk{stop: stop, root: len(root) + 1, file: func(folder, name []byte) { files = append(files, string(folder)+string(name)) }}
+	err = w.run(fd)
+	slices.Sort(files)
+	return w, files, err
+}
+
+func TestWalk(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a/1.jpg", "a/2.jpg", "a/deep/er/3.jpg", "b/4.jpg", "5.jpg", "evil \x1b[31m\n/6\xff.jpg", ".hidden/7"} {
+		write(t, filepath.Join(dir, name), []byte("x"))
+	}
+	for link, to := range map[string]string{"a/loop": "..", "self": ".", "b/file.jpg": "4.jpg", "dangling": "nowhere", "x": "y", "y": "x"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := unix.Mkfifo(filepath.Join(dir, "b", "fifo.jpg"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, files, err := walked(t, dir, nil)
+	want := []string{".hidden/7", "5.jpg", "a/1.jpg", "a/2.jpg", "a/deep/er/3.jpg", "b/4.jpg", "evil \x1b[31m\n/6\xff.jpg"}
+	if err != nil || !slices.Equal(files, want) {
+		t.Errorf("met %q, %v", files, err)
+	}
+	if w.folders != 6 || w.links != 6 || w.fullest != 2 || string(w.fullestAt) != "a/" || w.cut {
+		t.Errorf("%d folders, %d links, at most %d files, in %q, cut %v", w.folders, w.links, w.fullest, w.fullestAt, w.cut)
+	}
+	if s := w.special.sorted(); len(s) != 1 || s[0].Reason != "FIFO" || s[0].Count != 1 || string(s[0].Example) != "b/fifo.jpg" {
+		t.Errorf("special: %+v", s)
+	}
+	if len(w.bad.list) != 0 {
+		t.Errorf("unread: %+v", w.bad.list)
+	}
+}
+
+// many makes files of one content in a new folder, quickly. Their names are 20 digits and an ending; a tab in it stands for their number.
+func many(t *testing.T, dir string, n int, content, ending string) {
+	t.Helper()
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	for i := range n {
+		name := fmt.Sprintf("%020d", i) + strings.ReplaceAll(ending, "\t", fmt.Sprint(i))
+		file, err := unix.Openat(fd, name, unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := unix.Write(file, []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+		unix.Close(file)
+	}
+}
+
+func TestWalkStops(t *testing.T) {
+	dir := t.TempDir()
+	many(t, filepath.Join(dir, "a"), 1500, "", ".npy") // two listings of 32 KiB and a half
+	many(t, filepath.Join(dir, "b"), 1500, "", ".npy")
+	batches := 0
+	w, files, err := walked(t, dir, func() bool { batches++; return batches > 2 })
+	if err != nil || !w.cut || len(files) == 0 || len(files) >= 3000 {
+		t.Errorf("%d files, cut %v, %v", len(files), w.cut, err)
+	}
+}
+
+// A tree deeper than the descriptors a child has, and paths longer than the kernel opens.
+func TestWalkInTheDeep(t *testing.T) {
+	for name, c := range map[string]struct {
+		levels, length int
+		reason         string
+		files          int
+	}{
+		"many levels": {200, 1, reasonDepth, maxDepth},
+		"long names":  {20, 250, reasonPath, 17}, // 16 times 251 bytes and the root's path are below 4096
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			fd, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range c.levels {
+				file, err := unix.Openat(fd, "f", unix.O_CREAT|unix.O_WRONLY, 0o600)
+				if err != nil {
+					t.Fatal(err)
+				}
+				unix.Close(file)
+				below := strings.Repeat("d", c.length)
+				if err := unix.Mkdirat(fd, below, 0o700); err != nil {
+					t.Fatal(err)
+				}
+				next, err := unix.Openat(fd, below, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+				unix.Close(fd)
+				if err != nil {
+					t.Fatal(err)
+				}
+				fd = next
+			}
+			unix.Close(fd)
+			w, files, err := walked(t, root, nil)
+			if err != nil || len(files) > c.files || len(files) < c.files-1 { // one less where the root's own path is long
+				t.Errorf("%d files, %v; want %d", len(files), err, c.files)
+			}
+			if len(w.bad.list) != 1 || w.bad.list[0].Reason != c.reason {
+				t.Errorf("%+v; want %s", w.bad.list, c.reason)
+			}
+			for _, f := range files {
+				if _, err := os.Lstat(filepath.Join(root, f)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// asNobody runs a function with the file rights of a user who owns nothing; as root it would be refused nothing.
+func asNobody(t *testing.T, run func()) {
+	t.Helper()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if os.Geteuid() == 0 {
+		const nobody = 65534
+		if _, err := unix.SetfsuidRetUid(nobody); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if _, err := unix.SetfsuidRetUid(0); err != nil {
+				t.Fatal(err)
+			}
+		}()
+		if uid, err := unix.SetfsuidRetUid(-1); err != nil || uid != nobody {
+			t.Fatalf("the rights of user %d, %v; want %d", uid, err, nobody)
+		}
+	}
+	run()
+}
+
+// openToAll makes folders of a test readable for all, down from the system's own.
+func openToAll(t *testing.T, dir string) {
+	t.Helper()
+	for ; len(dir) > len(os.TempDir()); dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestWalkWithoutPermission(t *testing.T) {
+	dir := t.TempDir()
+	openToAll(t, dir)
+	for _, name := range []string{"open/1.jpg", "shut/2.jpg", "shut too/3.jpg"} {
+		write(t, filepath.Join(dir, name), []byte("x"))
+		if err := os.Chmod(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"shut", "shut too"} {
+		if err := os.Chmod(filepath.Join(dir, name), 0); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.Chmod(filepath.Join(dir, name), 0o700) })
+	}
+	asNobody(t, func() {
+		w, files, err := walked(t, dir, nil)
+		if err != nil || !slices.Equal(files, []string{"open/1.jpg"}) || w.folders != 3 {
+			t.Errorf("met %q in %d folders, %v", files, w.folders, err)
+		}
+		if b := w.bad.list; len(b) != 1 || b[0].Count != 2 || b[0].Reason != "permission denied" || !strings.HasPrefix(string(b[0].Example), "shut") {
+			t.Errorf("unread: %+v", b)
+		}
+	})
+}
+
+// special makes one of each that must not be opened and returns their names. Without the right to make devices it makes none.
+func special(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	if err := unix.Mkfifo(filepath.Join(dir, "fifo.jpg"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	socket, err := net.Listen("unix", filepath.Join(dir, "socket.jpg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { socket.Close() })
+	names := map[string]string{"fifo.jpg": "FIFO", "socket.jpg": "socket"}
+	zero := int(unix.Mkdev(1, 5))
+	if err := unix.Mknod(filepath.Join(dir, "zero.jpg"), unix.S_IFCHR|0o600, zero); err == nil {
+		names["zero.jpg"] = "character device"
+	} else if !errors.Is(err, unix.EPERM) {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func TestKindOf(t *testing.T) {
+	dir := t.TempDir()
+	names := special(t, dir)
+	write(t, filepath.Join(dir, "file"), nil)
+	if err := os.Symlink("file", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	want := map[string]byte{".": unix.DT_DIR, "file": unix.DT_REG, "link": unix.DT_LNK, "fifo.jpg": unix.DT_FIFO, "socket.jpg": unix.DT_SOCK}
+	if names["zero.jpg"] != "" {
+		want["zero.jpg"] = unix.DT_CHR
+	}
+	for name, kind := range want {
+		if got, err := kindOf(int(f.Fd()), []byte(name)); err != nil || got != kind {
+			t.Errorf("%s: type %d, %v; want %d", name, got, err, kind)
+		}
+	}
+	if _, err := kindOf(int(f.Fd()), []byte("none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing file: %v", err)
+	}
+}
+
+func FuzzNextEntry(f *testing.F) {
+	dir := f.TempDir()
+	for _, name := range []string{"a", "b.jpg", strings.Repeat("n", 255)} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			f.Fatal(err)
+		}
+	}
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer unix.Close(fd)
+	real := make([]byte, 4096)
+	n, err := unix.Getdents(fd, real)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(real[:n])
+	f.Add(make([]byte, 24))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		for rest := raw; len(rest) > 0; {
+			e, after, ok := nextEntry(rest)
+			if !ok {
+				return
+			}
+			if len(e.name) == 0 || bytes.IndexByte(e.name, 0) >= 0 || len(after) >= len(rest) {
+				t.Fatalf("name %q, %d bytes left of %d", e.name, len(after), len(rest))
+			}
+			rest = after
+		}
+	})
+}
