@@ -2,7 +2,6 @@ package hdf5
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -24,7 +23,7 @@ import (
 // of opening the file. An object inside that cannot be read is no error: it is listed in Problems, or its Dataset
 // has a Problem.
 //
-// It sets HDF5_USE_FILE_LOCKING for this process: see the package comment on where to call it.
+// It takes HDF5_USE_FILE_LOCKING out of this process's environment: see the package comment on where to call it.
 func Layout(path string, limits Limits) (File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -67,29 +66,22 @@ func walkFile(path string, into File, limits Limits) (File, error) {
 	// Debian's libhdf5 keeps its error stack, and whether it prints it, per thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := hdf5.DisplayErrors(false); err != nil {
+	if err := prepare(); err != nil {
 		return File{}, err
-	}
-	// A read lock would make the job's own opening for writing fail. libhdf5 looks at this variable at each open.
-	if err := os.Setenv("HDF5_USE_FILE_LOCKING", "FALSE"); err != nil {
-		return File{}, fmt.Errorf("switching off HDF5's file locks: %w", err)
-	}
-	if err := noPlugins(); err != nil {
-		return File{}, fmt.Errorf("switching off HDF5's plugins: %w", err)
 	}
 	version, err := hdf5.LibVersion()
 	if err != nil {
 		return File{}, fmt.Errorf("asking libhdf5 for its version: %w", err)
 	}
 	into.Library = version.String()
-	file, err := hdf5.OpenFile(path, hdf5.F_ACC_RDONLY)
+	file, err := openName(path, false) // a read lock would make the job's own opening for writing fail
 	if err != nil {
-		return File{}, fmt.Errorf("%w (version %s): %w", ErrUnreadable, into.Library, reason())
+		return File{}, fmt.Errorf("%w (version %s): %w", ErrUnreadable, into.Library, err)
 	}
-	defer file.Close()
-	root, err := file.OpenGroup("/")
+	defer file.closeFile()
+	root, err := file.open("/")
 	if err != nil {
-		return File{}, fmt.Errorf("%w (version %s): its root group: %w", ErrUnreadable, into.Library, reason())
+		return File{}, fmt.Errorf("%w (version %s): its root group: %w", ErrUnreadable, into.Library, err)
 	}
 	w := walk{limits: limits, file: into, seen: make(map[uint64]bool), groups: 1}
 	w.queue = []branch{{group: root}}
@@ -97,14 +89,29 @@ func walkFile(path string, into File, limits Limits) (File, error) {
 		next := w.queue[0]
 		w.queue = w.queue[1:]
 		w.enter(next)
-		next.group.Close()
+		next.group.close()
 	}
 	return w.file, nil
 }
 
+// prepare sets libhdf5 up for this thread and for the files it opens next.
+func prepare() error {
+	if err := hdf5.DisplayErrors(false); err != nil {
+		return fmt.Errorf("silencing libhdf5: %w", err)
+	}
+	// libhdf5 reads this variable once, when it first has to do with a file, and believes it more than what a file is opened with.
+	if err := os.Unsetenv("HDF5_USE_FILE_LOCKING"); err != nil {
+		return fmt.Errorf("choosing HDF5's file locks: %w", err)
+	}
+	if err := noPlugins(); err != nil {
+		return fmt.Errorf("switching off HDF5's plugins: %w", err)
+	}
+	return nil
+}
+
 // branch is a group to look at.
 type branch struct {
-	group *hdf5.Group
+	group handle
 	path  string // without the slash at its end; "" for the root
 	depth int
 }
@@ -119,7 +126,7 @@ type walk struct {
 }
 
 func (w *walk) enter(b branch) {
-	here := handle(b.group.ID())
+	here := b.group
 	total := here.linked()
 	w.file.Linked += total
 	links, longer, more, err := here.links(w.limits.Links, w.limits.NameBytes)
@@ -167,9 +174,9 @@ func (w *walk) plan(b branch, name, path string) {
 		w.file.Passed.Groups++
 		return
 	}
-	group, err := b.group.OpenGroup(name)
+	group, err := b.group.open(name)
 	if err != nil {
-		w.broken(path, reason())
+		w.broken(path, err)
 		return
 	}
 	w.groups++
@@ -203,14 +210,14 @@ func (w *walk) outside(here handle, l rawLink, path string) {
 }
 
 // dataset describes one dataset. What cannot be read is left out, and Problem says why.
-func (w *walk) dataset(group *hdf5.Group, name, path string) Dataset {
+func (w *walk) dataset(group handle, name, path string) Dataset {
 	out := Dataset{Path: untrusted.String(path), Storage: Unknown}
-	d, err := group.OpenDataset(name)
+	d, err := group.dataset(name, chunkCache{}, "")
 	if err != nil {
-		out.Problem = problem("opening it", reason())
+		out.Problem = problem("opening it", err)
 		return out
 	}
-	defer d.Close()
+	defer d.close()
 	if err := w.describe(d, &out); err != nil {
 		out.Problem = untrusted.Cut(err.Error(), 300)
 	}
@@ -221,8 +228,7 @@ func problem(doing string, err error) untrusted.Text {
 	return untrusted.Cut(fmt.Sprintf("%s: %v", doing, err), 300)
 }
 
-func (w *walk) describe(d *hdf5.Dataset, out *Dataset) error {
-	here := handle(d.ID())
+func (w *walk) describe(here handle, out *Dataset) error {
 	element, err := here.elementType()
 	if err != nil {
 		return fmt.Errorf("reading its type: %w", err)
@@ -240,7 +246,7 @@ func (w *walk) describe(d *hdf5.Dataset, out *Dataset) error {
 	if out.Storage == Virtual {
 		out.Outside, out.Sources, out.Shape, err = plist.virtual(w.limits.Outside)
 	} else {
-		out.Shape, err = shape(d)
+		out.Shape, err = here.extent()
 	}
 	if err != nil {
 		return fmt.Errorf("reading its shape: %w", err)
@@ -272,30 +278,6 @@ func (w *walk) describeStorage(here handle, plist creation, element elementType,
 		}
 	}
 	return nil
-}
-
-// shape asks a dataset that is not virtual for its shape. gonum's SimpleExtentDims needs one axis at least.
-func shape(d *hdf5.Dataset) ([]int64, error) {
-	space := d.Space()
-	if space == nil {
-		return nil, reason()
-	}
-	defer space.Close()
-	if space.SimpleExtentNDims() < 1 {
-		return nil, nil
-	}
-	dims, _, err := space.SimpleExtentDims()
-	if err != nil {
-		return nil, reason()
-	}
-	out := make([]int64, len(dims))
-	for i, n := range dims {
-		if n > math.MaxInt64 {
-			return nil, errors.New("an axis longer than any file")
-		}
-		out[i] = int64(n)
-	}
-	return out, nil
 }
 
 // product multiplies element by every one of dims. It is nil when that is more than an int64 holds.

@@ -6,6 +6,7 @@ package hdf5
 #include <stdlib.h>
 #include <string.h>
 #include <hdf5.h>
+#include "reason.h"
 
 // The links of one group, copied out of libhdf5 while it walks the group.
 struct link  { char *name; int type; unsigned long long address; unsigned long long value_size; };
@@ -42,19 +43,6 @@ static void release(struct links *l) {
 	free(l->at);
 	free(l);
 }
-
-// Of the error stack, the two ends: what went wrong innermost, and what was being done.
-struct reason { char what[256]; };
-static herr_t innermost(unsigned n, const H5E_error2_t *e, void *data) {
-	struct reason *r = data;
-	if (n == 0 && e->desc) { strncpy(r->what, e->desc, sizeof r->what - 1); }
-	return 0;
-}
-static void explain(struct reason *r) {
-	memset(r, 0, sizeof *r);
-	H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, r);
-}
-static void forget(void) { H5Eclear2(H5E_DEFAULT); }
 
 static hid_t open_object(hid_t group, const char *name) { return H5Oopen(group, name, H5P_DEFAULT); }
 static herr_t link_value(hid_t g, const char *name, void *buf, size_t n) { return H5Lget_val(g, name, buf, n, H5P_DEFAULT); }
@@ -95,7 +83,11 @@ type rawLink struct {
 func reason() error {
 	var r C.struct_reason
 	C.explain(&r)
-	C.forget()
+	return words(&r)
+}
+
+// words makes an error of what libhdf5 said.
+func words(r *C.struct_reason) error {
 	text := untrusted.Cut(C.GoString(&r.what[0]), 200).String()
 	switch {
 	case text == "":
@@ -281,8 +273,8 @@ func (c creation) filters() ([]Filter, error) {
 // maxOutsideName is PATH_MAX.
 const maxOutsideName = 4096
 
-// external lists the files of external storage, at most limit of them.
-func (c creation) external(limit int) (files []Outside, total int) {
+// externalNames lists the files of external storage, at most limit of them.
+func (c creation) externalNames(limit int) (files []string, total int) {
 	total = max(0, int(C.H5Pget_external_count(C.hid_t(c))))
 	name := (*C.char)(C.calloc(maxOutsideName+1, 1))
 	defer C.free(unsafe.Pointer(name))
@@ -292,29 +284,53 @@ func (c creation) external(limit int) (files []Outside, total int) {
 		if C.H5Pget_external(C.hid_t(c), C.uint(i), maxOutsideName, name, &offset, &size) < 0 {
 			break
 		}
-		files = append(files, Outside{File: untrusted.String(C.GoString(name))})
+		files = append(files, C.GoString(name))
 	}
 	C.forget()
 	return files, total
 }
 
-// virtual lists the sources of a virtual dataset, at most limit of them, and its shape.
-func (c creation) virtual(limit int) (sources []Outside, total int, shape []int64, err error) {
+// external is externalNames for people.
+func (c creation) external(limit int) (files []Outside, total int) {
+	names, total := c.externalNames(limit)
+	for _, name := range names {
+		files = append(files, Outside{File: untrusted.String(name)})
+	}
+	return files, total
+}
+
+// virtualNames lists the sources of a virtual dataset, at most limit of them: files, and the datasets in them.
+func (c creation) virtualNames(limit int) (files, datasets []string, total int, err error) {
 	var count C.size_t
 	if C.H5Pget_virtual_count(C.hid_t(c), &count) < 0 {
-		return nil, 0, nil, reason()
+		return nil, nil, 0, reason()
 	}
 	total = int(min(count, math.MaxInt32))
 	name := (*C.char)(C.calloc(maxOutsideName+1, 1))
 	defer C.free(unsafe.Pointer(name))
 	for i := range min(total, limit) {
-		source := Outside{}
 		if C.H5Pget_virtual_filename(C.hid_t(c), C.size_t(i), name, maxOutsideName) < 0 {
 			break
 		}
-		source.File = untrusted.String(C.GoString(name))
+		files, datasets = append(files, C.GoString(name)), append(datasets, "")
 		if C.H5Pget_virtual_dsetname(C.hid_t(c), C.size_t(i), name, maxOutsideName) >= 0 {
-			source.Dataset = untrusted.String(C.GoString(name))
+			datasets[i] = C.GoString(name)
+		}
+	}
+	C.forget()
+	return files, datasets, total, nil
+}
+
+// virtual lists the sources of a virtual dataset for people, at most limit of them, and its shape.
+func (c creation) virtual(limit int) (sources []Outside, total int, shape []int64, err error) {
+	files, datasets, total, err := c.virtualNames(limit)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	for i := range files {
+		source := Outside{File: untrusted.String(files[i])}
+		if datasets[i] != "" {
+			source.Dataset = untrusted.String(datasets[i])
 		}
 		sources = append(sources, source)
 	}
@@ -367,10 +383,9 @@ func (h handle) elementType() (elementType, error) {
 		t.signed = t.class == C.H5T_INTEGER && C.H5Tget_sign(id) == C.H5T_SGN_2
 	case C.H5T_COMPOUND, C.H5T_ENUM:
 		t.members = max(0, int(C.H5Tget_nmembers(id)))
-	case C.H5T_STRING:
-		t.varying = C.H5Tis_variable_str(id) > 0
 	}
-	t.varying = t.varying || C.H5Tdetect_class(id, C.H5T_VLEN) > 0
+	why := pointsTo(id)
+	t.varying = why == C.H5T_VLEN || why == C.H5T_STRING
 	t.name = typeName(t)
 	C.forget()
 	return t, nil

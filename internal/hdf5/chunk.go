@@ -1,0 +1,128 @@
+package hdf5
+
+import (
+	"errors"
+	"fmt"
+)
+
+// RawChunk reads the chunk that holds the element at coord as it is stored: no filter is run. mask has a bit set for each filter that was left out
+// when this chunk was written. The error wraps ErrNoChunk where nothing is stored, and is else like that of Item.
+func (r *Reader) RawChunk(coord []int64, buf []byte) (raw []byte, mask uint32, err error) {
+	corner, err := r.chunkAt(coord)
+	if err == nil {
+		raw, mask, err = r.stored(corner, buf)
+	}
+	if err == nil && len(raw) == 0 {
+		err = ErrNoChunk
+	}
+	if err != nil {
+		return nil, 0, r.failed("the chunk at", coord, err)
+	}
+	return raw, mask, nil
+}
+
+// stored reads the chunk that begins at corner as it is stored; it has no bytes where nothing is.
+func (r *Reader) stored(corner []int64, buf []byte) (raw []byte, mask uint32, err error) {
+	size, err := r.view.chunkSize(corner)
+	if size > r.found.files[len(r.found.files)-1].bytes {
+		return buf[:0], 0, fmt.Errorf("%w: a chunk of %d bytes, more than its file has", ErrTooLarge, size)
+	}
+	if err == nil && size > 0 {
+		if int64(cap(buf)) < size {
+			buf = make([]byte, size)
+		}
+		if mask, err = r.view.chunk(corner, buf[:size]); err == nil {
+			return buf[:size], mask, nil
+		}
+	}
+	if err == nil {
+		return buf[:0], 0, nil
+	}
+	// Of chunks without filters, libhdf5 1.10 gives the full size or an error where nothing is stored. A walk through the index tells.
+	if _, _, _, missing := r.view.place(corner); errors.Is(missing, ErrNoChunk) {
+		return buf[:0], 0, nil
+	}
+	return buf[:0], 0, err
+}
+
+// ChunkPlace says where in the file the chunk that holds the element at coord lies, and what it occupies. libhdf5 1.10 walks the whole chunk index
+// for it, where RawChunk looks the chunk up. Its errors are those of RawChunk.
+func (r *Reader) ChunkPlace(coord []int64) (at, size int64, err error) {
+	corner, err := r.chunkAt(coord)
+	if err == nil {
+		at, size, _, err = r.view.place(corner)
+	}
+	if err != nil {
+		return 0, 0, r.failed("the place of the chunk at", coord, err)
+	}
+	return at, size, nil
+}
+
+// chunkAt is the first element of the chunk that holds coord. It is good until the next call.
+func (r *Reader) chunkAt(coord []int64) ([]int64, error) {
+	if err := r.ready(0); err != nil {
+		return nil, err
+	}
+	if r.dataset.Storage != Chunked || len(r.dataset.Chunk) != len(r.dataset.Shape) {
+		return nil, fmt.Errorf("%w: the layout is %s", ErrNoChunk, r.dataset.Storage)
+	}
+	if len(coord) != len(r.dataset.Shape) {
+		return nil, fmt.Errorf("%w: %d axes, of shape %v", ErrRange, len(coord), r.dataset.Shape)
+	}
+	r.corner = r.corner[:0]
+	for i, c := range coord {
+		if c < 0 || c >= r.dataset.Shape[i] {
+			return nil, fmt.Errorf("%w, of shape %v", ErrRange, r.dataset.Shape)
+		}
+		r.corner = append(r.corner, c-c%r.dataset.Chunk[i])
+	}
+	return r.corner, nil
+}
+
+// MaxChunks bounds the chunks that RawBlock reads.
+const MaxChunks = 1 << 20
+
+// RawBlock reads, one after the other and without running a filter, every chunk that holds a part of a block. It returns how many are stored and
+// the bytes that these occupy; buf is used for each in turn, and returned for the next call. Its errors are those of Block and RawChunk.
+func (r *Reader) RawBlock(start, count []int64, buf []byte) (chunks, stored int64, into []byte, err error) {
+	n, err := r.blockBytes(start, count)
+	if err != nil || n == 0 {
+		return 0, 0, buf, err
+	}
+	if r.dataset.Storage != Chunked || len(r.dataset.Chunk) != len(start) {
+		return 0, 0, buf, r.failed("the chunks at", start, fmt.Errorf("%w: the layout is %s", ErrNoChunk, r.dataset.Storage))
+	}
+	if err := r.ready(0); err != nil {
+		return 0, 0, buf, r.failed("the chunks at", start, err)
+	}
+	first, last, at := make([]int64, len(start)), make([]int64, len(start)), make([]int64, len(start)) // corners of chunks
+	total := int64(1)
+	for i, chunk := range r.dataset.Chunk {
+		first[i] = start[i] - start[i]%chunk
+		last[i] = start[i] + count[i] - 1
+		last[i] -= last[i] % chunk
+		along := (last[i]-first[i])/chunk + 1
+		if along > MaxChunks || total*along > MaxChunks {
+			return 0, 0, buf, r.failed("the chunks at", start, fmt.Errorf("%w: more than %d hold a part of it", ErrTooLarge, MaxChunks))
+		}
+		total *= along
+	}
+	for copy(at, first); ; {
+		raw, _, err := r.stored(at, buf)
+		if err != nil {
+			return chunks, stored, buf, r.failed("the chunk at", at, err)
+		}
+		if len(raw) > 0 {
+			chunks, stored = chunks+1, stored+int64(len(raw))
+		}
+		buf = raw[:cap(raw)]
+		axis := len(at) - 1
+		for ; axis >= 0 && at[axis] == last[axis]; axis-- { // the last axis runs fastest
+			at[axis] = first[axis]
+		}
+		if axis < 0 {
+			return chunks, stored, buf, nil
+		}
+		at[axis] += r.dataset.Chunk[axis]
+	}
+}

@@ -1,0 +1,435 @@
+package hdf5
+
+/*
+#cgo CFLAGS: -DH5_USE_110_API
+#cgo linux CFLAGS: -I/usr/include/hdf5/serial
+#cgo noescape view_item
+#cgo nocallback view_item
+#cgo noescape view_block
+#cgo nocallback view_block
+#cgo noescape view_items
+#cgo nocallback view_items
+#cgo noescape view_chunk
+#cgo nocallback view_chunk
+#cgo nocallback view_chunk_size
+#include <stdlib.h>
+#include <string.h>
+#include <hdf5.h>
+#include "reason.h"
+
+// A dataset that is open for reading, with everything a read needs made once.
+struct view {
+	hid_t dset, type;
+	hid_t file;         // the dataset's extent; its selection changes with each read
+	hid_t item, block;  // shapes of what is read: one item, and the last block
+	int rank;
+	hsize_t shape[H5S_MAX_RANK], start[H5S_MAX_RANK], count[H5S_MAX_RANK], last[H5S_MAX_RANK];
+	struct reason why;  // of the last call that failed
+};
+
+static herr_t failed(struct view *v) { explain(&v->why); return -1; }
+
+// view_close is for a view that was opened halfway, too.
+static void view_close(struct view *v) {
+	hush();
+	if (v->item > 0) H5Sclose(v->item);
+	if (v->block > 0) H5Sclose(v->block);
+	if (v->file > 0) H5Sclose(v->file);
+	if (v->type > 0) H5Tclose(v->type);
+	if (v->dset > 0) H5Dclose(v->dset);
+	free(v);
+}
+
+// view_open takes the dataset over. It returns 0 for a dataset of no elements at all (H5S_NULL).
+static int view_open(struct view *v) {
+	hush();
+	v->type = H5Dget_type(v->dset);
+	if (v->type < 0) return failed(v);
+	v->file = H5Dget_space(v->dset);
+	if (v->file < 0) return failed(v);
+	if (H5Sget_simple_extent_type(v->file) == H5S_NULL) return 0;
+	v->rank = H5Sget_simple_extent_dims(v->file, v->shape, NULL);
+	if (v->rank < 0) return failed(v);
+	if (v->rank == 0) return 1;
+	memcpy(v->count, v->shape, sizeof v->count);
+	v->count[0] = 1;
+	v->item = H5Screate_simple(v->rank, v->count, NULL);
+	v->block = H5Screate_simple(v->rank, v->count, NULL);
+	if (v->item < 0 || v->block < 0) return failed(v);
+	memcpy(v->last, v->count, sizeof v->last);
+	return 1;
+}
+
+static herr_t view_item(struct view *v, unsigned long long index, void *to) {
+	hush();
+	v->start[0] = index;
+	if (H5Sselect_hyperslab(v->file, H5S_SELECT_SET, v->start, NULL, v->count, NULL) < 0) return failed(v);
+	if (H5Dread(v->dset, v->type, v->item, v->file, H5P_DEFAULT, to) < 0) return failed(v);
+	return 0;
+}
+
+// reshape gives the block the shape of what is read next.
+static herr_t reshape(struct view *v, const hsize_t *count) {
+	if (memcmp(v->last, count, v->rank * sizeof *count) == 0) return 0;
+	if (H5Sset_extent_simple(v->block, v->rank, count, NULL) < 0) return -1;
+	memcpy(v->last, count, v->rank * sizeof *count);
+	return 0;
+}
+
+static herr_t view_block(struct view *v, const long long *start, const long long *count, void *to) {
+	hsize_t s[H5S_MAX_RANK], n[H5S_MAX_RANK];
+	hush();
+	if (v->rank == 0) return H5Dread(v->dset, v->type, H5S_ALL, H5S_ALL, H5P_DEFAULT, to) < 0 ? failed(v) : 0;
+	for (int i = 0; i < v->rank; i++) { s[i] = start[i]; n[i] = count[i]; }
+	if (reshape(v, n) < 0) return failed(v);
+	if (H5Sselect_hyperslab(v->file, H5S_SELECT_SET, s, NULL, n, NULL) < 0) return failed(v);
+	if (H5Dread(v->dset, v->type, v->block, v->file, H5P_DEFAULT, to) < 0) return failed(v);
+	return 0;
+}
+
+// view_items reads the items at n indices, which rise, in one H5Dread. Neighbours become one run each.
+static herr_t view_items(struct view *v, const long long *at, size_t n, void *to) {
+	hsize_t s[H5S_MAX_RANK] = {0}, c[H5S_MAX_RANK];
+	H5S_seloper_t how = H5S_SELECT_SET;
+	hush();
+	memcpy(c, v->count, sizeof c);
+	for (size_t i = 0; i < n;) {
+		size_t run = 1;
+		while (i + run < n && at[i + run] == at[i] + (long long)run) run++;
+		s[0] = at[i];
+		c[0] = run;
+		if (H5Sselect_hyperslab(v->file, how, s, NULL, c, NULL) < 0) return failed(v);
+		how = H5S_SELECT_OR;
+		i += run;
+	}
+	c[0] = n;
+	if (reshape(v, c) < 0) return failed(v);
+	if (H5Dread(v->dset, v->type, v->block, v->file, H5P_DEFAULT, to) < 0) return failed(v);
+	return 0;
+}
+
+// view_chunk_size asks what the chunk at an offset occupies; 0 where none is stored.
+static herr_t view_chunk_size(struct view *v, const long long *offset, unsigned long long *size) {
+	hsize_t o[H5S_MAX_RANK + 1] = {0}, got = 0;
+	hush();
+	for (int i = 0; i < v->rank; i++) o[i] = offset[i];
+	if (H5Dget_chunk_storage_size(v->dset, o, &got) < 0) return failed(v);
+	*size = got;
+	return 0;
+}
+
+static herr_t view_chunk(struct view *v, const long long *offset, unsigned *mask, void *to) {
+	hsize_t o[H5S_MAX_RANK + 1] = {0};
+	uint32_t filters = 0;
+	hush();
+	for (int i = 0; i < v->rank; i++) o[i] = offset[i];
+	if (H5Dread_chunk(v->dset, H5P_DEFAULT, o, &filters, to) < 0) return failed(v);
+	*mask = filters;
+	return 0;
+}
+
+static herr_t view_place(struct view *v, const long long *offset, unsigned *mask, unsigned long long *at, unsigned long long *size) {
+	hsize_t o[H5S_MAX_RANK + 1] = {0}, got = 0;
+	haddr_t where = HADDR_UNDEF;
+	hush();
+	for (int i = 0; i < v->rank; i++) o[i] = offset[i];
+	if (H5Dget_chunk_info_by_coord(v->dset, o, mask, &where, &got) < 0) return failed(v);
+	*at = where;
+	*size = got;
+	return 0;
+}
+
+// Why a type cannot be delivered as bytes: H5T_VLEN, H5T_STRING (of variable length), H5T_REFERENCE; H5T_NO_CLASS when it can. Looked at
+// through members and elements; H5Tdetect_class passes over variable-length strings in a compound type.
+static H5T_class_t points(hid_t type, int depth) {
+	H5T_class_t class = H5Tget_class(type), found = H5T_NO_CLASS;
+	hid_t below;
+	switch (class) {
+	case H5T_VLEN: case H5T_REFERENCE:
+		return class;
+	case H5T_STRING:
+		return H5Tis_variable_str(type) == 0 ? H5T_NO_CLASS : H5T_STRING;
+	case H5T_ARRAY:
+		if (depth == 0 || (below = H5Tget_super(type)) < 0) return H5T_REFERENCE;
+		found = points(below, depth - 1);
+		H5Tclose(below);
+		return found;
+	case H5T_COMPOUND:
+		for (int i = 0, n = H5Tget_nmembers(type); i < n && found == H5T_NO_CLASS; i++) {
+			if (depth == 0 || (below = H5Tget_member_type(type, i)) < 0) return H5T_REFERENCE;
+			found = points(below, depth - 1);
+			H5Tclose(below);
+		}
+		return found;
+	default:
+		return H5T_NO_CLASS;
+	}
+}
+
+// find_link says what a name in a group is: its type and the length of what it holds.
+static herr_t find_link(hid_t group, const char *name, int *type, size_t *size) {
+	H5L_info_t info;
+	if (H5Lget_info(group, name, &info, H5P_DEFAULT) < 0) return -1;
+	*type = info.type;
+	*size = info.type == H5L_TYPE_HARD ? 0 : info.u.val_size;
+	return 0;
+}
+
+// open_file opens a file for reading, with a lock where one can be had, or without one.
+static hid_t open_file(const char *name, int locked) {
+	hid_t access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
+	if (access < 0) return -1;
+	if (H5Pset_file_locking(access, locked, 1) >= 0) file = H5Fopen(name, H5F_ACC_RDONLY, access);
+	H5Pclose(access);
+	return file;
+}
+
+// open_dataset opens one link's dataset with a chunk cache of its own: slots and bytes, 0 slots for the library's. It never leaves the file
+// for external storage unless the job would find it beside the file.
+static hid_t open_dataset(hid_t group, const char *name, size_t slots, size_t bytes, const char *beside) {
+	hid_t access = H5P_DEFAULT, dset = -1;
+	if (slots > 0 || beside) {
+		access = H5Pcreate(H5P_DATASET_ACCESS);
+		if (access < 0) return -1;
+	}
+	if ((slots == 0 || H5Pset_chunk_cache(access, slots, bytes, H5D_CHUNK_CACHE_W0_DEFAULT) >= 0) &&
+	    (!beside || H5Pset_efile_prefix(access, beside) >= 0))
+		dset = H5Dopen2(group, name, access);
+	if (access != H5P_DEFAULT) H5Pclose(access);
+	return dset;
+}
+
+static hid_t open_below(hid_t group, const char *name) { return H5Oopen(group, name, H5P_DEFAULT); }
+
+// leaves_gaps tells whether reading what was never written leaves the buffer as it was: 1 it may.
+static int leaves_gaps(hid_t plist) {
+	H5D_fill_time_t when;
+	H5D_fill_value_t defined;
+	if (H5Pget_fill_time(plist, &when) < 0 || H5Pfill_value_defined(plist, &defined) < 0) { forget(); return 1; }
+	return when == H5D_FILL_TIME_NEVER || defined == H5D_FILL_VALUE_UNDEFINED;
+}
+
+static unsigned long long userblock(hid_t dset) {
+	hsize_t size = 0;
+	hid_t file = H5Iget_file_id(dset), plist = file < 0 ? -1 : H5Fget_create_plist(file);
+	if (plist < 0 || H5Pget_userblock(plist, &size) < 0) size = 0;
+	if (plist >= 0) H5Pclose(plist);
+	if (file >= 0) H5Fclose(file);
+	forget();
+	return size;
+}
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"unsafe"
+)
+
+// view is an open dataset in libhdf5's hands. All of its functions may be called from any thread, one at a time.
+type view struct{ c *C.struct_view }
+
+// newView takes the dataset over, also when it fails. empty says that the dataset has no elements and never will (h5py.Empty).
+func newView(dataset handle) (v view, empty bool, err error) {
+	v.c = (*C.struct_view)(C.calloc(1, C.sizeof_struct_view)) // never nil: cgo's allocation functions end the program instead
+	v.c.dset = C.hid_t(dataset)
+	got := C.view_open(v.c)
+	if got < 0 {
+		err = words(&v.c.why)
+		v.close()
+		return view{}, false, err
+	}
+	return v, got == 0, nil
+}
+
+func (v view) close() { C.view_close(v.c) }
+
+// shape is nil for a scalar.
+func (v view) shape() ([]int64, error) {
+	if v.c.rank == 0 {
+		return nil, nil
+	}
+	return dimensions(v.c.shape[:v.c.rank])
+}
+
+// item reads one index of the first axis. to must have room for it, and at least one byte.
+func (v view) item(index int64, to []byte) error {
+	if C.view_item(v.c, C.ulonglong(index), unsafe.Pointer(&to[0])) < 0 {
+		return words(&v.c.why)
+	}
+	return nil
+}
+
+// block reads a hyperslab, of the dataset's number of axes. The same holds for to.
+func (v view) block(start, count []int64, to []byte) error {
+	s, n := (*C.longlong)(unsafe.SliceData(start)), (*C.longlong)(unsafe.SliceData(count))
+	if C.view_block(v.c, s, n, unsafe.Pointer(&to[0])) < 0 {
+		return words(&v.c.why)
+	}
+	return nil
+}
+
+// items reads several indices of the first axis, which rise. The same holds for to.
+func (v view) items(rising []int64, to []byte) error {
+	if C.view_items(v.c, (*C.longlong)(unsafe.SliceData(rising)), C.size_t(len(rising)), unsafe.Pointer(&to[0])) < 0 {
+		return words(&v.c.why)
+	}
+	return nil
+}
+
+// chunkSize is what the chunk that begins at offset occupies; 0 where none is stored.
+func (v view) chunkSize(offset []int64) (int64, error) {
+	var size C.ulonglong
+	if C.view_chunk_size(v.c, (*C.longlong)(unsafe.SliceData(offset)), &size) < 0 {
+		return 0, words(&v.c.why)
+	}
+	return int64(min(size, math.MaxInt64)), nil
+}
+
+// chunk reads a chunk as it is stored. to has chunkSize bytes, one at least.
+func (v view) chunk(offset []int64, to []byte) (mask uint32, err error) {
+	var filters C.uint
+	if C.view_chunk(v.c, (*C.longlong)(unsafe.SliceData(offset)), &filters, unsafe.Pointer(&to[0])) < 0 {
+		return 0, words(&v.c.why)
+	}
+	return uint32(filters), nil
+}
+
+// place says where in the file a chunk lies. 1.10 counts from the end of a user block, which is added here.
+func (v view) place(offset []int64) (at, size int64, mask uint32, err error) {
+	var filters C.uint
+	var where, bytes C.ulonglong
+	if C.view_place(v.c, (*C.longlong)(unsafe.SliceData(offset)), &filters, &where, &bytes) < 0 {
+		return 0, 0, 0, words(&v.c.why)
+	}
+	if where > math.MaxInt64-C.userblock(v.c.dset) || bytes == 0 {
+		return 0, 0, 0, ErrNoChunk
+	}
+	return int64(where + C.userblock(v.c.dset)), int64(min(bytes, math.MaxInt64)), uint32(filters), nil
+}
+
+// at is where the elements of a contiguous dataset begin; not ok when there are none yet.
+func (v view) at() (int64, bool) {
+	offset := C.H5Dget_offset(v.c.dset)
+	C.forget()
+	return int64(offset), uint64(offset) <= math.MaxInt64 // HADDR_UNDEF is all ones
+}
+
+// link looks at one name of a group.
+func (h handle) link(name string) (rawLink, error) {
+	c := C.CString(name)
+	defer C.free(unsafe.Pointer(c))
+	var kind C.int
+	var size C.size_t
+	if C.find_link(C.hid_t(h), c, &kind, &size) < 0 {
+		return rawLink{}, reason()
+	}
+	l := rawLink{name: name, valueSize: uint64(size)}
+	switch kind {
+	case C.H5L_TYPE_HARD:
+	case C.H5L_TYPE_SOFT:
+		l.kind = LinkSoft
+	case C.H5L_TYPE_EXTERNAL:
+		l.kind = LinkExternal
+	default:
+		l.kind = LinkOther
+	}
+	return l, nil
+}
+
+// open opens what a hard link leads to; "/" is the root group.
+func (h handle) open(name string) (handle, error) {
+	c := C.CString(name)
+	defer C.free(unsafe.Pointer(c))
+	id := C.open_below(C.hid_t(h), c)
+	if id < 0 {
+		return 0, reason()
+	}
+	return handle(id), nil
+}
+
+// openName opens a file by its name. The name is the caller's to check.
+func openName(name string, locked bool) (handle, error) {
+	c := C.CString(name)
+	defer C.free(unsafe.Pointer(c))
+	lock := C.int(0)
+	if locked {
+		lock = 1
+	}
+	id := C.open_file(c, lock)
+	if id < 0 {
+		return 0, reason()
+	}
+	return handle(id), nil
+}
+
+// closeFile closes what openName opened. With datasets of it open, the file stays open until they are closed.
+func (h handle) closeFile() { C.H5Fclose(C.hid_t(h)) }
+
+func (h handle) close() { C.H5Oclose(C.hid_t(h)) }
+
+// chunkCache is the cache of decoded chunks that a dataset is opened with; no slots mean the library's default.
+type chunkCache struct{ slots, bytes int64 }
+
+// dataset opens the dataset of a hard link. beside is where its external storage is looked for: "" the working folder.
+func (h handle) dataset(name string, cache chunkCache, beside string) (handle, error) {
+	c := C.CString(name)
+	defer C.free(unsafe.Pointer(c))
+	var prefix *C.char
+	if beside != "" {
+		prefix = C.CString(beside)
+		defer C.free(unsafe.Pointer(prefix))
+	}
+	id := C.open_dataset(C.hid_t(h), c, C.size_t(cache.slots), C.size_t(cache.bytes), prefix)
+	if id < 0 {
+		return 0, reason()
+	}
+	return handle(id), nil
+}
+
+// leavesGaps tells whether libhdf5 leaves the buffer as it was where nothing was ever written.
+func (c creation) leavesGaps() bool { return C.leaves_gaps(C.hid_t(c)) != 0 }
+
+// maxTypeDepth bounds how deep compound and array types are looked into; real ones nest two or three deep.
+const maxTypeDepth = 32
+
+// pointsTo says what elements of a type lead to instead of being plain bytes: H5T_VLEN, H5T_STRING, H5T_REFERENCE; H5T_NO_CLASS for nothing.
+func pointsTo(id C.hid_t) C.H5T_class_t { return C.points(id, maxTypeDepth) }
+
+// plain says why the view's elements are no plain bytes; nil when they are.
+func (v view) plain() error {
+	switch pointsTo(v.c._type) {
+	case C.H5T_NO_CLASS:
+		return nil
+	case C.H5T_VLEN:
+		return fmt.Errorf("%w: sequences of varying length lie elsewhere in the file", ErrPointers)
+	case C.H5T_STRING:
+		return fmt.Errorf("%w: strings of varying length lie elsewhere in the file", ErrPointers)
+	}
+	return fmt.Errorf("%w: they are references to other objects", ErrPointers)
+}
+
+// extent is the shape of a dataset that is not virtual; nil for a scalar.
+func (h handle) extent() ([]int64, error) {
+	space := C.H5Dget_space(C.hid_t(h))
+	if space < 0 {
+		return nil, reason()
+	}
+	defer C.H5Sclose(space)
+	var dims [C.H5S_MAX_RANK]C.hsize_t
+	rank := C.H5Sget_simple_extent_dims(space, &dims[0], nil)
+	switch {
+	case rank < 0:
+		return nil, reason()
+	case rank == 0:
+		return nil, nil
+	case int(rank) > len(dims):
+		return nil, errors.New("more axes than the format allows")
+	}
+	return dimensions(dims[:rank])
+}
+
+// openObjects counts what libhdf5 holds open in this process: files, datasets, groups, types that lie in a file.
+func openObjects() int { return int(C.H5Fget_obj_count(C.H5F_OBJ_ALL, C.H5F_OBJ_ALL)) }
