@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 
@@ -36,7 +37,8 @@ func shuffle(items []int, seed, turn uint64) {
 // at most; perChunk how many items of a file share a chunk that is always read whole, 1 where none do.
 func apart(sample *dataset.Sample, items []int, most int, ahead, perChunk int64) []int {
 	rows := rowsOf(sample)
-	places := map[int][]int64{} // of the kept items of a file, sorted
+	type stretch struct{ at, end int64 }
+	places := map[int][]stretch{} // of the kept items of a file, sorted
 	chunks := map[[2]int64]bool{}
 	var kept []int
 	for _, i := range items {
@@ -44,12 +46,12 @@ func apart(sample *dataset.Sample, items []int, most int, ahead, perChunk int64)
 		chunk := [2]int64{int64(ref.File), ref.Index / max(1, perChunk)}
 		at, span := place(sample, ref, rows)
 		near := places[ref.File]
-		k, _ := slices.BinarySearch(near, at)
-		if perChunk > 1 && chunks[chunk] || k > 0 && at-near[k-1] < span+ahead || k < len(near) && near[k]-at < span+ahead {
+		k, _ := slices.BinarySearchFunc(near, at, func(s stretch, at int64) int { return cmp.Compare(s.at, at) })
+		if perChunk > 1 && chunks[chunk] || k > 0 && at-near[k-1].end < ahead || k < len(near) && near[k].at-(at+span) < ahead {
 			continue
 		}
 		chunks[chunk] = true
-		places[ref.File] = slices.Insert(near, k, at)
+		places[ref.File] = slices.Insert(near, k, stretch{at, at + span})
 		if kept = append(kept, i); len(kept) >= most {
 			break
 		}
