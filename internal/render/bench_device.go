@@ -8,7 +8,7 @@ import (
 )
 
 // modes say how requests went past the page cache, or did not.
-var modes = map[string]string{"direct": "direct, past the page cache", "page-cache": "through the page cache"}
+var modes = map[string]string{"direct": "direct, past the page cache", "buffered": "through the page cache, emptied and verified first", "page-cache": "out of the page cache"}
 
 // deviceSection is what the storage gives at best.
 func deviceSection(r *report.Report) section {
@@ -31,7 +31,7 @@ func deviceSection(r *report.Report) section {
 		s.rows = append(s.rows, e)
 	}
 	if slices.ContainsFunc(list, func(g group) bool { return g.labels[report.LabelMode] == "page-cache" }) {
-		s.notes = []string{"The figures through the page cache are those of memory where the files were in it, not of the device."}
+		s.notes = []string{"These are figures of a page cache, not of the device."}
 	}
 	return s
 }

@@ -181,8 +181,8 @@ func within(m *report.Metric) string {
 	switch {
 	case m == nil:
 		return "?"
-	case m.Confidence <= 0 && !rough(*m):
-		return ""
+	case m.Lo == m.Hi && (m.Confidence > 0 || !rough(*m)):
+		return "" // counted
 	case m.Confidence <= 0:
 		return "none, n = " + strconv.Itoa(m.N)
 	}

@@ -31,7 +31,9 @@ func itemsSection(r *report.Report) section {
 		{"delivered", true}, {"storage", true}}}
 	for _, k := range itemKinds {
 		list := groups(r, k.probe)
-		slices.SortStableFunc(list, byAccess)
+		if k.moves {
+			slices.SortStableFunc(list, byAccess)
+		}
 		for _, g := range list {
 			m := g.one(k.metrics...)
 			if m == nil {
@@ -63,13 +65,39 @@ func byAccess(a, b group) int {
 	return 0
 }
 
+// itemName names a row by its labels. Those that all rows of a library of Python share stand below the table.
 func itemName(k itemKind, g group, list []group) string {
-	words := []string{k.verb, g.words(report.LabelDecoder)}
+	words := []string{k.verb, g.labels[report.LabelDecoder]}
+	if k.probe == report.ProbePython && g.one(decodeTime) != nil {
+		words = append(words, "decode")
+	}
 	if differ(list, report.LabelFormat) {
 		words = append(words, g.labels[report.LabelFormat])
 	}
-	words = append(words, g.words(report.LabelOrder, report.LabelCache, report.LabelHandle, report.LabelMode))
+	for _, l := range []string{report.LabelOrder, report.LabelCache, report.LabelHandle, report.LabelMode} {
+		if k.probe != report.ProbePython || usual(list, l) == "" {
+			words = append(words, g.words(l))
+		}
+	}
+	if n := g.labels[report.LabelWorkers]; n != "" && n != "1" {
+		words = append(words, n+" workers")
+	}
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
+}
+
+// usual is the one value that a label has in all groups that have it, "" where there are several.
+func usual(list []group, label string) string {
+	found := ""
+	for _, g := range list {
+		switch v := g.labels[label]; {
+		case v == "" || v == found:
+		case found != "":
+			return ""
+		default:
+			found = v
+		}
+	}
+	return found
 }
 
 // perSecond is the rate as it was measured, else what the time per item comes to; opening is no item.
@@ -99,28 +127,39 @@ func slowest(r *report.Report) []string {
 
 // sources says which program the rows' figures come from: the fastest decoder there is, one that is no forecast, or the user's own.
 func sources(r *report.Report) []string {
-	own := "open, read"
-	if list := decoders(r, report.ProbeDecode); list != "" {
-		own += ", decode (" + list + ")"
+	own, note := libraries(groups(r, report.ProbeDecode)), "open, read"
+	if len(own) > 0 {
+		note += ", decode (" + strings.Join(own, ", ") + ")"
 	}
-	notes := []string{own + ": pipetune itself"}
-	if strings.Contains(own, "go/") {
-		notes[0] += "; Go's decoders are no forecast for a training in Python"
+	note += ": pipetune itself"
+	if slices.ContainsFunc(own, func(l string) bool { return !strings.HasPrefix(l, "libjpeg-turbo") }) {
+		note += "; Go's decoders are no forecast for a training in Python"
 	}
-	if theirs := decoders(r, report.ProbePython); theirs != "" {
-		notes = append(notes, theirs+": "+cut(safe(cmp.Or(r.Benchmark.Interpreter, "Python")), width/2)+", on the same files")
+	notes := []string{note}
+	list := groups(r, report.ProbePython)
+	if theirs := libraries(list); len(theirs) > 0 {
+		note := strings.Join(theirs, ", ") + ": " + cut(safe(cmp.Or(r.Benchmark.Interpreter, "Python")), width/2) + ", on the same files"
+		for _, l := range []string{report.LabelOrder, report.LabelCache} {
+			if u := usual(list, l); u != "" {
+				note += ", " + u
+			}
+		}
+		if n := usual(list, report.LabelBatchSize); n != "" {
+			note += "; torch in batches of " + n
+		}
+		notes = append(notes, note)
 	}
 	return notes
 }
 
-// decoders lists a probe's decoders with their versions, each once.
-func decoders(r *report.Report, probe string) string {
-	var list []string
-	for _, g := range groups(r, probe) {
-		name := strings.TrimSpace(g.labels[report.LabelDecoder] + " " + g.labels[report.LabelVersion])
-		if name != "" && !slices.Contains(list, name) {
-			list = append(list, name)
+// libraries lists the libraries of decoders with their versions, each once: "torch collate" is torch.
+func libraries(list []group) (names []string) {
+	for _, g := range list {
+		library, _, _ := strings.Cut(g.labels[report.LabelDecoder], " ")
+		name := strings.TrimSpace(library + " " + g.labels[report.LabelVersion])
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
-	return strings.Join(list, ", ")
+	return names
 }

@@ -1,0 +1,57 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// excerpt is a part of a page of documentation that shows a section of an example report's text.
+var excerpt = regexp.MustCompile("(?m)^<!-- ([a-z0-9-]+): (.+) -->\n```text\n(?s:.*?)```\n")
+
+// TestDocsShowWhatIsPrinted holds the excerpts in docs/bench-io.md to what the examples render to.
+func TestDocsShowWhatIsPrinted(t *testing.T) {
+	const page = "../../docs/bench-io.md"
+	file, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := 0
+	got := excerpt.ReplaceAllStringFunc(string(file), func(old string) string {
+		m := excerpt.FindStringSubmatch(old)
+		shown++
+		var text bytes.Buffer
+		if err := Text(&text, load(t, fixtures+"/"+m[1]+".json"), Options{}); err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("<!-- %s: %s -->\n```text\n%s```\n", m[1], m[2], sectionOf(t, text.String(), m[2]))
+	})
+	if shown == 0 {
+		t.Fatalf("%s has no excerpts", page)
+	}
+	if *update {
+		if err := os.WriteFile(page, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if d := cmp.Diff(got, string(file)); d != "" {
+		t.Errorf("%s (-printed +shown, -update writes it anew):\n%s", page, d)
+	}
+}
+
+// sectionOf cuts a section out of a text report: from its title to the next empty line.
+func sectionOf(t *testing.T, text, title string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(text, "\n\n"+title)
+	if !found {
+		t.Fatalf("no section %s in\n%s", title, text)
+	}
+	body, _, _ := strings.Cut(title+rest, "\n\n")
+	return body + "\n"
+}
