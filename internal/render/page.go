@@ -115,8 +115,9 @@ func cut(s string, n int) string {
 	}
 	head, _ := split(s, (n-1)/3)
 	tail := s
-	for columns(tail) > n-1-columns(head) {
-		_, size := utf8.DecodeRuneInString(tail)
+	for over := columns(s) - (n - 1 - columns(head)); over > 0; {
+		r, size := utf8.DecodeRuneInString(tail)
+		over -= runeColumns(r)
 		tail = tail[size:]
 	}
 	return head + "…" + tail
