@@ -8,6 +8,7 @@ const MaxItemBytes = 1 << 30
 
 // opens is the table of how a file of each kind is opened to read items of it: to add a kind, add a row.
 var opens = map[Kind]func(Source, File) (Handle, error){
+	HDF5:  openHDF5,
 	Image: openWhole,
 	Npy:   openArray,
 	Tar:   openMembers,

@@ -55,3 +55,16 @@ type Handle interface {
 	Read(item Ref, buf []byte) ([]byte, error)
 	Close() error
 }
+
+// BatchReader is a Handle that can read several items of its file with one call, as a sampler of batches does.
+type BatchReader interface {
+	// ReadBatch brings the items one after the other, in the order they are named. For buf, the same holds as for Handle's Read.
+	ReadBatch(items []Ref, buf []byte) ([]byte, error)
+}
+
+// ChunkReader is a Handle of a format that stores data in compressed pieces.
+type ChunkReader interface {
+	// ReadRaw reads every stored piece that holds a part of the item, and decompresses nothing. It returns what they occupy, 0 where nothing was
+	// ever written. It may use buf, and keeps what it needs for the next call.
+	ReadRaw(item Ref, buf []byte) (raw int64, err error)
+}
