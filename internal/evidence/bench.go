@@ -80,6 +80,9 @@ type is map[string][]string
 func warm() is { return is{report.LabelCache: {"warm", ""}} }
 func cold() is { return is{report.LabelCache: {"cold"}} }
 
+// seenWarm asks for reads that were seen to be warm: a read probe leaves the label out where its sample does not stay in memory.
+func seenWarm() is { return is{report.LabelCache: {"warm"}} }
+
 func (l is) and(label string, values ...string) is {
 	l[label] = values
 	return l
@@ -313,7 +316,10 @@ func (b *benchBuilder) python() {
 			b.ev.Bench.Decoders = append(b.ev.Bench.Decoders, Decoder{Name: name, Version: m.Labels[report.LabelVersion], Item: item})
 		}
 	}
-	for _, m := range b.each(report.ProbePython, metric.ItemTime, warm().and(report.LabelOrder, "random", "")) {
+	item := func() is { // of a library by itself: no batches, no DataLoader around it
+		return warm().and(report.LabelOrder, "random", "").and(report.LabelBatchSize, "").and(report.LabelWorkers, "")
+	}
+	for _, m := range slices.Concat(b.each(report.ProbePython, metric.ItemTime, item().and(report.LabelHandle, "kept", "")), b.each(report.ProbePython, metric.ItemTime, item())) {
 		take(m, figure(m))
 	}
 	if read := b.get(metric.BenchRead); read.N > 0 {
