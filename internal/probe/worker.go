@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/dataset"
@@ -25,6 +26,7 @@ type state struct {
 	sample  dataset.Sample
 	handles map[int]dataset.Handle // open files, by their place in the sample
 	buf     []byte
+	lock    *os.File // of the scratch folder this process keeps
 	open    func(dataset.Source, dataset.File) (dataset.Handle, error)
 }
 
@@ -33,10 +35,12 @@ type work func(ctx context.Context, w *state, body json.RawMessage) (any, error)
 
 // works is the table of what worker processes do.
 var works = map[string]work{
-	workLoad:   loadItems,
-	workCache:  lookAtCache,
-	workDirect: readDirect,
-	workOpen:   openFiles,
+	workLoad:          loadItems,
+	workCache:         lookAtCache,
+	workDirect:        readDirect,
+	workMakeScratch:   makeScratch,
+	workRemoveScratch: removeScratch,
+	workOpen:          openFiles,
 }
 
 // Handler returns the handler of one worker process.
