@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
@@ -27,6 +28,7 @@ const (
 	refused  class = "no permission"
 	shrunken class = "shorter than when the dataset was looked through"
 	unread   class = "the storage reports an error"
+	oversize class = "more pixels than are decoded"
 	corrupt  class = "cannot be read or decoded"
 	crashed  class = "reading it ended the worker process"
 )
@@ -46,6 +48,7 @@ func classify(err error) class {
 		{vanished, []error{fs.ErrNotExist, unix.ESTALE}},
 		{refused, []error{fs.ErrPermission}},
 		{shrunken, []error{io.ErrUnexpectedEOF, io.EOF}},
+		{oversize, []error{dataset.ErrTooLarge}},
 		{unread, []error{unix.EIO, unix.ENXIO, unix.ENODEV, unix.ETIMEDOUT, unix.EREMOTEIO}},
 	} {
 		for _, is := range c.is {

@@ -200,6 +200,11 @@ func (l *loading) read(h dataset.Handle, ref dataset.Ref) (int, error) {
 	if cap(got) > cap(l.buf) {
 		l.buf = got[:0]
 	}
+	if l.Decode {
+		if err := l.decode(got); err != nil {
+			return 0, err
+		}
+	}
 	return len(got), nil
 }
 

@@ -169,6 +169,9 @@ func (t *timed) warn(text string) {
 	}
 }
 
+// hasPython tells whether there is an interpreter to time.
+func hasPython(s *session) bool { return len(s.options.Python) > 0 }
+
 // timePython times the person's own libraries on the same items.
 func timePython(ctx context.Context, s *session) error {
 	argv := s.options.Python

@@ -28,6 +28,7 @@ type state struct {
 	buf     []byte
 	lock    *os.File // of the scratch folder this process keeps
 	open    func(dataset.Source, dataset.File) (dataset.Handle, error)
+	decoder dataset.Decoder
 }
 
 // work is done in the worker process.
@@ -41,6 +42,7 @@ var works = map[string]work{
 	workMakeScratch:   makeScratch,
 	workRemoveScratch: removeScratch,
 	workOpen:          openFiles,
+	workDecode:        decodePictures,
 }
 
 // Handler returns the handler of one worker process.

@@ -1,0 +1,68 @@
+package probe
+
+import "github.com/pipetune/pipetune/internal/stat"
+
+// What keeps more processes from reading more, the values of report.LabelBound.
+const (
+	boundNone   = "none"   // the step still pays
+	boundCPU    = "cpu"    // the processes ran, or were ready to run, nearly all the time
+	boundLock   = "lock"   // they waited for each other: in flock, or in the kernel with no storage being read
+	boundDevice = "device" // they waited for storage
+)
+
+// Where a step is said to bend, and by what.
+const (
+	// bendsBelow is the efficiency below which another process is said not to pay any more: with four fifths of it a job still gains, and two
+	// workers that share a core's hyperthreads, at some 0.6 each, do not count as two.
+	bendsBelow = 0.8
+	// full is the share of their time from which processes are busy. Between two items and at the start and end of a round there is some
+	// waiting in any case: at 2 processes on 2 idle CPUs 0.97 were measured.
+	full = 0.9
+	// fromDevice is the share of what was delivered from which storage is taken to have been waited for; below lie metadata and strays.
+	fromDevice = 0.05
+	// locked is the share of looks at the processes from which waiting for a lock is taken to be the cause: half of the tenth that full leaves.
+	locked = 0.05
+)
+
+// step is what so many processes together came to.
+type step struct {
+	workers int
+	rate    stat.Summary // items per second
+	cores   stat.Summary // cores' worth of CPU time
+	ready   float64      // share of their time in which the processes ran or waited for a CPU
+	stored  float64      // bytes fetched from storage over those delivered
+	waiting float64      // share of looks that found a process waiting for a lock
+}
+
+// efficiency is the rate over that of one process times the processes, with the widest interval that the two intervals allow.
+func (s step) efficiency(one step) stat.Summary {
+	n := float64(s.workers)
+	if one.rate.Center <= 0 || one.rate.Lo <= 0 || s.rate.N == 0 {
+		return stat.Summary{}
+	}
+	v := stat.Summary{Center: s.rate.Center / (n * one.rate.Center), N: min(s.rate.N, one.rate.N), Confidence: min(s.rate.Confidence, one.rate.Confidence)}
+	v.Lo, v.Hi = s.rate.Lo/(n*one.rate.Hi), s.rate.Hi/(n*one.rate.Lo)
+	if s.workers == one.workers {
+		v.Lo, v.Hi = v.Center, v.Center // by definition
+	}
+	return v
+}
+
+// bent tells whether the efficiency of a step is below bendsBelow, all of its interval where it has one.
+func bent(efficiency stat.Summary) bool { return efficiency.N > 0 && efficiency.Hi < bendsBelow }
+
+// bound says what bends a step of a curve; "" is not known.
+func (s step) bound(one step, usable float64) string {
+	busy := min(float64(s.workers), usable)
+	switch {
+	case !bent(s.efficiency(one)):
+		return boundNone
+	case s.cores.N > 0 && s.cores.Center >= full*busy, s.ready >= full:
+		return boundCPU
+	case s.stored >= fromDevice:
+		return boundDevice
+	case s.waiting >= locked:
+		return boundLock
+	}
+	return ""
+}

@@ -1,0 +1,136 @@
+package probe
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// somePictures writes so many JPEG and PNG pictures and returns their sample.
+func somePictures(t *testing.T, count int) dataset.Sample {
+	t.Helper()
+	dir := t.TempDir()
+	var paths []string
+	for i := range count {
+		paths = append(paths, writePicture(t, filepath.Join(dir, fmt.Sprintf("%d.jpg", i)), 64, 48), writePicture(t, filepath.Join(dir, fmt.Sprintf("%d.png", i)), 64, 48))
+	}
+	return sampleOf(t, dataset.Source{Kind: dataset.Image, Format: "jpeg"}, paths...)
+}
+
+// damage cuts the file of an item.
+func damage(t *testing.T, sample dataset.Sample, item int, keep int) string {
+	t.Helper()
+	path := string(sample.Files[sample.Items[item].File].Path)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, content[:keep], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestDecodeByFormat(t *testing.T) {
+	r := measured(t, somePictures(t, 8), Options{Budget: time.Second, Seed: 1}, report.ProbeDecode)
+	jpeg := find(t, r, report.ProbeDecode, metric.DecodeTime, "decoder=libjpeg-turbo", "format=jpeg")
+	png := find(t, r, report.ProbeDecode, metric.DecodeTime, "decoder=go/png", "format=png")
+	if jpeg.Center <= 0 || png.Center <= 0 || jpeg.N < leastRounds || png.N < leastRounds {
+		t.Errorf("jpeg %+v, png %+v", jpeg, png)
+	}
+	if len(r.Unread)+len(r.Warnings) > 0 {
+		t.Errorf("unread %+v, warnings %q", r.Unread, r.Warnings)
+	}
+}
+
+// A damaged picture among good ones, and one that is larger than any that is decoded: both are named, the rest is measured.
+func TestDecodeGoesOnWithoutBadPictures(t *testing.T) {
+	sample := somePictures(t, 8)
+	cut := damage(t, sample, 0, 300)
+	path := string(sample.Files[2].Path)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame := bytes.Index(content, []byte{0xff, 0xc0}) // height and width are five bytes on
+	copy(content[frame+5:], []byte{0xff, 0xdc, 0xff, 0xdc})
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := measured(t, sample, Options{Budget: time.Second, Seed: 1}, report.ProbeDecode)
+	find(t, r, report.ProbeDecode, metric.DecodeTime, "decoder=libjpeg-turbo", "format=jpeg")
+	counts := map[string]int64{}
+	for _, u := range r.Unread {
+		counts[u.Example] += u.Count
+	}
+	if len(r.Unread) != 2 || counts[cut] != 1 || counts[path] != 1 {
+		t.Errorf("unread %+v, want %s and %s", r.Unread, cut, path)
+	}
+	for _, u := range r.Unread {
+		if u.Example == path && !strings.HasPrefix(u.Reason, string(oversize)) {
+			t.Errorf("%s is unread for %q", path, u.Reason)
+		}
+	}
+}
+
+func TestDecodeOfNothingReadable(t *testing.T) {
+	sample := somePictures(t, 1)
+	for i := range sample.Items {
+		damage(t, sample, i, 40)
+	}
+	s := testSession(t, sample, Options{Budget: time.Second})
+	if err := decodeItems(t.Context(), s); err == nil || len(s.result.Measurements) > 0 {
+		t.Errorf("decoded what is damaged: %v, %+v", err, s.result.Measurements)
+	}
+}
+
+// A decoder that dies ends a worker process, and one file is to blame.
+func TestDecodeSurvivesACrash(t *testing.T) {
+	sample := somePictures(t, 4)
+	path := filepath.Join(filepath.Dir(string(sample.Files[2].Path)), "crash.jpg")
+	if err := os.Rename(string(sample.Files[2].Path), path); err != nil {
+		t.Fatal(err)
+	}
+	sample.Files[2].Path = []byte(path)
+	r := measured(t, sample, Options{Budget: time.Second, Seed: 1}, report.ProbeDecode)
+	find(t, r, report.ProbeDecode, metric.DecodeTime, "decoder=libjpeg-turbo", "format=jpeg")
+	if len(r.Unread) != 1 || r.Unread[0].Example != path || !strings.HasPrefix(r.Unread[0].Reason, string(crashed)) {
+		t.Errorf("unread %+v, want %s", r.Unread, path)
+	}
+}
+
+// What an archive holds beside pictures is no fault of it.
+func TestDecodeOfAnArchive(t *testing.T) {
+	pics := somePictures(t, 2)
+	var all []byte
+	sample := dataset.Sample{Source: dataset.Source{Kind: dataset.Tar}}
+	for i, f := range pics.Files {
+		content, err := os.ReadFile(string(f.Path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, member := range [][]byte{content, []byte(fmt.Sprintf(`{"label": %d}`, i))} {
+			sample.Items = append(sample.Items, dataset.Ref{At: int64(len(all)), Bytes: int64(len(member))})
+			all = append(all, member...)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "shard.tar")
+	if err := os.WriteFile(path, all, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	sample.Files = []dataset.File{{Path: []byte(path), Bytes: int64(len(all))}}
+	r := measured(t, sample, Options{Budget: time.Second, Seed: 1}, report.ProbeDecode)
+	find(t, r, report.ProbeDecode, metric.DecodeTime, "decoder=libjpeg-turbo", "format=jpeg")
+	find(t, r, report.ProbeDecode, metric.DecodeTime, "decoder=go/png", "format=png")
+	if len(r.Unread) > 0 {
+		t.Errorf("unread %+v", r.Unread)
+	}
+}
