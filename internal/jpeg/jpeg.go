@@ -15,13 +15,12 @@ package jpeg
 // message is copied in the call that caused it.
 struct outcome {
 	int width, height, subsampling, colorspace;
-	int failed, warned;
+	int failed;
 	char message[200]; // JMSG_LENGTH_MAX of jpeglib.h
 };
 
 static void explain(tjhandle handle, int status, struct outcome *out) {
 	out->failed = status != 0;
-	out->warned = status != 0 && tjGetErrorCode(handle) == TJERR_WARNING;
 	out->message[0] = 0;
 	if (status) snprintf(out->message, sizeof out->message, "%s", tjGetErrorStr2(handle));
 }
@@ -53,6 +52,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"github.com/pipetune/pipetune/internal/untrusted"
@@ -192,23 +192,34 @@ func (d *Decoder) Decode(data []byte, into *[]byte) (width, height, channels int
 func (d *Decoder) decode(data, into []byte, info Info, format C.int) error {
 	C.decode(d.turbo.handle, (*C.uchar)(unsafe.SliceData(data)), C.ulong(len(data)), (*C.uchar)(unsafe.SliceData(into)), C.int(info.Width), C.int(info.Height),
 		format, &d.out)
-	switch {
-	case d.out.failed == 0:
+	if d.out.failed == 0 {
 		return nil
-	case d.out.warned == 0:
+	}
+	message := C.GoString(&d.out.message[0])
+	switch {
+	case !isWarning(message):
 		reason := d.reason()
 		return fmt.Errorf("decoding JPEG: %w", errors.Join(reason, d.turbo.renew()))
-	case endsEarly(data, C.GoString(&d.out.message[0])):
+	case endsEarly(data, message):
 		return fmt.Errorf("decoding JPEG: %w", ErrTruncated)
 	}
 	return nil
 }
 
-// Messages of libjpeg's jerror.h: JWRN_JPEG_EOF and JWRN_HIT_MARKER.
+// How libjpeg's warnings begin (JWRN_… of jerror.h).
 const (
 	noMoreData = "Premature end of JPEG file"
 	markerHit  = "Corrupt JPEG data: premature end of data segment"
 )
+
+var warnings = []string{"Corrupt JPEG data: ", noMoreData, "Inconsistent progression sequence", "Invalid SOS parameters", "Unknown Adobe color transform",
+	"Warning: "}
+
+// isWarning tells whether a message says that the picture was decoded all the same. TurboJPEG's error code does not: it is that of a warning
+// after any warning, though an error ended the decoding later.
+func isWarning(message string) bool {
+	return slices.ContainsFunc(warnings, func(w string) bool { return strings.HasPrefix(message, w) })
+}
 
 // endsEarly tells whether a file that was decoded with a warning is one that Pillow calls truncated: its decoder asked for more data than there
 // is. TurboJPEG tells the first warning only. Once a marker was hit inside of a scan no more of it is read, so that a missing end goes

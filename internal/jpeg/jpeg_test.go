@@ -18,17 +18,23 @@ type picture struct {
 	Refused                       string
 }
 
+// python runs Debian's Python, or the one that PYTHON names.
+func python(tb testing.TB, args ...string) {
+	tb.Helper()
+	interpreter := os.Getenv("PYTHON")
+	if interpreter == "" {
+		interpreter = "/usr/bin/python3"
+	}
+	if out, err := exec.Command(interpreter, append([]string{"-B"}, args...)...).CombinedOutput(); err != nil {
+		tb.Fatalf("%v\n%s\nwith Debian's Python: apt-get install python3-pil python3-numpy", err, out)
+	}
+}
+
 // pillow has Pillow write its pictures into a folder, and returns those of JPEG.
 func pillow(tb testing.TB) (dir string, pictures []picture) {
 	tb.Helper()
-	python := os.Getenv("PYTHON")
-	if python == "" {
-		python = "/usr/bin/python3"
-	}
 	dir = tb.TempDir()
-	if out, err := exec.Command(python, "../../testdata/datasets/make_pictures.py", dir).CombinedOutput(); err != nil {
-		tb.Fatalf("%v\n%s\nwith Debian's Python: apt-get install python3-pil python3-numpy", err, out)
-	}
+	python(tb, "../../testdata/datasets/make_pictures.py", dir)
 	raw, err := os.ReadFile(filepath.Join(dir, "pictures.json"))
 	if err != nil {
 		tb.Fatal(err)

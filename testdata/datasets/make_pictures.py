@@ -47,19 +47,29 @@ def saved(image, form, **options):
     return out.getvalue()
 
 
-def adam7(image):
-    """Pillow cannot write interlaced PNG: the seven passes by hand."""
+def png(width, height, depth, color, interlaced, lines):
+    """What Pillow cannot write."""
 
     def chunk(kind, body):
         return len(body).to_bytes(4, "big") + kind + body + zlib.crc32(kind + body).to_bytes(4, "big")
 
+    head = width.to_bytes(4, "big") + height.to_bytes(4, "big") + bytes([depth, color, 0, 0, interlaced])
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
+
+
+def adam7(image):
     pixels = numpy.asarray(image)
     lines = b""
     for x, y, dx, dy in ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)):
         for row in pixels[y::dy, x::dx]:
             lines += b"\0" + row.tobytes() if row.size else b""
-    head = image.width.to_bytes(4, "big") + image.height.to_bytes(4, "big") + bytes([8, 2, 0, 0, 1])
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
+    return png(image.width, image.height, 8, 2, 1, lines)
+
+
+def sixteen_bits(image, color):
+    """The samples of an image, made wide."""
+    samples = numpy.asarray(image).astype(">u2") * 251 + 7
+    return png(image.width, image.height, 16, color, 0, b"".join(b"\0" + row.tobytes() for row in samples))
 
 
 def as_rgb(jpeg):
@@ -104,6 +114,8 @@ def pictures():
     yield "end_inside.jpg", baseline[: scan + 300] + b"\xff\xd9"
     yield "marker_inside_and_cut.jpg", baseline[:scan] + b"\xff\xd0" + baseline[scan:-600]
 
+    yield "warning_then_error.jpg", baseline[:-2] + b"junk\xff\xd8\xff\xd9"
+
     yield "rgb.png", saved(rgb, "PNG")
     yield "rgba.png", saved(rgba, "PNG")
     yield "gray.png", saved(gray, "PNG")
@@ -116,6 +128,10 @@ def pictures():
     yield "transparent_color.png", saved(rgb, "PNG", transparency=rgb.getpixel((3, 3)))
     yield "transparent_gray.png", saved(gray, "PNG", transparency=gray.getpixel((3, 3)))
     yield "interlaced.png", adam7(rgb)
+    yield "rgb_16.png", sixteen_bits(rgb, 2)
+    yield "rgba_16.png", sixteen_bits(rgba, 6)
+    yield "gray_alpha_16.png", sixteen_bits(rgba.convert("LA"), 4)
+    yield "gray_4.png", png(WIDTH, HEIGHT, 4, 0, 0, b"".join(b"\0" + bytes(59) for _ in range(HEIGHT // 2)) + b"".join(b"\0" + bytes(range(y, y + 59)) for y in range(HEIGHT - HEIGHT // 2)))
     yield "cut.png", saved(rgb, "PNG")[:-3000]
 
     yield "lossy.webp", saved(rgb, "WEBP", quality=80)
