@@ -18,7 +18,7 @@ import (
 )
 
 // Pixels is a decoded picture, row by row without gaps, in the mode that Pillow opens it in, with these exceptions: one bit becomes 8-bit gray,
-// a palette RGB or, with transparency, RGBA; CMYK becomes RGB; 16-bit gray keeps its 16 bits.
+// a palette RGB or, with transparency, RGBA; CMYK becomes RGB; 16-bit gray keeps its 16 bits. What is wholly transparent in a GIF is black.
 type Pixels struct {
 	Width, Height int
 	Channels      int    // 1 gray, 2 gray and alpha, 3 RGB, 4 RGBA; alpha is never multiplied in
@@ -127,8 +127,11 @@ func (d *Decoder) decodePNG(data []byte) (Pixels, error) {
 	// The header is the first chunk; its depth and color type are bytes 24 and 25 of the file. A color that stands for transparency makes Go
 	// add a channel and Pillow not.
 	depth, colors := data[24], data[25]
-	if depth == 16 && colors == 0 {
+	switch {
+	case depth == 16 && colors == 0:
 		return d.wide(picture)
+	case depth == 16 && colors == 4: // Pillow has no mode of two channels for it
+		return d.pack(picture, 4)
 	}
 	return d.pack(picture, pngChannels[colors])
 }
@@ -158,7 +161,11 @@ func (d *Decoder) decodeBMP(data []byte) (Pixels, error) {
 	channels := 3
 	switch p := picture.(type) {
 	case *image.Paletted:
-		if grayRamp(p.Palette) {
+		step := 1
+		if len(p.Palette) == 2 {
+			step = 255
+		}
+		if grayRamp(p.Palette, step) {
 			channels = 1
 		}
 	case *image.NRGBA:
@@ -181,6 +188,9 @@ func (d *Decoder) decodeGIF(data []byte) (Pixels, error) {
 	}
 	if canvas := image.Rect(0, 0, config.Width, config.Height); picture.Bounds() != canvas {
 		return Pixels{}, errors.New("its first frame does not fill the picture")
+	}
+	if p, ok := picture.(*image.Paletted); ok && grayRamp(p.Palette, 1) {
+		return d.pack(picture, 1)
 	}
 	return d.pack(picture, 0)
 }

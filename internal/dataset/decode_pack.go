@@ -134,13 +134,10 @@ func (d *Decoder) look(p *image.Paletted, channels int) Pixels {
 	return out
 }
 
-// grayRamp tells whether a palette is what BMP has for gray: black and white, or as many grays as it has colors, in order.
-func grayRamp(p color.Palette) bool {
+// grayRamp tells whether a palette holds grays that rise in steps from black, as formats have it that know no gray but by a palette.
+func grayRamp(p color.Palette, step int) bool {
 	for i, c := range p {
-		want := uint32(i)
-		if len(p) == 2 {
-			want *= 255
-		}
+		want := uint32(i * step)
 		if r, g, b, _ := c.RGBA(); r>>8 != want || g>>8 != want || b>>8 != want {
 			return false
 		}

@@ -41,7 +41,7 @@ func python(tb testing.TB, script string, args ...string) {
 	if interpreter == "" {
 		interpreter = "/usr/bin/python3"
 	}
-	command := exec.Command(interpreter, append([]string{filepath.Join(fixtures, script)}, args...)...)
+	command := exec.Command(interpreter, append([]string{"-B", filepath.Join(fixtures, script)}, args...)...)
 	if out, err := command.CombinedOutput(); err != nil {
 		tb.Fatalf("%v\n%s\nwith Debian's Python: apt-get install python3-pil python3-numpy", err, out)
 	}

@@ -2,12 +2,9 @@ package dataset
 
 import (
 	"archive/tar"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"slices"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/untrusted"
@@ -93,43 +90,6 @@ func sparse(h *tar.Header) bool {
 		}
 	}
 	return false
-}
-
-// DrawMembers goes through a tar file and draws at random, for a seed always the same, up to limit of the members that items are taken from:
-// the pictures where there are some, else all members. They come back in the order they lie. A sample of several members (a picture, its
-// label, its caption) is so counted by its picture, which is most of what reading the sample costs. stop is asked at each member: true ends the
-// walk, and what was seen is drawn from; nil never does.
-func DrawMembers(r io.ReaderAt, size int64, limit int, seed uint64, stop func() bool) ([]Member, TarIndex, error) {
-	random := rand.New(rand.NewPCG(seed, 0))
-	var all, pictures urn
-	index, err := IndexTar(r, size, func(m Member) bool {
-		if m.Picture {
-			pictures.offer(m, limit, random)
-		} else if pictures.seen == 0 {
-			all.offer(m, limit, random)
-		}
-		return stop == nil || !stop()
-	})
-	if pictures.seen > 0 {
-		all = pictures
-	}
-	slices.SortFunc(all.kept, func(a, b Member) int { return cmp.Compare(a.At, b.At) })
-	return all.kept, index, err
-}
-
-// urn keeps some of what it is offered, each as likely as any other (Vitter, 1985, algorithm R).
-type urn struct {
-	kept []Member
-	seen int
-}
-
-func (u *urn) offer(m Member, limit int, random *rand.Rand) {
-	u.seen++
-	if len(u.kept) < limit {
-		u.kept = append(u.kept, m)
-	} else if i := random.IntN(u.seen); i < limit {
-		u.kept[i] = m
-	}
 }
 
 // jumper reads a file for archive/tar, which between two headers asks for the last byte of a member, for the padding and for a block: 1024 bytes

@@ -135,40 +135,6 @@ func (f failingAt) ReadAt(p []byte, at int64) (int, error) {
 	return f.ReaderAt.ReadAt(p, at)
 }
 
-func TestDrawMembers(t *testing.T) {
-	dir, _ := tars(t)
-	data := load(t, filepath.Join(dir, "shard_pax.tar"))
-	drawn := func(limit int, seed uint64) []Member {
-		t.Helper()
-		members, index, err := DrawMembers(bytes.NewReader(data), int64(len(data)), limit, seed, nil)
-		if err != nil || index.Members != 60 || index.More {
-			t.Fatalf("%+v, %v", index, err)
-		}
-		return members
-	}
-	if all := drawn(100, 1); len(all) != 40 {
-		t.Errorf("%d pictures, want 40", len(all))
-	}
-	some := drawn(10, 1)
-	for i, m := range some {
-		if !m.Picture || i > 0 && m.At <= some[i-1].At {
-			t.Errorf("%+v is no picture, or not in order", m)
-		}
-	}
-	if len(some) != 10 || !cmp.Equal(some, drawn(10, 1)) || cmp.Equal(some, drawn(10, 2)) {
-		t.Errorf("%d drawn, not by their seed alone", len(some))
-	}
-	// Without pictures, all members.
-	awkward := load(t, filepath.Join(dir, "awkward_pax.tar"))
-	if members, _, err := DrawMembers(bytes.NewReader(awkward), int64(len(awkward)), 100, 1, nil); err != nil || len(members) != 5 {
-		t.Errorf("%d members, %v; want 5", len(members), err)
-	}
-	n := 0
-	if members, index, err := DrawMembers(bytes.NewReader(data), int64(len(data)), 100, 1, func() bool { n++; return n == 9 }); err != nil || !index.More || len(members) != 6 {
-		t.Errorf("stopped: %d members, %+v, %v", len(members), index, err)
-	}
-}
-
 // Every member costs one read of 1 KiB, however long it is.
 func TestIndexTarReadsHeadersOnly(t *testing.T) {
 	dir, _ := tars(t)
