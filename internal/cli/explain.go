@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/rules"
 	"github.com/pipetune/pipetune/internal/unit"
 )
@@ -50,22 +51,31 @@ func explain(env Env, args []string) error {
 func rulePage(r diagnose.Rule) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n\n%s\n", r.ID, r.Title, strings.TrimSpace(r.Doc))
-	if len(r.Needs) > 0 {
-		b.WriteString("\nNeeds\n")
-		for _, n := range r.Needs {
-			fmt.Fprintf(&b, "  %-30s %s\n", n.Name, n.Help)
-		}
-	}
-	if len(r.Limits) > 0 {
-		b.WriteString("\nThresholds\n")
-		for _, l := range r.Limits {
-			fmt.Fprintf(&b, "  %s: %s\n      %s\n", l.Name, unit.Format(l.Value, string(l.Unit)), l.Source)
-		}
+	ruleWay(&b, r.Needs, r.Limits)
+	if m := r.Measured; m != nil {
+		fmt.Fprintf(&b, "\nHow bench-io tells\n%s\n", strings.TrimSpace(m.How))
+		ruleWay(&b, m.Needs, m.Limits)
 	}
 	if len(r.Explains) > 0 {
 		fmt.Fprintf(&b, "\nWhat it explains\n  %s\n", strings.Join(r.Explains, ", "))
 	}
 	return b.String()
+}
+
+// ruleWay is what one way of telling a cause needs, and its thresholds.
+func ruleWay(b *strings.Builder, needs []metric.Desc, limits []diagnose.Limit) {
+	if len(needs) > 0 {
+		b.WriteString("\nNeeds\n")
+		for _, n := range needs {
+			fmt.Fprintf(b, "  %-30s %s\n", n.Name, n.Help)
+		}
+	}
+	if len(limits) > 0 {
+		b.WriteString("\nThresholds\n")
+		for _, l := range limits {
+			fmt.Fprintf(b, "  %s: %s\n      %s\n", l.Name, unit.Format(l.Value, string(l.Unit)), l.Source)
+		}
+	}
 }
 
 func ruleIDs() (ids []string) {

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/evidence"
@@ -42,7 +43,7 @@ func doing(e *evidence.Evidence, phase string) string {
 		}
 		return "decoding"
 	case phaseRead:
-		return "reading it from the page cache"
+		return "reading it from memory"
 	}
 	return phase
 }
@@ -69,17 +70,31 @@ func benchStatement(e *evidence.Evidence, phases []report.Phase, findings []repo
 	if len(phases) > 1 {
 		text += fmt.Sprintf(", %s to %s", unit.Percent(phases[1].Ratio), doing(e, phases[1].Name))
 	}
-	text += "." + storageShare(e, isCold)
+	text += "."
 	lead := inTheWay(findings)
 	if lead == nil {
-		return text + " Nothing in how the data is stored was found to be in the way."
+		return text + storageShare(e, isCold) + " Nothing in how the data is stored was found to be in the way."
 	}
-	for _, c := range lead.Recommendations {
-		if c.Effect != nil && c.Effect.Metric == metric.ItemRate.Name {
-			return text + " " + sentence(fmt.Sprintf("%s: %s would give %s items/s in one worker (%s)", c.Setting, c.To, between(c.Effect), c.Effect.Basis))
+	if i := slices.IndexFunc(lead.Recommendations, tellsRate); i >= 0 {
+		if phases[0].Name == phaseRead { // which says nothing of why
+			text += " " + sentence(lead.Summary)
 		}
+		c := lead.Recommendations[i]
+		return text + " " + sentence(fmt.Sprintf("%s: %s would give %s items/s in one worker (%s)", capital(c.Setting), c.To, between(c.Effect), c.Effect.Basis))
 	}
 	return text + " " + sentence(lead.Summary)
+}
+
+func tellsRate(c report.Recommendation) bool {
+	return c.Effect != nil && c.Effect.Metric == metric.ItemRate.Name
+}
+
+// capital begins a sentence with words that do not.
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
 }
 
 // storageShare says what a first pass costs, where the settled state is the warm one.
