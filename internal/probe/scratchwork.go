@@ -67,7 +67,7 @@ func (w *state) makeScratch(within string, q scratchAsk) (scratchMade, error) {
 	if err != nil {
 		return scratchMade{}, fmt.Errorf("looking for a scratch folder: %w", err)
 	}
-	if q.Avoid != nil && inside(place, string(q.Avoid)) {
+	if q.Avoid != nil && liesIn(place, string(q.Avoid)) {
 		return scratchMade{}, fmt.Errorf("%s belongs to the dataset", within)
 	}
 	removed := removeLeftovers(place)
@@ -90,8 +90,8 @@ func (w *state) makeScratch(within string, q scratchAsk) (scratchMade, error) {
 	return scratchMade{Path: []byte(path), InMemory: memory, Removed: removed}, nil
 }
 
-// inside tells whether a folder, without symbolic links in its path, is another one or lies below it.
-func inside(path, folder string) bool {
+// liesIn tells whether a folder, without symbolic links in its path, is another one or lies below it.
+func liesIn(path, folder string) bool {
 	folder, err := filepath.EvalSymlinks(folder)
 	if err != nil {
 		return true // it cannot be told, so it is not risked
@@ -181,11 +181,11 @@ func removeScratch(ctx context.Context, _ *state, body json.RawMessage) (any, er
 			remove = func() error { return emptyFolder(path) }
 		}
 		err := remove()
-		for try := 1; err != nil && try < removeTries && ctx.Err() == nil; try++ {
+		for try := 1; errors.Is(err, unix.ENOTEMPTY) && try < removeTries && ctx.Err() == nil; try++ {
 			time.Sleep(10 * time.Millisecond)
 			err = remove()
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, unix.ENOTDIR) { // that place is no folder: there was never one in it
 			failures = append(failures, fmt.Errorf("removing the scratch folder: %w", err))
 		}
 	}
