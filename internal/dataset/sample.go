@@ -120,8 +120,14 @@ func spread(chance *rand.Rand, total, n, chunk int64) []int64 {
 	chunk = max(chunk, 1)
 	step := chunk * ((runItems-1)/chunk + 1) // from one possible beginning of a run to the next
 	run := min(step, max(n/4, min(runItems, n)))
-	places := (total-1)/step + 1
+	places := total / step
+	if places == 0 || total%step >= run {
+		places++ // what is left at the end is a place too when a run fits
+	}
 	runs := min(n/run, places)
+	if chunk == 1 { // no chunk is cut by a shorter run
+		runs = min((n-1)/run+1, places)
+	}
 	run = min(step, (n-1)/runs+1) // longer than a quarter where there are too few places for four
 	out := make([]int64, 0, n)
 	for i := range runs {

@@ -13,19 +13,21 @@ func TestSpread(t *testing.T) {
 		want            int // items drawn, at least
 		run             int // length of the longest run, at least
 	}{
-		{10, 100, 0, 10, 10},                                // all there are
-		{100, 100, 7, 100, 100},                             // just as many
-		{1_000_000, 4096, 0, 4096, 64},                      // 64 runs of 64
-		{1_000_000, 4096, 1, 4096, 64},                      // a chunk for each
-		{1_000_000, 4096, 64, 4096, 64},                     // a run is a chunk
-		{1_000_000, 4096, 48, 4000, 96},                     // two chunks
-		{1_000_000, 4096, 1000, 4000, 1000},                 // four chunks
-		{1_000_000, 4096, 500_000, 4096, 1024},              // the beginnings of both chunks
-		{5000, 4096, 5000, 4096, 4096},                      // there is but one place
-		{4097, 4096, 0, 4000, 64},                           // all but one
-		{1_000_000, 3, 64, 3, 3},                            // few
-		{math.MaxInt64, 4096, 1 << 40, 4096, 1024},          // enormous
-		{math.MaxInt64, 4096, math.MaxInt64 - 1, 2048, 2047}, // a chunk and one item more
+		{10, 100, 0, 10, 10},                                 // all there are
+		{100, 100, 7, 100, 100},                              // just as many
+		{1_000_000, 4096, 0, 4096, 64},                       // 64 runs of 64
+		{1_000_000, 4096, 1, 4096, 64},                       // a chunk for each
+		{1_000_000, 4096, 64, 4096, 64},                      // a run is a chunk
+		{1_000_000, 4096, 48, 4000, 96},                      // two chunks
+		{1_000_000, 4096, 1000, 4000, 1000},                  // four chunks
+		{1_000_000, 4096, 500_000, 4096, 1024},               // the beginnings of both chunks
+		{5000, 4096, 5000, 4096, 4096},                       // there is but one place
+		{4097, 4096, 0, 4000, 64},                            // all but one
+		{200, 100, 0, 100, 50},                               // not a multiple of 64
+		{50, 20, 0, 20, 20},                                  // less than a run
+		{1_000_000, 3, 64, 3, 3},                             // few
+		{math.MaxInt64, 4096, 1 << 40, 4096, 1024},           // enormous
+		{math.MaxInt64, 4096, math.MaxInt64 - 1, 4096, 4096}, // a chunk and one item more
 	} {
 		for seed := range uint64(20) {
 			got := spread(rand.New(rand.NewPCG(seed, 0)), c.total, c.n, c.chunk)

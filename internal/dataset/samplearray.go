@@ -18,7 +18,7 @@ type arrayIn struct {
 
 var (
 	errScalar = errors.New("it holds a single value, no items")
-	errLength = errors.New("its first axis has no length")
+	errLength = errors.New("one of its axes has no length")
 	errShape  = errors.New("its array has another shape than those before it")
 )
 
@@ -112,7 +112,7 @@ func (a arrayIn) hasItems() error {
 	switch {
 	case len(a.shape) == 0:
 		return errScalar
-	case a.shape[0] == 0:
+	case slices.Contains(a.shape, 0):
 		return errLength
 	}
 	return nil

@@ -55,6 +55,13 @@ func (s *surveyor) arrayIn(f File) (arrayIn, error) {
 	if err != nil {
 		return arrayIn{}, err
 	}
+	a, err := arrayOfHead(head, size)
+	a.file = f
+	return a, err
+}
+
+// arrayOfHead reads a header, the first bytes of a file of the given size, and holds it against that size.
+func arrayOfHead(head []byte, size int64) (arrayIn, error) {
 	if recognise(head).kind != Npy {
 		return arrayIn{}, errNoArray
 	}
@@ -62,7 +69,7 @@ func (s *surveyor) arrayIn(f File) (arrayIn, error) {
 	if err != nil {
 		return arrayIn{}, err
 	}
-	out := arrayIn{file: f, shape: a.Shape, itemBytes: a.ItemBytes}
+	out := arrayIn{shape: a.Shape, itemBytes: a.ItemBytes}
 	if err := out.hasItems(); err != nil {
 		return out, err
 	}
@@ -76,7 +83,7 @@ func (s *surveyor) arrayIn(f File) (arrayIn, error) {
 	if out.itemBytes == nil { // a type of fields: what an item takes is left for the file's length to tell
 		out.itemBytes = new(data / a.Shape[0])
 	}
-	if whole := product(*out.itemBytes, a.Shape[:1]); whole == nil || *whole > data {
+	if whole := product(*out.itemBytes, a.Shape[:1]); whole == nil || *whole > data || *whole == 0 {
 		return out, errCutArray
 	}
 	if rows := product(1, a.Shape[1:]); rows != nil && *rows > 0 {

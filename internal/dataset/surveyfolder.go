@@ -281,7 +281,11 @@ func (s *surveyor) verify(files []File) []File {
 		formats[found[i].name]++
 	}
 	for kind, n := range kinds {
-		if 2*n > looked {
+		if 2*n > looked && kind != s.out.Kind {
+			if kind == Other {
+				s.out.Notes = append(s.out.Notes, fmt.Sprintf("By their names the files are of the kind %s; by their first bytes most are not.", s.out.Kind))
+				s.out.Format = ""
+			}
 			s.out.Kind = kind
 		}
 	}
