@@ -1,0 +1,126 @@
+package hdf5
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// job is what a child process of a test does: libhdf5 may die on what it is given.
+type job struct {
+	Path      string
+	Datasets  []string // to read
+	Most      int      // items of each
+	Rewrite   string   // where to copy the first dataset
+	FileBytes uint64   // no file may grow beyond
+}
+
+// outcome is what a child process tells before it ends, one for each dataset.
+type outcome struct {
+	Items, Bytes int64
+	Error        string
+}
+
+const childVariable = "PIPETUNE_HDF5_TEST_JOB"
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(childVariable); text != "" {
+		var j job
+		if err := json.Unmarshal([]byte(text), &j); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		if err := json.NewEncoder(os.Stdout).Encode(j.do()); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func (j job) do() (out []outcome) {
+	if j.FileBytes > 0 {
+		signal.Ignore(unix.SIGXFSZ) // writing beyond gives EFBIG then
+		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: j.FileBytes, Max: j.FileBytes}); err != nil {
+			return []outcome{{Error: err.Error()}}
+		}
+	}
+	if j.Rewrite != "" {
+		n, err := Rewrite(j.Path, ReaderOptions{Dataset: j.Datasets[0]}, j.Rewrite, RewriteOptions{Filters: NoFilters})
+		return []outcome{{Bytes: n, Error: fmt.Sprint(err)}}
+	}
+	for _, name := range j.Datasets {
+		out = append(out, j.read(name))
+	}
+	return out
+}
+
+// read does with a dataset all that a Reader can.
+func (j job) read(name string) (out outcome) {
+	r, err := OpenReader(j.Path, ReaderOptions{Dataset: name})
+	if err != nil {
+		return outcome{Error: err.Error()}
+	}
+	defer r.Close()
+	var buf []byte
+	shape := r.Shape()
+	if len(shape) == 0 {
+		return outcome{Error: "a scalar"}
+	}
+	for i := range min(shape[0], int64(j.Most)) {
+		got, err := r.Item(i, buf)
+		if err != nil {
+			out.Error = err.Error()
+			continue
+		}
+		buf = got
+		out.Items++
+		out.Bytes += int64(len(got))
+	}
+	for _, err := range []error{r.all(shape), r.raw(shape)} {
+		if err != nil {
+			out.Error = err.Error()
+		}
+	}
+	return out
+}
+
+func (r *Reader) all(shape []int64) error {
+	_, err := r.Block(make([]int64, len(shape)), shape, nil)
+	return err
+}
+
+func (r *Reader) raw(shape []int64) error {
+	coord := make([]int64, len(shape))
+	_, _, err := r.ChunkPlace(coord)
+	if err == nil {
+		_, _, _, err = r.RawBlock(coord, shape, nil)
+	}
+	return err
+}
+
+// child runs a job in a process of its own. ok says that the process lived.
+func child(t *testing.T, j job) (out []outcome, ok bool) {
+	t.Helper()
+	text, err := json.Marshal(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), os.Args[0])
+	command.WaitDelay = time.Second
+	command.Env = []string{childVariable + "=" + string(text), "GOMEMLIMIT=512MiB", "GOTRACEBACK=none"}
+	raw, err := command.Output()
+	if err != nil {
+		return nil, false
+	}
+	if err := json.Unmarshal(raw, &out); err != nil {
+		t.Fatalf("a child answered %.200q: %v", raw, err)
+	}
+	return out, true
+}

@@ -1,0 +1,155 @@
+package hdf5
+
+/*
+#cgo CFLAGS: -DH5_USE_110_API
+#cgo linux CFLAGS: -I/usr/include/hdf5/serial
+#include <stdlib.h>
+#include <hdf5.h>
+#include "reason.h"
+
+// create_file makes a file that must not be there yet.
+static hid_t create_file(const char *name) {
+	hid_t access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
+	if (access < 0) return -1;
+	if (H5Pset_file_locking(access, 0, 1) >= 0) file = H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, access);
+	H5Pclose(access);
+	return file;
+}
+
+// keep_filters copies the filters of one dataset to another that is to be made.
+static herr_t keep_filters(hid_t from, hid_t to) {
+	unsigned values[256], flags;
+	for (int i = 0, n = H5Pget_nfilters(from); i < n; i++) {
+		size_t count = sizeof values / sizeof *values;
+		H5Z_filter_t id = H5Pget_filter2(from, i, &flags, &count, values, 0, NULL, NULL);
+		if (id < 0 || count > sizeof values / sizeof *values || H5Pset_filter(to, id, flags, count, values) < 0) return -1;
+	}
+	return 0;
+}
+
+// create_dataset makes a dataset of elements of the same type, and the groups on its way.
+static hid_t create_dataset(hid_t file, const char *name, hid_t like, hid_t creation, int rank, const long long *shape) {
+	hsize_t dims[H5S_MAX_RANK];
+	hid_t kind = -1, type = -1, space = -1, links = -1, dset = -1;
+	for (int i = 0; i < rank; i++) dims[i] = shape[i];
+	if ((kind = H5Dget_type(like)) >= 0 && (type = H5Tcopy(kind)) >= 0 && (space = H5Screate_simple(rank, dims, NULL)) >= 0 &&
+	    (links = H5Pcreate(H5P_LINK_CREATE)) >= 0 && H5Pset_create_intermediate_group(links, 1) >= 0)
+		dset = H5Dcreate2(file, name, type, space, links, creation, H5P_DEFAULT);
+	if (links >= 0) H5Pclose(links);
+	if (space >= 0) H5Sclose(space);
+	if (type >= 0) H5Tclose(type);
+	if (kind >= 0) H5Tclose(kind);
+	return dset;
+}
+
+// write_rows writes n indices of the first axis from one on.
+static herr_t write_rows(hid_t dset, unsigned long long from, unsigned long long n, const void *rows) {
+	hsize_t start[H5S_MAX_RANK] = {0}, count[H5S_MAX_RANK];
+	hid_t space = -1, memory = -1, type = -1;
+	herr_t done = -1;
+	int rank;
+	if ((type = H5Dget_type(dset)) >= 0 && (space = H5Dget_space(dset)) >= 0 && (rank = H5Sget_simple_extent_dims(space, count, NULL)) > 0) {
+		start[0] = from;
+		count[0] = n;
+		if ((memory = H5Screate_simple(rank, count, NULL)) >= 0 && H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0)
+			done = H5Dwrite(dset, type, memory, space, H5P_DEFAULT, rows);
+	}
+	if (memory >= 0) H5Sclose(memory);
+	if (space >= 0) H5Sclose(space);
+	if (type >= 0) H5Tclose(type);
+	return done;
+}
+
+static hid_t new_creation(void) { return H5Pcreate(H5P_DATASET_CREATE); }
+
+static herr_t set_chunk(hid_t creation, int rank, const long long *chunk) {
+	hsize_t dims[H5S_MAX_RANK];
+	for (int i = 0; i < rank; i++) dims[i] = chunk[i];
+	return H5Pset_chunk(creation, rank, dims);
+}
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+)
+
+// writer is a new file with one dataset in it. The thread must be locked and prepared.
+type writer struct{ file, dataset handle }
+
+// create makes the file and the dataset: like another one in its type, of another shape and layout.
+func create(path, name string, like view, shape []int64, how layoutOf) (w writer, err error) {
+	c := C.CString(path)
+	defer C.free(unsafe.Pointer(c))
+	file := C.create_file(c)
+	if file < 0 {
+		return writer{}, fmt.Errorf("creating the file: %w", reason())
+	}
+	w.file = handle(file)
+	plist := C.new_creation()
+	if plist < 0 {
+		return w, reason()
+	}
+	defer C.H5Pclose(plist)
+	if err := how.set(plist); err != nil {
+		return w, fmt.Errorf("choosing the layout: %w", err)
+	}
+	n := C.CString(name)
+	defer C.free(unsafe.Pointer(n))
+	dataset := C.create_dataset(file, n, like.c.dset, plist, C.int(len(shape)), (*C.longlong)(unsafe.SliceData(shape)))
+	if dataset < 0 {
+		return w, fmt.Errorf("creating the dataset: %w", reason())
+	}
+	w.dataset = handle(dataset)
+	return w, nil
+}
+
+// layoutOf is how a dataset is to be stored.
+type layoutOf struct {
+	chunk   []int64 // nil: contiguous
+	filters creation
+	keep    bool // the filters of filters
+	shuffle bool
+	level   int // of gzip; 0 for none
+}
+
+func (l layoutOf) set(plist C.hid_t) error {
+	if l.chunk == nil {
+		return nil
+	}
+	if C.set_chunk(plist, C.int(len(l.chunk)), (*C.longlong)(unsafe.SliceData(l.chunk))) < 0 {
+		return reason()
+	}
+	if l.keep && C.keep_filters(C.hid_t(l.filters), plist) < 0 {
+		return reason()
+	}
+	if l.shuffle && C.H5Pset_shuffle(plist) < 0 {
+		return reason()
+	}
+	if l.level > 0 && C.H5Pset_deflate(plist, C.uint(l.level)) < 0 {
+		return reason()
+	}
+	return nil
+}
+
+// rows writes indices of the first axis, which fill their bytes.
+func (w writer) rows(from, count int64, bytes []byte) error {
+	if C.write_rows(C.hid_t(w.dataset), C.ulonglong(from), C.ulonglong(count), unsafe.Pointer(unsafe.SliceData(bytes))) < 0 {
+		return reason()
+	}
+	return nil
+}
+
+// close writes out what libhdf5 still holds. Its error is the one of a disk that is full.
+func (w writer) close() error {
+	var err error
+	if w.dataset > 0 && C.H5Dclose(C.hid_t(w.dataset)) < 0 {
+		err = fmt.Errorf("closing the dataset: %w", reason())
+	}
+	if w.file > 0 && C.H5Fclose(C.hid_t(w.file)) < 0 {
+		err = errors.Join(err, fmt.Errorf("closing the file: %w", reason()))
+	}
+	return err
+}

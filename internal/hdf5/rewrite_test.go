@@ -1,0 +1,153 @@
+package hdf5
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// content is all of a dataset's elements from an index on.
+func content(t *testing.T, path, dataset string, first, count int64) ([]byte, Dataset) {
+	t.Helper()
+	r, err := OpenReader(path, ReaderOptions{Dataset: dataset})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	start, shape := make([]int64, len(r.Shape())), r.Shape()
+	start[0], shape[0] = first, count
+	got, err := r.Block(start, shape, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got, r.Dataset()
+}
+
+func TestRewrite(t *testing.T) {
+	src := filepath.Join(fixtures, "layouts.h5")
+	for _, c := range []struct {
+		dataset string
+		options RewriteOptions
+		chunk   []int64
+		filters string
+	}{
+		{"contiguous", RewriteOptions{}, nil, ""},
+		{"gzip", RewriteOptions{Filters: NoFilters}, nil, ""},
+		{"gzip", RewriteOptions{Chunk: []int64{1, 4, 6}}, []int64{1, 4, 6}, "gzip"},
+		{"gzip", RewriteOptions{Chunk: []int64{1, 4, 6}, First: 5, Count: 11}, []int64{1, 4, 6}, "gzip"},
+		{"gzip_shuffle", RewriteOptions{Chunk: []int64{3, 2, 5}, First: 1}, []int64{3, 2, 5}, "shuffle gzip fletcher32"},
+		{"gzip_shuffle", RewriteOptions{Chunk: []int64{100, 2, 5}, Filters: NoFilters, Count: 7}, []int64{7, 2, 5}, ""},
+		{"szip", RewriteOptions{Chunk: []int64{4, 4, 6}}, []int64{4, 4, 6}, "szip"},
+		{"scaleoffset", RewriteOptions{Chunk: []int64{2, 4, 6}}, []int64{2, 4, 6}, "scaleoffset"},
+		{"chunk_across", RewriteOptions{Chunk: []int64{1, 4, 6}, Filters: Gzip, Level: 9, Shuffle: true}, []int64{1, 4, 6}, "shuffle gzip"},
+		{"contiguous", RewriteOptions{Chunk: []int64{8, 4, 6}, Filters: Gzip}, []int64{8, 4, 6}, "gzip"},
+		{"types/compound", RewriteOptions{Chunk: []int64{2}}, []int64{2}, ""},
+		{"types/bool", RewriteOptions{Filters: NoFilters}, nil, ""},
+		{"compact", RewriteOptions{}, nil, ""},
+	} {
+		dst := filepath.Join(t.TempDir(), "copy.h5")
+		n, err := Rewrite(src, ReaderOptions{Dataset: c.dataset}, dst, c.options)
+		if err != nil {
+			t.Errorf("%s %+v: %v", c.dataset, c.options, err)
+			continue
+		}
+		info, err := os.Stat(dst)
+		if err != nil || info.Size() != n {
+			t.Errorf("%s: %d bytes were written, %v, %v", c.dataset, n, info, err)
+		}
+		count := c.options.Count
+		if count == 0 {
+			r := reader(t, src, ReaderOptions{Dataset: c.dataset})
+			count = r.Shape()[0] - c.options.First
+		}
+		want, before := content(t, src, c.dataset, c.options.First, count)
+		got, after := content(t, dst, c.dataset, 0, count)
+		var filters []string
+		for _, f := range after.Filters {
+			filters = append(filters, f.Name.String())
+		}
+		if !bytes.Equal(got, want) || after.Type != before.Type || after.Shape[0] != count {
+			t.Errorf("%s %+v: other data: %s from %s", c.dataset, c.options, after, before)
+		}
+		if !slices.Equal(after.Chunk, c.chunk) || strings.Join(filters, " ") != c.filters {
+			t.Errorf("%s %+v: it has become %s", c.dataset, c.options, after)
+		}
+	}
+}
+
+// What a Reader wrote and reads could be wrong twice; h5py reads it, too.
+func TestRewriteForH5py(t *testing.T) {
+	src, dst := filepath.Join(fixtures, "layouts.h5"), filepath.Join(t.TempDir(), "copy.h5")
+	if _, err := Rewrite(src, ReaderOptions{Dataset: "/gzip_shuffle"}, dst, RewriteOptions{Chunk: []int64{1, 4, 6}, Filters: Gzip, First: 3, Count: 20}); err != nil {
+		t.Fatal(err)
+	}
+	script := `import sys, h5py
+a, b = (h5py.File(p, "r")["gzip_shuffle"] for p in sys.argv[1:])
+assert b.dtype == a.dtype and b.chunks == (1, 4, 6) and b.compression == "gzip" and b.compression_opts == 4 and not b.shuffle, b
+assert (a[3:23] == b[:]).all() and b.shape == (20, 4, 6), b`
+	if out, err := exec.Command(python(), "-c", script, src, dst).CombinedOutput(); err != nil {
+		t.Errorf("%v (apt install python3-h5py)\n%s", err, out)
+	}
+}
+
+func TestRewriteRefuses(t *testing.T) {
+	src := filepath.Join(fixtures, "layouts.h5")
+	for name, c := range map[string]struct {
+		dataset string
+		options RewriteOptions
+		want    error // nil for any
+	}{
+		"filters without chunks":      {"gzip", RewriteOptions{}, nil},
+		"gzip without chunks":         {"contiguous", RewriteOptions{Filters: Gzip}, nil},
+		"a chunk of other axes":       {"gzip", RewriteOptions{Chunk: []int64{1, 4}}, ErrRange},
+		"a chunk of nothing":          {"gzip", RewriteOptions{Chunk: []int64{1, 0, 4}}, ErrRange},
+		"items beyond the end":        {"gzip", RewriteOptions{Chunk: []int64{1, 4, 6}, First: 20, Count: 5}, ErrRange},
+		"items before the start":      {"gzip", RewriteOptions{Chunk: []int64{1, 4, 6}, First: -1}, ErrRange},
+		"a level too high":            {"gzip", RewriteOptions{Chunk: []int64{1, 4, 6}, Filters: Gzip, Level: 10}, nil},
+		"an unknown choice":           {"gzip", RewriteOptions{Chunk: []int64{1, 4, 6}, Filters: "zstd"}, nil},
+		"a scalar":                    {"types/scalar", RewriteOptions{}, ErrRange},
+		"a dataset of no items":       {"types/length_zero", RewriteOptions{Filters: NoFilters}, ErrRange},
+		"strings of varying length":   {"types/str", RewriteOptions{}, ErrPointers},
+		"a filter that is missing":    {"lzf", RewriteOptions{Filters: NoFilters}, ErrFilter},
+		"szip with too small a chunk": {"szip", RewriteOptions{Chunk: []int64{1, 1, 1}}, nil}, // libhdf5 says so only when it makes the dataset
+	} {
+		dst := filepath.Join(t.TempDir(), "copy.h5")
+		if _, err := Rewrite(src, ReaderOptions{Dataset: c.dataset}, dst, c.options); err == nil || c.want != nil && !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Lstat(dst); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: something was left behind: %v", name, err)
+		}
+	}
+	dst := filepath.Join(t.TempDir(), "copy.h5")
+	if err := os.WriteFile(dst, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Rewrite(src, ReaderOptions{Dataset: "contiguous"}, dst, RewriteOptions{}); !errors.Is(err, os.ErrExist) {
+		t.Errorf("over a file that is there: %v", err)
+	}
+	if kept, err := os.ReadFile(dst); err != nil || string(kept) != "mine" {
+		t.Errorf("the file that was there: %q, %v", kept, err)
+	}
+	if _, err := Rewrite(src, ReaderOptions{Dataset: "contiguous"}, filepath.Join(dst, "x.h5"), RewriteOptions{}); err == nil {
+		t.Error("into a folder that is none")
+	}
+}
+
+func TestRewriteToAFullDisk(t *testing.T) {
+	dst := filepath.Join(t.TempDir(), "copy.h5")
+	for limit, full := range map[uint64]bool{1 << 20: false, 1000: true} {
+		out, ok := child(t, job{Path: filepath.Join(fixtures, "layouts.h5"), Datasets: []string{"contiguous"}, Rewrite: dst, FileBytes: limit})
+		if !ok || len(out) != 1 || (out[0].Error != "<nil>") != full || full && !strings.Contains(out[0].Error, "File too large") {
+			t.Fatalf("with at most %d bytes in a file: %+v, alive %v", limit, out, ok)
+		}
+		if err := os.Remove(dst); errors.Is(err, os.ErrNotExist) != full {
+			t.Errorf("with at most %d bytes in a file: %v", limit, err)
+		}
+	}
+}
