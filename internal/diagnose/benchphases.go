@@ -45,7 +45,7 @@ func itemPhases(e *evidence.Evidence) []report.Phase {
 			add(p.name, v.Center, basis(v.Basis))
 		}
 	}
-	if v, ok := e.Get(metric.BenchOpen); ok && onePerFile(e) {
+	if v, ok := e.Get(metric.BenchOpen); ok && e.OpensPerItem() {
 		add(phaseOpen, v.Center, basis(v.Basis))
 	}
 	add(phaseRead, left, report.Inferred)
@@ -59,9 +59,4 @@ func itemPhases(e *evidence.Evidence) []report.Phase {
 		return 0
 	})
 	return out
-}
-
-func onePerFile(e *evidence.Evidence) bool {
-	n, ok := e.Get(metric.BenchPerFile)
-	return ok && n.Center < evidence.OnePerFile
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// items takes what one item costs one worker: reading it, and decoding it where it is encoded.
+// items takes what one item costs one worker: reading it, decoding it where it is encoded, and opening its file where each item must. The
+// read probe opens pictures itself, and keeps other files open.
 func (b *benchBuilder) items() {
 	decode := b.find(report.ProbeDecode, metric.DecodeTime, is{report.LabelFormat: {b.about.Format}})
 	if decode.N == 0 {
@@ -25,7 +26,7 @@ func (b *benchBuilder) items() {
 		order string
 	}{{metric.BenchItem, seenWarm, "random"}, {metric.BenchColdItem, cold, "random"}, {metric.BenchOrdered, seenWarm, "sequential"}, {metric.BenchColdOrdered, cold, "sequential"}} {
 		if v := read(s.cache().and(report.LabelOrder, s.order)); v.N > 0 {
-			b.set(s.d, plus(v, decode))
+			b.set(s.d, plus(plus(v, decode), b.opening(s.cache())))
 		}
 	}
 	b.set(metric.BenchStorage, notBelow(saved(b.get(metric.BenchColdItem), b.get(metric.BenchItem))))
@@ -60,13 +61,36 @@ func (b *benchBuilder) parts() {
 	item := b.get(metric.BenchItem)
 	b.set(metric.BenchFilterRatio, part(filter, item))
 	b.set(metric.BenchDecodeRatio, part(b.get(metric.BenchDecode), item))
-	if n, ok := b.ev.Get(metric.BenchPerFile); ok && n.Center < OnePerFile {
+	if b.ev.OpensPerItem() {
 		b.set(metric.BenchOpenRatio, part(b.get(metric.BenchOpen), item))
 	}
 }
 
-// OnePerFile is the mean number of items in a file below which a file counts as one item.
-const OnePerFile = 1.5
+// opening is what an item's own opening of its file adds to what the read probe measured; the zero Value where that has it already, or where
+// files stay open.
+func (b *benchBuilder) opening(cache is) Value {
+	if !b.ev.OpensPerItem() || b.about.Kind == "image" {
+		return Value{}
+	}
+	return b.find(report.ProbeOpen, metric.OpenTime, cache.and(report.LabelMode, "unlocked", ""))
+}
+
+const (
+	// onePerFile is the mean number of items in a file below which a file counts as one item.
+	onePerFile = 1.5
+	// mostHandles is how many files a process keeps open at the most: the soft limit of descriptors that a process gets by default
+	// (RLIMIT_NOFILE, 1024 on Linux), some of which it needs itself.
+	mostHandles = 1000
+)
+
+// OpensPerItem tells whether each item of a benchmark's dataset must open its file: because a file is one item, or because there are more
+// array files than a process keeps open, so that one in random order finds its file closed.
+func (e *Evidence) OpensPerItem() bool {
+	n, ok := e.Get(metric.BenchPerFile)
+	files, ok2 := e.Get(metric.DatasetFileN)
+	arrays := e.Facts.DatasetKind == "hdf5" || e.Facts.DatasetKind == "npy"
+	return ok && n.Center < onePerFile || arrays && ok2 && files.Center > mostHandles
+}
 
 // withinBest is how near to the best a chunk cache must come to be named: a larger one that gains less is not worth its memory.
 const withinBest = 1.1

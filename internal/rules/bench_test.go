@@ -108,7 +108,7 @@ var layouts = []struct {
 		return benchmark(pictures("jpeg", 50000, 94<<10, 50000), f)
 	}, map[string]report.Severity{"storage/crowded-folder": report.Info}, []string{"775 items/s", "Nothing in how the data is stored was found to be in the way."}},
 	{"an HDF5 file per item, opened each time", func() *report.Report {
-		f := new(figures).read(110e-6, 700e-6).open(90e-6, 600e-6).disk("32768")
+		f := new(figures).read(20e-6, 100e-6).open(90e-6, 600e-6).disk("32768")
 		b := arrays(nil, 0, 0, 0)
 		b.Files, b.Items, b.Bytes, b.Layout.Shape, b.Layout.ItemShape = 4000, i64(4000), 4000*34<<10, []int64{1, 64, 128}, []int64{1, 64, 128}
 		return benchmark(b, f)

@@ -79,7 +79,7 @@ func lockMeasured(p *diagnose.Pass) error {
 	summary := fmt.Sprintf("HDF5's file lock takes %s of an item's %s (%s): each item opens a file", unit.Seconds(lock.Center), unit.Seconds(before.Center), state)
 	rec := report.Recommendation{Setting: "HDF5_USE_FILE_LOCKING", To: "FALSE", Why: "readers of a file that nobody writes need no lock",
 		Caveat: "only while nothing writes the file"}
-	if opensPerItem(p.Evidence) {
+	if p.Evidence.OpensPerItem() {
 		if score < diagnose.Moderate.Value {
 			return nil
 		}

@@ -102,8 +102,9 @@ fewer files is the cure. Where decompressing dominates, keeping the file open ga
 	},
 	Measured: &diagnose.Measured{
 		How: `
-Where each file holds one item, each item opens one: the rule takes opening's share of an item. Where a file holds many, an item is timed through
-a handle that is kept and through one that is opened anew; no job was seen, so that is worth knowing and nothing more.
+Where each file holds one item, or where there are more files than a process may have open (1024 by default), an item in random order opens its file:
+the rule takes opening's share of an item. Where few files hold many items, one is timed through a handle that is kept and through one that is
+opened anew; no job was seen, so that is worth knowing and nothing more.
 `,
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchPerFile},
 		Limits:  limits(plainOverhead, plainSpeed),
@@ -113,7 +114,7 @@ a handle that is kept and through one that is opened anew; no job was seen, so t
 }
 
 func reopenedMeasured(p *diagnose.Pass) error {
-	if opensPerItem(p.Evidence) {
+	if p.Evidence.OpensPerItem() {
 		return openedMeasured(p)
 	}
 	anew, ok := p.Evidence.Get(metric.BenchReopened)
@@ -135,7 +136,7 @@ func reopenedMeasured(p *diagnose.Pass) error {
 	return nil
 }
 
-// openedMeasured is the case of one item per file: every item opens another one.
+// openedMeasured is the case of one item per file, or of too many files: every item opens another one.
 func openedMeasured(p *diagnose.Pass) error {
 	before, state := settled(p)
 	d := metric.BenchOpen
@@ -154,13 +155,17 @@ func openedMeasured(p *diagnose.Pass) error {
 	rec := report.Recommendation{Setting: "files of the dataset", To: "one HDF5 file, items along the first axis of one dataset",
 		Why: "a worker then opens one file, once", Caveat: "one file is rewritten as a whole when items are added; some hundred items per file do as well",
 		Effect: quicker(before, after, report.Modelled, "")}
+	whose := "Each item is an HDF5 file of its own"
 	if n, ok := p.Maybe(metric.DatasetFileN); ok {
-		rec.From = text(unit.Number(n) + " files of one item")
+		rec.From = text(unit.Number(n) + " files")
+		if per, ok := p.Maybe(metric.BenchPerFile); ok && whole(per) != "1" {
+			whose = fmt.Sprintf("The items lie in %s HDF5 files, more than a process keeps open", unit.Number(n))
+		}
 	}
 	p.Report(report.Finding{
 		Severity: diagnose.Grade(score), Score: score,
-		Summary: fmt.Sprintf("Each item is an HDF5 file of its own, and opening it takes %s of the item's %s (%s)",
-			unit.Percent(share(open.Center/before.Center)), unit.Seconds(before.Center), state),
+		Summary: fmt.Sprintf("%s, and opening one takes %s of the item's %s (%s)",
+			whose, unit.Percent(share(open.Center/before.Center)), unit.Seconds(before.Center), state),
 		Evidence:        seen(p, d, metric.BenchItem, metric.BenchColdItem, metric.BenchOpenRatio, metric.BenchPerFile, metric.DatasetFileN, metric.FileBytes),
 		Recommendations: []report.Recommendation{rec},
 		WontHelp:        []string{"keeping handles open: the next item is in another file", "SWMR mode: it makes no read faster"},

@@ -107,12 +107,6 @@ func sizeCaveat(c evidence.Candidate) string {
 	return fmt.Sprintf("it takes %s of the space (measured on the sample)", unit.Percent(c.Stored.Center))
 }
 
-// opensPerItem tells whether a file is one item, so that each item opens its own.
-func opensPerItem(e *evidence.Evidence) bool {
-	n, ok := e.Get(metric.BenchPerFile)
-	return ok && n.Center < evidence.OnePerFile
-}
-
 // missing abstains for a signal that only some datasets need.
 func missing(p *diagnose.Pass, d metric.Desc) error {
 	reason, cure := p.Evidence.WhyMissing(d)

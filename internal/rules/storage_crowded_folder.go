@@ -63,7 +63,7 @@ func crowdMeasured(p *diagnose.Pass) error {
 		}
 	}
 	score := 0.0
-	if opensPerItem(p.Evidence) && before.Center > 0 {
+	if p.Evidence.OpensPerItem() && before.Center > 0 {
 		score = share((open - usual) / before.Center)
 	}
 	summary := fmt.Sprintf("One folder holds %s files; opening one takes %s (%s)", unit.Number(files), unit.Seconds(open), state)
