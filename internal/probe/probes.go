@@ -20,5 +20,6 @@ var probes = []one{
 	{name: report.ProbeOpen, what: "opening files", weight: 1, run: open},
 	{name: report.ProbeRead, what: "reading items, warm and cold, in order and shuffled", weight: 4, run: read},
 	{name: report.ProbeDecode, what: "decoding pictures that are in memory", weight: 1, wants: holdsPictures, run: decodeItems},
+	{name: report.ProbeScaling, what: "several processes at the same time", weight: 4, run: scaling},
 	{name: report.ProbePython, what: "the same items by the libraries of the Python that was named", weight: 3, wants: hasPython, run: timePython},
 }

@@ -210,7 +210,7 @@ numpy.save(sys.argv[1] + "/a.npy", a)
 			}
 			limit := time.Second / 2
 			if c.torch {
-				limit += torchFrom
+				limit += torchFrom + 2*time.Second
 			}
 			s := pythonSession([]string{python}, sample, limit)
 			if err := timePython(t.Context(), s); err != nil {

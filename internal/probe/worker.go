@@ -42,6 +42,7 @@ var works = map[string]work{
 	workMakeScratch:   makeScratch,
 	workRemoveScratch: removeScratch,
 	workOpen:          openFiles,
+	workCrowd:         joinCrowd,
 	workDecode:        decodePictures,
 }
 

@@ -1,0 +1,247 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/stat"
+)
+
+// crowd is several worker processes that read disjoint shares of the sample at the same time.
+type crowd struct {
+	*session
+	processes []*process
+	pids      []int
+	items     []int         // in random order
+	next      []int         // where in its share each process goes on
+	shares    int           // for how many processes next is
+	pass      time.Duration // how long a round lasts
+	cold      bool
+	turn      uint64
+}
+
+// crowdRound is what one round of a crowd came to.
+type crowdRound struct {
+	rate    float64 // items per second, all together
+	seconds float64 // mean of the processes
+	cores   float64 // cores' worth of CPU time
+	ready   float64 // share of their time in which they ran or waited for a CPU
+	stored  float64 // bytes fetched from storage
+	bytes   float64 // bytes delivered
+}
+
+func (c *crowd) close() {
+	for _, p := range c.processes {
+		p.close()
+	}
+}
+
+// recruit starts processes until there are so many. Their key is empty: those of one mount would wait for each other, which is what is to be
+// measured.
+func (c *crowd) recruit(ctx context.Context, count int) error {
+	for len(c.processes) < count {
+		p, pid, err := c.hire(ctx)
+		if err != nil {
+			return fmt.Errorf("starting worker process %d: %w", len(c.processes)+1, err)
+		}
+		c.processes, c.pids = append(c.processes, p), append(c.pids, pid)
+	}
+	return nil
+}
+
+// hire starts one process with the sample in it, so that its next request does not wait for others to be started.
+func (c *crowd) hire(ctx context.Context) (*process, int, error) {
+	spec := isolate.Spec{Task: Task, Timeout: c.pass + slowest, Limits: isolate.Limits{MemoryBytes: workerMemory, OpenFiles: 1024}}
+	p := &process{child: c.runner.Child(spec), given: &c.sample}
+	out, err := ask[crowdLoad, crowdLoaded](ctx, p, workCrowd, crowdLoad{})
+	if err != nil {
+		p.close()
+		return nil, 0, err
+	}
+	return p, out.PID, nil
+}
+
+// lead is how far ahead the start of a round lies: for the requests to reach the processes, some 1 ms each with a thousand items.
+func lead(count int) time.Duration {
+	return 20*time.Millisecond + time.Duration(count)*2*time.Millisecond
+}
+
+// round has the first count processes read for the time of a pass, all from the same instant. What cannot be read is left out.
+func (c *crowd) round(ctx context.Context, count int) (crowdRound, error) {
+	for {
+		items, err := c.forRound(ctx, count)
+		if err != nil {
+			return crowdRound{}, err
+		}
+		if err := c.recruit(ctx, count); err != nil {
+			return crowdRound{}, err
+		}
+		if c.shares != count {
+			c.shares, c.next = count, make([]int, count)
+		}
+		now, err := monotonic()
+		if err != nil {
+			return crowdRound{}, err
+		}
+		asked := make([]crowdLoad, count)
+		for i := range asked {
+			asked[i] = crowdLoad{Fresh: c.cold, load: load{Items: share(items, i, count), Seconds: c.pass.Seconds(), Once: c.cold,
+				Handle: c.usualHandle(), Decode: holdsPictures(c.session), StartAt: now + int64(lead(count))}}
+			if !c.cold {
+				asked[i].From = c.next[i] % len(asked[i].Items)
+			}
+		}
+		got, errs := c.ask(ctx, asked)
+		if again, err := c.mend(ctx, asked, got, errs); err != nil {
+			return crowdRound{}, err
+		} else if again {
+			continue
+		}
+		for i := range got {
+			c.next[i] = got[i].Next
+		}
+		if r, ok := added(got); ok {
+			return r, nil
+		}
+	}
+}
+
+// forRound is what is read in a round: warm all of the items, cold those that lie apart, with all pages dropped.
+func (c *crowd) forRound(ctx context.Context, count int) ([]int, error) {
+	items := c.sound(&c.sample, c.items)
+	if c.cold {
+		c.turn++
+		items = slices.Clone(items)
+		shuffle(items, c.options.Seed, c.turn)
+		items = apart(&c.sample, items, len(items), c.page.ahead, c.perChunk())
+		if err := c.chill(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if len(items) < count {
+		return nil, fmt.Errorf("%d items left for %d processes: %w", len(items), count, errNoneReadable)
+	}
+	return items, nil
+}
+
+// chill drops the pages of all files and sees that they are gone.
+func (c *crowd) chill(ctx context.Context) error {
+	var share *float64
+	for range coldTries {
+		r, err := c.residency(ctx, true)
+		if err != nil {
+			return err
+		}
+		if share = r.ratio(); share != nil && *share <= coldShare {
+			return nil
+		}
+	}
+	if share == nil {
+		return fmt.Errorf("%w: it could not be told any more", errNotCold)
+	}
+	return fmt.Errorf("%w: %s", errNotCold, stays(*share))
+}
+
+// ask sends the requests at the same time and waits for all answers.
+func (c *crowd) ask(ctx context.Context, asked []crowdLoad) ([]crowdLoaded, []error) {
+	got, errs := make([]crowdLoaded, len(asked)), make([]error, len(asked))
+	var all sync.WaitGroup
+	for i := range asked {
+		all.Go(func() {
+			got[i], errs[i] = ask[crowdLoad, crowdLoaded](ctx, c.processes[i], workCrowd, asked[i])
+		})
+	}
+	all.Wait()
+	return got, errs
+}
+
+// mend notes what could not be read, and replaces processes that died. again says that the round must be made again.
+func (c *crowd) mend(ctx context.Context, asked []crowdLoad, got []crowdLoaded, errs []error) (again bool, err error) {
+	for i := range asked {
+		c.note(&c.sample, got[i].Failures)
+		switch {
+		case errs[i] == nil:
+			if len(got[i].Failures) > 0 {
+				again = true // the others' shares change
+			}
+		case !died(errs[i]):
+			return false, errs[i]
+		default:
+			again = true
+			c.processes[i].close()
+			if err := c.survive(ctx, &c.sample, asked[i].load, errs[i]); err != nil {
+				return false, err
+			}
+			if c.processes[i], c.pids[i], err = c.hire(ctx); err != nil {
+				return false, fmt.Errorf("starting a worker process again: %w", err)
+			}
+		}
+	}
+	return again, nil
+}
+
+// added sums up what the processes did; not ok when none read an item.
+func added(got []crowdLoaded) (crowdRound, bool) {
+	var r crowdRound
+	var runnable float64
+	n := float64(len(got))
+	for _, g := range got {
+		p := g.Passes[0]
+		if p.Items == 0 || p.Seconds <= 0 {
+			continue
+		}
+		r.rate += float64(p.Items) / p.Seconds
+		r.seconds += p.Seconds / n
+		r.cores += p.CPU / p.Seconds
+		runnable += (p.CPU + g.Delay) / p.Seconds
+		r.bytes += float64(p.Bytes)
+		if p.IO != nil {
+			r.stored += float64(p.IO.Stored)
+		}
+	}
+	r.ready = min(1, runnable/n)
+	return r, r.rate > 0
+}
+
+// share is every count-th item, from the i-th on: shares are disjoint and alike.
+func share(items []int, i, count int) []int {
+	var out []int
+	for ; i < len(items); i += count {
+		out = append(out, items[i])
+	}
+	return out
+}
+
+// monotonic is CLOCK_MONOTONIC in nanoseconds, which all processes of a machine share.
+func monotonic() (int64, error) {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return 0, fmt.Errorf("reading the clock: %w", err)
+	}
+	return now.Nano(), nil
+}
+
+// summary makes a step of rounds; the first of them may be a warm-up and is left out then.
+func summary(count int, rounds []crowdRound) step {
+	var units, seconds, cores, one []float64
+	s := step{workers: count}
+	var stored, bytes float64
+	for _, r := range rounds {
+		units, seconds = append(units, r.rate*r.seconds), append(seconds, r.seconds)
+		cores, one = append(cores, r.cores*r.seconds), append(one, r.seconds)
+		s.ready += r.ready / float64(len(rounds))
+		stored += r.stored
+		bytes += r.bytes
+	}
+	s.rate, s.cores = stat.Ratio(units, seconds), stat.Ratio(cores, one)
+	if bytes > 0 {
+		s.stored = stored / bytes
+	}
+	return s
+}

@@ -1,0 +1,101 @@
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// workCrowd is the row of works that reads items as one of several processes; without items it only says that the process is there.
+const workCrowd = "crowd"
+
+// crowdLoad asks for a load, and how long the process waited for a CPU meanwhile.
+type crowdLoad struct {
+	load
+	Fresh bool // close all files before, and open those of the items again: nothing is left in a chunk cache
+}
+
+type crowdLoaded struct {
+	loaded
+	PID   int
+	Delay float64 // seconds in which a thread was ready to run and had no CPU; 0 where the kernel does not count
+}
+
+// joinCrowd is the work.
+func joinCrowd(ctx context.Context, w *state, body json.RawMessage) (any, error) {
+	var q crowdLoad
+	if err := json.Unmarshal(body, &q); err != nil {
+		return nil, fmt.Errorf("decoding what to read: %w", err)
+	}
+	out := crowdLoaded{PID: os.Getpid()}
+	if len(q.Items) == 0 {
+		return out, nil
+	}
+	if err := w.has(q.Items); err != nil {
+		return nil, err
+	}
+	if q.Fresh {
+		w.reopen(q.Items)
+	}
+	before := runDelay()
+	var err error
+	out.loaded, err = w.load(ctx, q.load)
+	out.Delay = max(0, runDelay()-before)
+	return out, err
+}
+
+// has refuses items that are not in the sample.
+func (w *state) has(items []int) error {
+	if len(items) == 0 {
+		return errors.New("no items to read")
+	}
+	for _, i := range items {
+		if i < 0 || i >= len(w.sample.Items) {
+			return fmt.Errorf("no item %d in a sample of %d", i, len(w.sample.Items))
+		}
+	}
+	return nil
+}
+
+// reopen has the files of items that stay open just opened. One that cannot be opened fails again when it is read.
+func (w *state) reopen(items []int) {
+	w.forget()
+	if w.sample.ItemIsFile() {
+		return
+	}
+	for _, i := range items {
+		if len(w.handles) == mostHandles {
+			return
+		}
+		_, _ = w.handle(w.sample.Items[i].File)
+	}
+}
+
+// runDelay is how long the threads of this process have waited for a CPU while they were ready to run: the second number of
+// /proc/PID/task/TID/schedstat, in nanoseconds (sched-stats.rst). A thread that ended is not in it any more; those of the Go runtime stay.
+func runDelay() float64 {
+	threads, err := filepath.Glob("/proc/self/task/*/schedstat")
+	if err != nil {
+		return 0
+	}
+	var total float64
+	for _, path := range threads {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		fields := strings.Fields(string(text))
+		if len(fields) < 2 {
+			continue
+		}
+		if ns, err := strconv.ParseUint(fields[1], 10, 64); err == nil {
+			total += float64(ns) / 1e9
+		}
+	}
+	return total
+}

@@ -1,0 +1,178 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/bits"
+	"strconv"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+const (
+	mostProcesses = 128 // scaling is not tried beyond, unless asked for
+	coldPart      = 0.4 // of the probe's time, where reads can be cold
+)
+
+// usualHandle is how a job holds the files of this dataset.
+func (s *session) usualHandle() string {
+	if s.sample.ItemIsFile() {
+		return handleReopened
+	}
+	return handleKept
+}
+
+// scaling measures how the rate grows with processes, decoding included: warm and, where that is possible, cold.
+func scaling(ctx context.Context, s *session) error {
+	cold, err := s.canBeCold(ctx)
+	if err != nil {
+		return err
+	}
+	limit := s.left()
+	if cold {
+		limit = time.Duration((1 - coldPart) * float64(limit))
+	}
+	if err := s.curve(ctx, limit, false); err != nil || !cold {
+		return err
+	}
+	err = s.curve(ctx, s.left(), true)
+	if err != nil && ctx.Err() == nil {
+		s.abstain(report.ProbeScaling, "cold: "+err.Error(), "")
+		return nil
+	}
+	return err
+}
+
+// crowdSizes are how many processes are tried: powers of two to the usable CPUs, rounded up, and one step beyond, to see it bend; at most as
+// asked for.
+func crowdSizes(cpus float64, most, items int) []int {
+	last := most
+	if most <= 0 {
+		whole := uint(math.Ceil(min(max(2, cpus), mostProcesses)))
+		last = min(mostProcesses, 2<<bits.Len(whole-1))
+	}
+	var sizes []int
+	for n := 1; n < last; n *= 2 {
+		sizes = append(sizes, n)
+	}
+	sizes = append(sizes, last)
+	for len(sizes) > 1 && sizes[len(sizes)-1] > items {
+		sizes = sizes[:len(sizes)-1]
+	}
+	return sizes
+}
+
+// curve measures each number of processes within the limit. An error comes only when nothing could be measured.
+func (s *session) curve(ctx context.Context, limit time.Duration, cold bool) error {
+	ends := s.clock().Add(limit)
+	c := &crowd{session: s, cold: cold, items: s.sound(&s.sample, inOrder(&s.sample, random, s.options.Seed))}
+	defer c.close()
+	if !cold {
+		if err := c.warmUp(ctx, time.Duration(warmUpShare*float64(limit))); err != nil {
+			return err
+		}
+	}
+	sizes := crowdSizes(s.options.CPUs, s.options.MaxWorkers, len(c.items))
+	var one step
+	for i, count := range sizes {
+		share := max(0, ends.Sub(s.clock())) / time.Duration(len(sizes)-i)
+		c.pass = min(max(share/(wantedRounds+1), shortestPass), longestPass)
+		got, err := c.step(ctx, share, count)
+		if got.rate.N > 0 {
+			if count == 1 {
+				one = got
+			}
+			s.addStep(got, one, cold)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && count == 1:
+			return fmt.Errorf("reading in one process: %w", err)
+		case err != nil:
+			s.warn(fmt.Sprintf("scaling ended at %d processes: %v", count, err))
+			return nil
+		}
+	}
+	return nil
+}
+
+// warmUp has one process read and decode every item once. Where that takes longer than the limit, what was read until then is what is
+// measured.
+func (c *crowd) warmUp(ctx context.Context, limit time.Duration) error {
+	c.pass = limit
+	for {
+		items := c.sound(&c.sample, c.items)
+		if len(items) == 0 {
+			return errNoneReadable
+		}
+		if err := c.recruit(ctx, 1); err != nil {
+			return err
+		}
+		asked := []crowdLoad{{load: load{Items: items, Once: true, Seconds: max(limit, shortestPass).Seconds(), Handle: c.usualHandle(), Decode: holdsPictures(c.session)}}}
+		got, errs := c.ask(ctx, asked)
+		if _, err := c.mend(ctx, asked, got, errs); err != nil {
+			return err
+		}
+		if errs[0] != nil {
+			continue // without what ended it
+		}
+		if next := got[0].Next; next > 0 {
+			items = items[:next]
+		}
+		c.items = c.sound(&c.sample, items)
+		if len(c.items) > 0 {
+			return nil
+		}
+		return errNoneReadable
+	}
+}
+
+// step measures so many processes. With an error comes what was measured before it.
+func (c *crowd) step(ctx context.Context, limit time.Duration, count int) (step, error) {
+	if err := c.recruit(ctx, count); err != nil {
+		return step{}, err
+	}
+	var all []crowdRound
+	_, counted, err := c.repeat(ctx, limit, func() (round, error) {
+		r, err := c.round(ctx, count)
+		if err == nil {
+			all = append(all, r)
+		}
+		return round{Units: r.rate * r.seconds, Seconds: r.seconds}, err
+	})
+	s := summary(count, all[len(all)-len(counted):])
+	if err == nil && s.rate.Confidence == 0 {
+		c.short(fmt.Sprintf("%d processes", count))
+	}
+	return s, err
+}
+
+// addStep puts a step into the result.
+func (s *session) addStep(got, one step, cold bool) {
+	l := func() labels {
+		l := labels{report.LabelCache: warm, report.LabelOrder: random, report.LabelWorkers: strconv.Itoa(got.workers)}
+		if cold {
+			l[report.LabelCache] = chilled
+		}
+		if !s.sample.ItemIsFile() {
+			l[report.LabelHandle] = handleKept
+		}
+		return l
+	}
+	withBound := l()
+	if bound := got.bound(one, s.options.CPUs); bound != "" {
+		withBound[report.LabelBound] = bound
+	}
+	s.add(report.ProbeScaling, metric.ItemRate, got.rate, report.Measured, withBound)
+	for _, f := range []struct {
+		d metric.Desc
+		v stat.Summary
+	}{{metric.Efficiency, got.efficiency(one)}, {metric.CPUCores, got.cores}} {
+		s.add(report.ProbeScaling, f.d, f.v, report.Measured, l())
+	}
+}

@@ -1,0 +1,137 @@
+package probe
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+func TestCrowdSizes(t *testing.T) {
+	for name, c := range map[string]struct {
+		cpus        float64
+		most, items int
+		want        []int
+	}{
+		"one CPU":              {1, 0, 1000, []int{1, 2, 4}},
+		"two":                  {2, 0, 1000, []int{1, 2, 4}},
+		"two and a half":       {2.5, 0, 1000, []int{1, 2, 4, 8}},
+		"eight":                {8, 0, 1000, []int{1, 2, 4, 8, 16}},
+		"as asked":             {8, 2, 1000, []int{1, 2}},
+		"no power of two":      {2, 6, 1000, []int{1, 2, 4, 6}},
+		"one process":          {8, 1, 1000, []int{1}},
+		"more than items":      {8, 0, 3, []int{1, 2}},
+		"a very large machine": {448, 0, 1000, []int{1, 2, 4, 8, 16, 32, 64, 128}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, crowdSizes(c.cpus, c.most, c.items)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestShares(t *testing.T) {
+	items := []int{7, 3, 9, 1, 5}
+	var all []int
+	for i := range 3 {
+		all = append(all, share(items, i, 3)...)
+	}
+	slices.Sort(all)
+	if diff := cmp.Diff([]int{1, 3, 5, 7, 9}, all); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestScalingWarmAndCold(t *testing.T) {
+	sample := rawSample(t, 64<<10, 16, "a", "b", "c", "d", "e", "f", "g", "h")
+	r := measured(t, sample, Options{Budget: 3 * time.Second, Seed: 1, CPUs: 2}, report.ProbeScaling)
+	for _, cache := range []string{warm, chilled} {
+		for _, n := range []int{1, 2, 4} {
+			want := []string{"workers=" + strconv.Itoa(n), "cache=" + cache, "order=random", "handle=kept"}
+			efficiency := find(t, r, report.ProbeScaling, metric.Efficiency, want...)
+			cores := find(t, r, report.ProbeScaling, metric.CPUCores, want...)
+			if n == 1 && efficiency.Center != 1 || efficiency.Center <= 0 || cores.Center <= 0 || cores.Center > float64(n)*1.1 {
+				t.Errorf("%d processes, %s: efficiency %v, cores %v", n, cache, efficiency.Center, cores.Center)
+			}
+		}
+	}
+	bound := map[string]string{}
+	for _, m := range r.Measurements {
+		if m.Metric == metric.ItemRate.Name {
+			bound[m.Labels[report.LabelCache]+m.Labels[report.LabelWorkers]] = m.Labels[report.LabelBound]
+			if m.Value.N < leastRounds || m.Value.Center <= 0 {
+				t.Errorf("%v: %+v", m.Labels, m.Value)
+			}
+		}
+	}
+	if len(bound) != 6 || bound["warm1"] != boundNone || bound["cold1"] != boundNone {
+		t.Errorf("bounds %v", bound)
+	}
+	if len(r.Unread)+len(r.Abstained) > 0 {
+		t.Errorf("unread %+v, abstained %+v", r.Unread, r.Abstained)
+	}
+}
+
+func TestScalingDecodesPictures(t *testing.T) {
+	sample := somePictures(t, 6)
+	cut := damage(t, sample, 0, 300)
+	r := measured(t, sample, Options{Budget: time.Second, Seed: 1, MaxWorkers: 2, NoCold: true}, report.ProbeScaling)
+	for _, n := range []string{"1", "2"} {
+		find(t, r, report.ProbeScaling, metric.Efficiency, "workers="+n, "cache=warm", "order=random")
+	}
+	if len(r.Unread) != 1 || r.Unread[0].Count != 1 || r.Unread[0].Example != cut {
+		t.Errorf("unread %+v, want %s: it can be read, and not decoded", r.Unread, cut)
+	}
+}
+
+func TestScalingSurvivesACrash(t *testing.T) {
+	sample := rawSample(t, 4096, 16, "a", "b", "crash", "c", "d")
+	r := measured(t, sample, Options{Budget: time.Second, MaxWorkers: 2, NoCold: true}, report.ProbeScaling)
+	find(t, r, report.ProbeScaling, metric.Efficiency, "workers=2", "cache=warm", "order=random", "handle=kept")
+	if len(r.Unread) != 1 || filepath.Base(r.Unread[0].Example) != "crash" || !strings.HasPrefix(r.Unread[0].Reason, string(crashed)) {
+		t.Errorf("unread %+v", r.Unread)
+	}
+}
+
+func TestScalingEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s := testSession(t, rawSample(t, 4096, 16, "a"), Options{})
+	if err := scaling(ctx, s); err == nil || len(s.result.Measurements) > 0 {
+		t.Errorf("measured after the end: %v, %+v", err, s.result.Measurements)
+	}
+}
+
+// All processes of a round begin at the same instant, none before it.
+func TestCrowdStartsTogether(t *testing.T) {
+	s := testSession(t, rawSample(t, 4096, 64, "a"), Options{})
+	c := &crowd{session: s, items: inOrder(&s.sample, random, 1), pass: shortestPass}
+	defer c.close()
+	before, err := monotonic()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.round(t.Context(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := monotonic()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Duration(after - before); took < lead(3)+shortestPass {
+		t.Errorf("a round that began %v ahead took %v", lead(3), took)
+	}
+	if len(c.pids) != 3 || c.pids[0] == c.pids[1] || c.pids[1] == c.pids[2] || r.rate <= 0 || r.bytes <= 0 {
+		t.Errorf("processes %v, %+v", c.pids, r)
+	}
+}
