@@ -53,7 +53,7 @@ test: ## everything: lint, race-enabled unit tests, the binary's promises, end-t
 	@$(STAGE) dependencies scripts/deps build job tools
 	@$(STAGE) "static libraries" scripts/static-libs $(LIB)
 	@$(STAGE) gofmt scripts/check-format
-	@$(STAGE) "go vet" $(GO) vet -tags e2e,overhead ./...
+	@$(STAGE) "go vet" $(GO) vet -tags e2e,overhead,peers ./...
 	@$(STAGE) staticcheck $(MAKE) staticcheck
 	@$(STAGE) "unit tests (race detector, fuzz seeds, import rules)" $(GO) test -race ./...
 	@$(STAGE) build $(MAKE) build
@@ -74,7 +74,7 @@ e2e: ## all end-to-end jobs; TORCH=trixie or TORCH=sid for newer PyTorch
 
 .PHONY: e2e-run
 e2e-run:
-	$(GO) test -tags e2e ./e2e -run TestJobs -count=1 -v -timeout 80m
+	$(GO) test -tags e2e ./e2e -run 'TestLayouts|TestDataLoader|TestJobs' -count=1 -v -timeout 80m
 
 .PHONY: overhead
 overhead: ## what pipetune costs the job it watches: CPU, memory, throughput with and without
@@ -82,18 +82,24 @@ overhead: ## what pipetune costs the job it watches: CPU, memory, throughput wit
 	@$(MAKE) build
 	$(GO) test -tags e2e,overhead ./e2e -run TestOverhead -count=1 -v -timeout 40m
 
+.PHONY: bench-peers
+bench-peers: ## bench-io's own speed beside fio, h5py, libjpeg-turbo's tool, Pillow and find
+	@scripts/deps build job tools peers
+	@$(MAKE) build
+	$(GO) test -tags e2e,peers ./e2e -run TestPeers -count=1 -v -timeout 40m
+
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck and the import rules
 	@scripts/deps build
 	@scripts/static-libs $(LIB)
 	@scripts/check-format
-	$(GO) vet -tags e2e,overhead ./...
+	$(GO) vet -tags e2e,overhead,peers ./...
 	@$(MAKE) staticcheck
 	$(GO) test ./internal/archtest
 
 .PHONY: staticcheck
 staticcheck: $(STATICCHECK)
-	$(STATICCHECK) -tags e2e,overhead ./...
+	$(STATICCHECK) -tags e2e,overhead,peers ./...
 
 $(STATICCHECK):
 	@mkdir -p $(TOOLS)

@@ -8,6 +8,7 @@ import (
 	"github.com/pipetune/pipetune/internal/hdf5"
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/nvml"
+	"github.com/pipetune/pipetune/internal/probe"
 )
 
 // childCommand is the hidden first argument that makes this program one of its own children.
@@ -20,6 +21,9 @@ func childTasks() isolate.Table {
 		nvml.Task:    isolate.WithClose(gpu.Handle, gpu.Close), // the library is shut down in order: a reader killed in a call has frozen GPUs
 		hdf5.Task:    hdf5.Handler,
 		dataset.Task: dataset.Handler,
+
+		dataset.SurveyTask: dataset.SurveyHandler,
+		probe.Task:         probe.Handler(),
 	}
 }
 

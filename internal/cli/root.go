@@ -29,6 +29,7 @@ change, no root and no tracing, finds what holds it back, and predicts what
 each change would bring.`,
 		Example: `  pipetune diagnose                 find my training job, watch it 30 s, report
   pipetune diagnose --pid 41207     watch this one
+  pipetune bench-io /data/train.h5  measure how fast the dataset can be read
   pipetune explain loader/workers-too-few`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -40,7 +41,7 @@ each change would bring.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fail(exitUsage, "see: "+c.CommandPath()+" --help", "%w", err)
 	})
-	root.AddCommand(newDiagnose(env), newReport(env), newExplain(env), newDoctor(env), newDemo(env), newVersion(env))
+	root.AddCommand(newDiagnose(env), newBench(env), newReport(env), newExplain(env), newDoctor(env), newDemo(env), newVersion(env))
 	root.AddCommand(topic("exit-codes", "the exit codes", exitCodesHelp), topic("environment", "environment variables", environmentHelp))
 	return root
 }

@@ -1,0 +1,261 @@
+//go:build e2e && peers
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// The targets against the best tool of each kind, as ratios in one run.
+const (
+	leastOfFio  = 0.95
+	leastOfH5py = 1.0
+	leastOfJPEG = 0.95
+	mostOfFind  = 1.5
+	mostWalkRSS = 60 << 20
+	walkedFiles = 200_000
+	peerRounds  = 3
+)
+
+// duel is one line of the table: ours against a peer's, in the same unit.
+type duel struct {
+	what, peer string
+	ours       float64
+	theirs     float64
+	unit       string
+	bound      string // "" where none is promised
+	ok         bool
+}
+
+// TestPeers measures the same files with bench-io and with the best tool of each kind, in turn, and prints medians and ratios.
+func TestPeers(t *testing.T) {
+	m := findMachine(t)
+	for _, tool := range []string{"fio", "tjbench", "find"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Fatalf("%v: apt-get install -y fio libjpeg-turbo-progs findutils", err)
+		}
+	}
+	var duels []duel
+	duels = append(duels, m.againstFio(t)...)
+	duels = append(duels, m.againstH5py(t)...)
+	duels = append(duels, m.againstJPEG(t)...)
+	duels = append(duels, m.againstFind(t)...)
+	fmt.Printf("\n%-46s %-22s %12s %12s  %-6s %7s  %s\n", "what", "peer", "ours", "theirs", "unit", "ratio", "promise")
+	for _, d := range duels {
+		verdict := "none"
+		if d.bound != "" {
+			verdict = d.bound + " kept"
+			if !d.ok {
+				verdict = d.bound + " MISSED"
+				t.Errorf("%s against %s: %.4g against %.4g %s, promised %s", d.what, d.peer, d.ours, d.theirs, d.unit, d.bound)
+			}
+		}
+		fmt.Printf("%-46s %-22s %12.4g %12.4g  %-6s %7.2f  %s\n", d.what, d.peer, d.ours, d.theirs, d.unit, d.ours/d.theirs, verdict)
+	}
+}
+
+func atLeast(what, peer, unit string, ours, theirs []float64, least float64) duel {
+	d := duel{what: what, peer: peer, unit: unit, ours: middle(ours), theirs: middle(theirs)}
+	if least > 0 {
+		d.bound, d.ok = fmt.Sprintf("at least %.2f", least), d.ours >= least*d.theirs
+	}
+	return d
+}
+
+func middle(xs []float64) float64 {
+	xs = slices.Clone(xs)
+	slices.Sort(xs)
+	return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
+}
+
+// fio runs one job of random or sequential reads and returns its requests per second.
+func fio(t *testing.T, path string, args ...string) float64 {
+	t.Helper()
+	cmd := exec.Command("fio", append([]string{"--name=x", "--filename=" + path, "--readonly", "--time_based", "--runtime=4", "--output-format=json",
+		"--randrepeat=0", "--norandommap"}, args...)...)
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("fio: %v: %s", err, complaint.String())
+	}
+	var answer struct {
+		Jobs []struct {
+			Read struct {
+				IOPS float64 `json:"iops"`
+			} `json:"read"`
+		} `json:"jobs"`
+	}
+	if i := bytes.IndexByte(out, '{'); i < 0 {
+		t.Fatalf("fio said %s", out)
+	} else if err := json.Unmarshal(out[i:], &answer); err != nil || len(answer.Jobs) != 1 {
+		t.Fatalf("fio: %v: %s", err, out)
+	}
+	return answer.Jobs[0].Read.IOPS
+}
+
+// againstFio compares random reads of raw bytes: from the page cache one at a time, and direct at several depths.
+func (m machine) againstFio(t *testing.T) (duels []duel) {
+	path := m.layout(t, "raw")
+	var ourWarm, fioWarm []float64
+	ourDirect, fioDirect := map[string][]float64{}, map[string][]float64{}
+	for range peerRounds {
+		r := m.bench(t, "peers-raw", path, "--block-bytes", "131072", "--python", "none", "--workers", "1", "--budget", "20s")
+		ourWarm = append(ourWarm, mustFigure(t, r, report.ProbeRead, "items_per_s", map[string]string{report.LabelCache: "warm", report.LabelOrder: "random"}))
+		fioWarm = append(fioWarm, fio(t, path, "--rw=randread", "--bs=128k", "--ioengine=psync", "--invalidate=0"))
+		for _, depth := range []string{"1", "4"} {
+			x, ok := figure(r, report.ProbeDevice, "reads_per_s", map[string]string{report.LabelDepth: depth, report.LabelBlock: "131072", report.LabelOrder: "random", report.LabelMode: "direct"})
+			if !ok {
+				continue // deeper queues are not tried where they gain nothing
+			}
+			ourDirect[depth] = append(ourDirect[depth], x)
+			fioDirect[depth] = append(fioDirect[depth], fio(t, path, "--rw=randread", "--bs=128k", "--ioengine=libaio", "--direct=1", "--iodepth="+depth))
+		}
+	}
+	duels = append(duels, atLeast("128 KiB random reads, page cache, one process", "fio psync", "1/s", ourWarm, fioWarm, leastOfFio))
+	for _, depth := range []string{"1", "4"} {
+		if len(ourDirect[depth]) > 0 {
+			duels = append(duels, atLeast("128 KiB random reads, direct, depth "+depth, "fio libaio", "1/s", ourDirect[depth], fioDirect[depth], leastOfFio))
+		}
+	}
+	return duels
+}
+
+// readH5py prints items per second of h5py, one handle kept, in random order; the best library a Python job has.
+const readH5py = `
+import sys, time, h5py, numpy as np
+f = h5py.File(sys.argv[1], "r"); d = f["images"]; order = np.random.default_rng(1).permutation(len(d))[:int(sys.argv[2])]
+for i in order: d[i]
+n, start = 0, time.perf_counter()
+while time.perf_counter() - start < 4:
+    for i in order:
+        d[i]
+    n += len(order)
+print(n / (time.perf_counter() - start))
+`
+
+func (m machine) againstH5py(t *testing.T) (duels []duel) {
+	for _, layout := range []struct{ name, items string }{{"healthy_hdf5", "4096"}, {"chunk_item_gzip", "2048"}, {"gzip_chunk_of_64", "64"}} {
+		path := m.layout(t, layout.name)
+		var ours, theirs []float64
+		for range peerRounds {
+			r := m.bench(t, "peers-"+layout.name, path, "--python", "none", "--workers", "1", "--no-cold")
+			ours = append(ours, mustFigure(t, r, report.ProbeRead, "items_per_s", map[string]string{report.LabelCache: "warm", report.LabelOrder: "random"}))
+			out, err := exec.Command(m.python, "-c", readH5py, path, layout.items).Output()
+			if err != nil {
+				t.Fatalf("h5py: %v", err)
+			}
+			x, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			theirs = append(theirs, x)
+		}
+		duels = append(duels, atLeast("HDF5 items, "+strings.ReplaceAll(layout.name, "_", " "), "h5py", "1/s", ours, theirs, leastOfH5py))
+	}
+	return duels
+}
+
+var tjbenchRate = regexp.MustCompile(`(?m)Decompress.*?([0-9.]+) Megapixels/sec|Throughput: *([0-9.]+) Megapixels/sec`)
+
+// againstJPEG compares decoding of photographs in memory.
+func (m machine) againstJPEG(t *testing.T) (duels []duel) {
+	path := m.layout(t, "photographs")
+	files, err := filepath.Glob(filepath.Join(path, "*.jpg"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no photographs: %v", err)
+	}
+	const pixels = 500 * 375
+	var ours, theirs, pillow []float64
+	for round := range peerRounds {
+		r := m.bench(t, "peers-jpeg", path, "--workers", "1", "--no-cold")
+		ours = append(ours, 1/mustFigure(t, r, report.ProbeDecode, "decode_time_s", map[string]string{report.LabelDecoder: "libjpeg-turbo"}))
+		pillow = append(pillow, 1/mustFigure(t, r, report.ProbePython, "decode_time_s", map[string]string{report.LabelDecoder: "pillow"}))
+		sum, n := 0.0, 0
+		for range 4 { // tjbench decodes one file again and again; several stand for all
+			file := files[rand.New(rand.NewPCG(uint64(round), uint64(n))).IntN(len(files))]
+			out, err := exec.Command("tjbench", file, "-nowrite", "-benchtime", "1", "-warmup", "0.3").CombinedOutput()
+			if err != nil {
+				t.Fatalf("tjbench: %v: %s", err, out)
+			}
+			found := tjbenchRate.FindAllStringSubmatch(string(out), -1)
+			if len(found) == 0 {
+				t.Fatalf("tjbench printed no rate: %s", out)
+			}
+			last := found[len(found)-1]
+			x, err := strconv.ParseFloat(last[1]+last[2], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum, n = sum+pixels/(x*1e6), n+1
+		}
+		theirs = append(theirs, float64(n)/sum)
+	}
+	return []duel{
+		atLeast("JPEG 500x375 from memory", "tjbench", "1/s", ours, theirs, leastOfJPEG),
+		atLeast("JPEG 500x375 from memory", "Pillow", "1/s", ours, pillow, 0),
+	}
+}
+
+// againstFind compares the walk of a tree: --list surveys the dataset and measures nothing.
+func (m machine) againstFind(t *testing.T) []duel {
+	dir, err := os.MkdirTemp("/var/tmp", workPrefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	const folders = 200
+	for d := range folders {
+		folder := filepath.Join(dir, fmt.Sprintf("class_%03d", d))
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for i := range walkedFiles / folders {
+			if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%06d.bin", i)), []byte("x"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var ours, theirs []float64
+	peak := int64(0)
+	for range peerRounds + 2 {
+		start := time.Now()
+		cmd := exec.Command(m.binary, "bench-io", dir, "--list", "--python", "none")
+		if output, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("bench-io --list: %v: %s", err, output)
+		}
+		ours = append(ours, time.Since(start).Seconds())
+		// The kernel's figure for a waited process is the largest of it and its waited children.
+		peak = max(peak, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss<<10)
+		start = time.Now()
+		find := exec.Command("find", dir, "-type", "f", "-printf", "%s\n")
+		output, err := find.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := bytes.Count(output, []byte("\n")); n != walkedFiles {
+			t.Fatalf("find counts %d files of %d", n, walkedFiles)
+		}
+		theirs = append(theirs, time.Since(start).Seconds())
+	}
+	walk := duel{what: fmt.Sprintf("walk of %d files, start and end of the program", walkedFiles), peer: "find -printf %s", unit: "s", ours: middle(ours), theirs: middle(theirs),
+		bound: fmt.Sprintf("at most %.1f", mostOfFind)}
+	walk.ok = walk.ours <= mostOfFind*walk.theirs
+	memory := duel{what: "memory of that walk, largest process", peer: "60 MB", unit: "MB", ours: float64(peak) / 1e6, theirs: mostWalkRSS / 1e6, bound: "at most 1", ok: peak <= mostWalkRSS}
+	return []duel{walk, memory}
+}

@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/host"
+	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/probe"
+	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/rules"
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+// bench is one benchmark under way.
+type bench struct {
+	env    Env
+	o      *benchOptions
+	fs     procfs.FS
+	runner *isolate.Runner
+	redact untrusted.Redaction
+
+	path    string // absolute, as given: never opened in this process
+	key     string // its mount, what children may get stuck on
+	machine recording.Host
+	storage *recording.Storage
+	found   dataset.SurveyResult
+}
+
+// runBench is the whole command: check, look, plan, measure, judge, show.
+func runBench(ctx context.Context, env Env, o *benchOptions) error {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	format, outs, err := o.presentation.check()
+	if err != nil {
+		return err
+	}
+	for _, out := range outs {
+		if out.recording {
+			return fail(exitUsage, "write the report: -o bench.json; pipetune report shows it again", "-o %s: bench-io makes no recording", out.path)
+		}
+		if err := out.check(); err != nil {
+			return err
+		}
+	}
+	path, err := filepath.Abs(o.path)
+	if err != nil {
+		return fail(exitUsage, "give an absolute path", "%s: %w", o.path, err)
+	}
+	b := &bench{env: env, o: o, runner: newRunner(false), path: path,
+		redact: redaction(env, &diagnoseOptions{noRedact: o.noRedact})}
+	defer b.runner.Close()
+	signals, stop := env.Signals()
+	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case sig := <-signals:
+			cancel()
+			abortOnSecond(signals, sig)
+		case <-ctx.Done():
+		}
+	}()
+	if err := b.look(ctx); err != nil {
+		return err
+	}
+	options, err := b.options(ctx)
+	if err != nil {
+		return err
+	}
+	if o.list {
+		return b.list(options)
+	}
+	before := usage(b.runner)
+	began := time.Now()
+	progress := newBenchProgress(env, o.quiet, o.budget)
+	result, err := b.measure(ctx, options, progress)
+	progress.done()
+	if err != nil {
+		return b.nothingMeasured(ctx, err)
+	}
+	r := b.report(options, result)
+	used := usage(b.runner)
+	r.Tool.Overhead = overheadOf(used, before, time.Since(began))
+	diagnose.Bench(r, rules.All())
+	return o.show(env, r, format, outs)
+}
+
+// look surveys the dataset and the machine.
+func (b *bench) look(ctx context.Context) error {
+	if mounts, err := b.fs.Mounts(); err == nil {
+		if s, err := b.fs.StorageOf(mounts, b.path); err == nil {
+			b.key = s.Mount.Point
+		}
+	}
+	found, err := b.survey(ctx)
+	if err != nil {
+		return b.surveyFailure(err)
+	}
+	b.found = found
+	self, err := b.fs.Open(os.Getpid())
+	if err != nil {
+		return fail(exitNotMeasured, "mount /proc", "describing the machine: %w", err)
+	}
+	defer self.Close()
+	paths := b.runner.Paths()
+	defer paths.Close()
+	about := host.Options{FS: b.fs, Target: self.ID, Paths: paths, Redaction: b.redact}
+	if b.machine, _, err = host.Describe(ctx, about); err != nil {
+		return fail(exitNotMeasured, "", "%w", err)
+	}
+	if s, _, err := host.Storage(ctx, about, b.real()); err == nil {
+		b.storage = &s
+	}
+	return nil
+}
+
+// options turns flags into what the probes need.
+func (b *bench) options(ctx context.Context) (probe.Options, error) {
+	python, err := b.o.interpreter(ctx, b.env)
+	if err != nil {
+		return probe.Options{}, err
+	}
+	o := probe.Options{Budget: b.o.budget, Seed: b.o.seed, CPUs: b.machine.CPUsUsable, MaxWorkers: b.o.workers, BatchSize: b.o.batchSize, Python: python,
+		NoCold: b.o.noCold, Try: b.o.try, Scratch: b.o.scratch, Other: b.o.other, Key: b.key}
+	if b.found.Access != nil {
+		o.Layout = b.found.Access
+	}
+	return o, nil
+}
+
+func (b *bench) list(o probe.Options) error {
+	if _, err := fmt.Fprint(b.env.Stdout, benchPlan(b.title(), probe.Plan(b.found.Sample, o), b.o.budget)); err != nil {
+		return fail(exitUsage, "", "writing: %w", err)
+	}
+	return nil
+}
+
+// measure runs the probes, telling how far they are.
+func (b *bench) measure(ctx context.Context, o probe.Options, p *benchProgress) (probe.Result, error) {
+	began := time.Now()
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		ticker := time.NewTicker(500 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-ticker.C:
+				p.tick(time.Since(began))
+			}
+		}
+	}()
+	return probe.Run(ctx, b.runner, b.found.Sample, o, func(s probe.Step, elapsed time.Duration) { p.step(s.What, elapsed) })
+}
+
+// nothingMeasured is the failure of a run without a single figure.
+func (b *bench) nothingMeasured(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fail(exitInterrupted, "", "interrupted before anything was measured")
+	}
+	return fail(exitNotMeasured, "pipetune doctor says what can be seen here", "%s: %w", untrusted.Path(b.o.path, b.redact), err)
+}
