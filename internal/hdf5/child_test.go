@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"syscall"
 	"testing"
 	"time"
 
@@ -105,8 +106,8 @@ func (r *Reader) raw(shape []int64) error {
 	return err
 }
 
-// child runs a job in a process of its own. ok says that the process lived.
-func child(t *testing.T, j job) (out []outcome, ok bool) {
+// child runs a job in a process of its own. ok says that the process lived; memory is the most it had at once, in bytes.
+func child(t *testing.T, j job) (out []outcome, ok bool, memory int64) {
 	t.Helper()
 	text, err := json.Marshal(j)
 	if err != nil {
@@ -116,11 +117,14 @@ func child(t *testing.T, j job) (out []outcome, ok bool) {
 	command.WaitDelay = time.Second
 	command.Env = []string{childVariable + "=" + string(text), "GOMEMLIMIT=512MiB", "GOTRACEBACK=none"}
 	raw, err := command.Output()
+	if use, ok := command.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		memory = use.Maxrss << 10
+	}
 	if err != nil {
-		return nil, false
+		return nil, false, memory
 	}
 	if err := json.Unmarshal(raw, &out); err != nil {
 		t.Fatalf("a child answered %.200q: %v", raw, err)
 	}
-	return out, true
+	return out, true, memory
 }

@@ -142,7 +142,7 @@ func TestRewriteRefuses(t *testing.T) {
 func TestRewriteToAFullDisk(t *testing.T) {
 	dst := filepath.Join(t.TempDir(), "copy.h5")
 	for limit, full := range map[uint64]bool{1 << 20: false, 1000: true} {
-		out, ok := child(t, job{Path: filepath.Join(fixtures, "layouts.h5"), Datasets: []string{"contiguous"}, Rewrite: dst, FileBytes: limit})
+		out, ok, _ := child(t, job{Path: filepath.Join(fixtures, "layouts.h5"), Datasets: []string{"contiguous"}, Rewrite: dst, FileBytes: limit})
 		if !ok || len(out) != 1 || (out[0].Error != "<nil>") != full || full && !strings.Contains(out[0].Error, "File too large") {
 			t.Fatalf("with at most %d bytes in a file: %+v, alive %v", limit, out, ok)
 		}
