@@ -232,8 +232,8 @@ func (s *surveyor) sizes(drawn []string, root string) []File {
 	return files
 }
 
-// reckonBytes fills in what all files hold: asking a tree of 200,000 files for every size takes four times as long as listing it, so from
-// the files drawn on it is their mean that counts.
+// reckonBytes fills in what all files hold. To ask every file of a tree for its size takes 6.7 times as long as to list it, from a warm cache
+// (BenchmarkSurveyTree), and a round trip each on a network disk; so beyond the files drawn it is their mean that counts.
 func (s *surveyor) reckonBytes(files []File) {
 	var sum int64
 	for _, f := range files {
