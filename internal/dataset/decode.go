@@ -67,7 +67,7 @@ func (d *Decoder) Decode(data []byte) (p Pixels, library string, err error) {
 	}
 	defer func() {
 		if broken := recover(); broken != nil { // an index out of range in a library, on damaged data
-			p, err = Pixels{}, damaged(format.name, fmt.Errorf("its decoder failed: %v", broken))
+			p, library, err = Pixels{}, c.library, damaged(format.name, fmt.Errorf("its decoder failed: %v", broken))
 		}
 	}()
 	if c.header != nil {

@@ -168,6 +168,17 @@ func TestDecodeErrorsArePlainText(t *testing.T) {
 	}
 }
 
+// A library that fails on a file is that file's trouble, not the end of the process.
+func TestDecodersThatPanic(t *testing.T) {
+	good := codecs["gif"]
+	t.Cleanup(func() { codecs["gif"] = good })
+	codecs["gif"] = codec{library: "go/gif", decode: func(_ *Decoder, data []byte) (Pixels, error) { return Pixels{Width: int(data[len(data)])}, nil }}
+	var d Decoder
+	if p, library, err := d.Decode([]byte("GIF89a")); !errors.Is(err, ErrPicture) || library != "go/gif" || p.Width != 0 {
+		t.Errorf("%+v by %q, %v", p, library, err)
+	}
+}
+
 // A palette may be shorter than the indices that a file holds.
 func TestIndicesBeyondAPalette(t *testing.T) {
 	dir, _ := pillow(t)

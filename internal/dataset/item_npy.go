@@ -23,12 +23,7 @@ type array struct {
 	first []int64 // the corner of an item that is no patch
 }
 
-var (
-	errFortran = errors.New("the array is stored in Fortran order, so that one index of the first axis is scattered over the whole file: " +
-		"save it with numpy.ascontiguousarray")
-	errNoAxis  = errors.New("the array has no axis to take items from")
-	errObjects = errors.New("the array holds Python objects, which only unpickling reads")
-)
+var errNoAxis = errors.New("the array has no axis to take items from")
 
 func openArray(s Source, f File) (Handle, error) {
 	p, err := openPlain(f)
@@ -56,16 +51,16 @@ func (a *array) prepare(item []int64) error {
 	if err != nil {
 		return err
 	}
-	a.start = arrayStart(head)
+	a.start = dataAt(head)
 	a.shape, a.item = header.Shape, item
 	if len(a.shape) == 0 {
 		return errNoAxis
 	}
 	if bytes.Contains(head[:a.start], []byte("|O")) {
-		return errObjects
+		return errPickled
 	}
 	if header.Fortran && slices.ContainsFunc(a.shape[1:], func(n int64) bool { return n > 1 }) {
-		return errFortran
+		return errColumns
 	}
 	if len(item) == 0 {
 		a.item = slices.Concat([]int64{1}, a.shape[1:])
@@ -75,14 +70,6 @@ func (a *array) prepare(item []int64) error {
 		return err
 	}
 	return a.layOut(element)
-}
-
-// arrayStart is where the elements begin. The header was read by readArray before.
-func arrayStart(head []byte) int64 {
-	if head[6] >= 2 {
-		return 12 + int64(head[8]) + int64(head[9])<<8
-	}
-	return 10 + int64(head[8]) + int64(head[9])<<8
 }
 
 // elementOf is the size of an element: what the type says or, of a type of fields, what the file holds for each.
