@@ -21,5 +21,6 @@ var probes = []one{
 	{name: report.ProbeRead, what: "reading items, warm and cold, in order and shuffled", weight: 4, run: read},
 	{name: report.ProbeDecode, what: "decoding pictures that are in memory", weight: 1, wants: holdsPictures, run: decodeItems},
 	{name: report.ProbeScaling, what: "several processes at the same time", weight: 4, run: scaling},
+	{name: report.ProbeBatch, what: "whole batches", weight: 2, wants: hasBatches, run: batches},
 	{name: report.ProbePython, what: "the same items by the libraries of the Python that was named", weight: 3, wants: hasPython, run: timePython},
 }

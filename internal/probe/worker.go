@@ -43,6 +43,7 @@ var works = map[string]work{
 	workRemoveScratch: removeScratch,
 	workOpen:          openFiles,
 	workCrowd:         joinCrowd,
+	workGather:        gatherBatches,
 	workDecode:        decodePictures,
 }
 

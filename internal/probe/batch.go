@@ -1,0 +1,116 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// The ways to gather a batch, the values of report.LabelGather.
+const (
+	gatherItems     = "items"     // one read for each item, as a Dataset's __getitem__ does
+	gatherSelection = "selection" // one call for all items of a file, as a Dataset's __getitems__ can
+)
+
+// hasBatches tells whether a batch size was asked for.
+func hasBatches(s *session) bool { return s.options.BatchSize > 0 }
+
+// batches measures gathering a whole batch in one process, as a sampler that shuffles names its items.
+func batches(ctx context.Context, s *session) error {
+	items := s.sound(&s.sample, inOrder(&s.sample, random, s.options.Seed))
+	if len(items) < s.options.BatchSize {
+		s.abstain(report.ProbeBatch, fmt.Sprintf("the sample has %d items that can be read, fewer than a batch of %d", len(items), s.options.BatchSize),
+			"give a smaller --batch-size")
+		return nil
+	}
+	c := &crowd{session: s, items: items}
+	defer c.close()
+	if err := c.warmUp(ctx, time.Duration(warmUpShare*float64(s.left()))); err != nil {
+		return err
+	}
+	ways := []string{gatherItems}
+	if s.sample.Kind == dataset.HDF5 && s.sample.ItemShape == nil { // patches are read one by one in any case
+		ways = append(ways, gatherSelection)
+	}
+	for i, way := range ways {
+		err := c.gatherWay(ctx, way, s.left()/time.Duration(len(ways)-i))
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && i > 0:
+			s.warn(fmt.Sprintf("gathering batches by %s: %v", way, err))
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// gatherWay measures one way. With an error nothing was measured.
+func (c *crowd) gatherWay(ctx context.Context, way string, limit time.Duration) error {
+	c.pass = min(max(limit/(wantedRounds+1), shortestPass), longestPass)
+	from := 0
+	v, _, err := c.repeat(ctx, limit, func() (r round, err error) {
+		r, from, err = c.gatherRound(ctx, way, from)
+		return r, err
+	})
+	if err != nil {
+		return err
+	}
+	size := float64(c.options.BatchSize)
+	l := labels{report.LabelBatchSize: strconv.Itoa(c.options.BatchSize), report.LabelGather: way, report.LabelCache: warm, report.LabelOrder: random}
+	if !c.sample.ItemIsFile() {
+		l[report.LabelHandle] = handleKept
+	}
+	c.add(report.ProbeBatch, metric.BatchTime, v, report.Measured, l)
+	v.Center, v.Lo, v.Hi = v.Center/size, v.Lo/size, v.Hi/size
+	c.add(report.ProbeBatch, metric.ItemTime, v, report.Measured, l)
+	if v.Confidence == 0 {
+		c.short(fmt.Sprintf("batches gathered by %s", way))
+	}
+	return nil
+}
+
+var errTooFewItems = errors.New("fewer items can be read than a batch has")
+
+// gatherRound gathers for the time of a pass, beginning at an item, and says where it stopped.
+func (c *crowd) gatherRound(ctx context.Context, way string, from int) (round, int, error) {
+	for {
+		c.items = c.sound(&c.sample, c.items)
+		if len(c.items) < c.options.BatchSize {
+			return round{}, 0, errTooFewItems
+		}
+		if err := c.recruit(ctx, 1); err != nil {
+			return round{}, 0, err
+		}
+		q := gather{Items: c.items, From: from % len(c.items), Size: c.options.BatchSize, Seconds: c.pass.Seconds(), Selection: way == gatherSelection,
+			Decode: holdsPictures(c.session)}
+		out, err := ask[gather, gathered](ctx, c.processes[0], workGather, q)
+		if died(err) {
+			// Read one by one, the same items end a process as well.
+			asked := crowdLoad{load: load{Items: slices.Clone(q.Items), From: q.From, Seconds: q.Seconds, Handle: c.usualHandle(), Decode: q.Decode}}
+			_, err = c.mend(ctx, []crowdLoad{asked}, make([]crowdLoaded, 1), []error{err})
+			if err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			return round{}, 0, err
+		}
+		c.note(&c.sample, out.Failures)
+		if out.Batches > 0 {
+			return round{Units: float64(out.Batches), Seconds: out.Seconds}, out.Next, nil
+		}
+		from = out.Next
+		if len(out.Failures) == 0 {
+			return round{}, 0, errOneByOne
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package probe
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// hdf5Sample writes a file of so many items with h5py, contiguous as /x and compressed as /z, and returns a sample of one of them.
+func hdf5Sample(t *testing.T, name string, items int) dataset.Sample {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a.h5")
+	script := `
+import h5py, numpy, sys
+n = int(sys.argv[2])
+with h5py.File(sys.argv[1], "w") as f:
+    f["x"] = numpy.arange(n * 12, dtype="f4").reshape(n, 4, 3)
+    f.create_dataset("z", data=f["x"][:], chunks=(8, 4, 3), compression="gzip")
+`
+	if out, err := exec.Command(realPython(t), "-c", script, path, strconv.Itoa(items)).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	s := sampleOf(t, dataset.Source{Kind: dataset.HDF5, Dataset: name}, path)
+	s.Items = nil
+	for i := range items {
+		s.Items = append(s.Items, dataset.Ref{Index: int64(i)})
+	}
+	return s
+}
+
+func TestBatchesOfHDF5(t *testing.T) {
+	for _, name := range []string{"/x", "/z"} {
+		r := measured(t, hdf5Sample(t, name, 40), Options{Budget: time.Second, Seed: 1, BatchSize: 16}, report.ProbeBatch)
+		for _, gather := range []string{gatherItems, gatherSelection} {
+			want := []string{"batch_size=16", "gather=" + gather, "cache=warm", "order=random", "handle=kept"}
+			batch := find(t, r, report.ProbeBatch, metric.BatchTime, want...)
+			item := find(t, r, report.ProbeBatch, metric.ItemTime, want...)
+			if batch.Center <= 0 || item.Center != batch.Center/16 || batch.N < leastRounds {
+				t.Errorf("%s by %s: a batch takes %+v, an item %+v", name, gather, batch, item)
+			}
+		}
+		if len(r.Unread)+len(r.Abstained)+len(r.Warnings) > 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+func TestBatchesOfPictures(t *testing.T) {
+	sample := somePictures(t, 6)
+	damage(t, sample, 0, 300)
+	r := measured(t, sample, Options{Budget: time.Second / 2, Seed: 1, BatchSize: 4}, report.ProbeBatch)
+	find(t, r, report.ProbeBatch, metric.BatchTime, "batch_size=4", "gather=items", "cache=warm", "order=random")
+	if len(r.Unread) != 1 {
+		t.Errorf("unread %+v", r.Unread)
+	}
+}
+
+func TestBatchLargerThanTheSample(t *testing.T) {
+	r := measured(t, rawSample(t, 4096, 8, "a"), Options{BatchSize: 9}, report.ProbeBatch)
+	if len(r.Abstained) != 1 || !strings.Contains(r.Abstained[0].Reason, "8 items") || len(r.Measurements) > 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// An item that cannot be read any more is named, and batches without it are measured: by one call for all as well.
+func TestBatchesGoOnWithoutBadItems(t *testing.T) {
+	sample := hdf5Sample(t, "/x", 40)
+	sample.Items[7].Index = 1000 // not there
+	s := testSession(t, sample, Options{BatchSize: 8})
+	c := &crowd{session: s, items: inOrder(&s.sample, sequential, 0), pass: shortestPass}
+	defer c.close()
+	if _, _, err := c.gatherRound(t.Context(), gatherSelection, 0); err != nil {
+		t.Fatal(err)
+	}
+	if len(c.sound(&s.sample, c.items)) != 39 || len(s.result.Unread) != 1 {
+		t.Errorf("%d items are sound, unread %+v", len(c.sound(&s.sample, c.items)), s.result.Unread)
+	}
+}
+
+func TestBatchesSurviveACrash(t *testing.T) {
+	sample := rawSample(t, 4096, 16, "a", "b", "crash", "c")
+	s := testSession(t, sample, Options{BatchSize: 8})
+	c := &crowd{session: s, items: inOrder(&s.sample, sequential, 0), pass: 10 * time.Millisecond}
+	defer c.close()
+	if _, _, err := c.gatherRound(t.Context(), gatherItems, 0); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.result.Unread) != 1 || filepath.Base(s.result.Unread[0].Example) != "crash" {
+		t.Errorf("unread %+v", s.result.Unread)
+	}
+}
+
+func TestBatchesOneByOneOnly(t *testing.T) {
+	s := testSession(t, rawSample(t, 4096, 16, "a"), Options{BatchSize: 8})
+	c := &crowd{session: s, items: inOrder(&s.sample, sequential, 0), pass: shortestPass}
+	defer c.close()
+	if r, _, err := c.gatherRound(t.Context(), gatherSelection, 0); err == nil {
+		t.Errorf("raw bytes were read by one call: %+v", r)
+	}
+}
