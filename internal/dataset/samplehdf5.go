@@ -133,7 +133,7 @@ func (s *surveyor) open(f File, into *[]inside) error {
 	return nil
 }
 
-var errAvoided = errors.New("its reader died on it")
+var errAvoided = errors.New("libhdf5 crashed on it")
 
 // outside notes the files that a file names.
 func (s *surveyor) outside(f hdf5.File) {

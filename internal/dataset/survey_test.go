@@ -553,3 +553,29 @@ func TestSurveyNamesWithEscapes(t *testing.T) {
 		t.Errorf("the error %q", err)
 	}
 }
+
+// Files that go, or become something else, between the walk and the look.
+func TestSurveyOfFilesThatVanish(t *testing.T) {
+	dir := t.TempDir() + "/"
+	special(t, dir)
+	write(t, dir+"good.jpg", picture(t, "jpeg", 8, 8))
+	write(t, dir+"soon.jpg", picture(t, "jpeg", 8, 8))
+	s := &surveyor{o: SurveyOptions{}.withDefaults(), now: time.Now, began: time.Now()}
+	s.out.Kind, s.out.Files, s.out.FilesExact = Image, 4, true
+	files := s.sizes([]string{"gone.jpg", "good.jpg", "fifo.jpg", "soon.jpg"}, dir)
+	if err := os.Remove(dir + "soon.jpg"); err != nil {
+		t.Fatal(err)
+	}
+	s.reckonBytes(files)
+	files = s.verify(files)
+	if len(files) != 1 || string(files[0].Path) != dir+"good.jpg" || s.out.BytesExact {
+		t.Errorf("%+v", files)
+	}
+	counts := map[string]int64{}
+	for _, u := range s.bad.sorted() {
+		counts[u.Reason] = u.Count
+	}
+	if diff := cmp.Diff(map[string]int64{"no such file or directory": 2, "no longer a regular file but a FIFO": 1}, counts); diff != "" {
+		t.Errorf("unread (-want +got):\n%s", diff)
+	}
+}
