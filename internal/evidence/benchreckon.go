@@ -32,6 +32,11 @@ func quotient(a, b Value) Value {
 	return Value{stat.Summary{Center: a.Center / b.Center, Lo: a.Lo / b.Hi, Hi: a.Hi / b.Lo, Confidence: min(a.Confidence, b.Confidence), N: min(a.N, b.N)}, weaker(a, b)}
 }
 
+// product is a share of something: the interval of either carries over.
+func product(a, b Value) Value {
+	return Value{stat.Summary{Center: a.Center * b.Center, Lo: a.Lo * b.Lo, Hi: a.Hi * b.Hi, Confidence: min(a.Confidence, b.Confidence), N: min(a.N, b.N)}, weaker(a, b)}
+}
+
 // part is a over b where a is a part of b: within 0..1, whatever noise says.
 func part(a, b Value) Value {
 	v := quotient(a, b)

@@ -14,7 +14,7 @@ var (
 	BenchLock        = Desc{"bench_lock_s", Seconds, Gauge, "what HDF5's file lock adds to opening a file"}
 	BenchDecode      = Desc{"bench_decode_s", Seconds, Gauge, "time to decode one item that is in memory, by pipetune's decoder"}
 	BenchPython      = Desc{"bench_python_item_s", Seconds, Gauge, "time per item in the user's own Python"}
-	BenchFilter      = Desc{"bench_filter_s", Seconds, Gauge, "CPU time per item in HDF5 filters, in random order"}
+	BenchFilter      = Desc{"bench_filter_s", Seconds, Gauge, "time per warm item in HDF5 filters, in random order: their share of its CPU time, of its time"}
 	BenchFilterRatio = Desc{"bench_filter_ratio", Ratio, Gauge, "share of a warm item's time in HDF5 filters"}
 	BenchOpenRatio   = Desc{"bench_open_ratio", Ratio, Gauge, "share of a warm item's time in opening and closing its file, where a file is one item"}
 	BenchDecodeRatio = Desc{"bench_decode_ratio", Ratio, Gauge, "share of a warm item's time in decoding"}

@@ -121,8 +121,9 @@ func reopenedMeasured(p *diagnose.Pass) error {
 	if !ok {
 		return missing(p, metric.BenchReopened)
 	}
-	kept := p.Get(metric.BenchItem)
-	if savedShare(anew.Center, kept) < diagnose.Moderate.Value {
+	item, _ := p.Evidence.Get(metric.BenchItem)
+	kept := item.Center
+	if savedShare(anew.Center, kept) < diagnose.Moderate.Value || anew.Lo <= item.Hi {
 		return nil
 	}
 	p.Report(report.Finding{

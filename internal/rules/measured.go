@@ -153,6 +153,19 @@ func advice(lines ...string) []string {
 	return out
 }
 
+// firstEpoch is the wait that is worth knowing although only a first epoch has it.
+var firstEpoch = diagnose.Limit{Name: "a first epoch's wait for storage in one worker", Value: 10, Unit: metric.Seconds,
+	Source: "derived: a job takes some seconds to start (importing torch alone took 1.7 s, cached; Debian), so that less is not noticed"}
+
+// briefly tells whether a first epoch is known to wait less than that for storage: what cold items take beyond warm ones, times the items.
+func briefly(p *diagnose.Pass) bool {
+	cold, ok := p.Maybe(metric.BenchColdItem)
+	warm, ok2 := p.Maybe(metric.BenchItem)
+	each, ok3 := p.Maybe(metric.BenchPerFile)
+	files, ok4 := p.Maybe(metric.DatasetFileN)
+	return ok && ok2 && ok3 && ok4 && (cold-warm)*each*files < firstEpoch.Value
+}
+
 // firstPass is a finding about cold reads of a dataset that fits in memory: only a first epoch pays, so nothing is at stake after it.
 func firstPass(p *diagnose.Pass, f report.Finding) report.Finding {
 	if !outgrows(p) {

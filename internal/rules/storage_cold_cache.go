@@ -63,17 +63,17 @@ bypass the cache (O_DIRECT) never warm it.
 	Measured: &diagnose.Measured{
 		How: `
 Items are read cold and warm. The rule speaks where a cold one takes clearly longer and the dataset fits in half of the memory there is; it is worth
-knowing and no more, because only the first epoch pays.
+knowing and no more, because only the first epoch pays, and not even that where all items together wait for some seconds only.
 `,
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory, metric.DatasetBytes},
-		Limits:  limits(storageLimit, diagnose.MemoryShare),
+		Limits:  limits(storageLimit, diagnose.MemoryShare, firstEpoch),
 		Applies: onDisk,
 		Eval:    coldMeasured,
 	},
 }
 
 func coldMeasured(p *diagnose.Pass) error {
-	if p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) || outgrows(p) {
+	if p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) || outgrows(p) || briefly(p) {
 		return nil
 	}
 	cold, _ := p.Evidence.Get(metric.BenchColdItem)

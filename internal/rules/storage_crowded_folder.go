@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -44,7 +45,11 @@ device cold. That an open takes longer may have other causes (a network file sys
 `,
 		Needs:  []metric.Desc{metric.BenchFolder, metric.BenchItem, metric.BenchOpen, metric.BenchPerFile},
 		Limits: limits(crowd, ordinaryOpen, ordinaryColdOpens),
-		Eval:   crowdMeasured,
+		Applies: func(e *evidence.Evidence) bool {
+			files, known := e.Get(metric.DatasetFileN)
+			return !known || files.Center >= crowd.Value
+		},
+		Eval: crowdMeasured,
 	},
 }
 

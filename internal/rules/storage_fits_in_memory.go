@@ -62,14 +62,14 @@ page cache does the rest after the first epoch, so it is worth knowing and no mo
 that a copy in memory would not help.
 `,
 		Needs:   []metric.Desc{metric.DatasetBytes, metric.Available, metric.BenchMemory, metric.BenchItem, metric.BenchColdItem, metric.BenchStorage},
-		Limits:  limits(storageLimit, fitsLimit),
+		Limits:  limits(storageLimit, fitsLimit, firstEpoch),
 		Applies: onDisk,
 		Eval:    fitsMeasured,
 	},
 }
 
 func fitsMeasured(p *diagnose.Pass) error {
-	if p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) || p.Get(metric.BenchMemory) > p.Limit(fitsLimit.Name) {
+	if p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) || p.Get(metric.BenchMemory) > p.Limit(fitsLimit.Name) || briefly(p) {
 		return nil
 	}
 	size, room := p.Get(metric.DatasetBytes), p.Get(metric.Available)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/unit"
@@ -69,9 +70,12 @@ share.
 `,
 		Needs: []metric.Desc{metric.BenchItem, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory, metric.BenchSerialReads, metric.BenchDeviceReads,
 			metric.BenchLatency},
-		Limits:  limits(storageLimit, headroomLimit),
-		Applies: onDisk,
-		Eval:    latencyMeasured,
+		Limits: limits(storageLimit, headroomLimit),
+		Applies: func(e *evidence.Evidence) bool {
+			_, known := e.Get(metric.BenchMemory)
+			return onDisk(e) && (!known || diagnose.Outgrows(e))
+		},
+		Eval: latencyMeasured,
 	},
 }
 

@@ -65,14 +65,14 @@ The dataset's path begins with /tmp, no tmpfs is mounted there, and cold items w
 comes from the page cache after the first epoch.
 `,
 		Needs:   []metric.Desc{metric.StorageTmpfs, metric.BenchItem, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory, metric.DatasetBytes},
-		Limits:  limits(storageLimit, diagnose.MemoryShare),
+		Limits:  limits(storageLimit, diagnose.MemoryShare, firstEpoch),
 		Applies: func(e *evidence.Evidence) bool { return strings.HasPrefix(e.Facts.Dataset, "/tmp/") },
 		Eval:    tmpfsMeasured,
 	},
 }
 
 func tmpfsMeasured(p *diagnose.Pass) error {
-	if p.Get(metric.StorageTmpfs) >= 1 || p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) || outgrows(p) {
+	if p.Get(metric.StorageTmpfs) >= 1 || p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) || outgrows(p) || briefly(p) {
 		return nil
 	}
 	cold, _ := p.Evidence.Get(metric.BenchColdItem)
