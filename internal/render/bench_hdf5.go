@@ -11,7 +11,11 @@ import (
 // hdf5Section is what the layout, the cache and the handle of an HDF5 file cost.
 func hdf5Section(r *report.Report) section {
 	s := section{title: "HDF5"}
+	if r.Benchmark.Kind != "hdf5" {
+		return s
+	}
 	list := groups(r, report.ProbeHDF5)
+	slices.SortStableFunc(list, byAccess)
 	for _, f := range []struct {
 		name  string
 		facts []string
@@ -32,14 +36,11 @@ func hdf5Section(r *report.Report) section {
 // amplified lists bytes read per byte delivered, of each way to read.
 func amplified(r *report.Report) []string {
 	var list []string
-	seen := map[string]bool{}
-	for _, probe := range []string{report.ProbeHDF5, report.ProbeRead} {
-		for _, g := range groups(r, probe) {
-			how := g.words(report.LabelOrder, report.LabelCache, report.LabelHandle)
-			if m := g.one(amplification); m != nil && !seen[how] && g.labels[report.LabelChunkCache] == "" {
-				seen[how] = true
-				list = append(list, strings.TrimSpace(factor(m.Center)+" × "+how))
-			}
+	all := groups(r, report.ProbeRead)
+	slices.SortStableFunc(all, byAccess)
+	for _, g := range all {
+		if m := g.one(amplification); m != nil {
+			list = append(list, strings.TrimSpace(factor(m.Center)+" × "+g.words(report.LabelOrder, report.LabelCache, report.LabelHandle)))
 		}
 	}
 	if len(list) > 0 {

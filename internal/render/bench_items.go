@@ -57,7 +57,7 @@ func byAccess(a, b group) int {
 	for _, l := range []struct {
 		label string
 		order []string
-	}{{report.LabelOrder, []string{"sequential", "random"}}, {report.LabelCache, []string{"warm", "cold"}}, {report.LabelHandle, []string{"kept", "reopened"}}} {
+	}{{report.LabelOrder, []string{"sequential", "random"}}, {report.LabelCache, []string{"warm", "cold"}}, {report.LabelHandle, []string{"kept", "reopened"}}, {report.LabelMode, []string{"locked", "unlocked"}}} {
 		if c := cmp.Compare(slices.Index(l.order, a.labels[l.label]), slices.Index(l.order, b.labels[l.label])); c != 0 {
 			return c
 		}

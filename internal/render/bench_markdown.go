@@ -80,13 +80,14 @@ func mdTitle(s section) string {
 	return title
 }
 
-// mdChart draws the rate over the number of processes. The table has the same figures.
+// mdChart draws the first series of the rate over the number of processes. The table has the same figures.
 func mdChart(r *report.Report) string {
-	list := groups(r, report.ProbeScaling)
-	byCount(list, report.LabelWorkers)
-	if differ(list, report.LabelCache) || differ(list, report.LabelOrder) || differ(list, report.LabelHandle) || differ(list, report.LabelDecoder) {
-		return "" // more than one series
+	series := scalings(r)
+	if len(series) == 0 {
+		return ""
 	}
+	list := series[0]
+	title := strings.TrimSpace("Items per second by worker processes" + map[string]string{"warm": ", warm", "cold": ", cold"}[list[0].labels[report.LabelCache]])
 	var axis, bars []string
 	most := 0.0
 	for _, g := range list {
@@ -102,8 +103,8 @@ func mdChart(r *report.Report) string {
 		return ""
 	}
 	const headroom = 1.1
-	return fmt.Sprintf("\n```mermaid\nxychart-beta\n    title \"Items per second by worker processes\"\n    x-axis [%s]\n    y-axis \"items/s\" 0 --> %.0f\n    bar [%s]\n```\n",
-		strings.Join(axis, ", "), max(1, most*headroom), strings.Join(bars, ", "))
+	return fmt.Sprintf("\n```mermaid\nxychart-beta\n    title %q\n    x-axis [%s]\n    y-axis \"items/s\" 0 --> %.0f\n    bar [%s]\n```\n",
+		title, strings.Join(axis, ", "), max(1, most*headroom), strings.Join(bars, ", "))
 }
 
 // mdBenchHow says how it was measured.
