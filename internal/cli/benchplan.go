@@ -14,9 +14,9 @@ import (
 func benchPlan(title string, steps []probe.Step, budget time.Duration) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\nup to %s would be measured, in this order:\n", untrusted.Sanitize(title), seconds(budget))
-	names, whats := 0, 0
+	names := 0
 	for _, s := range steps {
-		names, whats = max(names, len(s.Probe)), max(whats, len(s.What))
+		names = max(names, len(s.Probe))
 	}
 	last := ""
 	for _, s := range steps {
@@ -25,7 +25,7 @@ func benchPlan(title string, steps []probe.Step, budget time.Duration) string {
 			name = ""
 		}
 		last = s.Probe
-		fmt.Fprintf(&b, "  %-*s  %-*s  %7s\n", names, untrusted.Sanitize(name), whats, untrusted.Sanitize(s.What), seconds(s.Budget))
+		fmt.Fprintf(&b, "  %6s  %-*s  %s\n", seconds(s.Budget), names, untrusted.Sanitize(name), untrusted.Sanitize(s.What))
 	}
 	if len(steps) == 0 {
 		b.WriteString("  nothing\n")

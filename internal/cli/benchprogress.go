@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -37,6 +38,9 @@ func newBenchProgress(env Env, quiet bool, budget time.Duration) *benchProgress 
 func (p *benchProgress) step(what string, elapsed time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if len(what) > benchWhat {
+		what, _, _ = strings.Cut(what, ",") // the details stand behind it
+	}
 	p.what = untrusted.Cut(what, benchWhat).String()
 	p.at(elapsed)
 }
@@ -65,12 +69,12 @@ func (p *benchProgress) done() {
 }
 
 // benchWhat bounds the name of a step. With the bar and the time left, a line then keeps to 80 columns.
-const benchWhat = 26
+const benchWhat = 32
 
 // benchBar draws on a terminal.
 func benchBar(w io.Writer, budget time.Duration) (show func(string, time.Duration), finish func()) {
 	bar := progressbar.NewOptions64(max(1, budget.Milliseconds()), progressbar.OptionSetWriter(w), progressbar.OptionSetDescription("starting"),
-		progressbar.OptionSetWidth(12), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false),
+		progressbar.OptionSetWidth(8), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false),
 		progressbar.OptionSetElapsedTime(false), progressbar.OptionSetTheme(progressbar.ThemeASCII))
 	show = func(what string, elapsed time.Duration) {
 		bar.Describe(fmt.Sprintf("%-*s %9s  Ctrl-C: report", benchWhat, what, timeLeft(budget-elapsed)))

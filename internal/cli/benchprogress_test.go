@@ -23,7 +23,7 @@ func TestBenchProgressInALog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
 			p := newBenchProgress(benchEnv(&b, env.terminal, env.vars), false, 90*time.Second)
-			p.step("random reads, cold\x1b[31m", 0)
+			p.step("random reads\x1b[31m", 0)
 			for s := range 100 {
 				p.tick(time.Duration(s) * time.Second)
 			}
@@ -31,8 +31,8 @@ func TestBenchProgressInALog(t *testing.T) {
 			p.step("several workers", 201*time.Second)
 			p.done()
 			p.tick(300 * time.Second)
-			want := "pipetune: measuring random reads, cold\\x1b[31m  30/90 s\npipetune: measuring random reads, cold\\x1b[31m  60/90 s\n" +
-				"pipetune: measuring random reads, cold\\x1b[31m  90/90 s\npipetune: measuring random reads, cold\\x1b[31m  200/90 s\n"
+			want := "pipetune: measuring random reads\\x1b[31m  30/90 s\npipetune: measuring random reads\\x1b[31m  60/90 s\n" +
+				"pipetune: measuring random reads\\x1b[31m  90/90 s\npipetune: measuring random reads\\x1b[31m  200/90 s\n"
 			if got := b.String(); got != want {
 				t.Errorf("got\n%swant\n%s", got, want)
 			}
@@ -57,13 +57,14 @@ func TestBenchProgressOnATerminal(t *testing.T) {
 	p := newBenchProgress(benchEnv(&b, true, nil), false, time.Minute)
 	p.step(strings.Repeat("w", 100), 0)
 	p.step("random reads, cold", 12*time.Second)
+	p.step("reading items, warm and cold, in order and shuffled", 13*time.Second)
 	p.tick(70 * time.Second)
 	for _, line := range strings.FieldsFunc(b.String(), func(r rune) bool { return r == '\r' || r == '\n' }) {
 		if n := utf8.RuneCountInString(strings.TrimRight(line, " ")); n > 80 {
 			t.Errorf("%d columns: %q", n, line)
 		}
 	}
-	for _, want := range []string{"random reads, cold", "48 s left", "finishing", "Ctrl-C"} {
+	for _, want := range []string{"random reads, cold", "48 s left", "reading items   ", "finishing", "Ctrl-C"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in %q", want, b.String())
 		}
@@ -105,9 +106,9 @@ func TestBenchPlan(t *testing.T) {
 		{Probe: "read", What: "random reads, warm", Budget: 40 * time.Millisecond}}, time.Minute)
 	want := `~/data: image, 12 files\x1b[2J
 up to 60 s would be measured, in this order:
-  open  opening files         6.0 s
-  read  random reads, cold     12 s
-        random reads, warm    0.0 s
+   6.0 s  open  opening files
+    12 s  read  random reads, cold
+   0.0 s        random reads, warm
 `
 	if got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
