@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // pageCache is what a run knows of the page cache and the sample's files in it.
@@ -97,22 +98,26 @@ func (m *measuring) coldRound(ctx context.Context) (round, error) {
 // files to read a few would take the time that reading them needs.
 const firstCold = 32
 
-// coldItems chooses the items of the next round: sequential ones from a place that differs from round to round, or shuffled ones at a
-// distance from each other.
+// coldItems chooses the items of the next round: sequential ones from a place that differs from round to round, where a chunk begins if
+// there are any; or shuffled ones at a distance from each other.
 func (m *measuring) coldItems() []int {
 	m.turn++
 	m.most = max(m.most, firstCold)
-	items := m.sound(m.way.sample, m.items)
+	sample, perChunk := m.way.sample, m.perChunk()
+	items := m.sound(sample, m.items)
 	if len(items) == 0 {
 		return nil
 	}
-	if !m.apart {
-		from := int(m.turn) * m.most % len(items)
-		return items[from:min(len(items), from+m.most)]
+	if m.apart {
+		items = slices.Clone(items)
+		shuffle(items, m.options.Seed, m.turn)
+		return apart(sample, items, m.most, m.page.ahead, perChunk)
 	}
-	items = append([]int(nil), items...)
-	shuffle(items, m.options.Seed, m.turn)
-	return apart(m.way.sample, items, m.most, m.page.ahead, m.perChunk())
+	from := int(m.turn) * m.most % len(items)
+	for from > 0 && perChunk > 1 && chunkOf(sample.Items[items[from]], perChunk) == chunkOf(sample.Items[items[from-1]], perChunk) {
+		from--
+	}
+	return items[from:min(len(items), from+m.most)]
 }
 
 // perChunk is how many items share a chunk that is read whole whichever of them is asked for: one that went through filters.

@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"maps"
+
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/untrusted"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -13,6 +15,12 @@ type faults struct {
 	known  map[trouble]bool
 	rows   map[class]int // in Result.Unread
 	deaths int           // of worker processes
+}
+
+// clone is a copy that can grow apart.
+func (f faults) clone() faults {
+	f.items, f.files, f.known, f.rows = maps.Clone(f.items), maps.Clone(f.files), maps.Clone(f.known), maps.Clone(f.rows)
+	return f
 }
 
 // spot is an item, whichever sample it is in.

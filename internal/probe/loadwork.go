@@ -27,6 +27,7 @@ type load struct {
 	Once    bool    // a pass ends at the end of Items too, however soon that is
 	Handle  string  // handleKept or handleReopened; a file that is one item is opened for each in any case
 	Decode  bool    // decode what was read, and count the time
+	Raw     bool    // read what is stored of an item without decompressing it; the bytes delivered are those
 	Drop    bool    // before each pass drop the pages of the files of Items from the page cache, with files that stay open just opened
 	StartAt int64   // CLOCK_MONOTONIC in nanoseconds at which to begin, so that several processes begin together; 0: at once
 }
@@ -193,6 +194,14 @@ func (l *loading) one(item int) (int, error) {
 }
 
 func (l *loading) read(h dataset.Handle, ref dataset.Ref) (int, error) {
+	if l.Raw {
+		r, ok := h.(dataset.ChunkReader)
+		if !ok {
+			return 0, errors.ErrUnsupported
+		}
+		raw, err := r.ReadRaw(ref, l.buf)
+		return int(raw), err
+	}
 	got, err := h.Read(ref, l.buf)
 	if err != nil {
 		return 0, err

@@ -32,6 +32,19 @@ func shuffle(items []int, seed, turn uint64) {
 	rng.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
 }
 
+// ofFiles keeps the items of the first so many files that occur.
+func ofFiles(sample *dataset.Sample, items []int, most int) []int {
+	files := map[int]bool{}
+	var kept []int
+	for _, i := range items {
+		if f := sample.Items[i].File; files[f] || len(files) < most {
+			files[f] = true
+			kept = append(kept, i)
+		}
+	}
+	return kept
+}
+
 // apart keeps at most so many items, in the order given, that lie at a distance from all kept before them in the same file, so that what
 // the kernel reads ahead of one item, and the chunk that holds it, does not make another one warm. ahead is how much the kernel reads ahead
 // at most; perChunk how many items of a file share a chunk that is always read whole, 1 where none do.
@@ -43,7 +56,7 @@ func apart(sample *dataset.Sample, items []int, most int, ahead, perChunk int64)
 	var kept []int
 	for _, i := range items {
 		ref := sample.Items[i]
-		chunk := [2]int64{int64(ref.File), ref.Index / max(1, perChunk)}
+		chunk := chunkOf(ref, perChunk)
 		at, span := place(sample, ref, rows)
 		near := places[ref.File]
 		k, _ := slices.BinarySearchFunc(near, at, func(s stretch, at int64) int { return cmp.Compare(s.at, at) })
@@ -57,6 +70,20 @@ func apart(sample *dataset.Sample, items []int, most int, ahead, perChunk int64)
 		}
 	}
 	return kept
+}
+
+// sharing keeps those items that share a chunk with one of the others, or are one of them.
+func sharing(sample *dataset.Sample, items, others []int, perChunk int64) []int {
+	found := map[[2]int64]bool{}
+	for _, i := range others {
+		found[chunkOf(sample.Items[i], perChunk)] = true
+	}
+	return slices.DeleteFunc(slices.Clone(items), func(i int) bool { return !found[chunkOf(sample.Items[i], perChunk)] })
+}
+
+// chunkOf names the chunk that an item lies in: its file, and where along the first axis; for a member of an archive, where that begins.
+func chunkOf(ref dataset.Ref, perChunk int64) [2]int64 {
+	return [2]int64{int64(ref.File), ref.Index/max(1, perChunk) + ref.At}
 }
 
 // rowsOf says how many indices each file has at least, by the largest that was drawn.
@@ -74,5 +101,8 @@ func place(sample *dataset.Sample, ref dataset.Ref, rows map[int]int64) (at, spa
 		return ref.At, ref.Bytes
 	}
 	each := float64(sample.Files[ref.File].Bytes) / float64(max(1, rows[ref.File]))
+	if len(sample.ItemShape) > 0 {
+		return int64(each * float64(ref.Index)), int64(each * float64(sample.ItemShape[0]))
+	}
 	return int64(each * float64(ref.Index)), int64(each)
 }

@@ -19,6 +19,7 @@ type one struct {
 var probes = []one{
 	{name: report.ProbeOpen, what: "opening files", weight: 1, run: open},
 	{name: report.ProbeRead, what: "reading items, warm and cold, in order and shuffled", weight: 4, run: read},
+	{name: report.ProbeHDF5, what: "the HDF5 layout: filters, reopening, file locks, chunk caches", weight: 4, wants: hasHDF5, run: measureLayout},
 	{name: report.ProbeDecode, what: "decoding pictures that are in memory", weight: 1, wants: holdsPictures, run: decodeItems},
 	{name: report.ProbeScaling, what: "several processes at the same time", weight: 4, run: scaling},
 	{name: report.ProbeBatch, what: "whole batches", weight: 2, wants: hasBatches, run: batches},

@@ -35,6 +35,7 @@ func read(ctx context.Context, s *session) error {
 				w.handle = handleReopened
 			} else {
 				w.labels[report.LabelHandle] = handleKept
+				w.items = ofFiles(&s.sample, w.items, mostHandles)
 			}
 			if err := s.figure(ctx, w, left); err != nil {
 				return err
@@ -51,10 +52,14 @@ const (
 	chilled = "cold"
 )
 
-// figure measures one of so many ways that are left in this step, and adds what came of it. The error says that the others will not do
-// better.
+// figure measures one of so many ways of reading that are left in this step.
 func (s *session) figure(ctx context.Context, w way, left int) error {
-	r, err := s.measure(ctx, w, s.left()/time.Duration(max(1, left)))
+	return s.figureWithin(ctx, w, s.left()/time.Duration(max(1, left)))
+}
+
+// figureWithin measures one way of reading and adds what came of it. The error says that nothing did, and that the others will not do better.
+func (s *session) figureWithin(ctx context.Context, w way, limit time.Duration) error {
+	r, err := s.measure(ctx, w, limit)
 	if !w.cold && r.time.N > 0 {
 		if share, ok := fromStorage(r.passes); ok && share > warmShare {
 			delete(w.labels, report.LabelCache)
@@ -63,6 +68,9 @@ func (s *session) figure(ctx context.Context, w way, left int) error {
 		}
 	}
 	s.figures(w, r)
+	if r.time.N > 0 && r.time.Confidence == 0 {
+		s.short(w.what)
+	}
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return ctx.Err()
@@ -76,17 +84,19 @@ func (s *session) figure(ctx context.Context, w way, left int) error {
 	return fmt.Errorf("%s: %w", w.what, err)
 }
 
-// fromStorage is how much of what passes delivered came from storage; not ok where the kernel did not count.
+// fromStorage is how much of what passes read came from storage; not ok where the kernel did not count. What is delivered may be less than
+// what is read, and what is mapped is not counted as read: the larger of the two it is.
 func fromStorage(passes []pass) (float64, bool) {
-	var stored, delivered float64
+	var stored, asked, delivered float64
 	for _, p := range passes {
 		if p.IO == nil {
 			return 0, false
 		}
 		stored += float64(p.IO.Stored)
+		asked += float64(p.IO.Asked)
 		delivered += float64(p.Bytes)
 	}
-	return stored / max(1, delivered), true
+	return stored / max(1, asked, delivered), true
 }
 
 // asFound puts into the result, once, how much of the sample was in the page cache before any of it was read.

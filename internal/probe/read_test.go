@@ -229,7 +229,7 @@ func TestTooSmallABudgetIsSaid(t *testing.T) {
 	}
 	said := 0
 	for _, w := range r.Warnings {
-		if strings.Contains(w, "--budget 1m0s") && strings.Contains(w, "fewer than six rounds for random reads, warm") {
+		if strings.Contains(w, "--budget 1m0s") && strings.Contains(w, "fewer than six rounds for random reads, warm; sequential reads, warm") {
 			said++
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/dataset"
@@ -19,8 +20,10 @@ type way struct {
 	items  []int           // in the order they are read
 	handle string          // handleKept or handleReopened
 	decode bool
+	raw    bool // read what is stored, and do not decompress it
 	cold   bool
 	apart  bool // cold: only items at a distance from each other are read after each drop
+	fill   int  // chunks to read before the rounds begin, so that a chunk cache is as full as it gets
 }
 
 // reading is what came of it.
@@ -54,6 +57,8 @@ func (s *session) measure(ctx context.Context, w way, limit time.Duration) (read
 		once = m.coldRound
 	} else if err := m.warmUp(ctx, time.Duration(warmUpShare*float64(limit))); err != nil {
 		return reading{}, err
+	} else if err := m.fillCache(ctx, limit-s.clock().Sub(began)); err != nil {
+		return reading{}, err
 	}
 	limit = max(0, limit-s.clock().Sub(began))
 	m.pass = min(max(limit/(wantedRounds+1), shortestPass), longestPass)
@@ -63,9 +68,6 @@ func (s *session) measure(ctx context.Context, w way, limit time.Duration) (read
 	}
 	m.out.passes = m.out.passes[len(m.out.passes)-len(rounds):] // the first, a warm-up, does not count
 	m.out.time = v
-	if v.N > 0 && v.Confidence == 0 {
-		s.short(w.what)
-	}
 	return m.out, err
 }
 
@@ -81,10 +83,16 @@ type measuring struct {
 	out     reading
 }
 
-// warmUp reads every item once. Where that takes longer than the limit, what was read until then is what is measured.
+// warmUp reads every item once. Where that takes longer than the limit, what was read until then is what is measured. HDF5 items are read
+// as they are stored, each chunk once: decompressing them all would take the time that measuring some of them needs.
 func (m *measuring) warmUp(ctx context.Context, limit time.Duration) error {
+	sample, perChunk := m.way.sample, m.perChunk()
 	for {
-		out, err := m.load(ctx, m.items, load{Once: true, Seconds: max(limit, shortestPass).Seconds()})
+		list := m.sound(sample, m.items)
+		if perChunk > 1 && sample.ItemShape == nil {
+			list = apart(sample, list, len(list), 0, perChunk)
+		}
+		out, err := m.load(ctx, list, load{Once: true, Seconds: max(limit, shortestPass).Seconds(), Raw: sample.Kind == dataset.HDF5})
 		if err != nil {
 			return err
 		}
@@ -92,10 +100,25 @@ func (m *measuring) warmUp(ctx context.Context, limit time.Duration) error {
 			continue // load fails when no item is left
 		}
 		if out.Next > 0 {
-			m.items = m.sound(m.way.sample, m.items)[:out.Next-len(out.Failures)]
+			m.items = sharing(sample, m.items, list[:out.Next], perChunk)
 		}
 		return nil
 	}
+}
+
+// fillCache reads an item of each of so many chunks. The rounds begin elsewhere in the items, so that these chunks are met no oftener than
+// others.
+func (m *measuring) fillCache(ctx context.Context, limit time.Duration) error {
+	if m.fill == 0 {
+		return nil
+	}
+	list := apart(m.way.sample, m.items, m.fill, 0, *m.options.Layout.ItemsPerChunk)
+	out, err := m.load(ctx, list, load{Once: true, Seconds: max(limit, shortestPass).Seconds()})
+	if err == nil && out.Next > 0 {
+		err = fmt.Errorf("filling the chunk cache took longer than its share of the budget of %v; give --budget %v", m.options.Budget, 2*max(DefaultBudget, m.options.Budget))
+	}
+	m.next = len(m.items) / 2
+	return err
 }
 
 // warmRound reads on from where the last round stopped.
@@ -122,7 +145,7 @@ func (m *measuring) keep(p pass, times []float64) round {
 // load has the worker process read those of the items that could be read so far, in a fresh process after it died.
 func (m *measuring) load(ctx context.Context, items []int, q load) (loaded, error) {
 	for {
-		q.Items, q.Handle, q.Decode = m.sound(m.way.sample, items), m.handle, m.decode
+		q.Items, q.Handle, q.Decode, q.Raw = m.sound(m.way.sample, items), m.handle, m.decode, m.raw || q.Raw
 		if len(q.Items) == 0 {
 			return loaded{}, m.nothingLeft()
 		}
@@ -150,8 +173,26 @@ func (m *measuring) nothingLeft() error {
 	return errNoneReadable
 }
 
-// short says once for each thing that its figure has no interval.
+// mostShort is how many things are named of those whose figures have no interval.
+const mostShort = 4
+
+// short gathers in one warning the things whose figures have no interval.
 func (s *session) short(what string) {
-	text := fmt.Sprintf("the budget of %v left fewer than six rounds for %s; give --budget %v", s.options.Budget, what, max(DefaultBudget, 2*s.options.Budget))
-	s.warn(text)
+	b := &s.brief
+	if b.things = append(b.things, what); len(b.things) == 1 {
+		b.at = len(s.result.Warnings)
+		s.warn("")
+	}
+	names := strings.Join(b.things[:min(len(b.things), mostShort)], "; ")
+	if more := len(b.things) - mostShort; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	s.result.Warnings[b.at] = fmt.Sprintf("the budget of %v left fewer than six rounds for %s: these figures have no interval; give --budget %v",
+		s.options.Budget, names, max(DefaultBudget, 2*s.options.Budget))
+}
+
+// brief is what the budget was too small for.
+type brief struct {
+	things []string
+	at     int // in Result.Warnings
 }

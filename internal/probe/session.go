@@ -26,6 +26,7 @@ type session struct {
 
 	faults faults
 	page   pageCache
+	brief  brief
 }
 
 func newSession(runner *isolate.Runner, sample dataset.Sample, o Options) *session {

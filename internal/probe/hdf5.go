@@ -1,0 +1,133 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// hasHDF5 tells whether there is an HDF5 layout to look into.
+func hasHDF5(s *session) bool { return s.sample.Kind == dataset.HDF5 }
+
+// measureLayout measures what an HDF5 file's layout costs: the filters, opening the file for each item, the file lock, and what a chunk cache of
+// another size brings. Read amplification is seen by read.
+func measureLayout(ctx context.Context, s *session) error {
+	list := []part{
+		{"reading stored chunks without decompressing them", 2, s.filters},
+		{"opening the file for each item", 2, s.reopened},
+		{"opening with and without the file lock", 1, s.locks},
+	}
+	for _, c := range s.sweep() {
+		list = append(list, part{c.what, c.weight(*s.options.Layout.Dataset.ChunkBytes), func(ctx context.Context, limit time.Duration) error { return s.cached(ctx, c, limit) }})
+	}
+	weights := 0.0
+	for _, p := range list {
+		weights += p.weight
+	}
+	for _, p := range list {
+		limit := time.Duration(float64(s.left()) * p.weight / weights)
+		weights -= p.weight
+		if err := p.run(ctx, limit); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			s.abstain(report.ProbeHDF5, fmt.Sprintf("%s: %v", p.what, err), "")
+		}
+	}
+	return nil
+}
+
+// part is one thing that measureLayout measures.
+type part struct {
+	what   string
+	weight float64
+	run    func(context.Context, time.Duration) error
+}
+
+// shuffled is the way items are read here unless the order matters: warm, at random, with the file kept open.
+func (s *session) shuffled(what string) way {
+	return way{probe: report.ProbeHDF5, what: what, handle: handleKept, items: ofFiles(&s.sample, inOrder(&s.sample, random, s.options.Seed), mostHandles)}
+}
+
+// filters measures the CPU time that filters take of an item: reading it less reading the same chunks raw, both at random.
+func (s *session) filters(ctx context.Context, limit time.Duration) error {
+	if l := s.options.Layout; l != nil && len(l.Dataset.Filters) == 0 {
+		return nil // nothing to undo
+	}
+	whole, err := s.measure(ctx, s.shuffled("reading items for the cost of filters"), limit/2)
+	if err != nil {
+		return err
+	}
+	w := s.shuffled("reading chunks raw")
+	w.raw = true
+	raw, err := s.measure(ctx, w, limit/2)
+	if err != nil {
+		return err
+	}
+	s.add(report.ProbeHDF5, metric.FilterTime, difference(perItemCPU(whole.passes), perItemCPU(raw.passes)), report.Measured, labels{report.LabelOrder: random})
+	return nil
+}
+
+func perItemCPU(passes []pass) stat.Summary {
+	return over(passes, func(p pass) float64 { return p.CPU }, func(p pass) float64 { return float64(p.Items) })
+}
+
+// difference of two independent figures, at least 0; the half widths of their intervals add up as standard errors do.
+func difference(a, b stat.Summary) stat.Summary {
+	if a.N == 0 || b.N == 0 {
+		return stat.Summary{}
+	}
+	v := stat.Summary{Center: max(0, a.Center-b.Center), N: min(a.N, b.N), Confidence: min(a.Confidence, b.Confidence)}
+	v.Lo = max(0, v.Center-math.Hypot(a.Center-a.Lo, b.Hi-b.Center))
+	v.Hi = v.Center + math.Hypot(a.Hi-a.Center, b.Center-b.Lo)
+	return v
+}
+
+// reopened measures opening the file for each item, beside keeping it open.
+func (s *session) reopened(ctx context.Context, limit time.Duration) error {
+	for _, handle := range []string{handleReopened, handleKept} {
+		w := s.shuffled("random reads, file " + handle)
+		w.handle = handle
+		w.labels = labels{report.LabelCache: warm, report.LabelOrder: random, report.LabelHandle: handle}
+		if err := s.figureWithin(ctx, w, limit/2); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// locks measures opening with the library's file lock, which h5py takes unless it is told not to, and without. Files that cannot be locked
+// are no faulty files.
+func (s *session) locks(ctx context.Context, limit time.Duration) error {
+	for _, o := range []struct {
+		mode   string
+		locked bool
+	}{{"unlocked", false}, {"locked", true}} {
+		sample := s.sample
+		sample.Locked = o.locked
+		faults, unread := s.faults, slices.Clone(s.result.Unread)
+		if o.locked {
+			s.faults = faults.clone()
+		}
+		v, err := s.opens(ctx, &sample, false, limit/2)
+		if refused := len(s.faults.files) - len(faults.files); o.locked && refused > 0 && ctx.Err() == nil {
+			reason := s.result.Unread[len(s.result.Unread)-1].Reason
+			s.warn(fmt.Sprintf("%d of %d sampled HDF5 files cannot be opened with file locking, as h5py opens them by default (%s)", refused, len(sample.Files), reason))
+		}
+		if o.locked {
+			s.faults, s.result.Unread = faults, unread
+		}
+		s.add(report.ProbeHDF5, metric.OpenTime, v, report.Measured, labels{report.LabelCache: warm, report.LabelMode: o.mode})
+		if err != nil && !o.locked {
+			return err
+		}
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,203 @@
+package probe
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/hdf5"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// layoutScript writes 1024 items of 4 KiB, so that a gzip chunk of half of them is twice as large as the default chunk cache.
+const layoutScript = `
+import sys, h5py, numpy
+items = (numpy.arange(1024 * 1024, dtype="f4").reshape(1024, 32, 32) * 7919 % 251).astype("f4")
+for path in sys.argv[2:]:
+    with h5py.File(path, "w") as f:
+        f.create_dataset("x", data=items, **(dict(chunks=(512, 32, 32), compression="gzip", compression_opts=1) if sys.argv[1] == "gzip" else {}))
+`
+
+// layouts writes HDF5 files with h5py and surveys them.
+func layouts(t *testing.T, kind string, names ...string) (dataset.Sample, *dataset.Access) {
+	t.Helper()
+	folder, err := os.MkdirTemp("/var/tmp", "pipetune-probe-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	python := os.Getenv("PYTHON")
+	if python == "" {
+		python = "/usr/bin/python3"
+	}
+	args := []string{"-c", layoutScript, kind}
+	for _, name := range names {
+		args = append(args, filepath.Join(folder, name))
+	}
+	if out, err := exec.Command(python, args...).CombinedOutput(); err != nil {
+		t.Fatalf("writing HDF5 files: %v (apt-get install python3-h5py python3-numpy)\n%s", err, out)
+	}
+	r, err := dataset.Survey(folder, dataset.SurveyOptions{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Sample, r.Access
+}
+
+func TestHDF5Layout(t *testing.T) {
+	sample, layout := layouts(t, "gzip", "a.h5")
+	r := measured(t, sample, Options{Budget: 4 * time.Second, Seed: 1, Layout: layout}, report.ProbeHDF5)
+	if len(r.Unread)+len(r.Abstained) > 0 {
+		t.Fatalf("unread %v, abstained %v", r.Unread, r.Abstained)
+	}
+	item := func(l ...string) float64 {
+		v := find(t, r, report.ProbeHDF5, metric.ItemTime, append(l, "cache=warm")...)
+		if v.Center <= 0 || v.Lo > v.Center || v.Hi < v.Center {
+			t.Errorf("%v: %+v", l, v)
+		}
+		return v.Center
+	}
+	kept, reopened := item("order=random", "handle=kept"), item("order=random", "handle=reopened")
+	if v := find(t, r, report.ProbeHDF5, metric.FilterTime, "order=random"); v.Center <= 0 || v.Center > 2*max(kept, reopened) {
+		t.Errorf("CPU time in the filter: %+v, of items that take %v s", v, kept)
+	}
+	for _, mode := range []string{"mode=locked", "mode=unlocked"} {
+		if v := find(t, r, report.ProbeHDF5, metric.OpenTime, "cache=warm", mode); v.Center <= 0 {
+			t.Errorf("%s: %+v", mode, v)
+		}
+	}
+	for _, order := range []string{"order=random", "order=sequential"} {
+		byDefault := item(order, "handle=kept", "chunk_cache_bytes=1048576")
+		item(order, "handle=kept", "chunk_cache_bytes=0")
+		item(order, "handle=kept", "chunk_cache_bytes=2097152")
+		if all := item(order, "handle=kept", "chunk_cache_bytes=4194304"); all > byDefault/4 { // some 500 times faster: nothing is inflated any more
+			t.Errorf("%s: %v s an item with all chunks in the cache, %v s with the default", order, all, byDefault)
+		}
+	}
+}
+
+// Compression makes a random item read its whole chunk: some hundred times what it delivers, less what gzip saves.
+func TestHDF5AmplificationIsSeen(t *testing.T) {
+	sample, layout := layouts(t, "gzip", "a.h5")
+	r := measured(t, sample, Options{Budget: 2 * time.Second, Seed: 1, Layout: layout}, report.ProbeRead)
+	for _, cache := range []string{"cache=warm", "cache=cold"} {
+		v := find(t, r, report.ProbeRead, metric.Amplification, cache, "order=random", "handle=kept")
+		if v.Center < 10 || v.Center > 512 {
+			t.Errorf("%s: %v bytes read per byte delivered", cache, v.Center)
+		}
+	}
+}
+
+func TestHDF5WithoutChunks(t *testing.T) {
+	sample, layout := layouts(t, "contiguous", "a.h5")
+	s := testSession(t, sample, Options{Budget: time.Second, Layout: layout})
+	if list := s.sweep(); len(list) != 0 {
+		t.Errorf("chunk caches for contiguous data: %v", list)
+	}
+	if err := measureLayout(t.Context(), s); err != nil || len(s.result.Abstained) > 0 {
+		t.Fatalf("%v, %v", err, s.result.Abstained)
+	}
+	for _, m := range s.result.Measurements {
+		if m.Metric == metric.FilterTime.Name || m.Labels[report.LabelChunkCache] != "" {
+			t.Errorf("without filters and chunks: %+v", m)
+		}
+	}
+}
+
+func TestHDF5LockThatIsRefused(t *testing.T) {
+	sample, layout := layouts(t, "contiguous", "a.h5")
+	f, err := os.Open(string(sample.Files[0].Path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil { // as a job does that writes to it
+		t.Fatal(err)
+	}
+	s := testSession(t, sample, Options{Budget: time.Second, Layout: layout})
+	if err := s.locks(t.Context(), time.Second); err != nil {
+		t.Fatal(err)
+	}
+	find(t, s.result, report.ProbeHDF5, metric.OpenTime, "cache=warm", "mode=unlocked")
+	if len(s.result.Warnings) == 0 || !strings.Contains(s.result.Warnings[0], "1 of 1 sampled HDF5 files cannot be opened with file locking") {
+		t.Errorf("warnings: %v", s.result.Warnings)
+	}
+	if len(s.result.Unread) > 0 || len(s.sound(&s.sample, all(sample))) != len(sample.Items) {
+		t.Errorf("a file that cannot be locked counts as unread: %v", s.result.Unread)
+	}
+}
+
+func TestHDF5FileThatIsCutShort(t *testing.T) {
+	sample, layout := layouts(t, "gzip", "a.h5", "b.h5")
+	if err := os.Truncate(string(sample.Files[1].Path), sample.Files[1].Bytes/2); err != nil {
+		t.Fatal(err)
+	}
+	r := measured(t, sample, Options{Budget: time.Second, NoCold: true, Layout: layout}, report.ProbeRead)
+	if len(r.Unread) != 1 || r.Unread[0].Count != 1 || filepath.Base(r.Unread[0].Example) != "b.h5" {
+		t.Errorf("unread: %+v", r.Unread)
+	}
+	if v := find(t, r, report.ProbeRead, metric.ItemBytes, "cache=warm", "order=random", "handle=kept"); v.Center != 4096 {
+		t.Errorf("items of %v bytes", v.Center)
+	}
+}
+
+func TestCandidates(t *testing.T) {
+	for _, c := range []struct {
+		name               string
+		chunk, whole, most int64
+		want               []int64
+	}{
+		{"a chunk of 2 MiB of 128", 2 * mib, 126 * mib, 256 * mib, []int64{0, 2 * mib, 8 * mib, 32 * mib, 128 * mib}},
+		{"small chunks", 32 << 10, 126 * mib, 256 * mib, []int64{0, 4 * mib, 16 * mib, 64 * mib, 128 * mib}},
+		{"a dataset larger than any cache", 3 * mib, 1 << 40, 64 * mib, []int64{0, 4 * mib, 16 * mib, 64 * mib}},
+		{"a dataset that the default holds", 32 << 10, mib / 2, 256 * mib, []int64{0}},
+		{"many files, little for each", 2 * mib, 126 * mib, mib, []int64{0}},
+	} {
+		if diff := cmp.Diff(c.want, candidates(c.chunk, c.whole, c.most)); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+	}
+}
+
+// A cache that holds much of the sample is tried only where it would hold as much of the dataset.
+func TestSweepIsNotFlatteredByTheSample(t *testing.T) {
+	sample := dataset.Sample{Source: dataset.Source{Kind: dataset.HDF5}, Files: []dataset.File{{Bytes: 1 << 40}}}
+	for run := range 64 {
+		for i := range 64 {
+			sample.Items = append(sample.Items, dataset.Ref{Index: int64(run*100*64 + i)})
+		}
+	}
+	layout := &dataset.Access{ItemsPerChunk: new(int64(64)), Dataset: hdf5.Dataset{Shape: []int64{640_000, 128, 64}, Chunk: []int64{64, 128, 64}, ChunkBytes: new(int64(2 * mib))}}
+	s := newSession(nil, sample, Options{Layout: layout})
+	got := map[string][]int64{}
+	for _, c := range s.sweep() {
+		got[c.order] = append(got[c.order], c.bytes)
+	}
+	want := map[string][]int64{random: {mib, 0, 2 * mib}, sequential: {mib, 0, 2 * mib, 8 * mib, 32 * mib}} // the sample's chunks are 128 MiB, the dataset's 20 GiB
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestChunksOf(t *testing.T) {
+	shape, chunk := []int64{100, 64, 64}, []int64{10, 32, 64}
+	sample := dataset.Sample{Items: []dataset.Ref{{Index: 3}, {Index: 7}, {Index: 12}, {File: 1, Index: 3}}}
+	if n, files, ok := chunksOf(&sample, shape, chunk); n != 6 || files != 2 || !ok {
+		t.Errorf("%d chunks in %d files, %v", n, files, ok)
+	}
+	patches := dataset.Sample{Source: dataset.Source{ItemShape: []int64{20, 8, 8}}, Items: []dataset.Ref{{Index: 5, Corner: []int64{5, 0, 0}}, {Index: 5, Corner: []int64{5, 28, 0}}}}
+	if n, _, ok := chunksOf(&patches, shape, chunk); n != 6 || !ok { // the first lies in 3 chunks, the second in these and 3 beside them
+		t.Errorf("patches lie in %d chunks, %v", n, ok)
+	}
+	if _, _, ok := chunksOf(&sample, shape, chunk[:2]); ok {
+		t.Error("shapes that do not match are counted")
+	}
+}

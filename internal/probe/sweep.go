@@ -1,0 +1,160 @@
+package probe
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+const (
+	mib          = 1 << 20
+	defaultCache = 1 * mib   // libhdf5's before 2.0: H5D_CHUNK_CACHE_NBYTES_DEFAULT, 1 MiB per open dataset
+	mostCache    = 256 * mib // of all files that are open together; a job has it in each worker
+	cacheStep    = 4         // from one size to the next
+	// byChance is the largest share of the sample's chunks that a cache may hold in random order, where the dataset has more chunks than
+	// the sample: a larger one would find chunks again so often in the sample as it never would in the dataset.
+	byChance = 0.05
+)
+
+// cacheSize is a chunk cache that is tried with an order of reading.
+type cacheSize struct {
+	bytes int64
+	order string
+	fill  int    // chunks it holds, of those that the sample meets at random
+	what  string // for people
+}
+
+// weight is how long measuring it takes, in shares: filling it comes first. gzip is undone at some 250 MiB/s.
+func (c cacheSize) weight(chunk int64) float64 { return 1 + float64(int64(c.fill)*chunk)/(64*mib) }
+
+// sweep lists the sizes of the chunk cache that are tried, the default first: what the others gain is reckoned from it.
+func (s *session) sweep() []cacheSize {
+	l := s.options.Layout
+	if l == nil || l.ItemsPerChunk == nil || l.Dataset.ChunkBytes == nil || *l.Dataset.ChunkBytes <= 0 {
+		return nil // contiguous data has no chunks to cache
+	}
+	chunk := *l.Dataset.ChunkBytes
+	drawn, files, ok := chunksOf(&s.sample, l.Dataset.Shape, l.Dataset.Chunk)
+	if !ok {
+		return nil
+	}
+	whole := chunksIn(l.Dataset.Shape, l.Dataset.Chunk) * chunk // of one file: each has its own cache
+	sample := drawn * chunk / int64(min(files, mostHandles))
+	most := int64(mostCache / min(files, mostHandles))
+	var list []cacheSize
+	for _, order := range []string{random, sequential} {
+		sizes := []int64{defaultCache}
+		for _, size := range candidates(chunk, whole, most) {
+			if size >= whole || sample >= whole || order == random && float64(size) <= byChance*float64(sample) || order == sequential && size <= sample/2 {
+				sizes = append(sizes, size)
+			}
+		}
+		for _, size := range sizes {
+			c := cacheSize{bytes: size, order: order, what: order + " reads with a chunk cache of " + strconv.FormatInt(size, 10) + " bytes"}
+			if size >= chunk && (order == random || size >= whole) {
+				c.fill = int(min(drawn, size/chunk*int64(files)))
+			}
+			list = append(list, c)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b cacheSize) int { return rank(a) - rank(b) })
+	return list
+}
+
+func rank(c cacheSize) int {
+	if c.bytes == defaultCache {
+		return 0
+	}
+	return 1
+}
+
+// candidates are no cache, those that hold 1, 4, 16 … chunks, and one that holds all of a file's.
+func candidates(chunk, whole, most int64) []int64 {
+	sizes := []int64{0}
+	size := int64(defaultCache)
+	for size < chunk {
+		size *= 2
+	}
+	if size == defaultCache {
+		size *= cacheStep
+	}
+	for ; size <= most && size < whole; size *= cacheStep {
+		sizes = append(sizes, size)
+	}
+	for size = defaultCache; size < whole; size *= 2 { // a cache is asked for in round figures
+	}
+	if size <= most && size > defaultCache {
+		sizes = append(sizes, size)
+	}
+	return sizes
+}
+
+// chunksIn is how many chunks a dataset of that shape has.
+func chunksIn(shape, chunk []int64) int64 {
+	n := int64(1)
+	for axis, length := range chunk {
+		n *= max(1, (shape[axis]-1)/max(1, length)+1)
+	}
+	return n
+}
+
+// mostChunks bounds what chunksOf counts one by one.
+const mostChunks = 1 << 20
+
+// chunksOf counts the distinct chunks that hold the items of a sample, and the files they lie in. It is not ok where shapes do not match.
+func chunksOf(sample *dataset.Sample, shape, chunk []int64) (chunks int64, files int, ok bool) {
+	if len(shape) == 0 || len(shape) != len(chunk) || slices.Min(chunk) < 1 {
+		return 0, 0, false
+	}
+	seen := map[[3]int64]int64{} // file, chunk along the first axis, and which of the others by a patch's corner
+	inFile := map[int]bool{}
+	for _, ref := range sample.Items {
+		inFile[ref.File] = true
+		first, last, others, place := ref.Index/chunk[0], ref.Index/chunk[0], int64(1), int64(0)
+		for axis := range chunk {
+			from, to := int64(0), shape[axis]-1
+			if axis == 0 {
+				from, to = ref.Index, ref.Index
+			}
+			if ref.Corner != nil && len(ref.Corner) == len(shape) && len(sample.ItemShape) == len(shape) {
+				from, to = ref.Corner[axis], ref.Corner[axis]+sample.ItemShape[axis]-1
+			}
+			if axis == 0 {
+				first, last = from/chunk[0], to/chunk[0]
+				continue
+			}
+			others *= to/chunk[axis] - from/chunk[axis] + 1
+			place = place*((shape[axis]-1)/chunk[axis]+1) + from/chunk[axis]
+		}
+		for at := first; at <= last; at++ {
+			if len(seen) >= mostChunks {
+				return 0, 0, false
+			}
+			key := [3]int64{int64(ref.File), at, place}
+			seen[key] = max(seen[key], others)
+		}
+	}
+	for _, n := range seen {
+		chunks += n
+	}
+	return min(chunks, chunksIn(shape, chunk)*int64(len(inFile))), len(inFile), len(inFile) > 0
+}
+
+// cached measures one size of the chunk cache. Only the time of an item is added: the rest is as with the default.
+func (s *session) cached(ctx context.Context, c cacheSize, limit time.Duration) error {
+	sample := s.sample
+	sample.ChunkCacheBytes = &c.bytes
+	r, err := s.measure(ctx, way{probe: report.ProbeHDF5, what: c.what, sample: &sample, handle: handleKept, fill: c.fill,
+		items: ofFiles(&s.sample, inOrder(&s.sample, c.order, s.options.Seed), mostHandles)}, limit)
+	if r.time.N > 0 && r.time.Confidence == 0 {
+		s.short(c.what)
+	}
+	s.add(report.ProbeHDF5, metric.ItemTime, r.time, report.Measured, labels{report.LabelCache: warm, report.LabelOrder: c.order,
+		report.LabelHandle: handleKept, report.LabelChunkCache: strconv.FormatInt(c.bytes, 10)})
+	return err
+}
