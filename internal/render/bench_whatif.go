@@ -31,6 +31,9 @@ func (v pivot) section(r *report.Report, title string) section {
 	orders := spread(timed, report.LabelOrder)
 	vary, shared := telling(timed, report.LabelCache, report.LabelDecoder)
 	s := section{title: title, about: shared, columns: []column{{v.head, false}}}
+	if len(vary) > 0 {
+		s.columns = append(s.columns, column{"", false})
+	}
 	for _, o := range orders {
 		s.columns = append(s.columns, column{cmp.Or(o, "per item"), true})
 	}
@@ -39,13 +42,22 @@ func (v pivot) section(r *report.Report, title string) section {
 		s.columns = append(s.columns, column{"size", true})
 	}
 	for _, value := range spread(groups(r, v.probe), v.label) {
+		first := len(s.rows)
 		for _, how := range accesses(timed, vary) {
-			if e, ok := v.row(list, value, how, orders); ok {
-				if len(how) > 0 && len(vary) > 0 {
-					e.cells[0] += ", " + strings.Join(valuesOf(how), " ")
-				}
-				s.rows = append(s.rows, e)
+			e, ok := v.row(list, value, how, orders)
+			if !ok {
+				continue
 			}
+			if len(vary) > 0 {
+				e.cells = slices.Insert(e.cells, 1, strings.Join(valuesOf(how), " "))
+			}
+			if len(s.rows) > first { // the same again: its name and size stand above, its command below
+				e.cells[0], s.rows[len(s.rows)-1].copy = "", ""
+				if v.size {
+					e.cells[len(e.cells)-1] = ""
+				}
+			}
+			s.rows = append(s.rows, e)
 		}
 	}
 	return s
@@ -116,9 +128,15 @@ func valuesOf(pairs []string) (values []string) {
 	return values
 }
 
+// candidates are the names of package probe's candidates in words.
+var candidates = map[string]string{
+	asIs: "as it is", "chunk-item": "a chunk per item", "chunk-item-unfiltered": "a chunk per item, no filter", "unfiltered": "no filter", "contiguous": "contiguous",
+	"jpeg-90": "as JPEG, quality 90", "resized-256": "short side 256 pixels", "packed-npy": "decoded, in one .npy", "packed-tar": "packed into a .tar",
+}
+
 func trySection(r *report.Report) section {
-	s := pivot{probe: report.ProbeTry, label: report.LabelCandidate, base: asIs, head: "the sample rewritten", size: true, name: func(c string) string {
-		return cmp.Or(strings.ReplaceAll(c, asIs, "as it is"), "?")
+	s := pivot{probe: report.ProbeTry, label: report.LabelCandidate, base: asIs, head: "the sample", size: true, name: func(c string) string {
+		return cmp.Or(candidates[c], c, "?")
 	}}.section(r, "WHAT IF")
 	s.about = strings.TrimPrefix(s.about+", time per item", ", ")
 	return s

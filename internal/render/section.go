@@ -140,13 +140,17 @@ func mdTable(s section) string {
 		}
 	}
 	b.WriteString("|\n" + rule.String() + "|\n")
+	name := "" // of rows that belong together it stands in the first
 	for _, e := range s.rows {
 		for _, cell := range e.cells {
 			fmt.Fprintf(&b, "| %s ", md(cell))
 		}
 		b.WriteString("|\n")
+		if e.cells[0] != "" {
+			name = e.cells[0]
+		}
 		if e.copy != "" {
-			fmt.Fprintf(&commands, "\n%s:\n%s", md(e.cells[0]), mdCommand(e.copy))
+			fmt.Fprintf(&commands, "\n%s:\n%s", md(name), mdCommand(e.copy))
 		}
 	}
 	return b.String() + commands.String()
