@@ -48,7 +48,7 @@ func (s *session) scratchIn(ctx context.Context, within []string, avoid []byte, 
 		k.remove(ctx) // it may have been made after all, and the answer lost
 		return nil, err
 	}
-	k.scratchMade = made
+	k.scratchMade, k.within = made, []string{filepath.Dir(string(made.Path))}
 	if made.Removed > 0 {
 		s.warn(fmt.Sprintf("removed %d scratch folders that were left in %s by runs that were killed", made.Removed, untrusted.String(filepath.Dir(string(made.Path)))))
 	}
@@ -69,10 +69,10 @@ const trySample = 256 << 20
 // scratchFileBytes is the most that one file in a scratch folder may have: a sample of trySample decoded, with room for what layouts add.
 const scratchFileBytes = 2 * trySample
 
-// writer begins a worker process that may write files. The key is the dataset's: it reads from there.
-func (s *session) writer(takes time.Duration) *process {
+// writer begins a worker process that may write files of so many bytes each. The key is the dataset's: it reads from there.
+func (s *session) writer(takes time.Duration, fileBytes int64) *process {
 	spec := isolate.Spec{Task: Task, Key: s.options.Key, Timeout: takes + slowest,
-		Limits: isolate.Limits{MemoryBytes: workerMemory, OpenFiles: 1024, FileBytes: scratchFileBytes}}
+		Limits: isolate.Limits{MemoryBytes: workerMemory, OpenFiles: 1024, FileBytes: fileBytes}}
 	return &process{child: s.runner.Child(spec), given: &s.sample}
 }
 

@@ -40,6 +40,7 @@ var works = map[string]work{
 	workCache:         lookAtCache,
 	workDirect:        readDirect,
 	workMakeScratch:   makeScratch,
+	workRewrite:       rewriteSample,
 	workRemoveScratch: removeScratch,
 	workOpen:          openFiles,
 	workCrowd:         joinCrowd,

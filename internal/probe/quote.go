@@ -1,0 +1,36 @@
+package probe
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+// safe are the characters that mean nothing to a shell.
+const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_"
+
+// quote writes a word so that bash and zsh read it as it is, and so that it can be shown: what is not plainly printable is an escape of $'…'.
+func quote(word string) string {
+	switch {
+	case word != "" && strings.Trim(word, safe) == "":
+		return word
+	case utf8.ValidString(word) && untrusted.String(word).String() == word:
+		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	var b strings.Builder
+	b.WriteString("$'")
+	for _, c := range []byte(word) {
+		switch {
+		case c == '\'' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c >= ' ' && c < 0x7f:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, `\x%02x`, c)
+		}
+	}
+	return b.String() + "'"
+}
