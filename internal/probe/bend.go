@@ -20,8 +20,9 @@ const (
 	full = 0.9
 	// fromDevice is the share of what was delivered from which storage is taken to have been waited for; below lie metadata and strays.
 	fromDevice = 0.05
-	// locked is the share of looks at the processes from which waiting for a lock is taken to be the cause: half of the tenth that full leaves.
-	locked = 0.05
+	// oftenLocked is the share of looks at the processes from which waiting for a lock is taken to be the cause: half of the tenth that full
+	// leaves.
+	oftenLocked = 0.05
 )
 
 // step is what so many processes together came to.
@@ -31,7 +32,8 @@ type step struct {
 	cores   stat.Summary // cores' worth of CPU time
 	ready   float64      // share of their time in which the processes ran or waited for a CPU
 	stored  float64      // bytes fetched from storage over those delivered
-	waiting float64      // share of looks that found a process waiting for a lock
+	waiting float64      // share of looks that found a process waiting for a lock, or for storage where that is remote
+	remote  bool         // storage is another machine or process
 }
 
 // efficiency is the rate over that of one process times the processes, with the widest interval that the two intervals allow.
@@ -59,9 +61,9 @@ func (s step) bound(one step, usable float64) string {
 		return boundNone
 	case s.cores.N > 0 && s.cores.Center >= full*busy, s.ready >= full:
 		return boundCPU
-	case s.stored >= fromDevice:
+	case s.stored >= fromDevice, s.waiting >= oftenLocked && s.remote:
 		return boundDevice
-	case s.waiting >= locked:
+	case s.waiting >= oftenLocked:
 		return boundLock
 	}
 	return ""

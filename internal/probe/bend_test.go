@@ -27,6 +27,7 @@ func TestBound(t *testing.T) {
 		"waiting for storage":                  {step{workers: 4, rate: rate(110, 4), cores: rate(0.4, 0.01), ready: 0.1, stored: 1.2}, 4, boundDevice},
 		"waiting for storage, locks as well":   {step{workers: 4, rate: rate(110, 4), cores: rate(0.4, 0.01), ready: 0.1, stored: 1.2, waiting: 0.9}, 4, boundDevice},
 		"waiting for each other":               {step{workers: 4, rate: rate(110, 4), cores: rate(1.1, 0.01), ready: 0.3, waiting: 0.7}, 4, boundLock},
+		"waiting for a server":                 {step{workers: 4, rate: rate(110, 4), cores: rate(1.1, 0.01), ready: 0.3, waiting: 0.7, remote: true}, 4, boundDevice},
 		"waiting for who knows what":           {step{workers: 4, rate: rate(110, 4), cores: rate(1.1, 0.01), ready: 0.3}, 4, ""},
 		"perhaps below, perhaps not":           {step{workers: 4, rate: rate(310, 40), cores: rate(4, 0.01), ready: 1}, 4, boundNone},
 		"no interval, the center must do":      {step{workers: 4, rate: stat.Summary{Center: 310, Lo: 310, Hi: 310, N: 2}, cores: rate(4, 0.01)}, 4, boundCPU},

@@ -18,6 +18,7 @@ type crowd struct {
 	*session
 	processes []*process
 	pids      []int
+	remote    bool          // what they wait for in the kernel is storage, not a lock
 	items     []int         // in random order
 	next      []int         // where in its share each process goes on
 	shares    int           // for how many processes next is
@@ -64,6 +65,7 @@ func (c *crowd) hire(ctx context.Context) (*process, int, error) {
 		p.close()
 		return nil, 0, err
 	}
+	c.remote = out.Remote
 	return p, out.PID, nil
 }
 

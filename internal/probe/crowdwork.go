@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // workCrowd is the row of works that reads items as one of several processes; without items it only says that the process is there.
@@ -22,8 +25,9 @@ type crowdLoad struct {
 
 type crowdLoaded struct {
 	loaded
-	PID   int
-	Delay float64 // seconds in which a thread was ready to run and had no CPU; 0 where the kernel does not count
+	PID    int
+	Delay  float64 // seconds in which a thread was ready to run and had no CPU; 0 where the kernel does not count
+	Remote bool    // the files lie on another machine or behind another process; said without items only
 }
 
 // joinCrowd is the work.
@@ -34,6 +38,7 @@ func joinCrowd(ctx context.Context, w *state, body json.RawMessage) (any, error)
 	}
 	out := crowdLoaded{PID: os.Getpid()}
 	if len(q.Items) == 0 {
+		out.Remote = len(w.sample.Files) > 0 && remote(string(w.sample.Files[0].Path))
 		return out, nil
 	}
 	if err := w.has(q.Items); err != nil {
@@ -98,4 +103,17 @@ func runDelay() float64 {
 		}
 	}
 	return total
+}
+
+// elsewhere are the file systems whose waiting is for another machine or process, by their numbers in statfs(2). Those that golang.org/x/sys
+// has no name for are from their own sources: Lustre, GPFS, BeeGFS.
+var elsewhere = []int64{unix.NFS_SUPER_MAGIC, unix.FUSE_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC, unix.V9FS_MAGIC,
+	unix.AFS_SUPER_MAGIC, unix.AFS_FS_MAGIC, unix.OCFS2_SUPER_MAGIC, 0x0bd00bd0, 0x47504653, 0x19830326}
+
+func remote(path string) bool {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(path, &fs); err != nil {
+		return false
+	}
+	return slices.Contains(elsewhere, int64(uint32(fs.Type)))
 }

@@ -80,11 +80,15 @@ func (s *session) curve(ctx context.Context, limit time.Duration, cold bool) err
 	var one step
 	for i, count := range sizes {
 		share := max(0, ends.Sub(s.clock())) / time.Duration(len(sizes)-i)
-		c.pass = min(max(share/(wantedRounds+1), shortestPass), longestPass)
+		c.pass = min(max(share/(wantedRounds+1)-lead(count), shortestPass), longestPass)
 		got, err := c.step(ctx, share, count)
 		if got.rate.N > 0 {
 			if count == 1 {
 				one = got
+			}
+			if err == nil && got.bound(one, s.options.CPUs) == "" {
+				got.remote = c.remote
+				got.waiting, err = c.locked(ctx, count)
 			}
 			s.addStep(got, one, cold)
 		}

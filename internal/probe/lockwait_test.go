@@ -1,0 +1,65 @@
+package probe
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestWaitsForLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	held, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if err := unix.Flock(int(held.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	waiter := exec.Command("flock", path, "true")
+	if err := waiter.Start(); err != nil {
+		t.Fatalf("%v (apt install util-linux)", err)
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for !waitsForLock(waiter.Process.Pid) {
+		if time.Now().After(deadline) {
+			t.Fatal("a process in flock does not wait for a lock")
+		}
+		runtime.Gosched()
+	}
+	if err := unix.Flock(int(held.Fd()), unix.LOCK_UN); err != nil {
+		t.Fatal(err)
+	}
+	if err := waiter.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if waitsForLock(waiter.Process.Pid) || waitsForLock(os.Getpid()) {
+		t.Error("a process that is gone, or this one, waits for a lock")
+	}
+}
+
+func TestStateIn(t *testing.T) {
+	for text, want := range map[string]byte{"12 (a) b) D 1": 'D', "12 (x) S 1": 'S', "12 (x)": 0, "": 0, "12": 0} {
+		if got := stateIn([]byte(text)); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestCrowdLooksForLocks(t *testing.T) {
+	s := testSession(t, rawSample(t, 4096, 64, "a"), Options{})
+	c := &crowd{session: s, items: inOrder(&s.sample, random, 1), pass: 50 * time.Millisecond}
+	defer c.close()
+	if _, err := c.round(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	share, err := c.locked(t.Context(), 2)
+	if err != nil || share < 0 || share > 0.5 {
+		t.Errorf("%v of the time were spent waiting for locks that nobody holds: %v", share, err)
+	}
+}
