@@ -463,7 +463,7 @@ func TestSurveyRefuses(t *testing.T) {
 		"no such path":         {at("none"), SurveyOptions{}, os.ErrNotExist, ""},
 		"a link to itself":     {at("itself"), SurveyOptions{}, unix.ELOOP, ""},
 		"an empty folder":      {at("nothing"), SurveyOptions{}, ErrNoFiles, "the folder is empty"},
-		"folders alone":        {at("no files"), SurveyOptions{}, ErrNoFiles, "only 2 folders, 1 symbolic links"},
+		"folders alone":        {at("no files"), SurveyOptions{}, ErrNoFiles, "only folders (2), symbolic links, not followed (1)"},
 		"an empty file":        {at("empty.bin"), SurveyOptions{}, ErrNoItems, "the file is empty"},
 		"empty files":          {at("all empty"), SurveyOptions{}, ErrNoItems, "3 of 3 files looked at: empty file, such as"},
 		"a cut HDF5 file":      {at("cut.h5"), SurveyOptions{}, hdf5.ErrTruncated, "truncated"},

@@ -156,18 +156,18 @@ func (s *surveyor) folder(place int) error {
 // nothing is the error for a tree without a file, with what was there instead.
 func (s *surveyor) nothing() error {
 	var there []string
-	note := func(n int64, what string) {
+	note := func(what string, n int64) {
 		if n > 0 {
-			there = append(there, fmt.Sprintf("%d %s", n, what))
+			there = append(there, fmt.Sprintf("%s (%d)", what, n))
 		}
 	}
-	note(s.out.Folders, "folders")
-	note(s.out.Links, "symbolic links, not followed")
+	note("folders", s.out.Folders)
+	note("symbolic links, not followed", s.out.Links)
 	for _, t := range s.out.Special {
-		note(t.Count, "of the type "+t.Reason)
+		note(t.Reason, t.Count)
 	}
 	for _, t := range s.bad.list {
-		note(t.Count, "that could not be read ("+t.Reason+")")
+		note("what could not be read: "+t.Reason, t.Count)
 	}
 	if len(there) == 0 {
 		return fmt.Errorf("%w: the folder is empty", ErrNoFiles)
