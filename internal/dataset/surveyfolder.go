@@ -1,123 +1,12 @@
 package dataset
 
 import (
-	"bytes"
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/pipetune/pipetune/internal/untrusted"
 )
-
-// pool is the files of one kind, by their names, and some of them drawn.
-type pool struct {
-	kind  Kind
-	drawn reservoir
-}
-
-// suffix is an ending of names, and how many files have it.
-type suffix struct {
-	format format
-	pool   *pool
-	count  int64
-}
-
-// census sorts files by the endings of their names while a walk goes on.
-type census struct {
-	pools    []*pool
-	suffixes map[string]*suffix
-	rest     map[string]*suffix // by format, for endings beyond maxSuffixes
-}
-
-// maxSuffixes and maxSuffix bound what is remembered of names' endings: someone may have put a number there.
-const (
-	maxSuffixes = 1024
-	maxSuffix   = 32 // bytes
-)
-
-// pathRoom is how many bytes of paths a sample may hold: base64 in JSON makes four of three, and one answer has 4 MiB.
-const pathRoom = 1 << 20
-
-func newCensus(o SurveyOptions, root int) *census {
-	c := &census{suffixes: map[string]*suffix{}, rest: map[string]*suffix{}}
-	for _, kind := range []Kind{HDF5, Image, Npy, Tar, Other} {
-		c.pools = append(c.pools, &pool{kind: kind, drawn: reservoir{seed: o.Seed, files: o.MaxFiles, room: pathRoom, overhead: root}})
-	}
-	return c
-}
-
-// add takes one file. It makes no garbage once an ending is known.
-func (c *census) add(folder, name []byte) {
-	ending := name[len(name):]
-	if i := bytes.LastIndexByte(name, '.'); i >= 0 {
-		ending = name[i:]
-	}
-	s := c.suffixes[string(ending)]
-	if s == nil {
-		s = c.meet(name, ending)
-	}
-	s.count++
-	s.pool.drawn.offer(folder, name)
-}
-
-// meet deals with an ending that is new.
-func (c *census) meet(name, ending []byte) *suffix {
-	found := byName(string(name))
-	s := &suffix{format: found, pool: c.pools[slices.IndexFunc(c.pools, func(p *pool) bool { return p.kind == found.kind })]}
-	if len(ending) <= maxSuffix && len(c.suffixes) < maxSuffixes {
-		c.suffixes[string(ending)] = s
-		return s
-	}
-	if known := c.rest[found.name]; known != nil {
-		return known
-	}
-	c.rest[found.name] = s
-	return s
-}
-
-func (c *census) files() (total int64) {
-	for _, p := range c.pools {
-		total += p.drawn.seen
-	}
-	return total
-}
-
-// extensions lists the most frequent endings, in lower case, as Folder.Extensions does.
-func (c *census) extensions() []Extension {
-	sums := map[string]int64{}
-	for ending, s := range c.suffixes {
-		sums[strings.ToLower(ending)] += s.count
-	}
-	var out []Extension
-	for name, count := range sums {
-		out = append(out, Extension{Name: untrusted.Cut(name, maxSuffix), Count: count})
-	}
-	slices.SortFunc(out, func(a, b Extension) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Name.String(), b.Name.String()))
-	})
-	return out[:min(len(out), 16)]
-}
-
-// format is the format of more than half of a pool's files, by name; "" where there is none.
-func (c *census) format(p *pool) string {
-	sums := map[string]int64{}
-	for _, group := range []map[string]*suffix{c.suffixes, c.rest} {
-		for _, s := range group {
-			if s.pool == p {
-				sums[s.format.name] += s.count
-			}
-		}
-	}
-	for name, count := range sums {
-		if 2*count > p.drawn.seen {
-			return name
-		}
-	}
-	return ""
-}
 
 // folder surveys a path that is a folder.
 func (s *surveyor) folder(place int) error {
