@@ -20,7 +20,7 @@ func deviceSection(r *report.Report) section {
 		s.about = modes[list[0].labels[report.LabelMode]]
 	}
 	if len(vary) > 0 {
-		s.columns = append(s.columns, column{"", false})
+		s.columns = append(s.columns, column{"order", false})
 	}
 	for _, g := range list {
 		m := g.one(readRate)

@@ -68,6 +68,9 @@ func byAccess(a, b group) int {
 // itemName names a row by its labels. Those that all rows of a library of Python share stand below the table.
 func itemName(k itemKind, g group, list []group) string {
 	words := []string{k.verb, g.labels[report.LabelDecoder]}
+	if adds(g) {
+		words[0] = "+"
+	}
 	if k.probe == report.ProbePython && g.one(decodeTime) != nil {
 		words = append(words, "decode")
 	}
@@ -79,11 +82,11 @@ func itemName(k itemKind, g group, list []group) string {
 			words = append(words, g.words(l))
 		}
 	}
-	if n := g.labels[report.LabelWorkers]; n != "" && n != "1" {
-		words = append(words, n+" workers")
-	}
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
 }
+
+// adds tells whether a row is what making batches adds to each item, and no way to read one.
+func adds(g group) bool { return strings.HasPrefix(g.labels[report.LabelDecoder], "torch ") }
 
 // usual is the one value that a label has in all groups that have it, "" where there are several.
 func usual(list []group, label string) string {
@@ -100,9 +103,11 @@ func usual(list []group, label string) string {
 	return found
 }
 
-// perSecond is the rate as it was measured, else what the time per item comes to; opening is no item.
+// perSecond is the rate as it was measured, else what the time per item comes to; opening is no item, and what is added to one has no rate.
 func perSecond(k itemKind, g group, m *report.Metric) string {
 	switch rate := g.one(itemRate); {
+	case adds(g):
+		return ""
 	case rate != nil:
 		return value(rate)
 	case k.probe == report.ProbeOpen || m.Center <= 0:
@@ -145,7 +150,7 @@ func sources(r *report.Report) []string {
 			}
 		}
 		if n := usual(list, report.LabelBatchSize); n != "" {
-			note += "; torch in batches of " + n
+			note += "; +: what batches of " + n + " add to each item"
 		}
 		notes = append(notes, note)
 	}

@@ -80,7 +80,7 @@ func TestLines(t *testing.T) {
 		"rate from device":         {[]report.Measurement{figured(report.ProbeDevice, readRate, 1000, "1/s", "block_bytes", "4096", "depth", "8", "mode", "direct")}, "4 KiB          8    1,000    980 – 1,020  3.91 MiB/s        ?\n"},
 		"page cache is said":       {[]report.Measurement{figured(report.ProbeDevice, readRate, 1000, "1/s", "mode", "page-cache")}, "These are figures of a page cache, not of the device.\n"},
 		"bends by a lock":          {[]report.Measurement{workers("10", "lock", 30), workers("2", "none", 20), workers("1", "none", 10)}, "it bends at 10 processes: the processes wait for a lock\n"},
-		"does not bend":            {[]report.Measurement{workers("1", "none", 10), workers("2", "none", 20)}, "more processes pay up to 2\n"},
+		"does not bend":            {[]report.Measurement{workers("1", "none", 10), workers("2", "none", 20)}, "no bend up to 2 processes\n"},
 		"bend unknown":             {[]report.Measurement{workers("1", "", 10), workers("2", "", 20)}, "what bounds it at 2 processes was not told\n"},
 		"cache pays at once":       {[]report.Measurement{cache("4194304", 0.001), cache("1048576", 0.01)}, "At random a larger cache pays from 4 MiB on, 10 × (9.61 – 10.4) as fast.\n"},
 		"cache pays more later":    {[]report.Measurement{cache("1048576", 0.01), cache("4194304", 0.005), cache("16777216", 0.001)}, "2 × (1.92 – 2.08) as fast; 10 ×\n  (9.61 – 10.4) with 16 MiB.\n"},

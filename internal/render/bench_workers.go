@@ -97,7 +97,7 @@ func bend(list []group) string {
 	last := known1(list[len(list)-1].labels[report.LabelWorkers])
 	if i < 0 {
 		if slices.ContainsFunc(list, func(g group) bool { return g.labels[report.LabelBound] == "none" }) {
-			return "more processes pay up to " + last
+			return "no bend up to " + last + " processes"
 		}
 		return "what bounds it at " + last + " processes was not told"
 	}
