@@ -70,7 +70,7 @@ func benchStatement(e *evidence.Evidence, phases []report.Phase, findings []repo
 	if len(phases) > 1 {
 		text += fmt.Sprintf(", %s to %s", unit.Percent(phases[1].Ratio), doing(e, phases[1].Name))
 	}
-	text += "."
+	text += "." + inPython(e)
 	lead := inTheWay(findings)
 	if lead == nil {
 		return text + storageShare(e, isCold) + " Nothing in how the data is stored was found to be in the way."
@@ -83,6 +83,21 @@ func benchStatement(e *evidence.Evidence, phases []report.Phase, findings []repo
 		return text + " " + sentence(fmt.Sprintf("%s: %s would give %s items/s in one worker (%s)", capital(c.Setting), c.To, between(c.Effect), c.Effect.Basis))
 	}
 	return text + " " + sentence(lead.Summary)
+}
+
+// pythonSlower is where the user's own Python is said to take longer than pipetune's readers: the check against a DataLoader allows 15 %.
+const pythonSlower = 1.15
+
+// inPython says what the user's own libraries take for an item, where that is clearly more.
+func inPython(e *evidence.Evidence) string {
+	own, ok := e.Get(metric.BenchItem)
+	if !ok || e.Bench == nil || len(e.Bench.Decoders) == 0 {
+		return ""
+	}
+	if d := e.Bench.Decoders[0]; d.Item.Center > pythonSlower*own.Center {
+		return fmt.Sprintf(" In Python (%s) it takes %s.", d.Name, unit.Seconds(d.Item.Center))
+	}
+	return ""
 }
 
 func tellsRate(c report.Recommendation) bool {

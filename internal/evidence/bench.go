@@ -294,17 +294,19 @@ func (b *benchBuilder) candidates() {
 	b.set(metric.BenchTryGain, saved(b.ev.Bench.AsIs.Item, best))
 }
 
-// tiers takes what the same sample costs on another storage.
+// tiers takes what the same sample costs on another storage: cold, where either can be; one in memory is never cold.
 func (b *benchBuilder) tiers() {
-	for _, cache := range []func() is{cold, warm} {
-		here := b.find(report.ProbeTier, metric.ItemTime, cache().and(report.LabelTier, "here").and(report.LabelOrder, "random", ""))
-		other := b.find(report.ProbeTier, metric.ItemTime, cache().and(report.LabelTier, "other").and(report.LabelOrder, "random", ""))
-		if here.N > 0 && other.N > 0 {
-			b.set(metric.BenchTierGain, saved(here, other))
-			b.ev.Bench.Compared = true
-			return
+	at := func(tier string) Value {
+		for _, cache := range []func() is{cold, warm} {
+			if v := b.find(report.ProbeTier, metric.ItemTime, cache().and(report.LabelTier, tier).and(report.LabelOrder, "random", "")); v.N > 0 {
+				return v
+			}
 		}
+		return Value{}
 	}
+	here, other := at("here"), at("other")
+	b.set(metric.BenchTierGain, saved(here, other))
+	b.ev.Bench.Compared = here.N > 0 && other.N > 0
 }
 
 // python takes what the user's own libraries need: the whole item where that was timed, else decoding it after pipetune's own read.

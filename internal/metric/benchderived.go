@@ -48,7 +48,7 @@ var (
 	BenchLatency     = Desc{"bench_device_latency_s", Seconds, Gauge, "time of a direct random read of an item's size with no other in flight"}
 	BenchDeviceRatio = Desc{"bench_device_ratio", Ratio, Gauge, "share of the device's best rate that cold reads of one worker reach; may exceed 1 where the kernel reads ahead"}
 	BenchTryGain     = Desc{"bench_candidate_gain_ratio", Ratio, Gauge, "share of an item's time that the best candidate of --try saves, warm, in random order; below 0 where all cost"}
-	BenchTierGain    = Desc{"bench_other_tier_gain_ratio", Ratio, Gauge, "share of an item's time that the other storage saves, cold where both were; below 0 where it costs"}
+	BenchTierGain    = Desc{"bench_other_tier_gain_ratio", Ratio, Gauge, "share of an item's time that the other storage saves, cold unless it is memory; below 0 where it costs"}
 )
 
 // BenchDerived lists the derived signals of bench-io.

@@ -223,7 +223,8 @@ func TestCandidatesAreBelieved(t *testing.T) {
 	f := figures(r.Measurements)
 	f.add(report.ProbeTry, metric.ItemTime, 0.0168, "candidate", "as-is", "cache", "warm", "order", "random").
 		add(report.ProbeTry, metric.ItemTime, 0.00027, "candidate", "chunk-item", "cache", "warm", "order", "random", "command", "h5repack -l images:CHUNK=1x64x128 in.h5 out.h5").
-		add(report.ProbeTry, metric.StoredRatio, 1.02, "candidate", "chunk-item")
+		add(report.ProbeTry, metric.StoredRatio, 1.02, "candidate", "chunk-item").
+		add(report.ProbeTry, metric.ItemTime, 12e-6, "candidate", "chunk-item-unfiltered", "cache", "warm", "order", "random")
 	r.Measurements = f
 	diagnose.Bench(r, All())
 	c := r.Findings[0].Recommendations[0]
@@ -272,7 +273,7 @@ func oddBench(seed uint64) *evidence.Evidence {
 	e := evidence.New(values, facts)
 	value := func() evidence.Value { return values[metric.BenchDerived[dice.IntN(len(metric.BenchDerived))].Name] }
 	e.Bench = &evidence.Bench{Bound: pick("cpu", "lock", "device", "none", ""), AsIs: evidence.Candidate{Item: value(), Cold: value()}}
-	for _, name := range []string{"chunk-item", "contiguous", "resized-256", "jpeg", "packed"} {
+	for _, name := range []string{"chunk-item", "contiguous", "chunk-item-unfiltered", "resized-256", "jpeg-90", "packed-tar", "packed-npy"} {
 		if dice.IntN(2) == 0 {
 			e.Bench.Candidates = append(e.Bench.Candidates, evidence.Candidate{Name: name, Item: value(), Cold: value(), Stored: value()})
 			e.Bench.Decoders = append(e.Bench.Decoders, evidence.Decoder{Name: name, Item: value()})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -58,7 +59,7 @@ chunk would take is measured by --try; without it, it is the item's part of the 
 `,
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchFilter, metric.HDF5Filters, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5Amplify},
 		Limits:  limits(wasteLimit, plainOverhead, plainSpeed, layoutError, smallItem),
-		Applies: inChunks,
+		Applies: func(e *evidence.Evidence) bool { return inChunks(e) && filtered(e) },
 		Eval: func(p *diagnose.Pass) error {
 			chunk, cache, amplify := p.Get(metric.HDF5Chunk), p.Get(metric.HDF5Cache), p.Get(metric.HDF5Amplify)
 			if p.Get(metric.HDF5Filters) < 1 || chunk <= cache || amplify < p.Limit(wasteLimit.Name) {

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -66,13 +65,10 @@ Where storage is slow, compression saves more time than it costs. The speed depe
 The CPU time in filters is measured: reading items less reading the same chunks raw. It is a warning at the most, whatever its share: compression
 trades CPU time for space and for bytes from storage, which may be what is wanted. --try measures the same data without filters.
 `,
-		Needs:  []metric.Desc{metric.BenchItem, metric.BenchFilter, metric.HDF5Filters, metric.HDF5Amplify},
-		Limits: limits(wasteLimit, plainOverhead, plainSpeed),
-		Applies: func(e *evidence.Evidence) bool {
-			filters, known := e.Get(metric.HDF5Filters)
-			return e.Facts.DatasetKind == "hdf5" && !(known && filters.Center < 1)
-		},
-		Eval: filterMeasured,
+		Needs:   []metric.Desc{metric.BenchItem, metric.BenchFilter, metric.HDF5Filters, metric.HDF5Amplify},
+		Limits:  limits(wasteLimit, plainOverhead, plainSpeed),
+		Applies: filtered,
+		Eval:    filterMeasured,
 	},
 }
 
@@ -119,7 +115,7 @@ func filterMeasured(p *diagnose.Pass) error {
 }
 
 // unfiltered are the candidates of --try that have no filters.
-var unfiltered = []string{"contiguous", "chunk-item-unfiltered", "chunk-item-none", "unfiltered"}
+var unfiltered = []string{"contiguous", "chunk-item-unfiltered", "unfiltered"}
 
 // milder is the lesser of two severities.
 func milder(a, b report.Severity) report.Severity {

@@ -48,7 +48,7 @@ is never more, because what training needs is not known.
 }
 
 func oversizedMeasured(p *diagnose.Pass) error {
-	before, after, c, ok := tried(p, "resized")
+	before, after, c, ok := tried(p, "resized*")
 	if !ok {
 		if p.Get(metric.BenchDecode) >= p.Limit(largeDecode.Name) {
 			p.Abstain("the pictures are large, but what training needs is not known, and no smaller ones were measured", "--try")

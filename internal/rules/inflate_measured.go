@@ -57,11 +57,11 @@ func rechunked(p *diagnose.Pass, amplify float64, summary string) (report.Findin
 	plain := plainRead(p) + waits
 	after := spread(filters.Lo/amplify+plain, filters.Center/amplify+plain, layoutError.Value*(filters.Hi/amplify+plain))
 	score, basis, caveat := savedShare(before.Center, after.Hi), report.Modelled, "smaller chunks compress less and make the file larger; write a copy and keep the old file until it is checked"
-	words := []string{"chunk-item"}
+	name := "chunk-item"
 	if to.inOnePiece {
-		words, caveat = []string{"contiguous"}, "the file grows to the size of its data; write a copy and keep the old file until it is checked"
+		name, caveat = "contiguous", "the file grows to the size of its data; write a copy and keep the old file until it is checked"
 	}
-	if was, is, c, ok := tried(p, words...); ok {
+	if was, is, c, ok := tried(p, name); ok {
 		before, after, basis = was, is, report.Measured
 		score = savedShare(was.Center, is.Center)
 		if c.Command != "" {
@@ -83,9 +83,24 @@ func rechunked(p *diagnose.Pass, amplify float64, summary string) (report.Findin
 		Severity: diagnose.Grade(score), Score: score, Summary: summary,
 		Evidence: seen(p, metric.BenchItem, metric.BenchColdItem, metric.BenchFilter, metric.BenchFilterRatio, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5PerChunk,
 			metric.HDF5Touched, metric.HDF5Amplify, metric.HDF5Filters, metric.BenchAmplify, metric.BenchCacheSize, metric.BenchCacheGain, metric.BenchTryGain),
-		Recommendations: []report.Recommendation{rec},
+		Recommendations: append([]report.Recommendation{rec}, unfilteredToo(p, before, after)...),
 		WontHelp:        advice(largerCache(p), fasterStorage(p)),
 	}, true
+}
+
+// unfilteredToo adds what --try measured without filters, where that is quicker still by a part worth a finding of its own.
+func unfilteredToo(p *diagnose.Pass, before, after stat.Summary) []report.Recommendation {
+	filters, _ := p.Maybe(metric.HDF5Filters)
+	_, is, c, ok := tried(p, unfiltered...)
+	if filters < 1 || !ok || savedShare(after.Center, is.Center) < diagnose.High.Value {
+		return nil
+	}
+	rec := report.Recommendation{Setting: "HDF5 layout", To: c.Name, Why: "without filters nothing is left to undo", Caveat: sizeCaveat(c),
+		Effect: quicker(before, is, report.Measured, "")}
+	if c.Command != "" {
+		rec.Why += ": " + c.Command
+	}
+	return []report.Recommendation{rec}
 }
 
 // largerCache is the negative advice on a larger chunk cache, as the sweep measured it; "" where it pays.

@@ -45,13 +45,18 @@ func settled(p *diagnose.Pass) (item stat.Summary, state string) {
 // outgrows tells whether every epoch reads from storage.
 func outgrows(p *diagnose.Pass) bool { return diagnose.Outgrows(p.Evidence) }
 
-// quicker is the effect of an item taking after instead of before, in items per second of one worker; nil where that is no gain.
+// quicker is the effect of an item taking after instead of before, in items per second of one worker; nil where that is no gain. A model of a
+// change that saves something never predicts a loss: the noise of what is there now is no effect of the change.
 func quicker(before, after stat.Summary, basis report.Basis, limit string) *report.Effect {
 	if before.Center <= 0 || after.Lo <= 0 || after.Center >= before.Center {
 		return nil
 	}
-	return &report.Effect{Metric: metric.ItemRate.Name, Unit: string(metric.ItemRate.Unit), Before: 1 / before.Center,
+	e := &report.Effect{Metric: metric.ItemRate.Name, Unit: string(metric.ItemRate.Unit), Before: 1 / before.Center,
 		After: 1 / after.Center, Lo: 1 / after.Hi, Hi: 1 / after.Lo, Basis: basis, Limit: limit}
+	if basis != report.Measured {
+		e.Lo = max(e.Lo, e.Before)
+	}
+	return e
 }
 
 // spread is a time between lo and hi with its likely value; all of them above zero.
@@ -61,9 +66,10 @@ func spread(lo, center, hi float64) stat.Summary {
 	return stat.Summary{Center: center, Lo: max(min(lo, center), least), Hi: max(hi, center), N: 1}
 }
 
-// less is before without a part of it that takes cost; what remains is at least floor.
+// less is before without a part of it that takes cost; what remains is at least floor. The cost is a part of the same time, so that its interval
+// alone is that of what remains.
 func less(before, cost stat.Summary, floor float64) stat.Summary {
-	return spread(max(before.Lo-cost.Hi, floor), max(before.Center-cost.Center, floor), max(before.Hi-cost.Lo, floor))
+	return spread(max(before.Center-cost.Hi, floor), max(before.Center-cost.Center, floor), max(before.Center-cost.Lo, floor))
 }
 
 // savedShare is the share of before that after does not take.
@@ -74,17 +80,18 @@ func savedShare(before, after float64) float64 {
 	return share(1 - after/before)
 }
 
-// tried is a layout that --try measured, against the sample as it is; the quickest of those whose name begins with one of the words. The
-// settled state is compared where both were measured in it, the warm one otherwise.
-func tried(p *diagnose.Pass, words ...string) (before, after stat.Summary, c evidence.Candidate, ok bool) {
+// tried is a layout that --try measured, against the sample as it is; the quickest of those that have one of the names, or begin with one that
+// ends in a star. The settled state is compared where both were measured in it, the warm one otherwise.
+func tried(p *diagnose.Pass, names ...string) (before, after stat.Summary, c evidence.Candidate, ok bool) {
 	b := p.Evidence.Bench
 	if b == nil {
 		return
 	}
 	_, state := settled(p)
 	for _, x := range b.Candidates {
-		for _, w := range words {
-			if !strings.HasPrefix(x.Name, w) {
+		for _, name := range names {
+			prefix, open := strings.CutSuffix(name, "*")
+			if x.Name != name && !(open && strings.HasPrefix(x.Name, prefix)) {
 				continue
 			}
 			was, is := b.AsIs.Item, x.Item
@@ -185,6 +192,12 @@ func ofKind(kinds ...string) func(*evidence.Evidence) bool {
 		}
 		return false
 	}
+}
+
+// filtered is the Applies of measured rules about filters.
+func filtered(e *evidence.Evidence) bool {
+	filters, known := e.Get(metric.HDF5Filters)
+	return e.Facts.DatasetKind == "hdf5" && !(known && filters.Center < 1)
 }
 
 // inChunks is the Applies of measured rules about chunks.

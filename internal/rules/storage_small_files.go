@@ -95,7 +95,7 @@ func smallFilesMeasured(p *diagnose.Pass) error {
 		after = spread(after.Lo+shard, after.Center+shard, after.Hi+shard)
 	}
 	score, basis := savedShare(before.Center, after.Center), report.Modelled
-	if was, is, _, ok := tried(p, "packed"); ok {
+	if was, is, _, ok := tried(p, "packed-tar"); ok {
 		before, after, basis = was, is, report.Measured
 		score = savedShare(was.Center, is.Center)
 	}
