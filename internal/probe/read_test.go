@@ -96,14 +96,14 @@ func TestReadWarmAndCold(t *testing.T) {
 }
 
 func TestReadOfFilesThatAreItems(t *testing.T) {
-	sample := pictures(t, 20)
+	sample := fileEach(t, 20)
 	r := measured(t, sample, Options{Budget: time.Second}, report.ProbeRead)
 	find(t, r, report.ProbeRead, metric.ItemTime, "order=random", "cache=warm") // no label handle: there is no choice
 	find(t, r, report.ProbeRead, metric.ItemTime, "order=sequential", "cache=cold")
 }
 
-// pictures is a sample of files that are one item each. What is in them does not matter: nothing is decoded.
-func pictures(t *testing.T, n int) dataset.Sample {
+// fileEach is a sample of files that are one item each. What is in them does not matter: nothing is decoded.
+func fileEach(t *testing.T, n int) dataset.Sample {
 	t.Helper()
 	var names []string
 	for i := range n {
@@ -235,5 +235,35 @@ func TestTooSmallABudgetIsSaid(t *testing.T) {
 	}
 	if said != 1 {
 		t.Errorf("warnings: %v", r.Warnings)
+	}
+}
+
+// A file that vanishes and one that shrinks between two measurements, as under a dataset that is being rewritten.
+func TestFilesThatChangeMidway(t *testing.T) {
+	sample := rawSample(t, 4096, 16, "a", "vanishes", "shrinks")
+	s := testSession(t, sample, Options{NoCold: true})
+	w := way{probe: report.ProbeRead, what: "reads", items: all(sample), handle: handleReopened}
+	if r, err := s.measure(t.Context(), w, 100*time.Millisecond); err != nil || r.time.N == 0 || len(s.result.Unread) > 0 {
+		t.Fatalf("%+v, %v, %v", r.time, err, s.result.Unread)
+	}
+	if err := os.Remove(string(sample.Files[1].Path)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(string(sample.Files[2].Path), 5*4096); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.measure(t.Context(), w, 100*time.Millisecond)
+	if err != nil || r.time.N == 0 {
+		t.Fatalf("%+v, %v", r.time, err)
+	}
+	var reasons []string
+	for _, u := range s.result.Unread {
+		reasons = append(reasons, u.Reason)
+	}
+	if text := strings.Join(reasons, "; "); len(reasons) != 2 || !strings.Contains(text, string(vanished)) || !strings.Contains(text, string(shrunken)) {
+		t.Errorf("unread: %v", reasons)
+	}
+	if good := s.sound(&s.sample, all(sample)); len(good) != 16+5 {
+		t.Errorf("%d items are still read", len(good))
 	}
 }
