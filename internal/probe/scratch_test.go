@@ -20,6 +20,7 @@ import (
 // roles are what this program does when it is started as "__role NAME FOLDER".
 var roles = map[string]func(folder string){
 	"keep a scratch folder": keepScratch,
+	"try on a full disk":    fullDisk,
 }
 
 // keepScratch makes a scratch folder, says where, and waits to be killed.

@@ -37,12 +37,21 @@ func try(ctx context.Context, s *session) error {
 	if t.cold, err = s.canBeCold(ctx); err != nil {
 		return err
 	}
+	return t.all(ctx, first)
+}
+
+// all goes through the candidates. Without the first there is nothing to hold the others against.
+func (t *trial) all(ctx context.Context, first candidate) error {
 	if err := t.one(ctx, first); err != nil {
+		if noRoom(err) {
+			t.failed(first, err)
+			return nil
+		}
 		return fmt.Errorf("rewriting a sample as it is: %w", err)
 	}
 	t.original = t.made.Stored
 	if t.rest == nil {
-		t.rest = s.pictureCandidates(t.made)
+		t.rest = t.pictureCandidates(t.made)
 	}
 	for len(t.rest) > 0 && ctx.Err() == nil {
 		c := t.rest[0]
