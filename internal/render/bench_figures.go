@@ -189,14 +189,18 @@ func within(m *report.Metric) string {
 	return strings.TrimSuffix(span(m.Lo, m.Hi, m.Unit), " /s")
 }
 
-// times writes how many times as large a is as b, with the interval that both intervals allow.
+// times writes how many times as large a is as b, with the interval that both intervals allow; marked where that holds 1, so that nothing can be
+// told.
 func times(a, b *report.Metric) string {
 	if a == nil || b == nil || b.Center <= 0 {
 		return "?"
 	}
 	text := factor(a.Center/b.Center) + " ×"
 	if a.Confidence > 0 && b.Confidence > 0 && b.Lo > 0 {
-		text += " (" + factor(a.Lo/b.Hi) + " – " + factor(a.Hi/b.Lo) + ")"
+		lo, hi := a.Lo/b.Hi, a.Hi/b.Lo
+		if text += " (" + factor(lo) + " – " + factor(hi) + ")"; lo <= 1 && hi >= 1 {
+			text = "~" + text
+		}
 	}
 	return text
 }

@@ -88,6 +88,8 @@ func TestLines(t *testing.T) {
 		"cache without comparison": {[]report.Measurement{cache("4194304", 0.01)}, "At random the default cache was not measured.\n"},
 		"candidate without base":   {[]report.Measurement{figured(report.ProbeTry, itemTime, 0.01, "s", "candidate", "contiguous", "order", "random")}, "contiguous   10 ms              ?     ?\n"},
 		"candidate alone in size":  {[]report.Measurement{figured(report.ProbeTry, itemTime, 0.01, "s", "candidate", "new-one"), figured(report.ProbeTry, storedRatio, 0.5, "1", "candidate", "new-one")}, "new-one        10 ms              ?  0.5 ×\n"},
+		"cannot be told apart": {[]report.Measurement{figured(report.ProbeTry, itemTime, 0.01, "s", "candidate", "as-is"), figured(report.ProbeTry, itemTime, 0.0099, "s", "candidate", "contiguous")},
+			"~1.01 (0.97 – 1.05)     ?\n  ~ before a ratio: its interval holds 1, no difference can be told\n"},
 		"batch": {[]report.Measurement{figured(report.ProbeBatch, batchTime, 0.5, "s", "batch_size", "64", "gather", "selection", "order", "random")},
 			"64  one call for all items     500 ms   490 – 510 ms\n"},
 	} {

@@ -41,6 +41,10 @@ func (v pivot) section(r *report.Report, title string) section {
 	if v.size {
 		s.columns = append(s.columns, column{"size", true})
 	}
+	after := 1 // columns from the ratio's to the last
+	if v.size {
+		after = 2
+	}
 	for _, value := range spread(groups(r, v.probe), v.label) {
 		first := len(s.rows)
 		for _, how := range accesses(timed, vary) {
@@ -56,6 +60,9 @@ func (v pivot) section(r *report.Report, title string) section {
 				if v.size {
 					e.cells[len(e.cells)-1] = ""
 				}
+			}
+			if strings.HasPrefix(e.cells[len(s.columns)-after], "~") {
+				s.notes = []string{"~ before a ratio: its interval holds 1, no difference can be told"}
 			}
 			s.rows = append(s.rows, e)
 		}
