@@ -77,8 +77,8 @@ func benchNext(e *evidence.Evidence, r *report.Report) []string {
 		switch {
 		case (group == "hdf5" || group == "image" || f.Rule == "storage/small-files") && len(e.Bench.Candidates) == 0:
 			add(bench + " --try")
-		case group == "storage" && !e.Bench.Compared && !Outgrows(e):
-			add(bench + " --compare-path /dev/shm")
+		case group == "storage" && f.Rule != "storage/crowded-folder" && !e.Bench.Compared && !strings.HasPrefix(r.Benchmark.Path, "/tmp/"):
+			add(bench + " --compare-path /tmp")
 		}
 	}
 	return out

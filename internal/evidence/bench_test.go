@@ -201,3 +201,14 @@ func FuzzFromBenchmark(f *testing.F) {
 		}
 	})
 }
+
+// An interval that reaches down to 0 makes a quotient vague, not absent and not infinite.
+func TestQuotientOfVagueFigures(t *testing.T) {
+	r := benchOf(report.Benchmark{Kind: "npy"}, measured(report.ProbeRead, metric.ItemTime, 0.001, "cache", "warm", "order", "random"),
+		measured(report.ProbeRead, metric.ItemTime, 0.002, "cache", "cold", "order", "random"))
+	r.Measurements[1].Value.Lo = 0
+	v, ok := FromBenchmark(r).Get(metric.BenchStorage)
+	if !ok || v.Center != 0.5 || v.Lo != 0 || v.Hi <= v.Center || v.Hi > 1 {
+		t.Errorf("got %+v, %v", v, ok)
+	}
+}

@@ -72,7 +72,7 @@ func (b *benchBuilder) parts() {
 func (b *benchBuilder) filterShare(item Value) Value {
 	filter := b.find(report.ProbeHDF5, metric.FilterTime, is{report.LabelOrder: {"random", ""}})
 	cpu := b.find(report.ProbeRead, metric.ItemCPU, seenWarm().and(report.LabelOrder, "random").and(report.LabelHandle, "kept", ""))
-	if cpu.N > 0 && cpu.Lo > 0 {
+	if cpu.N > 0 && cpu.Center > 0 {
 		return part(filter, cpu)
 	}
 	return part(filter, item)

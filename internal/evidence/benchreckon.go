@@ -24,12 +24,15 @@ func plus(a, b Value) Value {
 	return Value{stat.Summary{Center: a.Center + b.Center, Lo: a.Lo + b.Lo, Hi: a.Hi + b.Hi, Confidence: min(a.Confidence, b.Confidence), N: min(a.N, b.N)}, weaker(a, b)}
 }
 
-// quotient is a over b; the zero Value where either is missing or b may be zero.
+// vague is how far below its center an interval is followed when it divides: one that reaches down to 0 would give an infinity.
+const vague = 0.1
+
+// quotient is a over b; the zero Value where either is missing or b is zero.
 func quotient(a, b Value) Value {
-	if a.N == 0 || b.N == 0 || b.Lo <= 0 {
+	if a.N == 0 || b.N == 0 || b.Center <= 0 {
 		return Value{}
 	}
-	return Value{stat.Summary{Center: a.Center / b.Center, Lo: a.Lo / b.Hi, Hi: a.Hi / b.Lo, Confidence: min(a.Confidence, b.Confidence), N: min(a.N, b.N)}, weaker(a, b)}
+	return Value{stat.Summary{Center: a.Center / b.Center, Lo: a.Lo / b.Hi, Hi: a.Hi / max(b.Lo, vague*b.Center), Confidence: min(a.Confidence, b.Confidence), N: min(a.N, b.N)}, weaker(a, b)}
 }
 
 // product is a share of something: the interval of either carries over.

@@ -119,7 +119,7 @@ var layouts = []struct {
 		f := new(figures).read(11e-6, 120e-6).disk("32768").add(report.ProbeRead, metric.ItemTime, 25e-6, "cache", "cold", "order", "sequential")
 		return benchmark(b, f)
 	}, map[string]report.Severity{"storage/latency-bound": report.Error},
-		[]string{"8,333 items/s in one worker, cold, random order", "91 % of an item's 120 µs goes to waiting for storage", "Order of reading"}},
+		[]string{"8,333 items/s in one worker, cold, random order", "91 % of an item's 120 µs goes to waiting for storage", "Order of reading", "--compare-path /tmp"}},
 	{"two workers that wait for a lock", func() *report.Report {
 		f := new(figures).read(11e-6, 120e-6).disk("32768").add(report.ProbeScaling, metric.ItemRate, 90000, "workers", "1", "bound", "none").
 			add(report.ProbeScaling, metric.ItemRate, 95000, "workers", "2", "bound", "lock")

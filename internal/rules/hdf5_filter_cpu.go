@@ -77,6 +77,7 @@ func filterMeasured(p *diagnose.Pass) error {
 		return nil
 	}
 	before, state := settled(p)
+	item := before.Center
 	cost, _ := p.Evidence.Get(metric.BenchFilter)
 	after, basis := less(before, cost.Summary, plainRead(p)), report.Modelled
 	caveat := "the file grows"
@@ -105,7 +106,7 @@ func filterMeasured(p *diagnose.Pass) error {
 	p.Report(report.Finding{
 		Severity: milder(diagnose.Grade(score), report.Warning), Score: score,
 		Summary: fmt.Sprintf("Undoing the filters takes %s of an item's %s (%s), and nothing of it is in vain",
-			unit.Seconds(cost.Center), unit.Seconds(before.Center), state),
+			unit.Seconds(cost.Center), unit.Seconds(item), state),
 		Evidence: seen(p, metric.BenchItem, metric.BenchColdItem, metric.BenchFilter, metric.BenchFilterRatio, metric.HDF5Filters, metric.HDF5Amplify,
 			metric.HDF5Stored, metric.BenchTryGain),
 		Recommendations: []report.Recommendation{rec},

@@ -74,6 +74,7 @@ ratios for flat graphics and for photographs.
 
 func pngMeasured(p *diagnose.Pass) error {
 	before, state := settled(p)
+	item := before.Center
 	decode, _ := p.Evidence.Get(metric.BenchDecode)
 	lo, hi := p.Limit(pngLeast.Name), p.Limit(pngMost.Name)
 	after := spread(before.Center-decode.Hi*hi, before.Center-decode.Center*(lo+hi)/2, before.Center-decode.Lo*lo)
@@ -93,7 +94,7 @@ func pngMeasured(p *diagnose.Pass) error {
 	}
 	p.Report(report.Finding{
 		Severity: diagnose.Grade(score), Score: score,
-		Summary:         fmt.Sprintf("Decoding PNG takes %s of an item's %s (%s)", unit.Seconds(decode.Center), unit.Seconds(before.Center), state),
+		Summary:         fmt.Sprintf("Decoding PNG takes %s of an item's %s (%s)", unit.Seconds(decode.Center), unit.Seconds(item), state),
 		Evidence:        seen(p, metric.BenchItem, metric.BenchColdItem, metric.BenchDecode, metric.BenchDecodeRatio, metric.BenchPython, metric.FileBytes, metric.BenchTryGain),
 		Recommendations: recs,
 		WontHelp:        advice(fasterStorage(p)),

@@ -48,9 +48,11 @@ func outgrows(p *diagnose.Pass) bool { return diagnose.Outgrows(p.Evidence) }
 // quicker is the effect of an item taking after instead of before, in items per second of one worker; nil where that is no gain. A model of a
 // change that saves something never predicts a loss: the noise of what is there now is no effect of the change.
 func quicker(before, after stat.Summary, basis report.Basis, limit string) *report.Effect {
-	if before.Center <= 0 || after.Lo <= 0 || after.Center >= before.Center {
+	if before.Center <= 0 || after.Center <= 0 || after.Center >= before.Center {
 		return nil
 	}
+	const vague = 0.1 // an interval that reaches down to 0 would promise an infinity
+	after.Lo = max(after.Lo, vague*after.Center)
 	e := &report.Effect{Metric: metric.ItemRate.Name, Unit: string(metric.ItemRate.Unit), Before: 1 / before.Center,
 		After: 1 / after.Center, Lo: 1 / after.Hi, Hi: 1 / after.Lo, Basis: basis, Limit: limit}
 	if basis != report.Measured {
