@@ -22,7 +22,7 @@ func measureLayout(ctx context.Context, s *session) error {
 	list := []part{
 		{"reading stored chunks without decompressing them", 2, s.filters},
 		{"opening the file for each item", 2, s.reopened},
-		{"opening with and without the file lock", 1, s.locks},
+		{"opening with and without the file lock", 2, s.locks},
 	}
 	for _, c := range s.sweep() {
 		list = append(list, part{c.what, c.weight(*s.options.Layout.Dataset.ChunkBytes), func(ctx context.Context, limit time.Duration) error { return s.cached(ctx, c, limit) }})

@@ -26,8 +26,8 @@ for path in sys.argv[2:]:
         f.create_dataset("x", data=items, **(dict(chunks=(512, 32, 32), compression="gzip", compression_opts=1) if sys.argv[1] == "gzip" else {}))
 `
 
-// layouts writes HDF5 files with h5py and surveys them.
-func layouts(t *testing.T, kind string, names ...string) (dataset.Sample, *dataset.Access) {
+// surveyedHDF5 writes HDF5 files with h5py and surveys them.
+func surveyedHDF5(t *testing.T, kind string, names ...string) (dataset.Sample, *dataset.Access) {
 	t.Helper()
 	folder, err := os.MkdirTemp("/var/tmp", "pipetune-probe-")
 	if err != nil {
@@ -53,7 +53,7 @@ func layouts(t *testing.T, kind string, names ...string) (dataset.Sample, *datas
 }
 
 func TestHDF5Layout(t *testing.T) {
-	sample, layout := layouts(t, "gzip", "a.h5")
+	sample, layout := surveyedHDF5(t, "gzip", "a.h5")
 	r := measured(t, sample, Options{Budget: 4 * time.Second, Seed: 1, Layout: layout}, report.ProbeHDF5)
 	if len(r.Unread)+len(r.Abstained) > 0 {
 		t.Fatalf("unread %v, abstained %v", r.Unread, r.Abstained)
@@ -86,7 +86,7 @@ func TestHDF5Layout(t *testing.T) {
 
 // Compression makes a random item read its whole chunk: some hundred times what it delivers, less what gzip saves.
 func TestHDF5AmplificationIsSeen(t *testing.T) {
-	sample, layout := layouts(t, "gzip", "a.h5")
+	sample, layout := surveyedHDF5(t, "gzip", "a.h5")
 	r := measured(t, sample, Options{Budget: 2 * time.Second, Seed: 1, Layout: layout}, report.ProbeRead)
 	for _, cache := range []string{"cache=warm", "cache=cold"} {
 		v := find(t, r, report.ProbeRead, metric.Amplification, cache, "order=random", "handle=kept")
@@ -97,7 +97,7 @@ func TestHDF5AmplificationIsSeen(t *testing.T) {
 }
 
 func TestHDF5WithoutChunks(t *testing.T) {
-	sample, layout := layouts(t, "contiguous", "a.h5")
+	sample, layout := surveyedHDF5(t, "contiguous", "a.h5")
 	s := testSession(t, sample, Options{Budget: time.Second, Layout: layout})
 	if list := s.sweep(); len(list) != 0 {
 		t.Errorf("chunk caches for contiguous data: %v", list)
@@ -113,7 +113,7 @@ func TestHDF5WithoutChunks(t *testing.T) {
 }
 
 func TestHDF5LockThatIsRefused(t *testing.T) {
-	sample, layout := layouts(t, "contiguous", "a.h5")
+	sample, layout := surveyedHDF5(t, "contiguous", "a.h5")
 	f, err := os.Open(string(sample.Files[0].Path))
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func TestHDF5LockThatIsRefused(t *testing.T) {
 }
 
 func TestHDF5FileThatIsCutShort(t *testing.T) {
-	sample, layout := layouts(t, "gzip", "a.h5", "b.h5")
+	sample, layout := surveyedHDF5(t, "gzip", "a.h5", "b.h5")
 	if err := os.Truncate(string(sample.Files[1].Path), sample.Files[1].Bytes/2); err != nil {
 		t.Fatal(err)
 	}

@@ -43,6 +43,9 @@ const coldOpens = 32
 func (s *session) opens(ctx context.Context, sample *dataset.Sample, cold bool, limit time.Duration) (stat.Summary, error) {
 	o := openers{session: s, sample: sample, process: s.process(sample, limit), cold: cold}
 	defer func() { o.process.close() }()
+	if err := o.process.begin(ctx); err != nil {
+		return stat.Summary{}, err
+	}
 	for i := range sample.Files {
 		o.files = append(o.files, i)
 	}
