@@ -53,9 +53,14 @@ It only reads. Files are opened in child processes with limits, so that a broken
 file or a dead mount costs one child. Cold reads drop the sampled files from the
 page cache, need no root, and are called cold only where that was verified.
 --try rewrites a sample of at most 256 MiB in --scratch to measure what another
-layout would bring, and removes it again.`,
+layout would bring, and removes it again.
+
+The figures are those of this machine with what else runs on it: measure on the
+node of the training, under the same CPU and memory limits. A ~ marks a figure
+whose 95 % interval is wider than ±5 %; a larger --budget narrows it. --list
+shows the plan and measures nothing.`,
 		Example: `  pipetune bench-io /data/train.h5
-  pipetune bench-io /data/train.h5 --dataset images --try
+  pipetune bench-io /data/train.h5 --try --budget 2m -o bench.md -o bench.json
   pipetune bench-io /data/imagenet/train --batch-size 64 -o bench.md
   pipetune bench-io /data/train.h5 --compare-path /dev/shm
   pipetune bench-io /data/train.h5 --list`,

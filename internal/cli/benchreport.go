@@ -30,6 +30,11 @@ func (b *bench) report(o probe.Options, result probe.Result) *report.Report {
 
 		Measurements: result.Measurements, Abstained: append([]report.Abstained{}, result.Abstained...), Warnings: append([]string{}, b.found.Notes...),
 	}
+	for _, m := range r.Measurements {
+		if command, ok := m.Labels[report.LabelCommand]; ok {
+			m.Labels[report.LabelCommand] = untrusted.Path(command, b.redact)
+		}
+	}
 	r.Warnings = append(r.Warnings, b.mind()...)
 	r.Warnings = append(r.Warnings, result.Warnings...)
 	return r

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/dataset"
@@ -172,5 +173,5 @@ func (b *bench) nothingMeasured(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fail(exitInterrupted, "", "interrupted before anything was measured")
 	}
-	return fail(exitNotMeasured, "pipetune doctor says what can be seen here", "%s: %w", untrusted.Path(b.o.path, b.redact), err)
+	return fail(exitNotMeasured, "pipetune doctor says what can be seen here", "%s: %s", untrusted.Path(b.o.path, b.redact), strings.ReplaceAll(err.Error(), "\n", ": "))
 }

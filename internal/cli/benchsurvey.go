@@ -85,6 +85,8 @@ func (b *bench) surveyFailure(err error) error {
 		return fail(exitNotMeasured, "the file may be damaged: h5ls or h5dump may say more", "looking at %s ended the process that looked: %w", name, err)
 	case errors.Is(err, context.Canceled):
 		return fail(exitInterrupted, "", "interrupted before anything was measured")
+	case errors.Is(err, dataset.ErrNoDataset) && b.o.dataset != "":
+		return fail(exitUsage, "", "%s: --dataset %s: %w", name, b.o.dataset, err)
 	case errors.Is(err, dataset.ErrNoDataset), errors.Is(err, dataset.ErrItemShape):
 		return fail(exitUsage, "", "%s: %w", name, err)
 	case errors.Is(err, dataset.ErrOutside):
