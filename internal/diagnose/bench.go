@@ -54,6 +54,9 @@ func Outgrows(e *evidence.Evidence) bool {
 	return ok && memory.Center > MemoryShare.Value
 }
 
+// rewritable are the rules whose cure --try can measure: it rewrites what lies in a file, and packs pictures.
+var rewritable = []string{"hdf5/chunk-exceeds-cache", "hdf5/chunk-mismatch", "hdf5/filter-cpu", "image/png-decode", "storage/small-files"}
+
 // benchNext lists commands worth running, ready to copy.
 func benchNext(e *evidence.Evidence, r *report.Report) []string {
 	bench := "pipetune bench-io " + ShellWord(r.Benchmark.Path)
@@ -75,7 +78,7 @@ func benchNext(e *evidence.Evidence, r *report.Report) []string {
 		}
 		group, _, _ := strings.Cut(f.Rule, "/")
 		switch {
-		case (group == "hdf5" || group == "image" || f.Rule == "storage/small-files") && len(e.Bench.Candidates) == 0:
+		case slices.Contains(rewritable, f.Rule) && len(e.Bench.Candidates) == 0:
 			add(bench + " --try")
 		case group == "storage" && f.Rule != "storage/crowded-folder" && !e.Bench.Compared && !strings.HasPrefix(r.Benchmark.Path, "/tmp/"):
 			add(bench + " --compare-path /tmp")

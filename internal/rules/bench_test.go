@@ -310,6 +310,27 @@ func TestAnyBenchmarkGivesValidFindings(t *testing.T) {
 	}
 }
 
+// What is advised next can be done: --try rewrites what lies in a file, and has nothing to offer for many files of one item.
+func TestTryIsAdvisedWhereItCanHelp(t *testing.T) {
+	for _, l := range layouts {
+		r := l.report()
+		diagnose.Bench(r, All())
+		advised := slices.ContainsFunc(r.Next, func(s string) bool { return strings.HasSuffix(s, " --try") })
+		_, reopened := l.expect["hdf5/reopened-per-item"]
+		_, chunks := l.expect["hdf5/chunk-exceeds-cache"]
+		if reopened && advised || chunks && !advised {
+			t.Errorf("%s: next is %q", l.name, r.Next)
+		}
+		for _, s := range r.Next {
+			if id, ok := strings.CutPrefix(s, "pipetune explain "); ok {
+				if _, found := Find(id); !found {
+					t.Errorf("%s: %q explains no rule", l.name, s)
+				}
+			}
+		}
+	}
+}
+
 // Every rule can tell its cause in one way at least, and no rule speaks of a watch in a benchmark it has no word on.
 func TestRulesWithoutMeasuredHalfAreSilent(t *testing.T) {
 	for _, rule := range All() {
