@@ -21,7 +21,7 @@ var (
 	plainOverhead = diagnose.Limit{Name: "overhead of reading an item that lies in one piece", Value: 10e-6, Unit: metric.Seconds,
 		Source: "measured: contiguous and one-item chunks, uncompressed and cached, 1 to 32 KiB: 4 to 12 µs per item (h5py 3.7, HDF5 1.10.8, Debian)"}
 	plainSpeed = diagnose.Limit{Name: "speed of reading an item that lies in one piece", Value: 5e9, Unit: metric.BytesPerS,
-		Source: "measured: the same with items of 0.25 to 8 MiB: 8 to 17 GB/s; half of the least, for older machines (Debian)"}
+		Source: "measured: the same with items of 0.25 to 8 MiB: 8 to 17 GB/s; less than the least of them, for older machines (Debian)"}
 	layoutError = diagnose.Limit{Name: "error of predicting another chunk shape", Value: 1.5, Unit: metric.Count,
 		Source: "measured: 48 KiB items, gzip-4: one item per chunk takes 0.38 to 0.40 ms, a 256th of a chunk of 256 items 0.38 to 0.46 ms (HDF5 1.10.8 to 2.2.0); half as much again for data that compresses less in small chunks"}
 )
