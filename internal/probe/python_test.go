@@ -2,8 +2,6 @@ package probe
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -13,12 +11,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -36,16 +31,6 @@ func realPython(t testing.TB) string {
 		t.Fatalf("%s lacks libraries (apt install python3-numpy python3-h5py python3-pil python3-torch, or set PYTHON): %s", python, out)
 	}
 	return python
-}
-
-// fakePython is a program that stands for a broken interpreter: it ignores its arguments.
-func fakePython(t *testing.T, script string) []string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "python3")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return []string{path}
 }
 
 // sampleOf makes a sample of files, one item each.
@@ -277,130 +262,4 @@ func TestPythonNeverOpensAPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	onlyOne(t, s, report.ProbePython, metric.DecodeTime, labels{report.LabelDecoder: "pillow"})
-}
-
-const oneRound = `
-echo 'pipetune-answer:{"subject":0,"metric":"item_time_s","labels":{"decoder":"pil\u001blow","odd":"x"}}'
-echo 'pipetune-answer:{"round":0,"units":4,"seconds":0.002}'
-`
-
-// asLibraries lets a fake interpreter answer the first question, about its libraries, and then do something.
-func asLibraries(then string) string {
-	return `n=$(head -c 6 | tr -dc 0-9); rest=$(cat)
-case "$rest" in *"Says which libraries"*) echo 'pipetune-answer:{"libraries":[["Python","3.99"],["Pillow","1\u001b"]]}'; exit;; esac
-` + then
-}
-
-func TestBrokenInterpreters(t *testing.T) {
-	sample := dataset.Sample{Source: dataset.Source{Kind: dataset.Image}}
-	for name, c := range map[string]struct {
-		script  string
-		figures int
-		says    string // the error, or a warning where there are figures
-	}{
-		"chatter around the answers": {"echo hello; echo pipetune; printf 'no end of line'; echo" + oneRound + `echo 'x pipetune-answer:{"round":0}'; echo 'pipetune-answer:{"done":true}'`, 1, ""},
-		"dies in the middle":         {oneRound + `echo "Fatal Python error: Segmentation fault" >&2; kill -SEGV $$`, 1, "signal 11, segmentation fault): Fatal Python error: Segmentation fault"},
-		"dies at once":               {"kill -KILL $$", 0, "signal 9"},
-		"fails with a traceback": {`printf 'warning: x\nTraceback (most recent call last):\n  File "x"\nKeyError: 7\n' >&2; exit 1`, 0,
-			"exit status 1): KeyError: 7"},
-		"says nothing":            {"exit 0", 0, "without an answer"},
-		"prints garbage":          {"echo 'pipetune-answer:{{{'; sleep 1000", 0, "nonsense"},
-		"an unknown metric":       {`echo 'pipetune-answer:{"subject":0,"metric":"x"}'`, 0, "nonsense"},
-		"a round of nothing":      {oneRound + `echo 'pipetune-answer:{"round":5,"units":1,"seconds":1}'`, 1, "nonsense"},
-		"a round of no time ends": {oneRound + `echo 'pipetune-answer:{"round":0,"units":0,"seconds":1}'`, 1, "nonsense"},
-		"an endless line":         {`head -c 300000 /dev/zero | tr '\0' x; echo` + oneRound, 1, ""},
-		"leaves a child behind":   {oneRound + `sleep 1000 & exit 0`, 1, ""}, // it holds the pipe open until it is killed
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := pythonSession(fakePython(t, asLibraries(c.script)), sample, time.Second)
-			err := timePython(t.Context(), s)
-			if got := len(s.result.Measurements); got != c.figures {
-				t.Fatalf("%d figures, want %d: %v, %q", got, c.figures, err, s.result.Warnings)
-			}
-			said := strings.Join(s.result.Warnings, "\n")
-			if err != nil {
-				said += err.Error()
-			}
-			if !strings.Contains(said, c.says) || (err == nil) != (c.figures > 0) {
-				t.Errorf("error %v, warnings %q; want %q", err, s.result.Warnings, c.says)
-			}
-			if c.figures > 0 {
-				m := s.result.Measurements[0]
-				if m.Value.Center != 0.0005 || m.Labels["odd"] != "" || strings.ContainsRune(m.Labels[report.LabelDecoder], 0x1b) {
-					t.Errorf("%+v", m)
-				}
-			}
-		})
-	}
-}
-
-func TestNoPythonAtAll(t *testing.T) {
-	for name, argv := range map[string][]string{
-		"not there":     {"/nonexistent/python3"},
-		"nobody":        nil,
-		"another tool":  {"/bin/true"},
-		"a failing one": fakePython(t, "echo 'python3: error while loading shared libraries' >&2; exit 127"),
-		"too old":       {"/bin/sh", "-c", "echo 'Python 3.8 or newer is needed' >&2; exit 1", "sh"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if list, err := PythonLibraries(t.Context(), argv); err == nil {
-				t.Errorf("libraries %q", list)
-			}
-		})
-	}
-}
-
-// An interpreter that hangs, and all that it started, is gone when the time is over or the context ends.
-func TestHangingInterpreterIsKilled(t *testing.T) {
-	pids := filepath.Join(t.TempDir(), "pids")
-	argv := interpreter(fakePython(t, "sleep 1000 & echo $$ $! > "+pids+"; echo pipetune-answer:1; wait"))
-	for name, c := range map[string]struct {
-		limit time.Duration
-		stop  bool
-	}{"limit": {300 * time.Millisecond, false}, "context": {time.Hour, true}} {
-		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			err := argv.run(ctx, "", nil, c.limit, func([]byte) error {
-				if c.stop {
-					cancel()
-				}
-				return nil
-			})
-			if err == nil || errors.Is(err, context.Canceled) != c.stop {
-				t.Fatalf("%v", err)
-			}
-			text, err := os.ReadFile(pids)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, pid := range strings.Fields(string(text)) {
-				waitUntilGone(t, pid)
-			}
-		})
-	}
-}
-
-// waitUntilGone waits for a process that was killed to have ended.
-func waitUntilGone(t *testing.T, pid string) {
-	t.Helper()
-	number, err := strconv.Atoi(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fd, err := unix.PidfdOpen(number, 0)
-	if errors.Is(err, unix.ESRCH) {
-		return
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(fd)
-	ready := 0
-	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
-		ready, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 10_000)
-	}
-	if ready != 1 {
-		t.Errorf("process %s is still there 10 s after it was killed: %v", pid, err)
-	}
 }
