@@ -37,7 +37,7 @@ const mostSlabBytes = 256 << 20
 // Rewrite copies items of a dataset into a new file, under the same name and in another layout, so that the layouts can be measured side by side. dst must
 // not exist; it is removed again when the copy fails. It returns the size of the new file, which is on the disk by then (fsync), so that its pages
 // can be dropped. It is to be called in a child process that may write to where dst is. Its errors are those of OpenReader and Block and those
-// of writing, a full disk among them.
+// of writing, a full disk among them; after that one the process should end, because libhdf5 holds on to a file that it could not close.
 func Rewrite(src string, from ReaderOptions, dst string, o RewriteOptions) (bytes int64, err error) {
 	r, err := OpenReader(src, from)
 	if err != nil {
