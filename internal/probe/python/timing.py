@@ -57,6 +57,8 @@ NOTES = []
 
 def first_line(e):
     lines = str(e).strip().splitlines()
+    if lines and isinstance(e, Refused):
+        return lines[0]
     return "%s: %s" % (type(e).__name__, lines[0][:200]) if lines else type(e).__name__
 
 
@@ -307,7 +309,7 @@ def opencv_subjects(source, by_format, items, load):
 
     def checked(img):
         if img is None:
-            raise Refused("imread returns nothing")
+            raise Refused("OpenCV returns no picture")
         return img
 
     def from_file(ready):
