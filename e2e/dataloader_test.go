@@ -25,8 +25,8 @@ var loaderCases = []struct {
 }
 
 // TestDataLoader holds bench-io's rates of one and two worker processes against a real DataLoader with as many workers over the same files,
-// in the page cache. What Python adds to an item is taken from bench-io's own timing of the user's libraries: their time per item, with
-// torch's collate, less that of one worker of bench-io.
+// in the page cache. What Python adds to an item is taken from bench-io's own timing of the user's libraries: their time per item, and that
+// of handing an item over in batches of a real DataLoader, less the time per item of one worker of bench-io.
 func TestDataLoader(t *testing.T) {
 	m := findMachine(t)
 	for _, c := range loaderCases {
@@ -34,11 +34,11 @@ func TestDataLoader(t *testing.T) {
 			path := m.layout(t, c.layout)
 			r := m.bench(t, "loader-"+c.layout, path, "--workers", "2", "--no-cold", "--budget", "20s")
 			python := mustFigure(t, r, report.ProbePython, "item_time_s", map[string]string{report.LabelDecoder: c.decoder})
-			collate := mustFigure(t, r, report.ProbePython, "item_time_s", map[string]string{report.LabelDecoder: "torch collate"})
+			handed := mustFigure(t, r, report.ProbePython, "item_time_s", map[string]string{report.LabelDecoder: "torch dataloader"})
 			one := mustFigure(t, r, report.ProbeScaling, "items_per_s", map[string]string{report.LabelWorkers: "1"})
 			for workers := 1; workers <= 2; workers++ {
 				rate := mustFigure(t, r, report.ProbeScaling, "items_per_s", map[string]string{report.LabelWorkers: strconv.Itoa(workers)})
-				perItem := float64(workers)/rate + python + collate - 1/one
+				perItem := float64(workers)/rate + python + handed - 1/one
 				predicted := float64(workers) / perItem
 				real := m.dataLoader(t, path, workers)
 				t.Logf("%d workers: bench-io %.0f items/s, with Python %.0f; DataLoader %.0f: %+.1f %%", workers, rate, predicted, real, 100*(predicted/real-1))

@@ -39,15 +39,18 @@ func Likely(file hdf5.File) (Access, bool) {
 	return access(*best), true
 }
 
-// preference is 2 for what looks like samples, 1 for what has one axis (labels, most often), 0 for the rest.
+// preference is 3 for what looks like samples, 2 for what has one axis (labels, most often), 1 for what was never written and would read as
+// nothing but fill values, 0 for the rest.
 func preference(d hdf5.Dataset) int {
 	switch {
 	case len(d.Shape) == 0 || d.Shape[0] == 0:
 		return 0
+	case d.StoredBytes != nil && *d.StoredBytes == 0:
+		return 1
 	case len(d.Shape) >= 2 || d.ItemBytes == nil && d.Problem.IsZero():
-		return 2
+		return 3
 	}
-	return 1
+	return 2
 }
 
 // occupies is what a dataset takes up in the file or, where that is not known, decoded.

@@ -55,19 +55,22 @@ func TestLikely(t *testing.T) {
 	larger := hdf5.Dataset{Shape: []int64{100, 9, 9}, ElementBytes: 1, ItemBytes: new(int64(81)), StoredBytes: new(int64(2000))}
 	labels := hdf5.Dataset{Shape: []int64{100000}, ElementBytes: 8, ItemBytes: new(int64(8)), StoredBytes: new(int64(800000))}
 	encoded := hdf5.Dataset{Shape: []int64{100}, ElementBytes: 16, StoredBytes: new(int64(4000))}
+	unwritten := hdf5.Dataset{Shape: []int64{100, 99, 99}, ElementBytes: 1, ItemBytes: new(int64(9801)), StoredBytes: new(int64(0))}
 	virtual := hdf5.Dataset{Shape: []int64{100, 64, 64}, ElementBytes: 1, ItemBytes: new(int64(4096)), Storage: hdf5.Virtual}
 	scalar := hdf5.Dataset{ElementBytes: 8, StoredBytes: new(int64(8))}
 	for name, c := range map[string]struct {
 		datasets []hdf5.Dataset
 		want     int // index, -1 for none
 	}{
-		"the larger of two":             {[]hdf5.Dataset{images, larger}, 1},
-		"labels are not samples":        {[]hdf5.Dataset{labels, images}, 1},
-		"labels when there is no other": {[]hdf5.Dataset{scalar, labels}, 1},
-		"encoded images in one axis":    {[]hdf5.Dataset{labels, images, encoded}, 2},
-		"virtual, by its decoded size":  {[]hdf5.Dataset{images, virtual}, 1},
-		"nothing but a scalar":          {[]hdf5.Dataset{scalar}, -1},
-		"an empty file":                 {nil, -1},
+		"the larger of two":                                {[]hdf5.Dataset{images, larger}, 1},
+		"labels are not samples":                           {[]hdf5.Dataset{labels, images}, 1},
+		"labels when there is no other":                    {[]hdf5.Dataset{scalar, labels}, 1},
+		"encoded images in one axis":                       {[]hdf5.Dataset{labels, images, encoded}, 2},
+		"virtual, by its decoded size":                     {[]hdf5.Dataset{images, virtual}, 1},
+		"what was written, not what is larger and was not": {[]hdf5.Dataset{unwritten, labels}, 1},
+		"what was never written when there is no other":    {[]hdf5.Dataset{scalar, unwritten}, 1},
+		"nothing but a scalar":                             {[]hdf5.Dataset{scalar}, -1},
+		"an empty file":                                    {nil, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, ok := Likely(hdf5.File{Datasets: c.datasets})
