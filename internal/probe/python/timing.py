@@ -158,16 +158,16 @@ class Subject:
     """One library doing one thing.
 
     prepare makes of an item what one is called with, off the clock; one does the work that is timed. weight is what an item counts for.
-    after says that it disturbs the others and waits until they are done. tells says that one returns the seconds that count.
+    alone says that it and the others would disturb each other, and that it waits until they are done. tells says that one returns the seconds that count.
 
     Items are held until a batch of them is there, as a worker of the DataLoader does before it collates them. That matters: memory which is
     new to the process costs a page fault per 4 KiB, and JPEG of 500 x 375 pixels takes 2.4 ms so, 1.3 ms where each array is dropped at once
     (Pillow 9.4, a virtual machine; a DataLoader with one worker needs 3.2 ms, its collate included).
     """
 
-    def __init__(self, metric, labels, items, one, prepare=None, weight=1, after=False, tells=False):
+    def __init__(self, metric, labels, items, one, prepare=None, weight=1, alone=False, tells=False):
         self.metric, self.labels, self.one, self.prepare, self.weight = metric, labels, one, prepare, weight
-        self.after, self.tells = after, tells
+        self.alone, self.tells = alone, tells
         self.hold, self.held = (BATCH if metric == "item_time_s" and not tells else 1), []
         self.items, self.at, self.chunk, self.warm = list(items), 0, 1, False
         self.rounds, self.failed, self.reason = [], 0, ""
@@ -205,18 +205,18 @@ class Subject:
             began = clock()
             for group in groups:
                 if len(held) >= room:
-                    held = []  # frees what was held, as a worker does once a batch is collated
+                    held.clear()  # as a worker does once a batch is collated
                 for item, ready in group:
-                    got = one(ready)
                     if self.tells:
-                        told += got
+                        told += one(ready)
                     elif room > 1:
-                        held.append(got)
+                        held.append(one(ready))  # and no other name for it, which would keep the heap from shrinking
+                    else:
+                        one(ready)
             seconds = clock() - began
         except Exception as e:
             self.drop(item, e)
             return None
-        self.held = held
         if held and self.hold > 1:
             self.hold = max(1, min(BATCH, HELD_BYTES // max(1, getattr(held[0], "nbytes", 1))))
         if not self.warm:
@@ -242,14 +242,18 @@ class Subject:
 
 
 def run(out, subjects, until):
-    """Times all subjects, those that disturb the others last."""
-    first, last = [s for s in subjects if not s.after], [s for s in subjects if s.after]
-    for s in first + last:
-        s.number = run.count
-        run.count += 1
-        answer(out, {"subject": s.number, "metric": s.metric, "labels": s.labels})
-    go_round(out, first, until - (until - clock()) * len(last) / max(1, len(subjects)))
-    go_round(out, last, until)
+    """Times all subjects, those that want to be alone last, one after the other, each for its share of the time."""
+    groups = [[s for s in subjects if not s.alone]] + [[s] for s in subjects if s.alone]
+    left = len(subjects)
+    for group in groups:
+        for s in group:
+            s.number = run.count
+            run.count += 1
+            answer(out, {"subject": s.number, "metric": s.metric, "labels": s.labels})
+        go_round(out, group, clock() + max(0, until - clock()) * len(group) / max(1, left))
+        left -= len(group)
+        for s in group:
+            s.held.clear()
 
 
 def go_round(out, subjects, until):
@@ -342,7 +346,16 @@ def torchvision_subjects(source, by_format, items, load):
 def picture_subjects(source, labels, by_format, items, load, from_file, from_memory):
     subjects = []
     if source.kind == "image":
-        subjects.append(Subject("item_time_s", dict(labels, cache="warm", order="random"), items, from_file, load))
+        seen = set()
+
+        def path_of(item):
+            """Brings the file to the page cache once, and leaves nothing of it in memory: that would change how memory is given back."""
+            if item["File"] not in seen:
+                load(item)
+                seen.add(item["File"])
+            return source.files[item["File"]], None
+
+        subjects.append(Subject("item_time_s", dict(labels, cache="warm", order="random"), items, from_file, path_of, alone=True))
     for form, those in sorted(by_format.items()):
         subjects.append(Subject("decode_time_s", dict(labels, format=form), those, from_memory, load))
     return subjects
@@ -456,7 +469,7 @@ def h5py_subjects(source, items):
     array_subjects.read = kept
     return [
         Subject("item_time_s", dict(labels, handle="kept"), items, kept),
-        Subject("item_time_s", dict(labels, handle="reopened"), items, reopened, closed_first, after=True),
+        Subject("item_time_s", dict(labels, handle="reopened"), items, reopened, closed_first, alone=True),
     ]
 
 
@@ -480,7 +493,7 @@ def numpy_subjects(source, items):
     array_subjects.read = kept
     return [
         Subject("item_time_s", dict(labels, handle="kept"), items, kept),
-        Subject("item_time_s", dict(labels, handle="reopened"), items, reopened, after=True),
+        Subject("item_time_s", dict(labels, handle="reopened"), items, reopened, alone=True),
     ]
 
 
@@ -563,8 +576,8 @@ def torch_subjects(source, items, batch):
         return subjects
     # They come last and alone: a worker that is not waited for makes batches in advance.
     return subjects + [
-        Subject("item_time_s", dict(labels, decoder="torch collate"), one, collate, weight=n, after=True, tells=True),
-        Subject("item_time_s", dict(labels, decoder="torch dataloader", workers="1"), one, loader, weight=n, after=True),
+        Subject("item_time_s", dict(labels, decoder="torch collate"), one, collate, weight=n, alone=True, tells=True),
+        Subject("item_time_s", dict(labels, decoder="torch dataloader", workers="1"), one, loader, weight=n, alone=True),
     ]
 
 
