@@ -43,9 +43,9 @@ var works = map[string]work{
 	workRewrite:       rewriteSample,
 	workRemoveScratch: removeScratch,
 	workOpen:          openFiles,
-	workCrowd:         joinCrowd,
 	workGather:        gatherBatches,
 	workDecode:        decodePictures,
+	workCrowd:         joinCrowd,
 }
 
 // Handler returns the handler of one worker process.
