@@ -15,18 +15,18 @@ import (
 
 // iocb is struct iocb of linux/aio_abi.h. Big-endian machines swap key and flags; only zeros go in.
 type iocb struct {
-	data     uint64 // comes back with the event
-	key      uint32
-	flags    int32
-	opcode   uint16
-	priority int16
-	fd       uint32
-	buf      uint64
-	bytes    uint64
-	offset   int64
-	_        uint64
-	more     uint32
-	eventfd  uint32
+	data   uint64 // comes back with the event
+	_      uint32 // key
+	_      int32  // flags of the request
+	opcode uint16
+	_      int16 // priority
+	fd     uint32
+	buf    uint64
+	bytes  uint64
+	offset int64
+	_      uint64
+	_      uint32 // more flags
+	_      uint32 // descriptor of an eventfd
 }
 
 // ioEvent is struct io_event.
