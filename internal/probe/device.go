@@ -184,8 +184,12 @@ func (d *devicePlan) measure(ctx context.Context, depth int, q direct, order str
 	if d.mode != modePageCache {
 		d.mode = mode
 	}
+	block := last.Block
+	if middle := d.middleBytes(); d.whole && middle > 0 {
+		block = min(block, middle) // a file is read whole, and ends before the block does
+	}
 	l := func() labels {
-		return labels{report.LabelDepth: strconv.Itoa(depth), report.LabelBlock: strconv.FormatInt(last.Block, 10), report.LabelOrder: order, report.LabelMode: mode}
+		return labels{report.LabelDepth: strconv.Itoa(depth), report.LabelBlock: strconv.FormatInt(block, 10), report.LabelOrder: order, report.LabelMode: mode}
 	}
 	d.add(report.ProbeDevice, metric.ReadRate, rateOf(all, readsOf), report.Measured, l())
 	d.add(report.ProbeDevice, metric.ByteRate, rateOf(all, bytesOf), report.Measured, l())
