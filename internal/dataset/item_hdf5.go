@@ -45,6 +45,19 @@ func (h *hdf5Items) Read(item Ref, buf []byte) ([]byte, error) {
 	return h.reader.Item(item.Index, buf)
 }
 
+// Queue puts an item on the list of a sweep, which reads it as Read does.
+func (h *hdf5Items) Queue(item Ref, list *Sweep) error {
+	switch {
+	case item.Corner != nil && h.patch == nil:
+		return h.noPatch()
+	case item.Corner != nil:
+		return list.Block(h.reader, item.Corner, h.patch)
+	case len(h.shape) == 0 && item.Index == 0:
+		return list.Block(h.reader, nil, nil)
+	}
+	return list.Item(h.reader, item.Index)
+}
+
 // ReadBatch reads whole items with one call of H5Dread, as h5py's indexing with a list does; see hdf5.Reader.Items. Patches, which libhdf5 cannot
 // deliver one after the other, are read one by one.
 func (h *hdf5Items) ReadBatch(items []Ref, buf []byte) ([]byte, error) {

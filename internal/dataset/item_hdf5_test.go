@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/pipetune/pipetune/internal/hdf5"
 )
@@ -143,5 +144,36 @@ func TestHDF5IsRefused(t *testing.T) {
 		if _, err := (Source{Kind: HDF5, Dataset: name}).Open(File{Path: []byte("../../testdata/datasets/layouts.h5")}); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", name, err, want)
 		}
+	}
+}
+
+// A sweep of items of several handles reads what they read themselves, and they refuse the same.
+func TestHDF5Queue(t *testing.T) {
+	whole, patch, scalar := itemsOf(t, Source{Dataset: "gzip"}), itemsOf(t, Source{Dataset: "gzip", ItemShape: []int64{2, 3, 2}}), itemsOf(t, Source{Dataset: "types/scalar"})
+	var list Sweep
+	took := make([]time.Duration, 8)
+	for _, c := range []struct {
+		h    *hdf5Items
+		item Ref
+	}{
+		{whole, Ref{Index: 5}}, {patch, Ref{Index: 7, Corner: []int64{7, 1, 3}}}, {scalar, Ref{}}, {whole, Ref{Index: 23}}, {patch, Ref{Index: 2}},
+		{whole, Ref{Index: 24}}, {whole, Ref{Corner: []int64{0, 0, 0}}}, {patch, Ref{Corner: []int64{23, 0, 0}}}, {scalar, Ref{Index: 1}},
+	} {
+		want, refused := c.h.Read(c.item, nil)
+		before := list.Len()
+		err := c.h.Queue(c.item, &list)
+		if refused != nil {
+			if err == nil || err.Error() != refused.Error() || list.Len() != before {
+				t.Errorf("%+v: %v, want %v; %d on the list", c.item, err, refused, list.Len())
+			}
+			continue
+		}
+		done, _, got, readErr := list.Read(nil, took, time.Hour)
+		if err != nil || readErr != nil || done != before+1 || !bytes.Equal(got, want) {
+			t.Errorf("%+v: %v, %v, %v; %d read", c.item, got, err, readErr, done)
+		}
+	}
+	if list.Len() != 5 {
+		t.Errorf("%d on the list", list.Len())
 	}
 }

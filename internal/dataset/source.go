@@ -1,5 +1,7 @@
 package dataset
 
+import "github.com/pipetune/pipetune/internal/hdf5"
+
 // Source says how the items of a dataset are read. It travels to worker processes as JSON, together with the files and items to read.
 type Source struct {
 	Kind   Kind
@@ -67,4 +69,14 @@ type ChunkReader interface {
 	// ReadRaw reads every stored piece that holds a part of the item, and decompresses nothing. It returns what they occupy, 0 where nothing was
 	// ever written. It may use buf, and keeps what it needs for the next call.
 	ReadRaw(item Ref, buf []byte) (raw int64, err error)
+}
+
+// Sweep is a list of items that are read with one call, each to the same place, and timed one by one; HDF5 alone has that so far.
+type Sweep = hdf5.Sweep
+
+// Sweeper is a Handle whose items can be put on the list of a sweep.
+type Sweeper interface {
+	// Queue puts an item on the list, beside those of other handles. It reads nothing. An item that it refuses with an error is one that Read refuses
+	// too. The handle has to stay open until the list is read or cleared.
+	Queue(item Ref, list *Sweep) error
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -41,6 +42,41 @@ func BenchmarkItem(b *testing.B) {
 				if buf, err = r.Item(int64(order[i%len(order)]), buf); err != nil {
 					b.Fatal(err)
 				}
+			}
+			b.ReportMetric(float64(processor(b)-before)/float64(b.N), "cpu-ns/op")
+		})
+	}
+}
+
+// BenchmarkSweep reads the same items with one call for many.
+func BenchmarkSweep(b *testing.B) {
+	folder := benchFolder(b)
+	for _, name := range benchLayouts {
+		b.Run(name, func(b *testing.B) {
+			r, err := OpenReader(filepath.Join(folder, "bench.h5"), ReaderOptions{Dataset: name})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer r.Close()
+			b.SetBytes(r.ItemBytes())
+			order := rand.New(rand.NewPCG(1, 2)).Perm(int(r.Shape()[0]))
+			var buf []byte
+			var s Sweep
+			took := make([]time.Duration, 1024)
+			b.ReportAllocs()
+			before := processor(b)
+			for i := 0; i < b.N; {
+				s.Clear()
+				for s.Len() < min(b.N-i, len(took)) {
+					if err := s.Item(r, int64(order[(i+s.Len())%len(order)])); err != nil {
+						b.Fatal(err)
+					}
+				}
+				var done int
+				if done, _, buf, err = s.Read(buf, took, 20*time.Millisecond); err != nil {
+					b.Fatal(err)
+				}
+				i += done
 			}
 			b.ReportMetric(float64(processor(b)-before)/float64(b.N), "cpu-ns/op")
 		})

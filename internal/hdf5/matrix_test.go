@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // python is the interpreter that has h5py.
@@ -69,7 +70,7 @@ func matrix(t *testing.T) (folder string, files map[string]map[string]expected) 
 // counts of what was compared.
 type counts struct{ items, blocks, batches int }
 
-// compare holds a reader against what h5py read.
+// compare holds a reader against what h5py read, and a sweep that grows by what was read.
 func (n *counts) compare(t *testing.T, name string, r *Reader, want expected) {
 	t.Helper()
 	var buf []byte
@@ -79,14 +80,24 @@ func (n *counts) compare(t *testing.T, name string, r *Reader, want expected) {
 		}
 		buf = got[:cap(got)]
 	}
+	var s Sweep
+	sweep := func(what string, which any, refused error, sum string) {
+		done, _, got, err := s.Read(buf, make([]time.Duration, s.Len()), time.Hour)
+		if done != s.Len() || refused != nil {
+			t.Errorf("%s: %s, %s %v of a sweep: %d of %d are read, %v, %v", name, r.Dataset(), what, which, done, s.Len(), refused, err)
+		}
+		check(what+" of a sweep", which, got, err, sum)
+	}
 	for _, w := range want.Items {
 		got, err := r.Item(w.Index, buf)
 		check("item", w.Index, got, err, w.SHA256)
+		sweep("item", w.Index, s.Item(r, w.Index), w.SHA256)
 		n.items++
 	}
 	for _, w := range want.Blocks {
 		got, err := r.Block(w.Start, w.Count, buf)
 		check("block", w.Start, got, err, w.SHA256)
+		sweep("block", w.Start, s.Block(r, w.Start, w.Count), w.SHA256)
 		n.blocks++
 	}
 	for _, w := range want.Batches {

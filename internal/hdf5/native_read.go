@@ -15,19 +15,7 @@ package hdf5
 #include <stdlib.h>
 #include <string.h>
 #include <hdf5.h>
-#include "reason.h"
-
-// A dataset that is open for reading, with everything a read needs made once.
-struct view {
-	hid_t dset, type;
-	hid_t file;         // the dataset's extent; its selection changes with each read
-	hid_t item, block;  // shapes of what is read: one item, and the last block
-	int rank;
-	hsize_t shape[H5S_MAX_RANK], start[H5S_MAX_RANK], count[H5S_MAX_RANK], last[H5S_MAX_RANK];
-	struct reason why;  // of the last call that failed
-};
-
-static herr_t failed(struct view *v) { explain(&v->why); return -1; }
+#include "view.h"
 
 // view_close is for a view that was opened halfway, too.
 static void view_close(struct view *v) {
@@ -58,33 +46,6 @@ static int view_open(struct view *v) {
 	if (v->item < 0 || v->block < 0) return failed(v);
 	memcpy(v->last, v->count, sizeof v->last);
 	return 1;
-}
-
-static herr_t view_item(struct view *v, unsigned long long index, void *to) {
-	hush();
-	v->start[0] = index;
-	if (H5Sselect_hyperslab(v->file, H5S_SELECT_SET, v->start, NULL, v->count, NULL) < 0) return failed(v);
-	if (H5Dread(v->dset, v->type, v->item, v->file, H5P_DEFAULT, to) < 0) return failed(v);
-	return 0;
-}
-
-// reshape gives the block the shape of what is read next.
-static herr_t reshape(struct view *v, const hsize_t *count) {
-	if (memcmp(v->last, count, v->rank * sizeof *count) == 0) return 0;
-	if (H5Sset_extent_simple(v->block, v->rank, count, NULL) < 0) return -1;
-	memcpy(v->last, count, v->rank * sizeof *count);
-	return 0;
-}
-
-static herr_t view_block(struct view *v, const long long *start, const long long *count, void *to) {
-	hsize_t s[H5S_MAX_RANK], n[H5S_MAX_RANK];
-	hush();
-	if (v->rank == 0) return H5Dread(v->dset, v->type, H5S_ALL, H5S_ALL, H5P_DEFAULT, to) < 0 ? failed(v) : 0;
-	for (int i = 0; i < v->rank; i++) { s[i] = start[i]; n[i] = count[i]; }
-	if (reshape(v, n) < 0) return failed(v);
-	if (H5Sselect_hyperslab(v->file, H5S_SELECT_SET, s, NULL, n, NULL) < 0) return failed(v);
-	if (H5Dread(v->dset, v->type, v->block, v->file, H5P_DEFAULT, to) < 0) return failed(v);
-	return 0;
 }
 
 // view_items reads the items at n indices, which rise, in one H5Dread. Neighbours become one run each.
@@ -166,49 +127,6 @@ static H5T_class_t points(hid_t type, int depth) {
 	}
 }
 
-// find_link says what a name in a group is: its type and the length of what it holds.
-static herr_t find_link(hid_t group, const char *name, int *type, size_t *size) {
-	H5L_info_t info;
-	if (H5Lget_info(group, name, &info, H5P_DEFAULT) < 0) return -1;
-	*type = info.type;
-	*size = info.type == H5L_TYPE_HARD ? 0 : info.u.val_size;
-	return 0;
-}
-
-// open_file opens a file for reading, with a lock where one can be had, or without one.
-static hid_t open_file(const char *name, int locked) {
-	hid_t access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
-	if (access < 0) return -1;
-	if (H5Pset_file_locking(access, locked, 1) >= 0) file = H5Fopen(name, H5F_ACC_RDONLY, access);
-	H5Pclose(access);
-	return file;
-}
-
-// open_dataset opens one link's dataset with a chunk cache of its own: slots and bytes, 0 slots for the library's. It never leaves the file
-// for external storage unless the job would find it beside the file.
-static hid_t open_dataset(hid_t group, const char *name, size_t slots, size_t bytes, const char *beside) {
-	hid_t access = H5P_DEFAULT, dset = -1;
-	if (slots > 0 || beside) {
-		access = H5Pcreate(H5P_DATASET_ACCESS);
-		if (access < 0) return -1;
-	}
-	if ((slots == 0 || H5Pset_chunk_cache(access, slots, bytes, H5D_CHUNK_CACHE_W0_DEFAULT) >= 0) &&
-	    (!beside || H5Pset_efile_prefix(access, beside) >= 0))
-		dset = H5Dopen2(group, name, access);
-	if (access != H5P_DEFAULT) H5Pclose(access);
-	return dset;
-}
-
-static hid_t open_below(hid_t group, const char *name) { return H5Oopen(group, name, H5P_DEFAULT); }
-
-// leaves_gaps tells whether reading what was never written leaves the buffer as it was: 1 it may.
-static int leaves_gaps(hid_t plist) {
-	H5D_fill_time_t when;
-	H5D_fill_value_t defined;
-	if (H5Pget_fill_time(plist, &when) < 0 || H5Pfill_value_defined(plist, &defined) < 0) { forget(); return 1; }
-	return when == H5D_FILL_TIME_NEVER || defined == H5D_FILL_VALUE_UNDEFINED;
-}
-
 static unsigned long long userblock(hid_t dset) {
 	hsize_t size = 0;
 	hid_t file = H5Iget_file_id(dset), plist = file < 0 ? -1 : H5Fget_create_plist(file);
@@ -222,7 +140,6 @@ static unsigned long long userblock(hid_t dset) {
 import "C"
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"unsafe"
@@ -317,81 +234,6 @@ func (v view) at() (int64, bool) {
 	return int64(offset), uint64(offset) <= math.MaxInt64 // HADDR_UNDEF is all ones
 }
 
-// link looks at one name of a group.
-func (h handle) link(name string) (rawLink, error) {
-	c := C.CString(name)
-	defer C.free(unsafe.Pointer(c))
-	var kind C.int
-	var size C.size_t
-	if C.find_link(C.hid_t(h), c, &kind, &size) < 0 {
-		return rawLink{}, reason()
-	}
-	l := rawLink{name: name, valueSize: uint64(size)}
-	switch kind {
-	case C.H5L_TYPE_HARD:
-	case C.H5L_TYPE_SOFT:
-		l.kind = LinkSoft
-	case C.H5L_TYPE_EXTERNAL:
-		l.kind = LinkExternal
-	default:
-		l.kind = LinkOther
-	}
-	return l, nil
-}
-
-// open opens what a hard link leads to; "/" is the root group.
-func (h handle) open(name string) (handle, error) {
-	c := C.CString(name)
-	defer C.free(unsafe.Pointer(c))
-	id := C.open_below(C.hid_t(h), c)
-	if id < 0 {
-		return 0, reason()
-	}
-	return handle(id), nil
-}
-
-// openName opens a file by its name. The name is the caller's to check.
-func openName(name string, locked bool) (handle, error) {
-	c := C.CString(name)
-	defer C.free(unsafe.Pointer(c))
-	lock := C.int(0)
-	if locked {
-		lock = 1
-	}
-	id := C.open_file(c, lock)
-	if id < 0 {
-		return 0, reason()
-	}
-	return handle(id), nil
-}
-
-// closeFile closes what openName opened. With datasets of it open, the file stays open until they are closed.
-func (h handle) closeFile() { C.H5Fclose(C.hid_t(h)) }
-
-func (h handle) close() { C.H5Oclose(C.hid_t(h)) }
-
-// chunkCache is the cache of decoded chunks that a dataset is opened with; no slots mean the library's default.
-type chunkCache struct{ slots, bytes int64 }
-
-// dataset opens the dataset of a hard link. beside is where its external storage is looked for: "" the working folder.
-func (h handle) dataset(name string, cache chunkCache, beside string) (handle, error) {
-	c := C.CString(name)
-	defer C.free(unsafe.Pointer(c))
-	var prefix *C.char
-	if beside != "" {
-		prefix = C.CString(beside)
-		defer C.free(unsafe.Pointer(prefix))
-	}
-	id := C.open_dataset(C.hid_t(h), c, C.size_t(cache.slots), C.size_t(cache.bytes), prefix)
-	if id < 0 {
-		return 0, reason()
-	}
-	return handle(id), nil
-}
-
-// leavesGaps tells whether libhdf5 leaves the buffer as it was where nothing was ever written.
-func (c creation) leavesGaps() bool { return C.leaves_gaps(C.hid_t(c)) != 0 }
-
 // maxTypeDepth bounds how deep compound and array types are looked into; real ones nest two or three deep.
 const maxTypeDepth = 32
 
@@ -410,26 +252,3 @@ func (v view) plain() error {
 	}
 	return fmt.Errorf("%w: they are references to other objects", ErrPointers)
 }
-
-// extent is the shape of a dataset that is not virtual; nil for a scalar.
-func (h handle) extent() ([]int64, error) {
-	space := C.H5Dget_space(C.hid_t(h))
-	if space < 0 {
-		return nil, reason()
-	}
-	defer C.H5Sclose(space)
-	var dims [C.H5S_MAX_RANK]C.hsize_t
-	rank := C.H5Sget_simple_extent_dims(space, &dims[0], nil)
-	switch {
-	case rank < 0:
-		return nil, reason()
-	case rank == 0:
-		return nil, nil
-	case int(rank) > len(dims):
-		return nil, errors.New("more axes than the format allows")
-	}
-	return dimensions(dims[:rank])
-}
-
-// openObjects counts what libhdf5 holds open in this process: files, datasets, groups, types that lie in a file.
-func openObjects() int { return int(C.H5Fget_obj_count(C.H5F_OBJ_ALL, C.H5F_OBJ_ALL)) }

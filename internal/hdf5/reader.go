@@ -256,11 +256,8 @@ func (r *Reader) room(buf []byte, n int64) []byte {
 
 // Item reads one index of the first axis. Its errors wrap ErrRange, ErrTooLarge and libhdf5's own words.
 func (r *Reader) Item(index int64, buf []byte) ([]byte, error) {
-	if err := r.ready(r.item); err != nil {
-		return nil, r.failed("item", index, err)
-	}
-	if len(r.dataset.Shape) == 0 || index < 0 || index >= r.dataset.Shape[0] {
-		return nil, r.failed("item", index, fmt.Errorf("%w, of shape %v", ErrRange, r.dataset.Shape))
+	if err := r.checkItem(index); err != nil {
+		return nil, err
 	}
 	buf = r.room(buf, r.item)
 	if r.item == 0 {
@@ -272,18 +269,26 @@ func (r *Reader) Item(index int64, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
+// checkItem refuses what is no item, or one that is too large.
+func (r *Reader) checkItem(index int64) error {
+	if err := r.ready(r.item); err != nil {
+		return r.failed("item", index, err)
+	}
+	if len(r.dataset.Shape) == 0 || index < 0 || index >= r.dataset.Shape[0] {
+		return r.failed("item", index, fmt.Errorf("%w, of shape %v", ErrRange, r.dataset.Shape))
+	}
+	return nil
+}
+
 func (r *Reader) failed(what string, which any, err error) error {
 	return fmt.Errorf("reading %s %v of dataset %s: %w", what, which, r.dataset.Path, err)
 }
 
 // Block reads a hyperslab: count elements along each axis from start on. Of a scalar, both are empty. Its errors are those of Item.
 func (r *Reader) Block(start, count []int64, buf []byte) ([]byte, error) {
-	n, err := r.blockBytes(start, count)
-	if err == nil {
-		err = r.ready(n)
-	}
+	n, err := r.checkBlock(start, count)
 	if err != nil {
-		return nil, r.failed("the block at", start, err)
+		return nil, err
 	}
 	buf = r.room(buf, n)
 	if n == 0 {
@@ -293,6 +298,18 @@ func (r *Reader) Block(start, count []int64, buf []byte) ([]byte, error) {
 		return nil, r.failed("the block at", start, err)
 	}
 	return buf, nil
+}
+
+// checkBlock refuses what is no block of the dataset, or one that is too large, and returns the size of others.
+func (r *Reader) checkBlock(start, count []int64) (int64, error) {
+	n, err := r.blockBytes(start, count)
+	if err == nil {
+		err = r.ready(n)
+	}
+	if err != nil {
+		return 0, r.failed("the block at", start, err)
+	}
+	return n, nil
 }
 
 // blockBytes is the size of a block that lies within the shape.

@@ -114,57 +114,9 @@ type loading struct {
 	timed  int // items whose time was seen, to draw the reservoir
 	failed map[int]bool
 	clock  float64 // seconds that one look at the clock takes
-}
-
-func (l *loading) pass(ctx context.Context) pass {
-	var p pass
-	if l.Drop {
-		p.Cached = l.chill()
-	}
-	before := usedSoFar()
-	began := time.Now()
-	end := began.Add(time.Duration(l.Seconds * float64(time.Second)))
-	var open pass // read, but not on the clock yet
-	mark, single, misses, n := began, began, 0, 0
-	for over := false; !over; {
-		if l.stride > 1 && open.Items == l.stride-1 {
-			single = time.Now()
-		}
-		item := l.Items[l.at]
-		l.at = (l.at + 1) % len(l.Items)
-		n++
-		size, err := l.one(item)
-		last := n%len(l.Items) == 0 && (l.Once || l.Seconds <= 0)
-		if err != nil {
-			l.fail(item, err)
-			misses++
-			open, mark = pass{}, time.Now() // the few items since the last look go with it: their time cannot be told apart
-			over = last || misses >= len(l.Items) || len(l.out.Failures) >= mostFailures || l.Seconds > 0 && !mark.Before(end)
-			continue
-		}
-		misses = 0
-		open.Items++
-		open.Bytes += int64(size)
-		if open.Items < l.stride && !last {
-			continue
-		}
-		now := time.Now()
-		switch {
-		case l.stride == 1:
-			l.time(now.Sub(mark))
-		case open.Items == l.stride:
-			l.time(now.Sub(single))
-		}
-		p.Items += open.Items
-		p.Bytes += open.Bytes
-		p.Seconds += now.Sub(mark).Seconds()
-		open, mark = pass{}, now
-		l.stride = strideFor(p.Seconds/float64(p.Items), l.clock)
-		over = last || l.Seconds > 0 && !now.Before(end) || ctx.Err() != nil
-	}
-	after := usedSoFar()
-	p.CPU, p.IO = after.since(before)
-	return p
+	each   float64 // seconds that an item takes, the mean of this pass so far, or of the one before; 0 before the first
+	list   dataset.Sweep
+	took   []time.Duration // of the items on the list
 }
 
 // strideFor is how many items to read for two looks at the clock, so that these cost no more than clockShare of the items' time.
