@@ -40,16 +40,17 @@ type codec struct {
 	library string                                  // as a report names it
 	header  func(data []byte) (image.Config, error) // nil: decode looks at the header itself
 	decode  func(d *Decoder, data []byte) (Pixels, error)
+	each    decodeEach // nil: decode alone can do it
 }
 
 // codecs is the table, by the names of formats. Of Go's decoders for each format these are the fastest that are kept up by Go's own project.
 var codecs = map[string]codec{
-	"jpeg": {"libjpeg-turbo", nil, (*Decoder).decodeJPEG},
-	"png":  {"go/png", configOf(png.DecodeConfig), (*Decoder).decodePNG},
-	"webp": {"x/image/webp", configOf(webp.DecodeConfig), (*Decoder).decodeWebP},
-	"tiff": {"x/image/tiff", configOf(tiff.DecodeConfig), (*Decoder).decodeTIFF},
-	"bmp":  {"x/image/bmp", configOf(bmp.DecodeConfig), (*Decoder).decodeBMP},
-	"gif":  {"go/gif", configOf(gif.DecodeConfig), (*Decoder).decodeGIF},
+	"jpeg": {"libjpeg-turbo", nil, (*Decoder).decodeJPEG, (*Decoder).eachJPEG},
+	"png":  {"go/png", configOf(png.DecodeConfig), (*Decoder).decodePNG, nil},
+	"webp": {"x/image/webp", configOf(webp.DecodeConfig), (*Decoder).decodeWebP, nil},
+	"tiff": {"x/image/tiff", configOf(tiff.DecodeConfig), (*Decoder).decodeTIFF, nil},
+	"bmp":  {"x/image/bmp", configOf(bmp.DecodeConfig), (*Decoder).decodeBMP, nil},
+	"gif":  {"go/gif", configOf(gif.DecodeConfig), (*Decoder).decodeGIF, nil},
 }
 
 func configOf(read func(io.Reader) (image.Config, error)) func([]byte) (image.Config, error) {
@@ -102,12 +103,8 @@ func checkSize(config image.Config, err error) error {
 }
 
 func (d *Decoder) decodeJPEG(data []byte) (Pixels, error) {
-	if d.jpeg == nil {
-		decoder, err := jpeg.NewDecoder()
-		if err != nil {
-			return Pixels{}, err
-		}
-		d.jpeg = decoder
+	if err := d.startJPEG(); err != nil {
+		return Pixels{}, err
 	}
 	width, height, channels, err := d.jpeg.Decode(data, &d.buf)
 	if err != nil {

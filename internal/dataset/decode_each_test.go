@@ -1,0 +1,48 @@
+package dataset
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/jpeg"
+)
+
+// The same library, and the same error for the same picture, as by Decode.
+func TestDecodeEach(t *testing.T) {
+	dir, _ := pillow(t)
+	good, large := load(t, filepath.Join(dir, "photo_420.jpg")), load(t, filepath.Join(dir, "gray.jpg"))
+	for i := range large {
+		if large[i] == 0xff && large[i+1] == 0xc0 {
+			copy(large[i+5:], []byte{0xff, 0xdc, 0xff, 0xdc})
+			break
+		}
+	}
+	for name, bad := range map[string][]byte{"too large": large, "cut": good[:len(good)/2]} {
+		var d, single Decoder
+		files := append(append(append([]byte(nil), good...), bad...), good...)
+		at := []Span{{0, len(good)}, {len(good), len(good) + len(bad)}, {len(good) + len(bad), len(files)}}
+		took := make([]time.Duration, len(at))
+		_, wantLibrary, want := single.Decode(bad)
+		done, library, err := d.DecodeEach("jpeg", files, at, took, time.Hour)
+		if done != 1 || took[0] <= 0 || library != wantLibrary || err == nil || err.Error() != want.Error() || errors.Is(err, jpeg.ErrTooLarge) != errors.Is(want, jpeg.ErrTooLarge) {
+			t.Errorf("%s: %d by %s, %v; alone by %s, %v", name, done, library, err, wantLibrary, want)
+		}
+		if done, _, err := d.DecodeEach("jpeg", files, at[2:], took, time.Hour); done != 1 || err != nil {
+			t.Errorf("after %s: %d, %v", name, done, err)
+		}
+	}
+}
+
+func TestDecodesEach(t *testing.T) {
+	var d Decoder
+	for _, format := range []string{"png", "", "hdf5"} {
+		if _, _, err := d.DecodeEach(format, []byte("x"), []Span{{0, 1}}, make([]time.Duration, 1), time.Hour); DecodesEach(format) || !errors.Is(err, ErrPicture) {
+			t.Errorf("%q: %v", format, err)
+		}
+	}
+	if !DecodesEach("jpeg") {
+		t.Error("not jpeg")
+	}
+}
