@@ -22,7 +22,8 @@ func TestDecodeEach(t *testing.T) {
 	for name, bad := range map[string][]byte{"too large": large, "cut": good[:len(good)/2]} {
 		var d, single Decoder
 		files := append(append(append([]byte(nil), good...), bad...), good...)
-		at := []Span{{0, len(good)}, {len(good), len(good) + len(bad)}, {len(good) + len(bad), len(files)}}
+		middle := len(good) + len(bad)
+		at := []Span{{From: 0, To: len(good)}, {From: len(good), To: middle}, {From: middle, To: len(files)}}
 		took := make([]time.Duration, len(at))
 		_, wantLibrary, want := single.Decode(bad)
 		done, library, err := d.DecodeEach("jpeg", files, at, took, time.Hour)
@@ -38,7 +39,7 @@ func TestDecodeEach(t *testing.T) {
 func TestDecodesEach(t *testing.T) {
 	var d Decoder
 	for _, format := range []string{"png", "", "hdf5"} {
-		if _, _, err := d.DecodeEach(format, []byte("x"), []Span{{0, 1}}, make([]time.Duration, 1), time.Hour); DecodesEach(format) || !errors.Is(err, ErrPicture) {
+		if _, _, err := d.DecodeEach(format, []byte("x"), []Span{{To: 1}}, make([]time.Duration, 1), time.Hour); DecodesEach(format) || !errors.Is(err, ErrPicture) {
 			t.Errorf("%q: %v", format, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/dataset"
@@ -17,7 +18,7 @@ const workDecode = "decode"
 type decode struct {
 	Items   []int   // positions in the sample's Items
 	From    int     // where in Items to begin
-	Seconds float64 // reading included; it ends after that long, at the end of Items at the latest
+	Seconds float64 // reading included; it ends after that long, or at the end of Items where some were found to be left out
 }
 
 // decoded is what came of it.
@@ -51,46 +52,75 @@ func decodePictures(ctx context.Context, w *state, body json.RawMessage) (any, e
 		}
 	}
 	out := decoded{Next: max(0, q.From) % len(q.Items)}
-	began := time.Now()
-	for range q.Items {
-		item := q.Items[out.Next]
-		out.Next = (out.Next + 1) % len(q.Items)
-		if err := w.decodeOne(item, &out); err != nil && len(out.Failures) < mostFailures {
-			out.Failures = append(out.Failures, failed(item, err, w.sample.Files[w.sample.Items[item].File].Path))
-		}
-		if time.Since(began).Seconds() >= q.Seconds || ctx.Err() != nil {
+	w.pile.clear()
+	ends := time.Now().Add(time.Duration(q.Seconds * float64(time.Second)))
+	over := func() bool { return ctx.Err() != nil || !time.Now().Before(ends) }
+	for tried := 0; tried == 0 || !over(); tried++ {
+		if tried%len(q.Items) == 0 && len(out.Failures)+len(out.Other) > 0 {
 			break
 		}
+		w.decodeNext(q.Items, &out)
+		for w.pile.enough() && !over() {
+			w.decodePile(&out)
+		}
+	}
+	for last := false; len(w.pile.entries) > 0 && !last; {
+		last = over()
+		w.decodePile(&out)
+	}
+	if left := w.pile.entries; len(left) > 0 {
+		out.Next = left[0].at
 	}
 	return out, nil
 }
 
-// decodeOne brings an item to memory and times decoding it.
-func (w *state) decodeOne(item int, out *decoded) error {
+// decodeNext brings an item to memory and times decoding it, or puts it on the pile of those that are decoded together.
+func (w *state) decodeNext(items []int, out *decoded) {
+	at := out.Next
+	item := items[at]
+	out.Next = (at + 1) % len(items)
 	data, err := w.bytesOf(w.sample.Items[item])
 	if err != nil {
-		return err
+		w.fail(out, item, err)
+		return
 	}
 	format := dataset.PictureFormat(data)
-	if format == "" && w.sample.Kind == dataset.Tar {
+	switch {
+	case format == "" && w.sample.Kind == dataset.Tar:
 		out.Other = append(out.Other, item)
-		return nil
+		return
+	case dataset.DecodesEach(format):
+		for len(w.pile.entries) > 0 && w.pile.format != format {
+			w.decodePile(out)
+		}
+		w.pile.add(format, data, entry{item, at})
+		return
 	}
 	began := time.Now()
 	_, library, err := w.decoder.Decode(data)
-	seconds := time.Since(began).Seconds()
+	took := time.Since(began)
 	if err != nil {
-		return err
+		w.fail(out, item, err)
+		return
 	}
-	for i := range out.Kinds {
-		if k := &out.Kinds[i]; k.Format == format && k.Library == library {
-			k.Items++
-			k.Seconds += seconds
-			return nil
-		}
+	out.add(format, library, 1, took)
+}
+
+// fail takes down that an item cannot be decoded.
+func (w *state) fail(out *decoded, item int, err error) {
+	if len(out.Failures) < mostFailures && !slices.ContainsFunc(out.Failures, func(f failure) bool { return f.Item == item }) {
+		out.Failures = append(out.Failures, failed(item, err, w.sample.Files[w.sample.Items[item].File].Path))
 	}
-	out.Kinds = append(out.Kinds, kindOfPicture{Format: format, Library: library, Items: 1, Seconds: seconds})
-	return nil
+}
+
+// add counts pictures of a format.
+func (d *decoded) add(format, library string, items int, took time.Duration) {
+	i := slices.IndexFunc(d.Kinds, func(k kindOfPicture) bool { return k.Format == format && k.Library == library })
+	if i < 0 {
+		i, d.Kinds = len(d.Kinds), append(d.Kinds, kindOfPicture{Format: format, Library: library})
+	}
+	d.Kinds[i].Items += items
+	d.Kinds[i].Seconds += took.Seconds()
 }
 
 // decode decodes an item as a job does after reading it. What an archive holds beside pictures stays as it is.

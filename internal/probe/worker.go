@@ -29,6 +29,7 @@ type state struct {
 	lock    *os.File // of the scratch folder this process keeps
 	open    func(dataset.Source, dataset.File) (dataset.Handle, error)
 	decoder dataset.Decoder
+	pile    pile // of pictures that are decoded together
 }
 
 // work is done in the worker process.

@@ -1,0 +1,111 @@
+package probe
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+)
+
+// decodeHere does the work in this process.
+func decodeHere(t *testing.T, ctx context.Context, w *state, q decode) decoded {
+	t.Helper()
+	body, err := json.Marshal(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := decodePictures(ctx, w, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.(decoded)
+}
+
+// mixedPictures is Pillow's gray, color and inks as JPEG, one of them cut, with a PNG among them.
+func mixedPictures(t *testing.T) (w *state, cut int) {
+	t.Helper()
+	dir := t.TempDir()
+	runPython(t, "import runpy, sys; runpy.run_path('../../testdata/datasets/make_pictures.py', run_name='__main__')", dir)
+	var paths []string
+	for _, name := range []string{"photo_420.jpg", "gray.jpg", "rgb.png", "photo_444.jpg", "cmyk.jpg", "gray.jpg"} {
+		paths = append(paths, filepath.Join(dir, name))
+	}
+	s := sampleOf(t, dataset.Source{Kind: dataset.Image, Format: "jpeg"}, paths...)
+	cut = 3
+	half := s.Items[cut].Bytes / 2
+	damage(t, s, cut, int(half))
+	s.Items[cut].Bytes, s.Files[cut].Bytes = half, half
+	return &state{sample: s, handles: map[int]dataset.Handle{}, open: dataset.Source.Open}, cut
+}
+
+// Decoded together or one a call: the same pictures are counted and the same one is named, once, for the same reason.
+func TestDecodeTogetherAsAlone(t *testing.T) {
+	w, cut := mixedPictures(t)
+	path := w.sample.Files[cut].Path
+	content, err := os.ReadFile(string(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, library, err := w.decoder.Decode(content)
+	want := failed(cut, err, path)
+	for name, most := range map[string]float64{"one": 1, "all": mostPiled, "not known": 0} {
+		w.pile.most = most
+		out := decodeHere(t, t.Context(), w, decode{Items: []int{0, 1, 2, 3, 4, 5}, Seconds: time.Minute.Seconds()})
+		if len(out.Failures) != 1 || out.Failures[0] != want {
+			t.Errorf("%s: %+v, want %+v", name, out.Failures, want)
+		}
+		counts := map[string]int{}
+		for _, k := range out.Kinds {
+			counts[k.Format+" by "+k.Library] += k.Items
+			if k.Seconds <= 0 {
+				t.Errorf("%s: %+v", name, k)
+			}
+		}
+		jpegs, pngs := counts["jpeg by "+library], counts["png by go/png"]
+		if len(counts) != 2 || pngs < 1 || jpegs != 4*pngs {
+			t.Errorf("%s: %v", name, counts)
+		}
+		if out.Next != 0 || len(w.pile.entries) > 0 {
+			t.Errorf("%s: next is %d, %d left", name, out.Next, len(w.pile.entries))
+		}
+	}
+}
+
+// Time that is over, or an end that is asked for, still gets one call done, and what is left on the pile is where the next round begins.
+func TestDecodeEndsWithOneCall(t *testing.T) {
+	w, _ := mixedPictures(t)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx     context.Context
+		seconds float64
+	}{"no time": {t.Context(), 0}, "cancelled": {ended, 60}} {
+		out := decodeHere(t, c.ctx, w, decode{Items: []int{0, 1, 2}, From: 1, Seconds: c.seconds})
+		if len(out.Kinds) != 1 || out.Kinds[0].Items != 1 || out.Next != 2 {
+			t.Errorf("%s: %+v", name, out)
+		}
+	}
+}
+
+func TestPileKeepsWhatIsLeft(t *testing.T) {
+	var p pile
+	files := [][]byte{[]byte("one"), []byte("three"), []byte("seven")}
+	for i, f := range files {
+		p.add("jpeg", f, entry{item: 10 + i, at: i})
+	}
+	p.drop(1)
+	p.add("jpeg", files[0], entry{item: 13, at: 3})
+	for i, want := range [][]byte{files[1], files[2], files[0]} {
+		if got := p.files[p.spans[i].From:p.spans[i].To]; !bytes.Equal(got, want) || p.entries[i] != (entry{11 + i, 1 + i}) {
+			t.Errorf("%d: %q of %+v, want %q", i, got, p.entries[i], want)
+		}
+	}
+	if p.drop(3); len(p.files)+len(p.spans)+len(p.entries) > 0 {
+		t.Errorf("%+v", p)
+	}
+}
