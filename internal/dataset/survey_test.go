@@ -277,10 +277,11 @@ func TestSurveyHDF5(t *testing.T) {
 		chunk     int64
 		amplified float64
 	}{
-		"the likely one":          {SurveyOptions{}, 1000, 1000, 8000, 10, 10},
+		"the likely one":          {SurveyOptions{}, 24, 24, 96, 4, 4}, // the largest that was written
+		"one never written":       {SurveyOptions{Dataset: "unallocated"}, 1000, 1000, 8000, 10, 10},
 		"named without a slash":   {SurveyOptions{Dataset: "gzip"}, 24, 24, 24, 8, 8},
 		"named with one":          {SurveyOptions{Dataset: "/gzip"}, 24, 24, 24, 8, 8},
-		"a few of many":           {SurveyOptions{MaxItems: 200}, 1000, 200, 8000, 10, 10},
+		"a few of many":           {SurveyOptions{Dataset: "unallocated", MaxItems: 200}, 1000, 200, 8000, 10, 10},
 		"a patch":                 {SurveyOptions{Dataset: "gzip", ItemShape: []int64{1, 2, 3}}, 24, 24, 6, 8, 32},
 		"a patch of the rest":     {SurveyOptions{Dataset: "gzip", ItemShape: []int64{2, 3}}, 24, 24, 6, 8, 32},
 		"several at once":         {SurveyOptions{Dataset: "gzip", ItemShape: []int64{5, 4, 6}}, 4, 4, 120, 1, 1.4 * 192 / 120},
