@@ -41,7 +41,7 @@ func (o *benchOptions) interpreter(ctx context.Context, env Env) ([]string, erro
 			return []string{found}, nil
 		}
 	}
-	if !o.quiet {
+	if !o.quiet && ctx.Err() == nil {
 		note(env.Stderr, "no python3 here has Pillow, OpenCV, torchvision or h5py: only pipetune's own readers are timed (--python PATH names another)")
 	}
 	return nil, nil

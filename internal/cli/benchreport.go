@@ -32,13 +32,16 @@ func (b *bench) report(o probe.Options, result probe.Result) *report.Report {
 	}
 	for _, m := range r.Measurements {
 		if command, ok := m.Labels[report.LabelCommand]; ok {
-			m.Labels[report.LabelCommand] = untrusted.Path(command, b.redact)
+			m.Labels[report.LabelCommand] = expandable(untrusted.Path(command, b.redact))
 		}
 	}
 	r.Warnings = append(r.Warnings, b.mind()...)
 	r.Warnings = append(r.Warnings, result.Warnings...)
 	return r
 }
+
+// expandable moves a home folder's ~ out of quotes, in which a shell does not expand it.
+func expandable(command string) string { return strings.ReplaceAll(command, "'~/", "~/'") }
 
 // mind says what else the person should know about how the dataset was taken.
 func (b *bench) mind() (list []string) {
@@ -49,7 +52,7 @@ func (b *bench) mind() (list []string) {
 		list = append(list, fmt.Sprintf("%d × %s, never opened, such as %s", s.Count, s.Reason, b.inside(s.Example)))
 	}
 	if len(b.found.Missing) > 0 {
-		list = append(list, "HDF5 filters that are not available here: "+strings.Join(b.found.Missing, ", ")+"; a job reads this dataset through a plug-in (hdf5plugin)")
+		list = append(list, "HDF5 filters that are not available here: "+strings.Join(b.found.Missing, ", ")+"; a job decodes them by what its own library brings: h5py has lzf, hdf5plugin most others")
 	}
 	return list
 }

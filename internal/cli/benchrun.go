@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/dataset"
@@ -26,6 +28,8 @@ type bench struct {
 	fs     procfs.FS
 	runner *isolate.Runner
 	redact untrusted.Redaction
+
+	signal atomic.Pointer[os.Signal] // the first that came, nil for none
 
 	path    string // absolute, as given: never opened in this process
 	key     string // its mount, what children may get stuck on
@@ -68,11 +72,15 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 	go func() {
 		select {
 		case sig := <-signals:
+			b.signal.Store(&sig)
 			cancel()
 			abortOnSecond(signals, sig)
 		case <-ctx.Done():
 		}
 	}()
+	if err := b.folders(ctx); err != nil {
+		return err
+	}
 	if err := b.look(ctx); err != nil {
 		return err
 	}
@@ -95,6 +103,9 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 	used := usage(b.runner)
 	r.Tool.Overhead = overheadOf(used, before, time.Since(began))
 	diagnose.Bench(r, rules.All())
+	for i, command := range r.Next {
+		r.Next[i] = expandable(command)
+	}
 	return o.show(env, r, format, outs)
 }
 
@@ -171,7 +182,38 @@ func (b *bench) measure(ctx context.Context, o probe.Options, p *benchProgress) 
 // nothingMeasured is the failure of a run without a single figure.
 func (b *bench) nothingMeasured(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return fail(exitInterrupted, "", "interrupted before anything was measured")
+		return b.interrupted()
 	}
 	return fail(exitNotMeasured, "pipetune doctor says what can be seen here", "%s: %s", untrusted.Path(b.o.path, b.redact), strings.ReplaceAll(err.Error(), "\n", ": "))
+}
+
+// interrupted is the failure of a run that was ended before it had anything to report.
+func (b *bench) interrupted() error {
+	code := exitInterrupted
+	if sig := b.signal.Load(); sig != nil && *sig == syscall.SIGTERM {
+		code = exitTerminated
+	}
+	return fail(code, "", "interrupted before anything was measured")
+}
+
+// folders checks, before anything is measured, that the folders to write into are there. They are asked for in a child: a mount may hang.
+func (b *bench) folders(ctx context.Context) error {
+	paths := b.runner.Paths()
+	defer paths.Close()
+	for _, f := range []struct{ flag, path string }{{"--scratch", b.o.scratch}, {"--compare-path", b.o.other}} {
+		if f.path == "" {
+			continue
+		}
+		full, err := filepath.Abs(f.path)
+		if err != nil {
+			return fail(exitUsage, "give an absolute path", "%s %s: %w", f.flag, f.path, err)
+		}
+		switch info, err := paths.Stat(ctx, full, full); {
+		case err != nil:
+			return fail(exitUsage, "name a folder you may write to", "%s %s: %w", f.flag, f.path, err)
+		case info.Mode&syscall.S_IFMT != syscall.S_IFDIR:
+			return fail(exitUsage, "name a folder you may write to", "%s %s: it is no folder", f.flag, f.path)
+		}
+	}
+	return nil
 }

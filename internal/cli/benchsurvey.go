@@ -12,9 +12,13 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-// surveyLimit is how long the walk of the dataset may take: a million files on a local disk take some seconds. On a slower one the walk
-// stops there, and what was counted is said to be a lower bound.
-const surveyLimit = 30 * time.Second
+// How long the survey of the dataset may take: as long as measuring may, within these. A million files on a local disk take some seconds; on
+// a slower one the walk stops there, and what was counted is said to be a lower bound. A child that has not answered surveyGrace later hangs.
+const (
+	leastSurvey = 10 * time.Second
+	mostSurvey  = 30 * time.Second
+	surveyGrace = 5 * time.Second
+)
 
 // mostDeadly is how many files that end the process that looks at them are named and avoided; a dataset with more of them is damaged.
 const mostDeadly = 8
@@ -36,9 +40,10 @@ func (b *bench) survey(ctx context.Context) (dataset.SurveyResult, error) {
 }
 
 func (b *bench) surveyWithout(ctx context.Context, avoid [][]byte, walkOnly bool) (dataset.SurveyResult, error) {
-	spec := isolate.Spec{Task: dataset.SurveyTask, Key: b.key, Timeout: surveyLimit + 15*time.Second, Limits: isolate.Limits{CPUSeconds: 120}}
+	limit := min(max(b.o.budget, leastSurvey), mostSurvey)
+	spec := isolate.Spec{Task: dataset.SurveyTask, Key: b.key, Timeout: limit + surveyGrace, Limits: isolate.Limits{CPUSeconds: 120}}
 	answer, err := isolate.Call[dataset.SurveyRequest, dataset.SurveyAnswer](ctx, b.runner, spec, dataset.SurveyRequest{Path: []byte(b.path), Options: dataset.SurveyOptions{
-		Seed: b.o.seed, Dataset: b.o.dataset, ItemShape: b.o.shape, BlockBytes: b.o.block, Follow: b.o.follow, Limit: surveyLimit, Avoid: avoid, WalkOnly: walkOnly}})
+		Seed: b.o.seed, Dataset: b.o.dataset, ItemShape: b.o.shape, BlockBytes: b.o.block, Follow: b.o.follow, Limit: limit, Avoid: avoid, WalkOnly: walkOnly}})
 	if err == nil {
 		err = answer.Refused.Err()
 	}
@@ -84,10 +89,10 @@ func (b *bench) surveyFailure(err error) error {
 	case errors.As(err, new(*isolate.DeathError)):
 		return fail(exitNotMeasured, "the file may be damaged: h5ls or h5dump may say more", "looking at %s ended the process that looked: %w", name, err)
 	case errors.Is(err, context.Canceled):
-		return fail(exitInterrupted, "", "interrupted before anything was measured")
+		return b.interrupted()
 	case errors.Is(err, dataset.ErrNoDataset) && b.o.dataset != "":
 		return fail(exitUsage, "", "%s: --dataset %s: %w", name, b.o.dataset, err)
-	case errors.Is(err, dataset.ErrNoDataset), errors.Is(err, dataset.ErrItemShape):
+	case errors.Is(err, dataset.ErrItemShape):
 		return fail(exitUsage, "", "%s: %w", name, err)
 	case errors.Is(err, dataset.ErrOutside):
 		return fail(exitNotMeasured, "add --follow to read what the file names outside of itself", "%s: %w", name, err)

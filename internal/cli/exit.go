@@ -25,8 +25,8 @@ const exitCodesHelp = `pipetune ends with one of these:
   3    could not measure: no target, target ended too early, permission denied;
        inconclusive under --strict
   4    a signal named by --require was missing (the report is still written)
-  130  second Ctrl-C, no report
-  143  second SIGTERM, no report
+  130  second Ctrl-C, or one before anything was measured: no report
+  143  the same by SIGTERM
 `
 
 const environmentHelp = `Every flag can be given in the environment as PIPETUNE_<FLAG>, in capitals, with

@@ -32,7 +32,7 @@ func (p *presentation) addFlags(c *cobra.Command) {
 	f.StringVar(&p.format, "format", "text", "what to print: text, json or md")
 	f.StringVar(&p.color, "color", "auto", "auto, always or never")
 	f.StringVar(&p.failOn, "fail-on", "never", "exit 1 on a finding of this severity or worse: error, warn or never")
-	f.BoolVar(&p.strict, "strict", false, "exit 3 where the verdict is inconclusive")
+	f.BoolVar(&p.strict, "strict", false, "exit 3 where the outcome is inconclusive")
 	f.StringSliceVar(&p.require, "require", nil, "exit 4 where one of these `SIGNALS` is missing: gpu, workers, io, or names of metrics")
 	f.BoolVarP(&p.quiet, "quiet", "q", false, "no progress, no notes")
 	// The lists are fixed and the function cannot fail for flags that were just defined.
@@ -100,6 +100,19 @@ func (p *presentation) show(env Env, r *report.Report, format render.Format, out
 	return p.gate(env, r)
 }
 
+// inconclusiveBench says why a benchmark tells too little, "" where it does not, or is none.
+func inconclusiveBench(r *report.Report) string {
+	switch {
+	case r.Benchmark == nil:
+		return ""
+	case r.Benchmark.Interrupted:
+		return "it was interrupted"
+	case !slices.ContainsFunc(r.Measurements, func(m report.Measurement) bool { return m.Probe == report.ProbeRead }):
+		return "no item could be read"
+	}
+	return ""
+}
+
 // gate applies --require, --strict and --fail-on, in this order: a verdict on too little is worth less than none.
 func (p *presentation) gate(env Env, r *report.Report) error {
 	var missing []string
@@ -117,6 +130,9 @@ func (p *presentation) gate(env Env, r *report.Report) error {
 	}
 	if p.strict && r.Verdict != nil && r.Verdict.Class == report.Inconclusive {
 		return fail(exitNotMeasured, "watch longer: --duration 60s", "the verdict is inconclusive")
+	}
+	if why := inconclusiveBench(r); p.strict && why != "" {
+		return fail(exitNotMeasured, "give it more time: --budget 2m", "the benchmark is inconclusive: %s", why)
 	}
 	fatal := map[string][]report.Severity{"error": {report.Error}, "warn": {report.Error, report.Warning}}[p.failOn]
 	for _, f := range r.Findings {
