@@ -1,6 +1,10 @@
 package probe
 
-import "github.com/pipetune/pipetune/internal/stat"
+import (
+	"slices"
+
+	"github.com/pipetune/pipetune/internal/stat"
+)
 
 // What keeps more processes from reading more, the values of report.LabelBound.
 const (
@@ -18,6 +22,9 @@ const (
 	// full is the share of their time from which processes are busy. Between two items and at the start and end of a round there is some
 	// waiting in any case: at 2 processes on 2 idle CPUs 0.97 were measured.
 	full = 0.9
+	// leastCores is the share of the usable CPUs below which nobody is said to be short of them, however long the processes waited for one: the
+	// kernel's scheduler gives equal shares, so that each usable CPU would have more than three others to serve besides.
+	leastCores = 0.25
 	// fromDevice is the share of what was delivered from which storage is taken to have been waited for; below lie metadata and strays.
 	fromDevice = 0.05
 	// oftenLocked is the share of looks at the processes from which waiting for a lock is taken to be the cause: half of the tenth that full
@@ -50,16 +57,20 @@ func (s step) efficiency(one step) stat.Summary {
 	return v
 }
 
-// bent tells whether the efficiency of a step is below bendsBelow, all of its interval where it has one.
-func bent(efficiency stat.Summary) bool { return efficiency.N > 0 && efficiency.Hi < bendsBelow }
+// bent tells whether the efficiency of a step is below bendsBelow, all of its interval. Without an interval it cannot be told.
+func bent(efficiency stat.Summary) bool {
+	return efficiency.Confidence > 0 && efficiency.Hi < bendsBelow
+}
 
-// bound says what bends a step of a curve; "" is not known.
+// bound says what bends a step of a curve, seen alone; "" is not known.
 func (s step) bound(one step, usable float64) string {
 	busy := min(float64(s.workers), usable)
-	switch {
-	case !bent(s.efficiency(one)):
+	switch efficiency := s.efficiency(one); {
+	case efficiency.Confidence == 0:
+		return ""
+	case !bent(efficiency):
 		return boundNone
-	case s.cores.N > 0 && s.cores.Center >= full*busy, s.ready >= full:
+	case s.cores.N > 0 && s.cores.Center >= full*busy, s.ready >= full && s.cores.Center >= leastCores*busy:
 		return boundCPU
 	case s.stored >= fromDevice, s.waiting >= oftenLocked && s.remote:
 		return boundDevice
@@ -67,4 +78,24 @@ func (s step) bound(one step, usable float64) string {
 		return boundLock
 	}
 	return ""
+}
+
+// unexplained tells whether a step is bent and nothing that was counted says by what.
+func (s step) unexplained(one step, usable float64) bool {
+	return bent(s.efficiency(one)) && s.bound(one, usable) == ""
+}
+
+// bounds says what bends each step of a curve; "" is not known. A step that a later one outdoes, process for process, is no bend: something
+// else disturbed it.
+func bounds(steps []step, usable float64) []string {
+	out := make([]string, len(steps))
+	for i, s := range steps {
+		out[i] = s.bound(steps[0], usable)
+		center := s.efficiency(steps[0]).Center
+		outdone := slices.ContainsFunc(steps[i+1:], func(later step) bool { return later.efficiency(steps[0]).Center > center })
+		if out[i] != boundNone && outdone {
+			out[i] = ""
+		}
+	}
+	return out
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
@@ -30,15 +32,50 @@ func TestBound(t *testing.T) {
 		"waiting for a server":                 {step{workers: 4, rate: rate(110, 4), cores: rate(1.1, 0.01), ready: 0.3, waiting: 0.7, remote: true}, 4, boundDevice},
 		"waiting for who knows what":           {step{workers: 4, rate: rate(110, 4), cores: rate(1.1, 0.01), ready: 0.3}, 4, ""},
 		"perhaps below, perhaps not":           {step{workers: 4, rate: rate(310, 40), cores: rate(4, 0.01), ready: 1}, 4, boundNone},
-		"no interval, the center must do":      {step{workers: 4, rate: stat.Summary{Center: 310, Lo: 310, Hi: 310, N: 2}, cores: rate(4, 0.01)}, 4, boundCPU},
+		"no interval":                          {step{workers: 4, rate: stat.Summary{Center: 310, Lo: 310, Hi: 310, N: 2}, cores: rate(4, 0.01)}, 4, ""},
+		"ready all the time, hardly any CPU":   {step{workers: 2, rate: rate(100, 4), cores: rate(0.065, 0.001), ready: 1}, 2, ""},
+		"ready all the time, reads storage":    {step{workers: 2, rate: rate(100, 4), cores: rate(0.065, 0.001), ready: 1, stored: 1}, 2, boundDevice},
 		"super-linear: each has its own cache": {step{workers: 4, rate: rate(500, 4), cores: rate(4, 0.01)}, 4, boundNone},
-		"nothing measured":                     {step{workers: 4}, 4, boundNone},
+		"nothing measured":                     {step{workers: 4}, 4, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := c.step.bound(one, c.usable); got != c.want {
 				t.Errorf("%q, want %q; efficiency %+v", got, c.want, c.step.efficiency(one))
 			}
 		})
+	}
+}
+
+func TestBounds(t *testing.T) {
+	of := func(workers int, center, spread float64) step {
+		return step{workers: workers, rate: rate(center, spread), cores: rate(0.1, 0.01), stored: 1}
+	}
+	single := step{workers: 4, rate: stat.Summary{Center: 496, Lo: 496, Hi: 496, N: 1}}
+	for name, c := range map[string]struct {
+		steps []step
+		want  []string
+	}{
+		"no step":                            {nil, []string{}},
+		"bends for good":                     {[]step{of(1, 100, 2), of(2, 110, 2), of(4, 120, 2)}, []string{boundNone, boundDevice, boundDevice}},
+		"a later one does better":            {[]step{of(1, 100, 2), of(2, 110, 2), of(4, 496, 2)}, []string{boundNone, "", boundNone}},
+		"a later one does, with no interval": {[]step{of(1, 100, 2), of(2, 110, 2), single}, []string{boundNone, "", ""}},
+		"pays first, bends then":             {[]step{of(1, 100, 2), of(2, 190, 2), of(4, 200, 2)}, []string{boundNone, boundNone, boundDevice}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, bounds(c.steps, 2)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestCrowdRoundCountsNoMoreThanItsTime(t *testing.T) {
+	of := func(cpu, delay float64) crowdLoaded {
+		return crowdLoaded{loaded: loaded{Passes: []pass{{Items: 10, Seconds: 1, CPU: cpu}}}, Delay: delay}
+	}
+	r, ok := added([]crowdLoaded{of(0.1, 5), of(0.1, 0)})
+	if !ok || math.Abs(r.ready-0.55) > 1e-9 {
+		t.Errorf("one process was ready all the time, the other a tenth of it: %v, %v", r.ready, ok)
 	}
 }
 

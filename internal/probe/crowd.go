@@ -201,13 +201,13 @@ func added(got []crowdLoaded) (crowdRound, bool) {
 		r.rate += float64(p.Items) / p.Seconds
 		r.seconds += p.Seconds / n
 		r.cores += p.CPU / p.Seconds
-		runnable += (p.CPU + g.Delay) / p.Seconds
+		runnable += min(1, (p.CPU+g.Delay)/p.Seconds)
 		r.bytes += float64(p.Bytes)
 		if p.IO != nil {
 			r.stored += float64(p.IO.Stored)
 		}
 	}
-	r.ready = min(1, runnable/n)
+	r.ready = runnable / n
 	return r, r.rate > 0
 }
 

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,7 +26,7 @@ type crowdLoad struct {
 type crowdLoaded struct {
 	loaded
 	PID    int
-	Delay  float64 // seconds in which a thread was ready to run and had no CPU; 0 where the kernel does not count
+	Delay  float64 // seconds in which the thread that reads was ready to run and had no CPU; 0 where the kernel does not count
 	Remote bool    // the files lie on another machine or behind another process; said without items only
 }
 
@@ -47,6 +47,10 @@ func joinCrowd(ctx context.Context, w *state, body json.RawMessage) (any, error)
 	if q.Fresh {
 		w.reopen(q.Items)
 	}
+	// The reading stays on one thread, whose waiting is counted: with that of the Go runtime's other threads the sum can be longer than the
+	// time that passed.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	before := runDelay()
 	var err error
 	out.loaded, err = w.load(ctx, q.load)
@@ -81,28 +85,22 @@ func (w *state) reopen(items []int) {
 	}
 }
 
-// runDelay is how long the threads of this process have waited for a CPU while they were ready to run: the second number of
-// /proc/PID/task/TID/schedstat, in nanoseconds (sched-stats.rst). A thread that ended is not in it any more; those of the Go runtime stay.
+// runDelay is how many seconds this thread has waited for a CPU while it was ready to run: the second number of
+// /proc/PID/task/TID/schedstat, in nanoseconds (sched-stats.rst); 0 where the kernel does not count.
 func runDelay() float64 {
-	threads, err := filepath.Glob("/proc/self/task/*/schedstat")
+	text, err := os.ReadFile("/proc/thread-self/schedstat")
 	if err != nil {
 		return 0
 	}
-	var total float64
-	for _, path := range threads {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		fields := strings.Fields(string(text))
-		if len(fields) < 2 {
-			continue
-		}
-		if ns, err := strconv.ParseUint(fields[1], 10, 64); err == nil {
-			total += float64(ns) / 1e9
-		}
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0
 	}
-	return total
+	ns, err := strconv.ParseUint(fields[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return float64(ns) / 1e9
 }
 
 // elsewhere are the file systems whose waiting is for another machine or process, by their numbers in statfs(2). Those that golang.org/x/sys

@@ -77,20 +77,18 @@ func (s *session) curve(ctx context.Context, limit time.Duration, cold bool) err
 		}
 	}
 	sizes := crowdSizes(s.options.CPUs, s.options.MaxWorkers, len(c.items))
-	var one step
+	var steps []step
+	defer func() { s.addSteps(steps, cold) }()
 	for i, count := range sizes {
 		share := max(0, ends.Sub(s.clock())) / time.Duration(len(sizes)-i)
 		c.pass = min(max(share/(wantedRounds+1)-lead(count), shortestPass), longestPass)
 		got, err := c.step(ctx, share, count)
 		if got.rate.N > 0 {
-			if count == 1 {
-				one = got
-			}
-			if err == nil && got.bound(one, s.options.CPUs) == "" {
-				got.remote = c.remote
+			got.remote = c.remote
+			if err == nil && len(steps) > 0 && got.unexplained(steps[0], s.options.CPUs) {
 				got.waiting, err = c.locked(ctx, count)
 			}
-			s.addStep(got, one, cold)
+			steps = append(steps, got)
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -156,8 +154,14 @@ func (c *crowd) step(ctx context.Context, limit time.Duration, count int) (step,
 	return s, err
 }
 
-// addStep puts a step into the result.
-func (s *session) addStep(got, one step, cold bool) {
+// addSteps puts the steps of a curve into the result, the first of which is one process.
+func (s *session) addSteps(steps []step, cold bool) {
+	for i, bound := range bounds(steps, s.options.CPUs) {
+		s.addStep(steps[i], steps[0], bound, cold)
+	}
+}
+
+func (s *session) addStep(got, one step, bound string, cold bool) {
 	l := func() labels {
 		l := labels{report.LabelCache: warm, report.LabelOrder: random, report.LabelWorkers: strconv.Itoa(got.workers)}
 		if cold {
@@ -169,7 +173,7 @@ func (s *session) addStep(got, one step, cold bool) {
 		return l
 	}
 	withBound := l()
-	if bound := got.bound(one, s.options.CPUs); bound != "" {
+	if bound != "" {
 		withBound[report.LabelBound] = bound
 	}
 	s.add(report.ProbeScaling, metric.ItemRate, got.rate, report.Measured, withBound)
