@@ -29,7 +29,7 @@ func Bench(r *report.Report, rules []Rule) {
 	}
 	r.Phases = itemPhases(e)
 	r.Benchmark.Headline = headline(e)
-	r.Benchmark.Statement = benchStatement(e, r.Phases, r.Findings)
+	r.Benchmark.Statement = benchStatement(e, r)
 	r.Next = benchNext(e, r)
 }
 

@@ -13,9 +13,17 @@ const (
 	phaseOpen    = "opening the file"
 	phaseStorage = "waiting for storage"
 	phaseRead    = "reading"
+	phaseUndo    = "reading and HDF5 filters" // not timed apart
 	phaseFilter  = "HDF5 filters"
 	phaseDecode  = "decoding"
 )
+
+// filtersUntimed tells whether the data has filters and what they take was not measured.
+func filtersUntimed(e *evidence.Evidence) bool {
+	filters, _ := e.Get(metric.HDF5Filters)
+	_, timed := e.Get(metric.BenchFilter)
+	return filters.Center >= 1 && !timed
+}
 
 // itemPhases says where the time of one item goes in one worker, the largest part first. Opening, filters and decoding were measured by
 // themselves; reading is what they leave of a warm item, and storage what a cold one takes beyond that. They add up to 1.
@@ -48,7 +56,11 @@ func itemPhases(e *evidence.Evidence) []report.Phase {
 	if v, ok := e.Get(metric.BenchOpen); ok && e.OpensPerItem() {
 		add(phaseOpen, v.Center, basis(v.Basis))
 	}
-	add(phaseRead, left, report.Inferred)
+	rest := phaseRead
+	if filtersUntimed(e) {
+		rest = phaseUndo
+	}
+	add(rest, left, report.Inferred)
 	slices.SortStableFunc(out, func(a, b report.Phase) int {
 		switch {
 		case a.Ratio > b.Ratio:

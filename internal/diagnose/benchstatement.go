@@ -13,6 +13,9 @@ import (
 
 // headline is the figure that counts: what one worker gets after the first epoch. "" where no item could be timed.
 func headline(e *evidence.Evidence) string {
+	if e.Bench.Undecoded {
+		return undecodedHeadline(e)
+	}
 	item, isCold, ok := Settled(e)
 	if !ok || item.Center <= 0 {
 		return ""
@@ -42,7 +45,12 @@ func doing(e *evidence.Evidence, phase string) string {
 			return "decoding " + formatName(e.Facts.Extension)
 		}
 		return "decoding"
+	case phaseUndo:
+		return "reading it and undoing its filters, whose part was not measured"
 	case phaseRead:
+		if _, warm := e.Get(metric.BenchItem); !warm {
+			return "reading it"
+		}
 		return "reading it from memory"
 	}
 	return phase
@@ -61,7 +69,11 @@ func formatName(extension string) string {
 }
 
 // benchStatement says in a few sentences what an item's time goes to, what is in the way, and what the first change would bring.
-func benchStatement(e *evidence.Evidence, phases []report.Phase, findings []report.Finding) string {
+func benchStatement(e *evidence.Evidence, r *report.Report) string {
+	if e.Bench.Undecoded {
+		return undecodedStatement(e)
+	}
+	phases := r.Phases
 	item, isCold, ok := Settled(e)
 	if !ok || len(phases) == 0 {
 		return "Too little could be measured to tell where an item's time goes."
@@ -71,9 +83,9 @@ func benchStatement(e *evidence.Evidence, phases []report.Phase, findings []repo
 		text += fmt.Sprintf(", %s to %s", unit.Percent(phases[1].Ratio), doing(e, phases[1].Name))
 	}
 	text += "." + inPython(e)
-	lead := inTheWay(findings)
+	lead := inTheWay(r.Findings)
 	if lead == nil {
-		return text + storageShare(e, isCold) + " Nothing in how the data is stored was found to be in the way."
+		return text + storageShare(e, isCold) + " " + allClear(r)
 	}
 	if i := slices.IndexFunc(lead.Recommendations, tellsRate); i >= 0 {
 		if phases[0].Name == phaseRead { // which says nothing of why
@@ -100,13 +112,47 @@ func inPython(e *evidence.Evidence) string {
 	return ""
 }
 
+// shownRules is how many rules that could not judge are named.
+const shownRules = 3
+
+// aboutStorage are the groups of rules about how data is stored.
+var aboutStorage = []string{"hdf5", "image", "storage"}
+
+// allClear says that nothing was found in the way, as far as it was looked for.
+func allClear(r *report.Report) string {
+	var mute []string
+	for _, a := range r.Abstained {
+		group, _, _ := strings.Cut(a.Rule, "/")
+		if slices.Contains(aboutStorage, group) && !slices.Contains(mute, a.Rule) {
+			mute = append(mute, a.Rule)
+		}
+	}
+	slices.Sort(mute)
+	text := "Nothing in how the data is stored was found to be in the way"
+	switch {
+	case r.Benchmark.Interrupted:
+		text = "The run was interrupted: whether how the data is stored is in the way was looked at in part only"
+	case len(mute) > 0:
+		text = "Nothing that was measured is in the way"
+	}
+	if len(mute) == 0 {
+		return text + "."
+	}
+	text += fmt.Sprintf("; %s could not judge: %s", plural(len(mute), "rule", "rules"), strings.Join(mute[:min(len(mute), shownRules)], ", "))
+	if len(mute) > shownRules {
+		text += ", …"
+	}
+	return text + "."
+}
+
 func tellsRate(c report.Recommendation) bool {
 	return c.Effect != nil && c.Effect.Metric == metric.ItemRate.Name
 }
 
-// capital begins a sentence with words that do not.
+// capital begins a sentence with words that do not; a name from a program keeps its spelling.
 func capital(s string) string {
-	if s == "" {
+	first, _, _ := strings.Cut(s, " ")
+	if first == "" || strings.ContainsAny(first, "_.(=") {
 		return s
 	}
 	return strings.ToUpper(s[:1]) + s[1:]

@@ -18,6 +18,8 @@ type Bench struct {
 	Decoders   []Decoder   // the user's own libraries, the fastest first
 	Bound      string      // what bends the scaling at BenchWorkers: "cpu", "lock", "device" or "none"; "" unknown
 	Compared   bool        // another storage was measured
+	Undecoded  bool        // items are pictures and decoding them was not measured: what a whole item takes is not known
+	NoneDecode bool        // so, and because not one of them could be decoded
 }
 
 // Candidate is one layout that was measured.
@@ -48,6 +50,7 @@ func FromBenchmark(r *report.Report) *Evidence {
 	b.host()
 	b.dataset()
 	b.layout()
+	b.undecoded()
 	b.items()
 	b.parts()
 	b.cacheSweep()

@@ -8,6 +8,21 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
+// undecoded tells whether items must be decoded and it is not known what that takes: a run that ended early, or pictures of which none could be
+// decoded. What an archive holds may be no pictures at all; the probe that looks for them then says that there are none.
+func (b *benchBuilder) undecoded() {
+	if b.find(report.ProbeDecode, metric.DecodeTime, is{}).N > 0 {
+		return
+	}
+	_, refused := b.abstention(report.ProbeDecode)
+	switch b.about.Kind {
+	case "image":
+		b.ev.Bench.Undecoded, b.ev.Bench.NoneDecode = true, refused
+	case "tar":
+		b.ev.Bench.Undecoded = !refused
+	}
+}
+
 // items takes what one item costs one worker: reading it, decoding it where it is encoded, and opening its file where each item must. The
 // read probe opens pictures itself, and keeps other files open.
 func (b *benchBuilder) items() {
@@ -25,7 +40,7 @@ func (b *benchBuilder) items() {
 		cache func() is
 		order string
 	}{{metric.BenchItem, seenWarm, "random"}, {metric.BenchColdItem, cold, "random"}, {metric.BenchOrdered, seenWarm, "sequential"}, {metric.BenchColdOrdered, cold, "sequential"}} {
-		if v := read(s.cache().and(report.LabelOrder, s.order)); v.N > 0 {
+		if v := read(s.cache().and(report.LabelOrder, s.order)); v.N > 0 && !b.ev.Bench.Undecoded {
 			b.set(s.d, plus(plus(v, decode), b.opening(s.cache())))
 		}
 	}

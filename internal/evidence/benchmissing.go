@@ -39,7 +39,11 @@ func (b *benchBuilder) whyNot() {
 		}
 	}
 	for _, row := range probed {
-		reason, cure := b.refused(row.probe)
+		probe := row.probe
+		if probe == report.ProbeRead && b.ev.Bench.Undecoded {
+			probe = report.ProbeDecode // an item is read and decoded
+		}
+		reason, cure := b.refused(probe)
 		if row.cold && !b.about.Cold.Possible {
 			reason, cure = "cold reads could not be measured", ""
 			if b.about.Cold.Reason != "" {
@@ -63,12 +67,23 @@ func (b *benchBuilder) whyNot() {
 	}
 }
 
-// refused tells why a probe gave no figure.
-func (b *benchBuilder) refused(probe string) (reason, cure string) {
+// abstention is what a probe said where it could not measure.
+func (b *benchBuilder) abstention(probe string) (report.Abstained, bool) {
 	for _, a := range b.report.Abstained {
 		if slices.Contains(a.Missing, probe) {
-			return a.Reason, a.Cure
+			return a, true
 		}
+	}
+	return report.Abstained{}, false
+}
+
+// refused tells why a probe gave no figure.
+func (b *benchBuilder) refused(probe string) (reason, cure string) {
+	if a, ok := b.abstention(probe); ok {
+		return a.Reason, a.Cure
+	}
+	if b.about.Interrupted {
+		return "the run was interrupted before the " + probe + " probe gave such a figure", ""
 	}
 	cure, asked := cures[probe]
 	if asked {

@@ -129,6 +129,7 @@ var layouts = []struct {
 	// Healthy: nothing above info.
 	{"healthy: contiguous and uncompressed", func() *report.Report {
 		f := new(figures).read(11e-6, 120e-6).open(90e-6, 500e-6).disk("32768").add(report.ProbeHDF5, metric.ItemTime, 120e-6, "order", "random", "handle", "reopened").
+			add(report.ProbeHDF5, metric.OpenTime, 91e-6, "cache", "warm", "mode", "locked").
 			add(report.ProbeScaling, metric.ItemRate, 90000, "workers", "1", "bound", "none").add(report.ProbeScaling, metric.ItemRate, 120000, "workers", "2", "bound", "cpu").
 			add(report.ProbeTry, metric.ItemTime, 11e-6, "candidate", "as-is", "cache", "warm", "order", "random").
 			add(report.ProbeTry, metric.ItemTime, 12e-6, "candidate", "chunk-item", "cache", "warm", "order", "random")

@@ -1,0 +1,74 @@
+package rules
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// said is the headline and the statement of a benchmark.
+func said(r *report.Report) string {
+	diagnose.Bench(r, All())
+	return r.Benchmark.Headline + "\n" + r.Benchmark.Statement
+}
+
+// holds checks that a text has some words and lacks others, which it marks by a "!".
+func holds(t *testing.T, text string, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		if not, absent := strings.CutPrefix(w, "!"); absent == strings.Contains(text, not) {
+			t.Errorf("%q: want %q", text, w)
+		}
+	}
+}
+
+// A run that ended before the filters were timed gives no all-clear, and does not book their time as reading.
+func TestNoAllClearWithoutFilters(t *testing.T) {
+	r := benchmark(arrays([]int64{64, 64, 128}, 2<<20, 64, 1, "gzip-4"), new(figures).read(0.0107, 0.0111))
+	r.Benchmark.Interrupted = true
+	holds(t, said(r), "!reading it from memory", "filters, whose part was not measured", "!Nothing in how the data is stored", "interrupted",
+		"rules could not judge: hdf5/cache-too-small, hdf5/chunk-exceeds-cache")
+	if len(r.Phases) != 1 || r.Phases[0].Name != "reading and HDF5 filters" {
+		t.Errorf("phases are %+v", r.Phases)
+	}
+	r = benchmark(arrays([]int64{64, 64, 128}, 2<<20, 64, 1, "gzip-4"), new(figures).read(0.0107, 0.0111))
+	r.Abstained = []report.Abstained{{Missing: []string{report.ProbeHDF5}, Reason: "its worker died"}}
+	holds(t, said(r), "!Nothing in how the data is stored", "!interrupted", "could not judge: hdf5/")
+}
+
+// An interrupted run whose rules all spoke is still one that looked at a part only.
+func TestNoAllClearAfterAnInterrupt(t *testing.T) {
+	for _, l := range layouts {
+		if l.name == "healthy: contiguous and uncompressed" {
+			r := l.report()
+			r.Benchmark.Interrupted = true
+			holds(t, said(r), "The run was interrupted", "!Nothing in how the data is stored")
+		}
+	}
+}
+
+// Pictures of which decoding was not timed have a rate of reading, and no item time that rules could judge by.
+func TestHeadlineWithoutDecoding(t *testing.T) {
+	undecoded := func() *report.Report {
+		return benchmark(pictures("jpeg", 5000, 94<<10, 5000), new(figures).read(4.7e-6, 300e-6).open(4e-6, 200e-6).disk("98304"))
+	}
+	r := undecoded()
+	r.Benchmark.Interrupted = true
+	holds(t, said(r), "reading alone", "decoding was not measured", "what decoding it takes was not measured (the run was interrupted", "!Nothing in how")
+	if _, ok := r.Metrics[metric.BenchItem.Name]; ok || len(r.Findings) > 0 {
+		t.Errorf("an item's time without decoding is judged: %+v", r.Findings)
+	}
+	r = undecoded()
+	r.Abstained = []report.Abstained{{Missing: []string{report.ProbeDecode}, Reason: "decoding: none of the sampled items could be read"}}
+	holds(t, said(r), "no item could be decoded", "!items/s", "none of the sampled items")
+
+	// An archive without pictures has nothing to decode.
+	tar := benchmark(report.Benchmark{Path: "/data/x.tar", Kind: "tar", Format: "tar", Files: 1, Bytes: 100 << 20, Items: i64(4000)}, new(figures).read(20e-6, 100e-6))
+	tar.Abstained = []report.Abstained{{Missing: []string{report.ProbeDecode}, Reason: "decoding: none of the sampled items could be read"}}
+	holds(t, said(tar), "50,000 items/s", "!reading alone")
+	tar.Abstained, tar.Findings, tar.Metrics = nil, nil, map[string]report.Metric{}
+	holds(t, said(tar), "reading alone")
+}
