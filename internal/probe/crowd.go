@@ -114,22 +114,39 @@ func (c *crowd) round(ctx context.Context, count int) (crowdRound, error) {
 	}
 }
 
+// tooFew says that there are fewer items than processes, and of what kind.
+type tooFew struct {
+	count int
+	what  string
+}
+
+func (e tooFew) Error() string {
+	return fmt.Sprintf("only %d of the sampled items %s", e.count, e.what)
+}
+
 // forRound is what is read in a round: warm all of the items, cold those that lie apart, with all pages dropped.
 func (c *crowd) forRound(ctx context.Context, count int) ([]int, error) {
 	items := c.sound(&c.sample, c.items)
-	if c.cold {
+	if len(items) < count {
+		return nil, tooFew{len(items), "could be read"}
+	}
+	if !c.cold {
+		return items, nil
+	}
+	var far []int
+	for try := 0; try < coldTries && len(far) < count; try++ { // how many lie apart depends on the first of them
 		c.turn++
 		items = slices.Clone(items)
 		shuffle(items, c.options.Seed, c.turn)
-		items = apart(&c.sample, items, len(items), c.page.ahead, c.perChunk())
-		if err := c.chill(ctx); err != nil {
-			return nil, err
-		}
+		far = apart(&c.sample, items, len(items), c.page.ahead, c.perChunk())
 	}
-	if len(items) < count {
-		return nil, fmt.Errorf("%d items left for %d processes: %w", len(items), count, errNoneReadable)
+	switch {
+	case len(far) < count && len(far) == 1:
+		return nil, tooFew{1, "lies far enough from the others"}
+	case len(far) < count:
+		return nil, tooFew{len(far), "lie far enough apart"}
 	}
-	return items, nil
+	return far, c.chill(ctx)
 }
 
 // chill drops the pages of all files and sees that they are gone.

@@ -154,8 +154,7 @@ type devicePlan struct {
 	calls    int  // measurements still to make, at most
 	from     int  // in the sample's Files: where the next window begins
 	skip     map[string]int64
-	passes   float64 // the most often that a block was read
-	held     int64   // bytes of the files read
+	held     int64 // bytes of the files read
 	mode     string
 }
 
@@ -220,9 +219,6 @@ func (d *devicePlan) call(ctx context.Context, q direct, order string) (directRe
 	for _, f := range got.Failures {
 		d.blame(string(d.sample.Files[f.File].Path), f.Class, f.Text)
 	}
-	if got.Blocks > 0 {
-		d.passes = max(d.passes, float64(got.Next)/float64(got.Blocks))
-	}
 	d.held = max(d.held, got.Bytes)
 	return got, nil
 }
@@ -282,11 +278,7 @@ func (d *devicePlan) remark() {
 	case d.mode == modeBuffered:
 		d.warn("device: this file system refuses direct reads: read through the page cache, dropped before and verified")
 	}
-	if d.mode != modePageCache && d.held < smallSample {
-		text := fmt.Sprintf("device: the files read hold %d MiB: a cache of the device itself may have served a part", d.held>>20)
-		if d.passes >= 2 {
-			text += fmt.Sprintf(", for each block was read up to %.0f times", d.passes)
-		}
-		d.warn(text)
+	if d.mode == modeDirect && d.held < smallSample {
+		d.warn("device: a sample of " + inUnits(d.held) + " fits into a cache of the device itself, which may have served a part")
 	}
 }

@@ -125,7 +125,7 @@ func (m *measuring) fillCache(ctx context.Context, limit time.Duration) error {
 	list := apart(m.way.sample, m.items, m.fill, 0, *m.options.Layout.ItemsPerChunk)
 	out, err := m.load(ctx, list, load{Once: true, Seconds: max(limit, shortestPass).Seconds()})
 	if err == nil && out.Next > 0 {
-		err = fmt.Errorf("filling the chunk cache took longer than its share of the budget of %v; give --budget %v", m.options.Budget, 2*max(DefaultBudget, m.options.Budget))
+		err = fmt.Errorf("filling the chunk cache took longer than its share of the budget of %v; give --budget %v", m.options.Budget, m.larger())
 	}
 	m.next = len(m.items) / 2
 	return err
@@ -198,7 +198,12 @@ func (s *session) short(what string) {
 		names += fmt.Sprintf(" and %d more", more)
 	}
 	s.result.Warnings[b.at] = fmt.Sprintf("the budget of %v left fewer than six rounds for %s: these figures have no interval; give --budget %v",
-		s.options.Budget, names, max(DefaultBudget, 2*s.options.Budget))
+		s.options.Budget, names, s.larger())
+}
+
+// larger is the budget to ask for where this one was too small: whole seconds, at least twice as much.
+func (s *session) larger() time.Duration {
+	return max(DefaultBudget, (2*s.options.Budget + time.Second - 1).Truncate(time.Second))
 }
 
 // brief is what the budget was too small for.

@@ -96,11 +96,30 @@ func (s *session) curve(ctx context.Context, limit time.Duration, cold bool) err
 		case err != nil && count == 1:
 			return fmt.Errorf("reading in one process: %w", err)
 		case err != nil:
-			s.warn(fmt.Sprintf("scaling ended at %d processes: %v", count, err))
+			s.warn(c.endedAt(sizes[i:], got, err))
 			return nil
 		}
 	}
 	return nil
+}
+
+// endedAt says why the rest of the sizes was not measured, or the first of them not to its end.
+func (c *crowd) endedAt(rest []int, got step, err error) string {
+	which := fmt.Sprintf("%s reads by %s", c.cache(), several(rest[0], "process", "processes"))
+	if got.rate.N > 0 {
+		return fmt.Sprintf("%s ended early: %v", which, err)
+	}
+	if len(rest) > 1 {
+		which += " and more"
+	}
+	return fmt.Sprintf("%s were left out: %v", which, err)
+}
+
+func (c *crowd) cache() string {
+	if c.cold {
+		return chilled
+	}
+	return warm
 }
 
 // warmUp has one process read and decode every item once. Where that takes longer than the limit, what was read until then is what is
@@ -149,7 +168,7 @@ func (c *crowd) step(ctx context.Context, limit time.Duration, count int) (step,
 	})
 	s := summary(count, all[len(all)-len(counted):])
 	if err == nil && s.rate.Confidence == 0 {
-		c.short(fmt.Sprintf("%d processes", count))
+		c.short(fmt.Sprintf("%s reads by %s", c.cache(), several(count, "process", "processes")))
 	}
 	return s, err
 }

@@ -87,6 +87,25 @@ func TestScalingWarmAndCold(t *testing.T) {
 	}
 }
 
+func TestScalingSaysWhyColdReadsAreLeftOut(t *testing.T) {
+	s := testSession(t, rawSample(t, 4096, 64, "a"), Options{Budget: time.Second, CPUs: 2})
+	s.page.asked, s.page.ahead, s.result.Cold.Possible = true, 1<<20, true // no two of the file's items lie so far apart
+	s.ends = s.clock().Add(time.Second)
+	if err := scaling(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for _, w := range s.result.Warnings {
+		if strings.Contains(w, "left out") || strings.Contains(w, "ended") {
+			said = append(said, w)
+		}
+	}
+	want := []string{"cold reads by 2 processes and more were left out: only 1 of the sampled items lies far enough from the others"}
+	if diff := cmp.Diff(want, said); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestScalingDecodesPictures(t *testing.T) {
 	sample := somePictures(t, 6)
 	cut := damage(t, sample, 0, 300)

@@ -50,7 +50,7 @@ func (s *session) scratchIn(ctx context.Context, within []string, avoid []byte, 
 	}
 	k.scratchMade, k.within = made, []string{filepath.Dir(string(made.Path))}
 	if made.Removed > 0 {
-		s.warn(fmt.Sprintf("removed %d scratch folders that were left in %s by runs that were killed", made.Removed, untrusted.String(filepath.Dir(string(made.Path)))))
+		s.warn(fmt.Sprintf("removed %s left in %s by runs that were killed", several(made.Removed, "scratch folder", "scratch folders"), untrusted.String(filepath.Dir(string(made.Path)))))
 	}
 	return k, nil
 }

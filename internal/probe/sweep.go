@@ -55,7 +55,7 @@ func (s *session) sweep() []cacheSize {
 			}
 		}
 		for _, size := range sizes {
-			c := cacheSize{bytes: size, order: order, what: order + " reads with a chunk cache of " + strconv.FormatInt(size, 10) + " bytes"}
+			c := cacheSize{bytes: size, order: order, what: order + " reads with a chunk cache of " + inUnits(size)}
 			if size >= chunk && (order == random || size >= whole) {
 				c.fill = int(min(drawn, size/chunk*int64(files)))
 			}

@@ -1,0 +1,28 @@
+package probe
+
+import "fmt"
+
+// several writes a number with the word for what is counted: "1 process", "2 processes".
+func several(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
+
+// inUnits writes bytes in the largest unit of which there is at least one, exactly where that takes no more than one decimal.
+func inUnits(bytes int64) string {
+	for _, u := range []struct {
+		name  string
+		bytes int64
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		switch {
+		case bytes < u.bytes:
+		case bytes%u.bytes == 0:
+			return fmt.Sprintf("%d %s", bytes/u.bytes, u.name)
+		default:
+			return fmt.Sprintf("%.1f %s", float64(bytes)/float64(u.bytes), u.name)
+		}
+	}
+	return several(int(bytes), "byte", "bytes")
+}
