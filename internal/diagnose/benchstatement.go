@@ -41,8 +41,8 @@ func doing(e *evidence.Evidence, phase string) string {
 		}
 		return "undoing HDF5's filters"
 	case phaseDecode:
-		if e.Facts.Extension != "" {
-			return "decoding " + formatName(e.Facts.Extension)
+		if formats := pictureFormats(e); formats != "" {
+			return "decoding " + formats
 		}
 		return "decoding"
 	case phaseUndo:
@@ -54,6 +54,22 @@ func doing(e *evidence.Evidence, phase string) string {
 		return "reading it from memory"
 	}
 	return phase
+}
+
+// pictureFormats names what was decoded: "JPEG", "JPEG and PNG".
+func pictureFormats(e *evidence.Evidence) string {
+	var names []string
+	for _, f := range e.Bench.Formats {
+		switch f {
+		case "":
+		case "jpeg":
+			names = append(names, "JPEG")
+		default:
+			names = append(names, formatName("."+f))
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, " and ")
 }
 
 func formatName(extension string) string {

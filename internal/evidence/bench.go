@@ -18,6 +18,7 @@ type Bench struct {
 	Decoders   []Decoder   // the user's own libraries, the fastest first
 	Bound      string      // what bends the scaling at BenchWorkers: "cpu", "lock", "device" or "none"; "" unknown
 	Compared   bool        // another storage was measured
+	Formats    []string    // of the pictures that were decoded, as report.LabelFormat says
 	Undecoded  bool        // items are pictures and decoding them was not measured: what a whole item takes is not known
 	NoneDecode bool        // so, and because not one of them could be decoded
 }
@@ -312,11 +313,18 @@ func (b *benchBuilder) tiers() {
 	b.ev.Bench.Compared = here.N > 0 && other.N > 0
 }
 
+// delivers tells whether a row of the user's Python takes a whole item, by its name. The rows of PyTorch take what it adds to one; plain Python
+// brings the bytes of a picture, and decodes none.
+func (b *benchBuilder) delivers(name string) bool {
+	pictures := b.about.Kind == "image" || b.about.Kind == "tar"
+	return !strings.HasPrefix(name, "torch ") && !(pictures && name == "python")
+}
+
 // python takes what the user's own libraries need: the whole item where that was timed, else decoding it after pipetune's own read.
 func (b *benchBuilder) python() {
 	known := map[string]bool{}
 	take := func(m report.Measurement, item Value) {
-		if name := m.Labels[report.LabelDecoder]; item.N > 0 && !known[name] {
+		if name := m.Labels[report.LabelDecoder]; item.N > 0 && !known[name] && b.delivers(name) {
 			known[name] = true
 			b.ev.Bench.Decoders = append(b.ev.Bench.Decoders, Decoder{Name: name, Version: m.Labels[report.LabelVersion], Item: item})
 		}

@@ -116,7 +116,6 @@ func TestFromBenchmarkOfPictures(t *testing.T) {
 		measured(report.ProbeOpen, metric.OpenTime, 8e-6, "cache", "warm"),
 		measured(report.ProbeRead, metric.ItemTime, 30e-6, "cache", "warm", "order", "random"),
 		measured(report.ProbeRead, metric.ItemBytes, 96256, "cache", "warm", "order", "random"),
-		measured(report.ProbeDecode, metric.DecodeTime, 0.012, "decoder", "go/png", "format", "png"),
 		measured(report.ProbeDecode, metric.DecodeTime, 0.00126, "decoder", "libjpeg-turbo", "format", "jpeg"),
 		measured(report.ProbePython, metric.DecodeTime, 0.0021, "decoder", "pillow", "format", "jpeg"))
 	e := FromBenchmark(r)
@@ -128,6 +127,47 @@ func TestFromBenchmarkOfPictures(t *testing.T) {
 	}
 	if e.Facts.Extension != ".jpg" {
 		t.Errorf("extension %q", e.Facts.Extension)
+	}
+}
+
+// Pictures of two formats, or with labels between them, take what one process took for all as they are mixed.
+func TestFromBenchmarkOfMixedPictures(t *testing.T) {
+	png := measured(report.ProbeDecode, metric.DecodeTime, 0.012, "decoder", "go/png", "format", "png")
+	jpeg := measured(report.ProbeDecode, metric.DecodeTime, 0.002, "decoder", "libjpeg-turbo", "format", "jpeg")
+	read := measured(report.ProbeRead, metric.ItemTime, 0.001, "cache", "warm", "order", "random")
+	rate := measured(report.ProbeScaling, metric.ItemRate, 200, "cache", "warm", "order", "random", "workers", "1")
+	for name, c := range map[string]struct {
+		kind         string
+		rows         []report.Measurement
+		item, decode float64
+	}{
+		"mixed":           {"image", []report.Measurement{png, jpeg, read, rate}, 0.005, 0.004},
+		"one format":      {"image", []report.Measurement{jpeg, read, rate}, 0.003, 0.002},
+		"with labels":     {"tar", []report.Measurement{png, read, rate}, 0.005, 0.004},
+		"no process":      {"image", []report.Measurement{png, jpeg, read}, 0.008, 0.007},
+		"tar, no process": {"tar", []report.Measurement{jpeg, read}, 0.003, 0.002},
+	} {
+		e := FromBenchmark(benchOf(report.Benchmark{Kind: c.kind, Format: "jpeg", Files: 1000, FilesExact: true, Bytes: 94 << 20}, c.rows...))
+		for d, want := range map[metric.Desc]float64{metric.BenchItem: c.item, metric.BenchDecode: c.decode} {
+			if v, _ := e.Get(d); math.Abs(v.Center-want) > 1e-9 || v.Lo > v.Center || v.Hi < v.Center {
+				t.Errorf("%s: %s is %+v, want %v", name, d.Name, v, want)
+			}
+		}
+		if v, _ := e.Get(metric.BenchDecode); name == "no process" && (v.Lo > 0.002 || v.Hi < 0.012 || v.Basis != metric.Inferred) {
+			t.Errorf("%s: %+v does not span both formats", name, v)
+		}
+	}
+}
+
+// Only what decodes a picture is compared as a decoder.
+func TestDecodersDecode(t *testing.T) {
+	e := FromBenchmark(benchOf(report.Benchmark{Kind: "tar", Files: 1, FilesExact: true, Bytes: 94 << 20},
+		measured(report.ProbePython, metric.ItemTime, 20e-6, "decoder", "python", "cache", "warm", "order", "random", "handle", "reopened"),
+		measured(report.ProbePython, metric.ItemTime, 10e-6, "decoder", "torch as_tensor", "cache", "warm"),
+		measured(report.ProbePython, metric.ItemTime, 0.002, "decoder", "torchvision", "cache", "warm", "order", "random"),
+		measured(report.ProbePython, metric.ItemTime, 0.003, "decoder", "pillow", "cache", "warm", "order", "random")))
+	if d := e.Bench.Decoders; len(d) != 2 || d[0].Name != "torchvision" || d[1].Name != "pillow" {
+		t.Errorf("got %+v", d)
 	}
 }
 

@@ -2,9 +2,11 @@ package evidence
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -23,18 +25,49 @@ func (b *benchBuilder) undecoded() {
 	}
 }
 
+// decoding is what decoding adds to reading a mean item. One format's figure is that of any picture in a folder of it. Of several formats, and in
+// an archive, which holds labels beside pictures, a single process of the scaling probe went through all items as they are mixed: what it took
+// beyond reading is decoding. Without it, the figure lies somewhere between those of the formats.
+func (b *benchBuilder) decoding(read Value) Value {
+	rows := b.each(report.ProbeDecode, metric.DecodeTime, is{})
+	if len(rows) == 0 {
+		return Value{}
+	}
+	for _, m := range rows {
+		if f := m.Labels[report.LabelFormat]; !slices.Contains(b.ev.Bench.Formats, f) {
+			b.ev.Bench.Formats = append(b.ev.Bench.Formats, f)
+		}
+	}
+	first := figure(rows[0])
+	if len(rows) == 1 && b.about.Kind != "tar" {
+		return first
+	}
+	rate := b.find(report.ProbeScaling, metric.ItemRate, seenWarm().and(report.LabelWorkers, "1").and(report.LabelOrder, "random", ""))
+	if read.N > 0 && rate.N > 0 && rate.Lo > 0 && 1/rate.Center > read.Center {
+		return Value{stat.Summary{Center: 1/rate.Center - read.Center, Lo: max(1/rate.Hi-read.Hi, 0), Hi: 1/rate.Lo - read.Lo,
+			Confidence: min(rate.Confidence, read.Confidence), N: min(rate.N, read.N)}, weaker(rate, read)}
+	}
+	if len(rows) == 1 {
+		return first
+	}
+	mixed := Value{stat.Summary{Lo: first.Lo, Hi: first.Hi, N: first.N}, metric.Inferred}
+	for _, m := range rows {
+		v := figure(m)
+		mixed.Center += v.Center / float64(len(rows))
+		mixed.Lo, mixed.Hi, mixed.N = min(mixed.Lo, v.Lo), max(mixed.Hi, v.Hi), min(mixed.N, v.N)
+	}
+	return mixed
+}
+
 // items takes what one item costs one worker: reading it, decoding it where it is encoded, and opening its file where each item must. The
 // read probe opens pictures itself, and keeps other files open.
 func (b *benchBuilder) items() {
-	decode := b.find(report.ProbeDecode, metric.DecodeTime, is{report.LabelFormat: {b.about.Format}})
-	if decode.N == 0 {
-		decode = b.find(report.ProbeDecode, metric.DecodeTime, is{})
-	}
-	b.set(metric.BenchDecode, decode)
 	read := func(l is) Value {
 		return b.find(report.ProbeRead, metric.ItemTime, l.and(report.LabelHandle, "kept", ""))
 	}
 	b.set(metric.BenchRead, read(seenWarm().and(report.LabelOrder, "random")))
+	decode := b.decoding(b.get(metric.BenchRead))
+	b.set(metric.BenchDecode, decode)
 	for _, s := range []struct {
 		d     metric.Desc
 		cache func() is

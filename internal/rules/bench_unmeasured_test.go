@@ -72,3 +72,12 @@ func TestHeadlineWithoutDecoding(t *testing.T) {
 	tar.Abstained, tar.Findings, tar.Metrics = nil, nil, map[string]report.Metric{}
 	holds(t, said(tar), "reading alone")
 }
+
+// An archive's pictures are named by their own format, and several are named all.
+func TestDecodingNamesTheFormats(t *testing.T) {
+	f := new(figures).read(20e-6, 100e-6).add(report.ProbeDecode, metric.DecodeTime, 0.00126, "decoder", "libjpeg-turbo", "format", "jpeg")
+	tar := report.Benchmark{Path: "/data/x.tar", Kind: "tar", Format: "tar", Files: 1, Bytes: 100 << 20, Items: i64(4000)}
+	holds(t, said(benchmark(tar, f)), "decoding JPEG", "!tar")
+	f.add(report.ProbeDecode, metric.DecodeTime, 0.0106, "decoder", "go/png", "format", "png")
+	holds(t, said(benchmark(tar, f)), "decoding JPEG and PNG")
+}
