@@ -29,9 +29,15 @@ type scratch struct {
 // scratchTakes is how long making or emptying a folder may take: a sample is at most some thousand files.
 const scratchTakes = 10 * time.Second
 
-// scratchIn makes a scratch folder in the first of the places that suits, where so many bytes are free. avoid is the dataset's folder; nil
-// where the person named the place. remove is to be called, whatever happens.
-func (s *session) scratchIn(ctx context.Context, within []string, avoid []byte, bytes int64) (*scratch, error) {
+// The options that say where a scratch folder is made.
+const (
+	optionScratch = "--scratch"
+	optionOther   = "--compare-path"
+)
+
+// scratchIn makes a scratch folder in the first of the places that suits, where so many bytes are free. option is the one that named the
+// places; avoid is the dataset's folder, nil where the person named the place. remove is to be called where there is no error.
+func (s *session) scratchIn(ctx context.Context, option string, within []string, avoid []byte, bytes int64) (*scratch, error) {
 	for i, place := range within {
 		if full, err := filepath.Abs(place); err == nil { // a child's working folder is another one
 			within[i] = full
@@ -40,13 +46,13 @@ func (s *session) scratchIn(ctx context.Context, within []string, avoid []byte, 
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
 	k := &scratch{session: s, within: within, name: fmt.Sprintf("pipetune-%d-%s", os.Getpid(), hex.EncodeToString(random[:]))}
-	k.key = "scratch in " + strings.Join(within, ", ")
+	k.key = option + " " + strings.Join(within, ", ")
 	s.on(k.key, func() { k.keeper = s.process(nil, scratchTakes) })
 	k.keeper.knows = true // it needs no sample
 	made, err := ask[scratchAsk, scratchMade](ctx, k.keeper, workMakeScratch, scratchAsk{Within: within, Name: k.name, Avoid: avoid, Bytes: bytes})
 	if err != nil {
 		k.remove(ctx) // it may have been made after all, and the answer lost
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", option, err)
 	}
 	k.scratchMade, k.within = made, []string{filepath.Dir(string(made.Path))}
 	if made.Removed > 0 {

@@ -10,8 +10,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/isolate"
@@ -19,20 +22,49 @@ import (
 
 // roles are what this program does when it is started as "__role NAME FOLDER".
 var roles = map[string]func(folder string){
-	"keep a scratch folder": keepScratch,
-	"try on a full disk":    fullDisk,
+	"keep a scratch folder":      keepScratch,
+	"try on a full disk":         fullDisk,
+	"write to what is only read": readOnly,
 }
 
 // keepScratch makes a scratch folder, says where, and waits to be killed.
 func keepScratch(folder string) {
 	s := newSession(isolate.New(isolate.Config{Args: []string{"__child"}}), dataset.Sample{}, Options{})
-	k, err := s.scratchIn(context.Background(), []string{folder}, nil, 1)
+	k, err := s.scratchIn(context.Background(), optionScratch, []string{folder}, nil, 1)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Println(string(k.Path))
 	select {}
+}
+
+// readOnly asks for a scratch folder on a file system that is mounted read-only.
+func readOnly(folder string) {
+	if err := unix.Mount("tmpfs", folder, "tmpfs", unix.MS_RDONLY, "size=1m"); err != nil {
+		fmt.Println("mounting a tmpfs, which takes root and a mount namespace of one's own:", err)
+		return
+	}
+	s := newSession(isolate.New(isolate.Config{Args: []string{"__child"}}), dataset.Sample{}, Options{})
+	defer s.runner.Close()
+	_, err := s.scratchIn(context.Background(), optionOther, []string{folder}, nil, 1)
+	fmt.Println("error", err)
+	fmt.Println("warnings", s.result.Warnings)
+}
+
+func TestScratchOnReadOnlyDisk(t *testing.T) {
+	dir := t.TempDir()
+	other := exec.Command("/proc/self/exe", "__role", "write to what is only read", dir)
+	other.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	out, err := other.CombinedOutput()
+	if err != nil {
+		t.Fatalf("a mount namespace of its own takes root: %v\n%s", err, out)
+	}
+	for _, want := range []string{"error --compare-path: ", "read-only file system", "warnings []\n"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
 }
 
 // scratchSession is a session that has nothing to read.
@@ -57,7 +89,7 @@ func left(t *testing.T, folder string) []string {
 
 func TestScratch(t *testing.T) {
 	within, s := t.TempDir(), scratchSession(t)
-	k, err := s.scratchIn(t.Context(), []string{within}, nil, 1<<20)
+	k, err := s.scratchIn(t.Context(), optionScratch, []string{within}, nil, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +146,7 @@ func TestScratchIsRefused(t *testing.T) {
 			if tc.avoid != "" {
 				avoid = []byte(tc.avoid)
 			}
-			k, err := scratchSession(t).scratchIn(t.Context(), tc.within, avoid, tc.bytes)
+			k, err := scratchSession(t).scratchIn(t.Context(), optionScratch, tc.within, avoid, tc.bytes)
 			switch {
 			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
 				t.Errorf("got %v", err)
@@ -157,7 +189,7 @@ func TestScratchOfKilledRun(t *testing.T) {
 	}
 
 	s := scratchSession(t)
-	k, err := s.scratchIn(t.Context(), []string{within}, nil, 1)
+	k, err := s.scratchIn(t.Context(), optionScratch, []string{within}, nil, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +205,7 @@ func TestScratchOfKilledRun(t *testing.T) {
 	// Its child, which holds the lock, is killed by the kernel when the parent's thread ends; how soon after, nobody says.
 	deadline := time.Now().Add(10 * time.Second)
 	for {
-		k, err = s.scratchIn(t.Context(), []string{within}, nil, 1)
+		k, err = s.scratchIn(t.Context(), optionScratch, []string{within}, nil, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -65,7 +65,7 @@ func makeScratch(_ context.Context, w *state, body json.RawMessage) (any, error)
 func (w *state) makeScratch(within string, q scratchAsk) (scratchMade, error) {
 	place, err := filepath.EvalSymlinks(within)
 	if err != nil {
-		return scratchMade{}, fmt.Errorf("looking for a scratch folder: %w", err)
+		return scratchMade{}, fmt.Errorf("looking for the folder: %w", err)
 	}
 	if q.Avoid != nil && liesIn(place, string(q.Avoid)) {
 		return scratchMade{}, fmt.Errorf("%s belongs to the dataset", within)
@@ -176,6 +176,9 @@ func removeScratch(ctx context.Context, _ *state, body json.RawMessage) (any, er
 	var failures []error
 	for _, within := range q.Within {
 		path := filepath.Join(within, q.Name)
+		if missing(path) {
+			continue // removing it would fail all the same where nothing can be written
+		}
 		remove := func() error { return os.RemoveAll(path) }
 		if q.Empty {
 			remove = func() error { return emptyFolder(path) }
@@ -185,11 +188,17 @@ func removeScratch(ctx context.Context, _ *state, body json.RawMessage) (any, er
 			time.Sleep(10 * time.Millisecond)
 			err = remove()
 		}
-		if err != nil && !errors.Is(err, unix.ENOTDIR) { // that place is no folder: there was never one in it
+		if err != nil {
 			failures = append(failures, fmt.Errorf("removing the scratch folder: %w", err))
 		}
 	}
 	return struct{}{}, errors.Join(failures...)
+}
+
+// missing tells whether there is nothing at a path; ENOTDIR says that the place is no folder.
+func missing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
 }
 
 // emptyFolder removes all but the lock.

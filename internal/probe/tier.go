@@ -25,12 +25,12 @@ func tier(ctx context.Context, s *session) error {
 		s.abstain(report.ProbeTier, err.Error(), "")
 		return nil
 	}
-	k, err := s.scratchIn(ctx, []string{s.options.Other}, nil, q.Bytes+q.Bytes/8+16<<20)
+	k, err := s.scratchIn(ctx, optionOther, []string{s.options.Other}, nil, q.Bytes+q.Bytes/8+16<<20)
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		s.abstain(report.ProbeTier, "the sample could not be copied there: "+untrusted.Cut(err.Error(), 500).String(), "--compare-path FOLDER that is there, may be written to and has room")
+		s.abstain(report.ProbeTier, "the sample could not be copied there: "+untrusted.Cut(err.Error(), 500).String(), optionOther+" FOLDER that is there, may be written to and has room")
 		return nil
 	}
 	defer k.remove(ctx)

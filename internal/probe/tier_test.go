@@ -108,7 +108,7 @@ func TestTierAbstains(t *testing.T) {
 	if err := tier(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	if a := s.result.Abstained; len(a) != 1 || a[0].Missing[0] != report.ProbeTier || !strings.Contains(a[0].Reason, "no such file") || a[0].Cure == "" {
+	if a := s.result.Abstained; len(a) != 1 || a[0].Missing[0] != report.ProbeTier || !strings.Contains(a[0].Reason, "--compare-path: looking for the folder") || !strings.Contains(a[0].Reason, "no such file") || a[0].Cure == "" {
 		t.Errorf("%+v", a)
 	}
 }

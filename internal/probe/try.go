@@ -28,7 +28,7 @@ func try(ctx context.Context, s *session) error {
 	if s.options.Scratch == "" {
 		avoid = []byte(folder(s.sample))
 	}
-	k, err := s.scratchIn(ctx, s.places(), avoid, t.needs())
+	k, err := s.scratchIn(ctx, optionScratch, s.places(), avoid, t.needs())
 	if err != nil {
 		return t.noScratch(ctx, err)
 	}

@@ -346,7 +346,7 @@ func fullDisk(folder string) {
 	}
 	s.sample = found.Sample
 	s.ends = s.clock().Add(time.Second)
-	k, err := s.scratchIn(context.Background(), []string{scratch}, nil, 1)
+	k, err := s.scratchIn(context.Background(), optionScratch, []string{scratch}, nil, 1)
 	if err != nil {
 		fmt.Println(err)
 		return
