@@ -9,6 +9,9 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
+var cacheKeeps = diagnose.Limit{Name: "share of the dataset that a cache holds", Value: 0.5, Unit: metric.Ratio,
+	Source: "derived: a cache that holds half of the dataset or more keeps the data itself, and every worker keeps its own"}
+
 var hdf5CacheTooSmall = diagnose.Rule{
 	ID:    "hdf5/cache-too-small",
 	Title: "A larger HDF5 chunk cache would pay",
@@ -29,7 +32,8 @@ Each worker has a cache of its own for each open dataset: multiply by both befor
 
 ## When it is wrong
 What pays when reading in order does not pay when items are shuffled, and a sample of the dataset fits a cache that the whole would not: where the rule says
-"in sequence", shuffled training gains nothing. Rewriting with one item per chunk removes the need; see hdf5/chunk-exceeds-cache.
+"in sequence", shuffled training gains nothing. A cache that holds most of the dataset is a copy of it in each worker, and what is not compressed is in the page
+cache already: for both the rule is worth knowing and no more. Rewriting with one item per chunk removes the need; see hdf5/chunk-exceeds-cache.
 `,
 	Measured: &diagnose.Measured{
 		How: `
@@ -38,7 +42,7 @@ comes within a tenth of the best, and the gain must stand clear of noise. In ran
 would hold.
 `,
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchCacheSize, metric.BenchCacheGain, metric.HDF5Chunk},
-		Limits:  limits(),
+		Limits:  limits(cacheKeeps),
 		Applies: inChunks,
 		Eval:    cacheMeasured,
 	},
@@ -47,7 +51,8 @@ would hold.
 func cacheMeasured(p *diagnose.Pass) error {
 	gain, _ := p.Evidence.Get(metric.BenchCacheGain)
 	size, order := p.Get(metric.BenchCacheSize), "in random order"
-	score := min(gain.Center, held(p, size))
+	holds := held(p, size)
+	score := min(gain.Center, holds)
 	pays := score >= diagnose.Moderate.Value && gain.Lo > 0
 	if !pays {
 		ordered, ok := p.Evidence.Get(metric.BenchCacheOrderedGain)
@@ -70,15 +75,26 @@ func cacheMeasured(p *diagnose.Pass) error {
 		after := spread(before.Lo*(1-gain.Hi), before.Center*(1-score), before.Hi*(1-min(gain.Lo, score)))
 		rec.Effect = quicker(before.Summary, after, basis, "")
 	}
+	filters, known := p.Maybe(metric.HDF5Filters)
+	severity, stake, plain := diagnose.Grade(score), score, known && filters < 1
+	if plain || holds >= p.Limit(cacheKeeps.Name) {
+		severity, stake = report.Info, 0
+	}
 	saves := score
 	if score == 0 {
 		saves = share(gain.Center)
 	}
 	f := report.Finding{
-		Severity: diagnose.Grade(score), Score: score,
+		Severity: severity, Score: stake,
 		Summary:         fmt.Sprintf("A chunk cache of %s saves %s of an item's time %s", unit.Bytes(size), unit.Percent(saves), order),
 		Evidence:        seen(p, metric.BenchCacheSize, metric.BenchCacheGain, metric.BenchCacheOrdered, metric.BenchCacheOrderedGain, metric.HDF5Chunk, metric.BenchItem),
 		Recommendations: []report.Recommendation{rec},
+	}
+	switch {
+	case score > 0 && holds >= p.Limit(cacheKeeps.Name):
+		f.Summary += fmt.Sprintf("; it holds %s of the dataset, and each worker has its own", unit.Percent(holds))
+	case score > 0 && plain:
+		f.Summary += "; nothing is compressed, and the page cache has the data already"
 	}
 	if score == 0 {
 		f.WontHelp = advice(largerCache(p))
