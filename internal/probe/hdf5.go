@@ -27,6 +27,8 @@ func measureLayout(ctx context.Context, s *session) error {
 	for _, c := range s.sweep() {
 		list = append(list, part{c.what, c.weight(*s.options.Layout.Dataset.ChunkBytes), func(ctx context.Context, limit time.Duration) error { return s.cached(ctx, c, limit) }})
 	}
+	var without missingParts
+	defer func() { without.say(s, report.ProbeHDF5) }()
 	weights := 0.0
 	for _, p := range list {
 		weights += p.weight
@@ -38,7 +40,7 @@ func measureLayout(ctx context.Context, s *session) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			s.abstain(report.ProbeHDF5, fmt.Sprintf("%s: %v", p.what, err), "")
+			without.add(p.what, err)
 		}
 	}
 	return nil

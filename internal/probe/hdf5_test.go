@@ -149,6 +149,22 @@ func TestHDF5FileThatIsCutShort(t *testing.T) {
 	}
 }
 
+func TestHDF5FileThatIsGoneIsSaidOnce(t *testing.T) {
+	sample, layout := surveyedHDF5(t, "gzip", "a.h5")
+	if err := os.Remove(string(sample.Files[0].Path)); err != nil {
+		t.Fatal(err)
+	}
+	s := testSession(t, sample, Options{Budget: time.Second, NoCold: true, Layout: layout})
+	s.ends = s.clock().Add(time.Second)
+	if err := measureLayout(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	// Items cannot be read, and files cannot be opened.
+	if a := s.result.Abstained; len(a) == 0 || len(a) > 2 || !strings.Contains(a[0].Reason, "; ") {
+		t.Errorf("abstained: %+v", a)
+	}
+}
+
 func TestCandidates(t *testing.T) {
 	for _, c := range []struct {
 		name               string

@@ -81,7 +81,7 @@ func (s *session) figureWithin(ctx context.Context, w way, limit time.Duration) 
 		s.warn(fmt.Sprintf("%s ended early: %v", w.what, err))
 		return nil
 	}
-	return fmt.Errorf("%s: %w", w.what, err)
+	return wayError{w.what, err}
 }
 
 // fromStorage is how much of what passes read came from storage; not ok where the kernel did not count. What is delivered may be less than

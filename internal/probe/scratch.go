@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -36,7 +37,7 @@ const (
 )
 
 // scratchIn makes a scratch folder in the first of the places that suits, where so many bytes are free. option is the one that named the
-// places; avoid is the dataset's folder, nil where the person named the place. remove is to be called where there is no error.
+// places, "" for none; avoid is the dataset's folder, nil where the person named the place. remove is to be called where there is no error.
 func (s *session) scratchIn(ctx context.Context, option string, within []string, avoid []byte, bytes int64) (*scratch, error) {
 	for i, place := range within {
 		if full, err := filepath.Abs(place); err == nil { // a child's working folder is another one
@@ -46,13 +47,16 @@ func (s *session) scratchIn(ctx context.Context, option string, within []string,
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
 	k := &scratch{session: s, within: within, name: fmt.Sprintf("pipetune-%d-%s", os.Getpid(), hex.EncodeToString(random[:]))}
-	k.key = option + " " + strings.Join(within, ", ")
+	k.key = cmp.Or(option, "scratch in") + " " + strings.Join(within, ", ")
 	s.on(k.key, func() { k.keeper = s.process(nil, scratchTakes) })
 	k.keeper.knows = true // it needs no sample
 	made, err := ask[scratchAsk, scratchMade](ctx, k.keeper, workMakeScratch, scratchAsk{Within: within, Name: k.name, Avoid: avoid, Bytes: bytes})
 	if err != nil {
 		k.remove(ctx) // it may have been made after all, and the answer lost
-		return nil, fmt.Errorf("%s: %w", option, err)
+		if option != "" {
+			err = fmt.Errorf("%s: %w", option, err)
+		}
+		return nil, err
 	}
 	k.scratchMade, k.within = made, []string{filepath.Dir(string(made.Path))}
 	if made.Removed > 0 {

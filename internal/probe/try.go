@@ -25,10 +25,11 @@ func try(ctx context.Context, s *session) error {
 		return nil
 	}
 	var avoid []byte
+	option := optionScratch
 	if s.options.Scratch == "" {
-		avoid = []byte(folder(s.sample))
+		avoid, option = []byte(folder(s.sample)), ""
 	}
-	k, err := s.scratchIn(ctx, optionScratch, s.places(), avoid, t.needs())
+	k, err := s.scratchIn(ctx, option, s.places(), avoid, t.needs())
 	if err != nil {
 		return t.noScratch(ctx, err)
 	}
