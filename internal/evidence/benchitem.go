@@ -144,11 +144,14 @@ const (
 )
 
 // OpensPerItem tells whether each item of a benchmark's dataset must open its file: because a file is one item, or because there are more
-// array files than a process keeps open, so that one in random order finds its file closed.
+// array files than a process keeps open, so that one in random order finds its file closed. The only file of a dataset is never another one.
 func (e *Evidence) OpensPerItem() bool {
 	n, ok := e.Get(metric.BenchPerFile)
 	files, ok2 := e.Get(metric.DatasetFileN)
 	arrays := e.Facts.DatasetKind == "hdf5" || e.Facts.DatasetKind == "npy"
+	if arrays && ok2 && files.Center <= 1 {
+		return false
+	}
 	return ok && n.Center < onePerFile || arrays && ok2 && files.Center > mostHandles
 }
 
