@@ -81,3 +81,30 @@ func TestDecodingNamesTheFormats(t *testing.T) {
 	f.add(report.ProbeDecode, metric.DecodeTime, 0.0106, "decoder", "go/png", "format", "png")
 	holds(t, said(benchmark(tar, f)), "decoding JPEG and PNG")
 }
+
+// A bend in a single round may be noise: nothing is said of it.
+func TestNoBendWithoutAnInterval(t *testing.T) {
+	r := benchmark(arrays(nil, 0, 0, 0), new(figures).read(11e-6, 120e-6).add(report.ProbeScaling, metric.ItemRate, 90000, "workers", "1", "bound", "none").
+		add(report.ProbeScaling, metric.ItemRate, 95000, "workers", "2", "bound", "lock"))
+	for i := range r.Measurements {
+		if v := &r.Measurements[i].Value; r.Measurements[i].Probe == report.ProbeScaling {
+			v.Lo, v.Hi, v.Confidence, v.N = v.Center, v.Center, 0, 1
+		}
+	}
+	holds(t, said(r), "!workers give")
+	abstains := false
+	for _, a := range r.Abstained {
+		abstains = abstains || a.Rule == "cpu/scaling-bend" && strings.Contains(a.Reason, "too few rounds")
+	}
+	if !abstains {
+		t.Errorf("no abstention of cpu/scaling-bend in %+v", r.Abstained)
+	}
+}
+
+// Names from a program keep their spelling at the begin of a sentence.
+func TestIdentifiersKeepTheirSpelling(t *testing.T) {
+	f := new(figures).read(0.0168, 0.0175).add(report.ProbeHDF5, metric.FilterTime, 0.0001, "order", "random").
+		add(report.ProbeHDF5, metric.ItemTime, 0.0168, "order", "random", "chunk_cache_bytes", "1048576").
+		add(report.ProbeHDF5, metric.ItemTime, 0.0100, "order", "random", "chunk_cache_bytes", "33554432")
+	holds(t, said(benchmark(arrays([]int64{1, 64, 128}, 32<<10, 1, 1, "gzip-4"), f)), "rdcc_nbytes of h5py.File", "!Rdcc")
+}

@@ -162,7 +162,7 @@ func cheaperHow(p *diagnose.Pass) string {
 	case "image":
 		return "store pictures at the size training needs, decode with a faster library (torchvision.io, libjpeg-turbo), or decode once and store arrays"
 	case "hdf5":
-		return "store what __getitem__ computes each time, or use a lighter filter (lzf, none)"
+		return "store what __getitem__ computes each time, or store it without a filter"
 	}
 	return "do once, ahead of training, what __getitem__ computes each time; move augmentation to the GPU"
 }
