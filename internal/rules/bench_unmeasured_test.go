@@ -108,3 +108,31 @@ func TestIdentifiersKeepTheirSpelling(t *testing.T) {
 		add(report.ProbeHDF5, metric.ItemTime, 0.0100, "order", "random", "chunk_cache_bytes", "33554432")
 	holds(t, said(benchmark(arrays([]int64{1, 64, 128}, 32<<10, 1, 1, "gzip-4"), f)), "rdcc_nbytes of h5py.File", "!Rdcc")
 }
+
+// An effect whose interval begins within what there is now is no gain to promise, and one sentence about the first epoch is enough.
+func TestFirstEpochPromisesClearGainsOnly(t *testing.T) {
+	for kind, speaks := range map[string]string{"disk": "storage/cold-cache", "network": "storage/fits-in-memory"} {
+		for _, vague := range []bool{false, true} {
+			b := arrays(nil, 0, 0, 0)
+			b.Bytes, b.Items, b.Storage = 2<<30, i64(400000), &report.Storage{Path: "/", Kind: kind, FSType: kind}
+			r := benchmark(b, new(figures).read(100e-6, 200e-6))
+			if vague {
+				r.Measurements[0].Value.Hi = 250e-6
+			}
+			diagnose.Bench(r, All())
+			found := 0
+			for _, f := range r.Findings {
+				if f.Rule != "storage/cold-cache" && f.Rule != "storage/fits-in-memory" {
+					continue
+				}
+				found++
+				if e := f.Recommendations[0].Effect; f.Rule != speaks || (e == nil) != vague {
+					t.Errorf("on %s, vague %v: %s with effect %+v", kind, vague, f.Rule, e)
+				}
+			}
+			if found != 1 {
+				t.Errorf("on %s, vague %v: %d findings of the first epoch", kind, vague, found)
+			}
+		}
+	}
+}

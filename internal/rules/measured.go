@@ -61,6 +61,14 @@ func quicker(before, after stat.Summary, basis report.Basis, limit string) *repo
 	return e
 }
 
+// clearly is an effect that stands clear of the rate there is now; nil where its interval begins within it.
+func clearly(e *report.Effect) *report.Effect {
+	if e == nil || e.Lo <= e.Before {
+		return nil
+	}
+	return e
+}
+
 // spread is a time between lo and hi with its likely value; all of them above zero.
 func spread(lo, center, hi float64) stat.Summary {
 	const least = 1e-9 // no item takes less than a nanosecond

@@ -63,7 +63,8 @@ bypass the cache (O_DIRECT) never warm it.
 	Measured: &diagnose.Measured{
 		How: `
 Items are read cold and warm. The rule speaks where a cold one takes clearly longer and the dataset fits in half of the memory there is; it is worth
-knowing and no more, because only the first epoch pays, and not even that where all items together wait for some seconds only.
+knowing and no more, because only the first epoch pays, and not even that where all items together wait for some seconds only. On a network file system,
+whose pages may not be kept from one epoch to the next, storage/fits-in-memory speaks instead.
 `,
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory, metric.DatasetBytes},
 		Limits:  limits(storageLimit, diagnose.MemoryShare, firstEpoch),
@@ -73,7 +74,7 @@ knowing and no more, because only the first epoch pays, and not even that where 
 }
 
 func coldMeasured(p *diagnose.Pass) error {
-	if p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) || outgrows(p) || briefly(p) {
+	if p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) || outgrows(p) || briefly(p) || onNetwork(p) {
 		return nil
 	}
 	cold, _ := p.Evidence.Get(metric.BenchColdItem)
@@ -89,9 +90,15 @@ func coldMeasured(p *diagnose.Pass) error {
 		Evidence: seen(p, metric.BenchColdItem, metric.BenchItem, metric.BenchStorage, metric.DatasetBytes, metric.BenchMemory, metric.Available, metric.BenchDeviceBytes),
 		Recommendations: []report.Recommendation{{Setting: "page cache", To: "the whole dataset, read once before training",
 			Why:    "the second epoch reads from memory by itself; reading the files once ahead does the same for the first" + when,
-			Effect: quicker(cold.Summary, warm.Summary, report.Measured, "the first epoch only")}},
+			Effect: clearly(quicker(cold.Summary, warm.Summary, report.Measured, "the first epoch only"))}},
 	})
 	return nil
+}
+
+// onNetwork tells whether the dataset is known to lie on a network or FUSE file system.
+func onNetwork(p *diagnose.Pass) bool {
+	network, ok := p.Maybe(metric.StorageNet)
+	return ok && network > 0
 }
 
 // thrashing tells whether the page cache loses what it still needs.

@@ -57,8 +57,8 @@ use one large array.
 	},
 	Measured: &diagnose.Measured{
 		How: `
-The dataset's size against the smaller of the memory that is available and the cgroup's limit, and what an item takes cold and warm. On a local disk the
-page cache does the rest after the first epoch, so it is worth knowing and no more. Where the dataset does not fit, findings about storage say
+For a network file system: the dataset's size against the smaller of the memory that is available and the cgroup's limit, and what an item takes cold and warm. It is
+worth knowing and no more, as the page cache may do the same. On a local disk it does, after the first epoch, which storage/cold-cache says. Where the dataset does not fit, findings about storage say
 that a copy in memory would not help.
 `,
 		Needs:   []metric.Desc{metric.DatasetBytes, metric.Available, metric.BenchMemory, metric.BenchItem, metric.BenchColdItem, metric.BenchStorage},
@@ -69,7 +69,7 @@ that a copy in memory would not help.
 }
 
 func fitsMeasured(p *diagnose.Pass) error {
-	if p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) || p.Get(metric.BenchMemory) > p.Limit(fitsLimit.Name) || briefly(p) {
+	if p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) || p.Get(metric.BenchMemory) > p.Limit(fitsLimit.Name) || briefly(p) || !onNetwork(p) {
 		return nil
 	}
 	size, room := p.Get(metric.DatasetBytes), p.Get(metric.Available)
@@ -85,7 +85,7 @@ func fitsMeasured(p *diagnose.Pass) error {
 		Evidence: seen(p, metric.DatasetBytes, metric.Available, metric.MemLimit, metric.BenchMemory, metric.BenchItem, metric.BenchColdItem),
 		Recommendations: []report.Recommendation{{Setting: "where the dataset lies", From: place(p), To: "memory",
 			Why:    "the page cache keeps it after the first epoch; a copy on tmpfs, or one array that all workers share, keeps it for certain",
-			Caveat: "it counts against the job's memory limit", Effect: quicker(cold.Summary, warm.Summary, report.Measured, "the first epoch only, where the page cache keeps it")}},
+			Caveat: "it counts against the job's memory limit", Effect: clearly(quicker(cold.Summary, warm.Summary, report.Measured, "the first epoch only, where the page cache keeps it"))}},
 	})
 	return nil
 }
