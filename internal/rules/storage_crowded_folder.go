@@ -36,12 +36,13 @@ Pack the items into shards, or spread them over subfolders of some thousand file
 file that the Dataset reads.
 
 ## When it is wrong
-Where opening costs no more than in any folder, nothing is lost while training; the rule is then worth knowing and no more.
+Where opening takes little of an item's time, nothing is lost while training; the rule is then worth knowing and no more. Where it takes more, and no more than in any
+folder, subfolders do not help and shards do.
 `,
 	Measured: &diagnose.Measured{
 		How: `
-The fullest folder's files, and how much longer opening one takes than opening a file does in any folder: a fixed time warm, and three requests to the
-device cold. That an open takes longer may have other causes (a network file system), so the rule is a warning at the most.
+The fullest folder's files, and the share that opening one has of an item. It is held against opening a file in any folder: a fixed time warm, and three requests to
+the device cold. That an open takes longer may have other causes (a network file system), so the rule is a warning at the most.
 `,
 		Needs:  []metric.Desc{metric.BenchFolder, metric.BenchItem, metric.BenchOpen, metric.BenchPerFile},
 		Limits: limits(crowd, ordinaryOpen, ordinaryColdOpens),
@@ -69,20 +70,28 @@ func crowdMeasured(p *diagnose.Pass) error {
 	}
 	score := 0.0
 	if p.Evidence.OpensPerItem() && before.Center > 0 {
-		score = share((open - usual) / before.Center)
+		score = share(open / before.Center)
 	}
 	summary := fmt.Sprintf("One folder holds %s files; opening one takes %s (%s)", unit.Number(files), unit.Seconds(open), state)
+	to, why := "shards, or subfolders of some thousand files", "a start of training then lists little, and a server looks names up among few"
+	if open > usual {
+		summary += fmt.Sprintf(", where %s are usual", unit.Seconds(usual))
+	} else {
+		summary += ", no more than elsewhere"
+	}
 	if score < diagnose.Moderate.Value {
 		score = 0
-		summary += ", no more than elsewhere, but listing the folder takes time at each start"
+		summary += "; listing the folder takes time at each start"
 	} else {
-		summary += fmt.Sprintf(", where %s are usual: %s of an item's time", unit.Seconds(usual), unit.Percent(score))
+		summary += fmt.Sprintf(": %s of an item's time", unit.Percent(score))
+		if open <= usual {
+			to, why = "shards of 100 MiB or more", "nothing is opened for each item then, and a start of training lists little"
+		}
 	}
 	p.Report(report.Finding{
 		Severity: milder(diagnose.Grade(score), report.Warning), Score: score, Summary: summary,
-		Evidence: seen(p, metric.BenchFolder, metric.BenchOpen, metric.BenchColdOpen, metric.BenchItem, metric.BenchColdItem, metric.DatasetFileN),
-		Recommendations: []report.Recommendation{{Setting: "files in one folder", From: text(unit.Number(files)), To: "shards, or subfolders of some thousand files",
-			Why: "a start of training then lists little, and a server looks names up among few"}},
+		Evidence:        seen(p, metric.BenchFolder, metric.BenchOpen, metric.BenchColdOpen, metric.BenchItem, metric.BenchColdItem, metric.DatasetFileN),
+		Recommendations: []report.Recommendation{{Setting: "files in one folder", From: text(unit.Number(files)), To: to, Why: why}},
 	})
 	return nil
 }
