@@ -73,7 +73,7 @@ func (c *crowd) gatherWay(ctx context.Context, way string, limit time.Duration) 
 	v.Center, v.Lo, v.Hi = v.Center/size, v.Lo/size, v.Hi/size
 	c.add(report.ProbeBatch, metric.ItemTime, v, report.Measured, l)
 	if v.Confidence == 0 {
-		c.short(fmt.Sprintf("batches gathered by %s", way))
+		c.short(ctx, fmt.Sprintf("batches gathered by %s", way))
 	}
 	return nil
 }

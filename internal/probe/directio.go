@@ -140,7 +140,7 @@ func openDirect(file *os.File) (*os.File, int64, error) {
 // read reads until the time is up, through asynchronous I/O if that is to be had, else with a thread for each request in flight.
 func (b *extents) read(ctx context.Context, w *state) (directRead, error) {
 	if len(b.open) == 0 {
-		return directRead{}, fmt.Errorf("none of %d files could be opened: %s", len(b.Files), b.out.Failures[0].Text)
+		return directRead{}, fmt.Errorf("none of %s could be opened: %s", several(len(b.Files), "file", "files"), b.out.Failures[0].Text)
 	}
 	b.layOut()
 	if b.Buffered {

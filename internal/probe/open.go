@@ -56,7 +56,7 @@ func (s *session) opens(ctx context.Context, sample *dataset.Sample, cold bool, 
 		v = perUnit(rounds)
 	}
 	if v.N > 0 && v.Confidence == 0 {
-		s.short("opening files")
+		s.short(ctx, "opening files")
 	}
 	return v, err
 }

@@ -69,7 +69,7 @@ func (s *session) figureWithin(ctx context.Context, w way, limit time.Duration) 
 	}
 	s.figures(w, r)
 	if r.time.N > 0 && r.time.Confidence == 0 {
-		s.short(w.what)
+		s.short(ctx, w.what)
 	}
 	switch {
 	case err == nil || ctx.Err() != nil:

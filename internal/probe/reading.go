@@ -186,8 +186,12 @@ func (m *measuring) nothingLeft() error {
 // mostShort is how many things are named of those whose figures have no interval.
 const mostShort = 4
 
-// short gathers in one warning the things whose figures have no interval.
-func (s *session) short(what string) {
+// short gathers in one warning the things whose figures have no interval. Where the run was interrupted that is no lack of budget.
+func (s *session) short(ctx context.Context, what string) {
+	if ctx.Err() != nil {
+		s.warn(fmt.Sprintf("the run was interrupted before six rounds for %s: these figures have no interval", what))
+		return
+	}
 	b := &s.brief
 	if b.things = append(b.things, what); len(b.things) == 1 {
 		b.at = len(s.result.Warnings)

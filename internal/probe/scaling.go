@@ -168,7 +168,7 @@ func (c *crowd) step(ctx context.Context, limit time.Duration, count int) (step,
 	})
 	s := summary(count, all[len(all)-len(counted):])
 	if err == nil && s.rate.Confidence == 0 {
-		c.short(fmt.Sprintf("%s reads by %s", c.cache(), several(count, "process", "processes")))
+		c.short(ctx, fmt.Sprintf("%s reads by %s", c.cache(), several(count, "process", "processes")))
 	}
 	return s, err
 }

@@ -73,23 +73,32 @@ func (s *session) run(ctx context.Context, at func(Step, time.Duration)) (Result
 		left += p.weight
 	}
 	var first error
+	var unfinished []string
 	for _, p := range list {
+		if ctx.Err() != nil {
+			unfinished = append(unfinished, p.name)
+			continue
+		}
 		remaining := s.options.Budget - s.clock().Sub(s.began)
 		s.budget = max(0, time.Duration(float64(remaining)*p.weight/left))
 		s.ends = s.clock().Add(s.budget)
 		left -= p.weight
-		if ctx.Err() != nil {
-			break
-		}
 		if at != nil {
 			at(Step{Probe: p.name, What: p.what, Budget: s.budget}, s.clock().Sub(s.began))
 		}
-		if err := p.run(ctx, s); err != nil && ctx.Err() == nil {
+		err := p.run(ctx, s)
+		switch {
+		case ctx.Err() != nil:
+			unfinished = append(unfinished, p.name)
+		case err != nil:
 			s.abstain(p.name, err.Error(), "")
 			if first == nil {
 				first = err
 			}
 		}
+	}
+	if len(unfinished) > 0 {
+		s.result.Abstained = append(s.result.Abstained, report.Abstained{Missing: unfinished, Reason: "the run was interrupted"})
 	}
 	s.result.Used = s.clock().Sub(s.began)
 	s.result.Interrupted = ctx.Err() != nil

@@ -152,7 +152,7 @@ func (s *session) cached(ctx context.Context, c cacheSize, limit time.Duration) 
 	r, err := s.measure(ctx, way{probe: report.ProbeHDF5, what: c.what, sample: &sample, handle: handleKept, fill: c.fill,
 		items: ofFiles(&s.sample, inOrder(&s.sample, c.order, s.options.Seed), mostHandles)}, limit)
 	if r.time.N > 0 && r.time.Confidence == 0 {
-		s.short(c.what)
+		s.short(ctx, c.what)
 	}
 	s.add(report.ProbeHDF5, metric.ItemTime, r.time, report.Measured, labels{report.LabelCache: warm, report.LabelOrder: c.order,
 		report.LabelHandle: handleKept, report.LabelChunkCache: strconv.FormatInt(c.bytes, 10)})
