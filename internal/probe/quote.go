@@ -12,7 +12,21 @@ import (
 const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_"
 
 // quote writes a word so that bash and zsh read it as it is, and so that it can be shown: what is not plainly printable is an escape of $'…'.
+// Of an absolute path only the names that need it are quoted, so that a ~ written for the home folder in front of the rest still is one.
 func quote(word string) string {
+	if !strings.HasPrefix(word, "/") {
+		return quoteName(word)
+	}
+	names := strings.Split(word, "/")
+	for i, name := range names {
+		if name != "" {
+			names[i] = quoteName(name)
+		}
+	}
+	return strings.Join(names, "/")
+}
+
+func quoteName(word string) string {
 	switch {
 	case word != "" && strings.Trim(word, safe) == "":
 		return word
