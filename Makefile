@@ -67,14 +67,14 @@ unit: ## race-enabled unit tests alone
 	$(GO) test -race ./...
 
 .PHONY: e2e
-e2e: ## all end-to-end jobs; TORCH=trixie or TORCH=sid for newer PyTorch
+e2e: ## all end-to-end jobs and datasets, and a real DataLoader beside bench-io; TORCH=trixie or TORCH=sid for newer PyTorch
 	@scripts/deps build job tools $(if $(TORCH),suite)
 	@$(MAKE) build
 	@$(MAKE) e2e-run
 
 .PHONY: e2e-run
 e2e-run:
-	$(GO) test -tags e2e ./e2e -run 'TestLayouts|TestDataLoader|TestJobs' -count=1 -v -timeout 80m
+	$(GO) test -tags e2e ./e2e -run '$(if $(E2E_SUITE),TestLayouts|TestJobs,TestLayouts|TestDataLoader|TestJobs)' -count=1 -v -timeout 80m
 
 .PHONY: overhead
 overhead: ## what pipetune costs the job it watches: CPU, memory, throughput with and without
