@@ -17,17 +17,18 @@ func (b *benchBuilder) undecoded() {
 		return
 	}
 	_, refused := b.abstention(report.ProbeDecode)
+	refused = refused && !b.about.Interrupted
 	switch b.about.Kind {
 	case "image":
-		b.ev.Bench.Undecoded, b.ev.Bench.NoneDecode = true, refused
+		b.ev.Bench.Undecoded, b.ev.Bench.NoneDecode = true, refused && len(b.about.Unread) > 0
 	case "tar":
 		b.ev.Bench.Undecoded = !refused
 	}
 }
 
-// decoding is what decoding adds to reading a mean item. One format's figure is that of any picture in a folder of it. Of several formats, and in
-// an archive, which holds labels beside pictures, a single process of the scaling probe went through all items as they are mixed: what it took
-// beyond reading is decoding. Without it, the figure lies somewhere between those of the formats.
+// decoding is what decoding adds to reading a mean item. One format's figure is that of any picture. Of several formats, a single process of the
+// scaling probe went through all items as they are mixed: what it took beyond reading is decoding. Without it, the figure lies somewhere
+// between those of the formats.
 func (b *benchBuilder) decoding(read Value) Value {
 	rows := b.each(report.ProbeDecode, metric.DecodeTime, is{})
 	if len(rows) == 0 {
@@ -39,16 +40,13 @@ func (b *benchBuilder) decoding(read Value) Value {
 		}
 	}
 	first := figure(rows[0])
-	if len(rows) == 1 && b.about.Kind != "tar" {
+	if len(rows) == 1 {
 		return first
 	}
 	rate := b.find(report.ProbeScaling, metric.ItemRate, seenWarm().and(report.LabelWorkers, "1").and(report.LabelOrder, "random", ""))
 	if read.N > 0 && rate.N > 0 && rate.Lo > 0 && 1/rate.Center > read.Center {
 		return Value{stat.Summary{Center: 1/rate.Center - read.Center, Lo: max(1/rate.Hi-read.Hi, 0), Hi: 1/rate.Lo - read.Lo,
 			Confidence: min(rate.Confidence, read.Confidence), N: min(rate.N, read.N)}, weaker(rate, read)}
-	}
-	if len(rows) == 1 {
-		return first
 	}
 	mixed := Value{stat.Summary{Lo: first.Lo, Hi: first.Hi, N: first.N}, metric.Inferred}
 	for _, m := range rows {

@@ -62,6 +62,11 @@ func TestHeadlineWithoutDecoding(t *testing.T) {
 		t.Errorf("an item's time without decoding is judged: %+v", r.Findings)
 	}
 	r = undecoded()
+	r.Benchmark.Interrupted = true
+	r.Abstained = []report.Abstained{{Missing: []string{report.ProbeDecode}, Reason: "the run was interrupted"}}
+	holds(t, said(r), "reading alone", "!could be decoded")
+	r = undecoded()
+	r.Benchmark.Unread = []report.Unread{{Reason: "cannot be decoded", Count: 5000, Example: "a.jpg"}}
 	r.Abstained = []report.Abstained{{Missing: []string{report.ProbeDecode}, Reason: "decoding: none of the sampled items could be read"}}
 	holds(t, said(r), "no item could be decoded", "!items/s", "none of the sampled items")
 

@@ -53,13 +53,16 @@ func bendMeasured(p *diagnose.Pass) error {
 	if efficiency.Center >= p.Limit(bendLimit.Name) || efficiency.Hi >= 1 {
 		return nil
 	}
-	if efficiency.Confidence <= 0 {
-		p.Abstain("too few rounds were measured to tell a bend from noise", "a larger --budget")
-		return nil
-	}
 	bound := ""
 	if p.Evidence.Bench != nil {
 		bound = p.Evidence.Bench.Bound
+	}
+	if bound == "none" { // its interval reaches where the probe sees no bend
+		return nil
+	}
+	if efficiency.Confidence <= 0 {
+		p.Abstain("too few rounds were measured to tell a bend from noise", "a larger --budget")
+		return nil
 	}
 	b, known := bends[bound]
 	score, severity := share(1-efficiency.Center), report.Info
