@@ -137,7 +137,8 @@ func TestProcessCreditsNothingAcrossReuse(t *testing.T) {
 		late, _ := processSampler(tree) // comes when the number has changed hands
 		sink = newTally()
 		late.Sample(context.Background(), sink)
-		if next != former && len(sink.values) != 0 {
+		// Where another program took the number, it may have begun within the same 10 ms, and nothing tells it from the former.
+		if same && next != former && len(sink.values) != 0 {
 			t.Errorf("%v was credited with %v", former, sink.values)
 		}
 		held.Close()
