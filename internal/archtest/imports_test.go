@@ -21,6 +21,7 @@ var mayImport = map[string][]string{
 	// acquire: touches the machine
 	"job":     {"isolate", "procfs", "recording", "metric", "untrusted"},
 	"hook":    {"recording", "metric", "untrusted"},
+	"patch":   {"untrusted", "pkg/report"},
 	"host":    {"isolate", "procfs", "recording", "untrusted"},
 	"sampler": {"isolate", "procfs", "job", "metric", "recording", "untrusted", "dataset", "nvml", "host"},
 	"probe":   {"isolate", "dataset", "metric", "procfs", "stat", "pkg/report", "untrusted"},
@@ -67,7 +68,7 @@ var thirdParty = map[string][]string{
 	"golang.org/x/image":              {"dataset"},
 	"golang.org/x/term":               {"cli"},
 	"golang.org/x/perf":               {"stat"},
-	"golang.org/x/sys":                {"cli", "job", "hook", "host", "sampler", "probe", "dataset", "isolate", "nvml", "procfs", "hdf5", "jpeg", "e2e"},
+	"golang.org/x/sys":                {"cli", "job", "hook", "patch", "host", "sampler", "probe", "dataset", "isolate", "nvml", "procfs", "hdf5", "jpeg", "e2e"},
 	"github.com/google/go-cmp":        {"test files"},
 	"github.com/rogpeppe/go-internal": {"test files"},
 }

@@ -84,6 +84,48 @@ type Facts struct {
 	GPUName     string
 	GPUWhyNot   string // why no GPU figures are there; "" where they are
 	Throttle    []string
+	Hook        *Hook // what the hook told of the training loop; nil without it
+}
+
+// Hook is what was told from inside a launched job about the training loop: the loader with the most time among those asked while gradients are enabled.
+type Hook struct {
+	Torch, Python string
+	Loader        LoaderCall
+	Others        []LoaderCall // loaders also gone over in the window: evaluation, or a second source
+	Opens         []Site       // lines that open HDF5 files, most time first
+	Syncs         []Site       // lines that wait for the GPU, most time first
+	Slow          []SlowItem   // slowest items, slowest first
+}
+
+// LoaderCall is the construction of one DataLoader. Empty strings and nil are unknown.
+type LoaderCall struct {
+	Class, Dataset, Sampler, Collate string
+	File                             string // redacted
+	Line                             int
+	Function                         string
+	Given                            []string // arguments that were written out
+	Workers, Prefetch, BatchSize     *int
+	Persistent, PinMemory, InOrder   *bool
+	StartMethod                      string
+	Iterable                         bool
+	Items                            *int
+	Evaluates                        bool // asked without gradients
+}
+
+// Site is a line of the person's source with the calls made from it in the window.
+type Site struct {
+	What, File string
+	Line       int
+	Function   string
+	Calls      float64
+	Seconds    float64
+}
+
+// SlowItem is one of the slowest items.
+type SlowItem struct {
+	Index   int64
+	Seconds float64
+	Times   int // how often it was measured
 }
 
 // HDF5 is the layout of the dataset most likely read.

@@ -65,6 +65,23 @@ const (
 	EventJobEnded = "job-ended"
 	// EventGPU: a GPU was found, or was lost. Entity gpu/…; attrs: state (found, lost), name.
 	EventGPU = "gpu"
+	// EventHook: the hook spoke up in a process of a launched job, or fell silent. Entity process/…; attrs: state (loaded, off, absent), python,
+	// torch, rank; with off and absent: reason.
+	EventHook = "hook"
+	// EventLoader: a DataLoader was made in a launched job. Entity loop/…; attrs: class, num_workers, prefetch_factor, persistent_workers, pin_memory,
+	// batch_size, drop_last, in_order, timeout, start_method, dataset, sampler, collate (names of classes and functions), iterable (0, 1), items,
+	// file, line, function (where in the person's source; file redacted), given (arguments that were written out, comma between them). What a
+	// version of PyTorch lacks, or what is None, is left out.
+	EventLoader = "loader"
+	// EventEpoch: a loop went over its loader once, or gave up. Entity loop/…; attrs: epoch (from 0), begun_s, create_s, first_wait_s, drain_s (left out
+	// where the loop was left), steps, wait_s, wall_s, workers_born (0: they persisted, or there are none), grad (0, 1). Times in seconds; begun_s
+	// since the recording's start, negative for before.
+	EventEpoch = "epoch"
+	// EventSite: a line of the person's source that the hook counts calls of. Entity site/…; attrs: kind (open, sync), what (the file opened,
+	// redacted; the function called), file (redacted), line, function.
+	EventSite = "site"
+	// EventSlowItem: an item was among the slowest yet. Entity loop/…; attrs: index, seconds, times (how often it was measured).
+	EventSlowItem = "slow-item"
 )
 
 // Unseen says that a signal could not be read.

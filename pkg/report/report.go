@@ -8,7 +8,7 @@ package report
 // Schema and SchemaVersion name the format; a reader refuses a newer major version.
 const (
 	Schema        = "pipetune.report"
-	SchemaVersion = "1.1.0"
+	SchemaVersion = "1.2.0"
 )
 
 // Report is one diagnosis or one benchmark.
@@ -31,7 +31,8 @@ type Report struct {
 	Measurements  []Measurement     `json:"measurements"`
 	Abstained     []Abstained       `json:"abstained"`
 	Warnings      []string          `json:"warnings"`
-	Next          []string          `json:"next,omitempty"` // commands worth running next, ready to copy
+	Patch         *Patch            `json:"patch,omitempty"` // launch mode, since 1.2.0: the recommended settings as a change of the source
+	Next          []string          `json:"next,omitempty"`  // commands worth running next, ready to copy
 }
 
 // Tool is the program that made the report, and what it cost.
@@ -97,6 +98,9 @@ type Loader struct {
 	BatchBytes        *int64    `json:"batch_bytes"`
 	Source            string    `json:"source"` // "observed" or "hook"
 	Location          *Location `json:"location"`
+	Dataset           string    `json:"dataset,omitempty"` // class; hook only, as are the next two
+	Sampler           string    `json:"sampler,omitempty"`
+	InOrder           *bool     `json:"in_order,omitempty"` // null: not known, or this PyTorch lacks it
 }
 
 // Location is a place in the user's source.
@@ -113,4 +117,23 @@ type Window struct {
 	StartMono float64  `json:"start_monotonic_s"`
 	Steps     *float64 `json:"steps"`
 	Epochs    *int     `json:"epochs"`
+}
+
+// Patch is what recommended settings amount to in the person's source.
+type Patch struct {
+	File     string           `json:"file"`     // relative to the folder the job runs in where it lies below it; redacted
+	Diff     string           `json:"diff"`     // unified diff for patch -p1, redacted; "" where no setting stands in the call as a literal
+	Settings []PatchedSetting `json:"settings"` // one for each setting that is recommended
+}
+
+// PatchedSetting says what becomes of one setting.
+type PatchedSetting struct {
+	Setting string  `json:"setting"`
+	From    *string `json:"from"` // as it stands in the source; null: not written there
+	To      string  `json:"to"`
+	Line    int     `json:"line,omitempty"` // where the value stands, 0: nowhere
+	// How is "replaced" (a literal was), "added" (the call did not name it), "already" (it has this value) or "elsewhere" (the value comes from somewhere else).
+	How string `json:"how"`
+	// Origin says where such a value comes from: "args.workers: --workers, default 1 (train.py:12)".
+	Origin string `json:"origin,omitempty"`
 }

@@ -1,0 +1,27 @@
+package metric
+
+// Derived from what the hook tells; absent where a job is watched from outside. They are of the training loop: the loader with the most time
+// among those that are asked while gradients are enabled.
+var (
+	StepWait     = Desc{"step_wait_s", Seconds, Gauge, "input wait per step, the starts of epochs included"}
+	MadeItem     = Desc{"made_item_s", Seconds, Gauge, "a worker's time to make an item, its share of collate included"}
+	MadeOpen     = Desc{"made_item_open_s", Seconds, Gauge, "of this: opening and closing HDF5 files"}
+	MadeRead     = Desc{"made_item_read_s", Seconds, Gauge, "of this: reading HDF5 datasets, decompression included"}
+	MadeDecode   = Desc{"made_item_decode_s", Seconds, Gauge, "of this: Pillow and OpenCV, reading the picture's file included"}
+	MadeOther    = Desc{"made_item_other_s", Seconds, Gauge, "of this: the rest of the dataset's own code, by difference: transforms, and reading by other libraries"}
+	MadeCollate  = Desc{"made_item_collate_s", Seconds, Gauge, "of this: collate_fn, per item"}
+	MadePerS     = Desc{"made_items_per_s", PerSecond, Gauge, "items made per second, by all workers together"}
+	FetchTime    = Desc{"batch_fetch_s", Seconds, Gauge, "a worker's time to make a batch"}
+	FetchP99     = Desc{"batch_fetch_p99_s", Seconds, Gauge, "time within which 99 of 100 batches are made"}
+	FetchCPU     = Desc{"batch_fetch_cpu_s", Seconds, Gauge, "CPU time of the worker's main thread to make a batch"}
+	CollateRatio = Desc{"collate_ratio", Ratio, Gauge, "share of making a batch that is collate_fn"}
+	Evaluation   = Desc{"evaluation_ratio", Ratio, Gauge, "share of time the trainer goes over loaders without gradients: evaluation, while training stands still"}
+	EvalWait     = Desc{"evaluation_wait_ratio", Ratio, Gauge, "share of all time that is input wait of such loaders"}
+	SyncRatio    = Desc{"sync_ratio", Ratio, Gauge, "share of time in calls that wait for the GPU"}
+	SyncsPerStep = Desc{"syncs_per_step", Count, Gauge, "such calls per step"}
+	Starved      = Desc{"device_starved_ratio", Ratio, Gauge, "share of the device's own time between the end of a step's work and the arrival of the next batch"}
+)
+
+// HookDerived lists them.
+var HookDerived = []Desc{StepWait, MadeItem, MadeOpen, MadeRead, MadeDecode, MadeOther, MadeCollate, MadePerS, FetchTime, FetchP99, FetchCPU,
+	CollateRatio, Evaluation, EvalWait, SyncRatio, SyncsPerStep, Starved}
