@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -57,6 +58,22 @@ func readStopwatch(path string) ([]reading, error) {
 		readings = append(readings, r)
 	}
 	return readings, lines.Err()
+}
+
+// stopwatchPID is the trainer's process number as its stop-watch tells it.
+func stopwatchPID(path string) (int, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	var header struct {
+		PID int `json:"pid"`
+	}
+	if err := json.Unmarshal(line, &header); err != nil || header.PID == 0 {
+		return 0, fmt.Errorf("%s begins with %.100q, not with its trainer: %w", path, line, err)
+	}
+	return header.PID, nil
 }
 
 // stopwatchFiles lists the stop-watch of each rank: path, path.1, path.2, …

@@ -1,0 +1,424 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/rules"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// What launch mode promises: exact figures.
+const (
+	launchSeconds = "20"   // a launched job trains so long; its start is not watched
+	maxWaitDiff   = 0.01   // of the stop-watch's input wait per step …
+	waitFloor     = 0.0001 // … or so many seconds of it, where the trainer hardly waits: both clocks add some µs of Python of their own
+)
+
+// TestLaunch launches each job with the hook, as a user would, and holds the exact figures against the trainer's own stop-watch, and what
+// the same recording tells without the hook against what it tells with it.
+func TestLaunch(t *testing.T) {
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	m := findMachine(t)
+	wanted := regexp.MustCompile(os.Getenv("E2E_JOBS"))
+	table := launchCases
+	if os.Getenv("E2E_SUITE") == "" {
+		table = slices.Concat(launchCases, launchVariations)
+	}
+	var rows []string
+	for _, c := range table {
+		if !wanted.MatchString(c.name) || ctx.Err() != nil {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			l, err := m.launchUntilShown(ctx, t, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows = append(rows, l.row())
+			for _, failure := range l.failures() {
+				t.Error(failure)
+			}
+		})
+	}
+	fmt.Printf("\n%-26s %-24s %-30s %22s %8s %18s %s\n%s\n", "LAUNCHED", "VERDICT", "FIRST RULE", "WAIT/STEP HOOK/OWN", "DIFF", "WAIT SEEN OUTSIDE", "DATALOADER", strings.Join(rows, "\n"))
+}
+
+// launched is what came of one launched job.
+type launched struct {
+	launchCase
+	rep     *report.Report
+	rec     *recording.Recording
+	outside *report.Report // the same recording without what the hook told
+	own     perStep        // by the trainer's stop-watch
+	hook    perStep        // by the hook, over the same stretch
+	script  string         // the job's source
+}
+
+// perStep is what steps took over a stretch.
+type perStep struct {
+	from, to    float64 // CLOCK_MONOTONIC
+	steps, wait float64
+}
+
+func (p perStep) mean() float64 { return p.wait / p.steps }
+
+func (l launched) row() string {
+	first, outside, place := "-", "absent", "not known"
+	if len(l.rep.Findings) > 0 {
+		first = l.rep.Findings[0].Rule
+	}
+	if w := l.outside.Verdict.Step.InputWaitRatio; w != nil {
+		outside = fmt.Sprintf("%.1f / %.1f %%", 100**w, 100*l.own.wait/(l.own.to-l.own.from))
+	}
+	if at := l.location(); at != nil {
+		place = fmt.Sprintf("%s:%d", at.File, at.Line)
+	}
+	return fmt.Sprintf("%-26s %-24s %-30s %10.3f / %6.3f ms %+7.2f%% %18s %s", l.name, string(l.rep.Verdict.Class)+"/"+string(l.rep.Verdict.Resource), first,
+		1e3*l.hook.mean(), 1e3*l.own.mean(), 100*(l.hook.mean()/l.own.mean()-1), outside, place)
+}
+
+func (l launched) location() *report.Location {
+	if l.rep.Job == nil || l.rep.Job.Loader == nil {
+		return nil
+	}
+	return l.rep.Job.Loader.Location
+}
+
+// failures lists what is wrong.
+func (l launched) failures() (failures []string) {
+	fail := func(format string, args ...any) { failures = append(failures, fmt.Sprintf(format, args...)) }
+	if !slices.Contains(l.class, l.rep.Verdict.Class) {
+		fail("verdict is %s, want one of %v", l.rep.Verdict.Class, l.class)
+	}
+	rank := slices.IndexFunc(l.rep.Findings, func(f report.Finding) bool { return slices.Contains(l.planted, f.Rule) })
+	if len(l.planted) > 0 && (rank < 0 || rank >= maxRank) {
+		fail("none of the planted rules %v is among the first %d findings", l.planted, maxRank)
+	}
+	if l.control && slices.ContainsFunc(l.rep.Findings, func(f report.Finding) bool { return f.Severity == report.Error }) {
+		fail("an error finding on a control: %s", l.rep.Findings[0].Rule)
+	}
+	if diff := math.Abs(l.hook.mean() - l.own.mean()); diff > max(maxWaitDiff*l.own.mean(), waitFloor) || math.IsNaN(diff) {
+		fail("the hook says %.3f ms of input wait per step, the trainer's own stop-watch %.3f ms", 1e3*l.hook.mean(), 1e3*l.own.mean())
+	}
+	if diff := math.Abs(l.hook.steps - l.own.steps); diff > 1 {
+		fail("the hook counts %.0f steps, the trainer itself %.1f", l.hook.steps, l.own.steps)
+	}
+	if l.rep.Job.Mode != "launch" || l.rep.Job.Loader.Source != "hook" {
+		fail("mode is %q, the loader's source %q", l.rep.Job.Mode, l.rep.Job.Loader.Source)
+	}
+	if want, got := lineOf(l.script, `DataLoader\(`), l.location(); got == nil || got.Line != want || !strings.HasSuffix(got.File, l.file()) {
+		fail("the DataLoader stands at line %d of %s, the report says %+v", want, l.file(), got)
+	}
+	if l.opensAt != "" {
+		failures = append(failures, l.opens()...)
+	}
+	return append(failures, l.agreement()...)
+}
+
+// opens holds the opens of HDF5 files to one an item, and the place they are made at to the source.
+func (l launched) opens() (failures []string) {
+	opens, items := total(l.rec, metric.HookOpens), total(l.rec, metric.HookItems)
+	if opens != items || items == 0 {
+		failures = append(failures, fmt.Sprintf("%.0f opens for %.0f items, want one each", opens, items))
+	}
+	want := lineOf(l.script[strings.Index(l.script, "def __getitem__"):], l.opensAt) + lineOf(l.script, "def __getitem__") - 1
+	i := slices.IndexFunc(l.rep.Findings, func(f report.Finding) bool { return f.Rule == l.planted[0] })
+	if i < 0 {
+		return failures // told already
+	}
+	if at := l.rep.Findings[i].Location; at == nil || at.Line != want || !strings.HasSuffix(at.File, l.file()) {
+		failures = append(failures, fmt.Sprintf("files are opened at line %d of %s, the finding says %+v", want, l.file(), at))
+	}
+	return failures
+}
+
+// agreement holds what is seen from outside against what the hook tells of the same time.
+func (l launched) agreement() (failures []string) {
+	if l.unseen || l.apart {
+		return nil
+	}
+	in, out := l.rep.Verdict.Step.InputWaitRatio, l.outside.Verdict.Step.InputWaitRatio
+	if in == nil || out == nil || math.Abs(*in-*out) > maxWaitPoints {
+		failures = append(failures, fmt.Sprintf("input wait %s %% by the hook, %s %% from outside", ratio(in), ratio(out)))
+	}
+	b, ok := l.rep.Metrics["batches_per_s"]
+	o, ok2 := l.outside.Metrics["batches_per_s"]
+	if !ok || !ok2 || math.Abs(b.Center-o.Center) > maxBatchesDiff*b.Center {
+		failures = append(failures, fmt.Sprintf("%.2f batches/s by the hook, %.2f from outside", b.Center, o.Center))
+	}
+	return failures
+}
+
+func (c launchCase) file() string { return cmp.Or(c.script, c.name) + ".py" }
+
+// lineOf is the number of the first line that matches, from 1; 0 where none does.
+func lineOf(source, pattern string) int {
+	re := regexp.MustCompile(pattern)
+	for i, line := range strings.Split(source, "\n") {
+		if re.MatchString(line) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// launchUntilShown repeats a run in which the planted fault did not show by the stop-watch, as TestJobs does.
+func (m machine) launchUntilShown(ctx context.Context, t *testing.T, c launchCase) (l launched, err error) {
+	for attempt := 1; attempt <= 3; attempt++ {
+		if l, err = m.launchOnce(ctx, t, c); err != nil {
+			return l, err
+		}
+		share := l.own.wait / (l.own.to - l.own.from)
+		if share >= c.wait[0] && share <= c.wait[1] {
+			return l, nil
+		}
+		err = fmt.Errorf("the planted condition did not show: input wait %.1f %%, planned %.0f to %.0f %%", 100*share, 100*c.wait[0], 100*c.wait[1])
+		t.Log(err)
+	}
+	return l, err
+}
+
+// launchOnce launches the job and gathers what it left.
+func (m machine) launchOnce(ctx context.Context, t *testing.T, c launchCase) (l launched, err error) {
+	b, err := newBench(m.python, m.root)
+	if b.work != "" {
+		defer func() { err = errors.Join(err, os.RemoveAll(b.work)) }()
+	}
+	if err != nil {
+		return l, err
+	}
+	prelude, undo, err := c.around.around(ctx, b, c.testCase)
+	defer func() { err = errors.Join(err, undo()) }()
+	if err != nil {
+		return l, err
+	}
+	if err := b.prepare(ctx, c); err != nil {
+		return l, err
+	}
+	stopwatch := filepath.Join(b.work, "stopwatch.jsonl")
+	out := filepath.Join(b.work, c.name+".json")
+	job := b.shell(prelude, b.scriptArgs(c.testCase, "--stopwatch", b.inside(stopwatch), "--seconds", cmp.Or(c.seconds, launchSeconds))...)
+	quiet, err := c.neighbours()
+	if err != nil {
+		return l, err
+	}
+	defer func() { err = errors.Join(err, quiet()) }()
+	stdout, err := m.launch(ctx, b, []string{"-q", "--warmup", watchDrops.String(), "-o", out, "-o", out + "l"}, job.Args)
+	if err != nil {
+		return l, err
+	}
+	if len(stdout) > 0 {
+		return l, fmt.Errorf("the job writes nothing to stdout, but there is: %.200q", stdout)
+	}
+	for _, name := range []string{out, out + "l", stopwatch} {
+		m.keepFile(t, name, "launch-"+filepath.Base(name))
+	}
+	l = launched{launchCase: c}
+	return l, l.read(b, out, stopwatch)
+}
+
+// launch runs diagnose with flags on a command and returns what came on stdout. Both chroot and caller see the folder that the hook lies in.
+func (m machine) launch(ctx context.Context, b bench, flags, command []string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
+	defer cancel()
+	hookDir, err := os.MkdirTemp("/dev/shm", workPrefix)
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(hookDir)
+	cmd := exec.CommandContext(ctx, m.binary, slices.Concat([]string{"diagnose"}, flags, []string{"--"}, command)...)
+	cmd.Dir = b.work
+	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+hookDir)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("pipetune diagnose -- …: %w: %.2000s", err, stderr.Bytes())
+	}
+	left, err := os.ReadDir(hookDir)
+	if err == nil && len(left) > 0 {
+		err = fmt.Errorf("%s is left behind in the runtime folder", left[0].Name())
+	}
+	return stdout.Bytes(), err
+}
+
+// prepare makes the data set before the job is launched, so that making it is not part of what is watched.
+func (b bench) prepare(ctx context.Context, c launchCase) error {
+	if c.around.cold {
+		return nil // made already
+	}
+	cmd := b.shell(nil, b.scriptArgs(c.testCase, "--make-only")...)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("making the data set: %w: %s", err, output)
+	}
+	return ctx.Err()
+}
+
+func (c launchCase) neighbours() (func() error, error) {
+	_, quiet, err := startNeighbours(c.around.neighbours)
+	return quiet, err
+}
+
+// read gathers report, recording and stop-watch.
+func (l *launched) read(b bench, out, stopwatch string) error {
+	source, err := os.ReadFile(filepath.Join(b.work, "jobs", l.file()))
+	if err != nil {
+		return err
+	}
+	l.script = string(source)
+	file, err := os.Open(out)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if l.rep, err = report.Decode(file); err != nil {
+		return err
+	}
+	if l.rep.Verdict == nil || l.rep.Window == nil {
+		return errors.New("the report has no verdict or no window")
+	}
+	lines, err := os.Open(out + "l")
+	if err != nil {
+		return err
+	}
+	defer lines.Close()
+	if l.rec, err = recording.Read(lines); err != nil {
+		return err
+	}
+	e, err := evidence.FromRecording(withoutHook(l.rec))
+	if err != nil {
+		return err
+	}
+	l.outside = diagnose.Run(e, rules.All())
+	return l.align(stopwatch)
+}
+
+// align takes the hook's totals over the report's window, and the stop-watch's over exactly the stretch that these are about. Of several
+// ranks it is the one that waits most.
+func (l *launched) align(stopwatch string) error {
+	files, err := stopwatchFiles(stopwatch)
+	if err != nil {
+		return err
+	}
+	owner := map[int]string{}
+	for _, path := range files {
+		pid, err := stopwatchPID(path)
+		if err != nil {
+			return err
+		}
+		owner[pid] = path
+	}
+	from, to := l.rep.Window.StartS, l.rep.Window.StartS+l.rep.Window.DurationS
+	for _, clock := range l.rec.Series {
+		var pid int
+		if clock.Metric != metric.HookClock.Name {
+			continue
+		}
+		if _, err := fmt.Sscanf(clock.Entity, "process/%d.", &pid); err != nil || owner[pid] == "" {
+			return fmt.Errorf("the hook tells of %s, no stop-watch does: %w", clock.Entity, err)
+		}
+		hook, i, j := perStep{}, 0, 0
+		if i, j = readingsWithin(clock.Points, from, to); j <= i {
+			return fmt.Errorf("the hook told %s's clock fewer than twice in the window", clock.Entity)
+		}
+		first, last := clock.Points[i], clock.Points[j]
+		hook.from, hook.to = first.Value, last.Value
+		loop := "loop/" + strings.TrimPrefix(clock.Entity, "process/") + "."
+		for _, s := range l.rec.Series {
+			if !strings.HasPrefix(s.Entity, loop) {
+				continue
+			}
+			grown := valueAt(s.Points, last.At) - valueAt(s.Points, first.At)
+			switch s.Metric {
+			case metric.HookSteps.Name:
+				hook.steps += grown
+			case metric.HookWait.Name, metric.HookCreate.Name, metric.HookDrain.Name:
+				hook.wait += grown
+			}
+		}
+		readings, err := readStopwatch(owner[pid])
+		if err != nil {
+			return err
+		}
+		a, ok := at(readings, hook.from)
+		z, ok2 := at(readings, hook.to)
+		if !ok || !ok2 {
+			return fmt.Errorf("the stop-watch does not reach over %.2f to %.2f", hook.from, hook.to)
+		}
+		own := perStep{from: hook.from, to: hook.to, steps: z.Batches - a.Batches, wait: z.Wait - a.Wait}
+		if l.own.to == 0 || own.wait/(own.to-own.from) > l.own.wait/(l.own.to-l.own.from) {
+			l.own, l.hook = own, hook
+		}
+	}
+	if l.own.to == 0 {
+		return errors.New("the hook told nothing of a trainer")
+	}
+	return nil
+}
+
+// readingsWithin returns the first and the last reading within a window, in seconds since the recording's start.
+func readingsWithin(points []recording.Point, from, to float64) (first, last int) {
+	first = slices.IndexFunc(points, func(p recording.Point) bool { return p.At.Seconds() >= from })
+	last = len(points) - 1
+	for last > 0 && points[last].At.Seconds() > to {
+		last--
+	}
+	return max(first, 0), last
+}
+
+// valueAt is a counter's value at a moment: the last reading until then, 0 before the first.
+func valueAt(points []recording.Point, at time.Duration) float64 {
+	value := 0.0
+	for _, p := range points {
+		if p.At > at {
+			break
+		}
+		value = p.Value
+	}
+	return value
+}
+
+// total adds up the last readings of a counter over its entities.
+func total(rec *recording.Recording, d metric.Desc) (sum float64) {
+	for _, s := range rec.Series {
+		if s.Metric == d.Name && len(s.Points) > 0 {
+			sum += s.Points[len(s.Points)-1].Value
+		}
+	}
+	return sum
+}
+
+// withoutHook is the recording as attach mode would have made it.
+func withoutHook(rec *recording.Recording) *recording.Recording {
+	outside := *rec
+	outside.Series = slices.DeleteFunc(slices.Clone(rec.Series), func(s recording.Series) bool {
+		return slices.ContainsFunc(metric.Hook, func(d metric.Desc) bool { return d.Name == s.Metric })
+	})
+	outside.Events = slices.DeleteFunc(slices.Clone(rec.Events), func(e recording.Event) bool {
+		return slices.Contains([]string{recording.EventHook, recording.EventLoader, recording.EventEpoch, recording.EventSite, recording.EventSlowItem}, e.Kind)
+	})
+	return &outside
+}
