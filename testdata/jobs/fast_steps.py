@@ -1,0 +1,30 @@
+"""Steps of a millisecond, a thousand in a second: what a guest in the trainer costs shows here first.
+
+Nothing is planted. The step is a fixed amount of Python work, not an amount of time, so that whatever slows the trainer
+shows in steps per second.
+"""
+
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+import stopwatch
+
+
+def train_step(work):
+    return sum(range(work))
+
+
+def main():
+    args = stopwatch.arguments(__doc__, workers=1, batch_size=4, work=50000)
+    stopwatch.dataset(args, lambda folder: None)
+    data = TensorDataset(torch.arange(200000.0).reshape(-1, 8))
+    loader = DataLoader(data, batch_size=args.batch_size, num_workers=args.workers, prefetch_factor=16 if args.workers else 2,
+                        persistent_workers=args.workers > 0)
+    watch = stopwatch.StopWatch(args)
+    for epoch in watch.epochs():
+        for batch in watch.batches(loader):
+            train_step(args.work)
+
+
+if __name__ == "__main__":
+    main()
