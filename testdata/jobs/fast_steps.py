@@ -15,7 +15,7 @@ def train_step(work):
 
 
 def main():
-    args = stopwatch.arguments(__doc__, workers=1, batch_size=4, work=50000)
+    args = stopwatch.arguments(__doc__, workers=0, batch_size=4, work=100000)
     stopwatch.dataset(args, lambda folder: None)
     data = TensorDataset(torch.arange(200000.0).reshape(-1, 8))
     loader = DataLoader(data, batch_size=args.batch_size, num_workers=args.workers, prefetch_factor=16 if args.workers else 2,
