@@ -106,7 +106,7 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 	if class == report.InputBound && lead == nil {
 		d.add("no rule explains the wait")
 	}
-	if class == report.InputBound && s.workerless {
+	if class == report.InputBound && s.workerless && !Hooked(e) {
 		d.add("without workers, loading cannot be told apart from other work of the main thread: the share is an upper bound")
 	}
 	return d.level(), d.said

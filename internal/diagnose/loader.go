@@ -23,7 +23,7 @@ type Loader struct {
 const Relative = "relative_throughput"
 
 // Loader returns the model of this job's loader; false where its costs are unknown. Without workers, and where batches do not pass
-// through shared memory, no batches can be counted from outside, and the model is relative.
+// through shared memory, no batches can be counted from outside, and the model is relative; the hook counts them all.
 func (p *Pass) Loader() (Loader, bool) { return modelOf(p.Evidence) }
 
 func modelOf(e *evidence.Evidence) (Loader, bool) {
@@ -64,10 +64,7 @@ func modelOf(e *evidence.Evidence) (Loader, bool) {
 		l.FromStore = v.Summary
 		l.Storage = ceiling(e)
 	}
-	l.Metric, l.Unit, l.Now = metric.BatchesPerS.Name, string(metric.BatchesPerS.Unit), batches.Summary
-	if v, ok := e.Get(metric.SamplesPerS); ok && v.Center > 0 {
-		l.Metric, l.Unit, l.Now, l.scale = metric.SamplesPerS.Name, string(metric.SamplesPerS.Unit), v.Summary, v.Center/batches.Center
-	}
+	l.inRate(e, batches)
 	return l, true
 }
 
@@ -122,9 +119,13 @@ func rest(s stat.Summary) stat.Summary {
 	return s
 }
 
-// workerless is a loader without workers: of one unit of time, the load share goes to loading and the rest to the step.
+// workerless is a loader without workers: of one unit of time, the load share goes to loading and the rest to the step. Where the hook
+// counted, the unit is the second.
 func workerless(e *evidence.Evidence, l Loader) (Loader, bool) {
-	load, ok := e.Get(metric.InWorkerless)
+	if known, ok := countedInside(e, l); ok {
+		return known, true
+	}
+	load, ok := InputWait(e)
 	if !ok || !(load.Center > 0 && load.Center < 1) {
 		return Loader{}, false
 	}
@@ -137,6 +138,31 @@ func workerless(e *evidence.Evidence, l Loader) (Loader, bool) {
 	l.Wait = scaled(load.Summary, wait/load.Center)
 	l.Metric, l.Unit, l.Now = Relative, string(metric.Count), stat.Exact(1)
 	return l, true
+}
+
+// countedInside is a loader without workers whose batches the hook counted and whose loading it timed.
+func countedInside(e *evidence.Evidence, l Loader) (Loader, bool) {
+	step, ok := e.Get(metric.FreeStepTime)
+	fetch, ok2 := e.Get(metric.FetchTime)
+	batches, ok3 := e.Get(metric.BatchesPerS)
+	if !Hooked(e) || !ok || !ok2 || !ok3 || step.Center <= 0 || fetch.Center <= 0 || batches.Center <= 0 {
+		return Loader{}, false
+	}
+	onCPU := 1.0 // without a figure, loading is taken to compute: then more workers than CPUs are never advised
+	if cpu, ok := e.Get(metric.FetchCPU); ok {
+		onCPU = unitShare(cpu.Center / fetch.Center)
+	}
+	l.FreeStep, l.CPU, l.Wait = step.Summary, scaled(fetch.Summary, onCPU), scaled(fetch.Summary, 1-onCPU)
+	l.inRate(e, batches)
+	return l, true
+}
+
+// inRate sets what effects are told in: samples per second where their number is known, else batches.
+func (l *Loader) inRate(e *evidence.Evidence, batches evidence.Value) {
+	l.Metric, l.Unit, l.Now = metric.BatchesPerS.Name, string(metric.BatchesPerS.Unit), batches.Summary
+	if v, ok := e.Get(metric.SamplesPerS); ok && v.Center > 0 {
+		l.Metric, l.Unit, l.Now, l.scale = metric.SamplesPerS.Name, string(metric.SamplesPerS.Unit), v.Summary, v.Center/batches.Center
+	}
 }
 
 // cores is what one trainer and its workers can get: the usable cores, less those of the machine that others keep busy. That is the

@@ -55,6 +55,7 @@ func Judge(rule *Rule, e *evidence.Evidence) ([]report.Finding, []report.Abstain
 	}
 	for i := range p.findings {
 		tidy(&p.findings[i])
+		locate(e, &p.findings[i])
 	}
 	return p.findings, p.abstains, nil
 }
@@ -94,8 +95,19 @@ func whyMissing(e *evidence.Evidence, d metric.Desc) (reason, cure string) {
 	if gpuSignals[d.Name] {
 		return e.Facts.GPUWhyNot, ""
 	}
+	if hookSignals[d.Name] && !Hooked(e) {
+		return "only a launched job tells it, from inside", "start the job with pipetune: pipetune diagnose -- COMMAND"
+	}
 	return "", ""
 }
+
+var hookSignals = func() map[string]bool {
+	set := map[string]bool{}
+	for _, d := range metric.HookDerived {
+		set[d.Name] = true
+	}
+	return set
+}()
 
 var gpuSignals = func() map[string]bool {
 	set := map[string]bool{}

@@ -57,6 +57,9 @@ func statement(e *evidence.Evidence, s split, class report.Class, lead *report.F
 // starving says how much of a step goes to waiting, and what the workers do meanwhile.
 func starving(e *evidence.Evidence, s split) string {
 	wait := unit.Percent(s.wait.Center)
+	if s.workerless && Hooked(e) {
+		return fmt.Sprintf("The training process loads its data itself (num_workers=0): %s of the time goes to loading while nothing else happens.", wait)
+	}
 	if s.workerless {
 		return fmt.Sprintf("The training process loads its data itself (num_workers=0): up to %s of the time goes to loading while nothing else happens.", wait)
 	}

@@ -19,9 +19,15 @@ func Training(e *evidence.Evidence) bool {
 	return gpu || e.Facts.Framework != "" || !Workerless(e) || loads.Center > 0
 }
 
+// Hooked tells whether the hook told of the training loop from inside the job: then the input wait is exact, with workers and without.
+func Hooked(e *evidence.Evidence) bool { return e.Facts.Hook != nil }
+
 // InputWait is the share of time the step stands still for data: waiting for a batch or, without workers, loading it in the trainer.
-// The second is an upper bound and says so by its basis.
+// Seen from outside the second is an upper bound and says so by its basis.
 func InputWait(e *evidence.Evidence) (evidence.Value, bool) {
+	if v, ok := e.Get(metric.InputWait); ok && Hooked(e) {
+		return v, true
+	}
 	if Workerless(e) {
 		if v, ok := e.Get(metric.InWorkerless); ok {
 			v.Basis = metric.Inferred

@@ -1,0 +1,104 @@
+package diagnose
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+func launched(file string, line int) evidence.Facts {
+	return evidence.Facts{Framework: "pytorch", Hook: &evidence.Hook{Torch: "2.6.0", Loader: evidence.LoaderCall{File: file, Line: line}}}
+}
+
+// recommends is a rule that always recommends one setting, at a place of its own if it has one.
+func recommends(setting string, at *report.Location) Rule {
+	return Rule{ID: "a/" + setting, Eval: func(p *Pass) error {
+		p.Report(report.Finding{Severity: report.Warning, Score: 0.1, Summary: "x", Location: at,
+			Recommendations: []report.Recommendation{{Setting: setting, To: "2", Why: "y"}}})
+		return nil
+	}}
+}
+
+func TestSettingsOfTheCallAreLocated(t *testing.T) {
+	own := &report.Location{File: "data.py", Line: 7}
+	for _, c := range []struct {
+		name    string
+		facts   evidence.Facts
+		setting string
+		at      *report.Location
+		want    *report.Location
+	}{
+		{"an argument", launched("train.py", 88), "num_workers", nil, &report.Location{File: "train.py", Line: 88}},
+		{"another change", launched("train.py", 88), "HDF5 chunk shape", nil, nil},
+		{"the rule knows better", launched("train.py", 88), "num_workers", own, own},
+		{"no place was told", launched("", 0), "num_workers", nil, nil},
+		{"no hook", evidence.Facts{}, "num_workers", nil, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rule := recommends(c.setting, c.at)
+			findings, _, err := Judge(&rule, saw(c.facts, steady))
+			if err != nil || len(findings) != 1 {
+				t.Fatalf("got %v, %v", findings, err)
+			}
+			if diff := cmp.Diff(c.want, findings[0].Location); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Without workers an outside watch gives an upper bound; the hook knows.
+func TestInputWaitIsExactWithTheHook(t *testing.T) {
+	seen := map[string]float64{"num_workers": 0, "input_wait_ratio": 0.30, "loads_in_main_ratio": 0.45}
+	outside, _ := InputWait(saw(evidence.Facts{}, seen))
+	inside, _ := InputWait(saw(launched("", 0), seen))
+	if outside.Center != 0.45 || outside.Basis != metric.Inferred || inside.Center != 0.30 || inside.Basis != metric.Measured {
+		t.Errorf("got %+v outside, %+v inside", outside, inside)
+	}
+	for _, c := range []struct {
+		facts evidence.Facts
+		upTo  bool
+	}{{evidence.Facts{Framework: "pytorch"}, true}, {launched("", 0), false}} {
+		r := Run(saw(c.facts, with(seen)), nil)
+		doubted := strings.Contains(strings.Join(r.Verdict.Doubts, " "), "upper bound")
+		if said := strings.Contains(r.Verdict.Statement, "up to "); said != c.upTo || doubted != c.upTo {
+			t.Errorf("hook %v: %q with doubts %q", c.facts.Hook != nil, r.Verdict.Statement, r.Verdict.Doubts)
+		}
+	}
+}
+
+// Batches of a loader without workers can be counted from inside, and then effects are told in samples per second.
+func TestWorkerlessModelIsAbsoluteWithTheHook(t *testing.T) {
+	seen := map[string]float64{"num_workers": 0, "input_wait_ratio": 0.5, "loads_in_main_ratio": 0.5, "free_step_time_s": 0.02, "batch_fetch_s": 0.02,
+		"batch_fetch_cpu_s": 0.015, "batches_per_s": 25, "samples_per_s": 800, "usable_cpus": 4}
+	p := &Pass{Evidence: saw(launched("", 0), seen), rule: &Rule{}}
+	l, ok := p.Loader()
+	if !ok || l.Metric != "samples_per_s" || l.CPU.Center != 0.015 || l.Wait.Center < 0.0049 || l.Wait.Center > 0.0051 {
+		t.Fatalf("got %+v, %v", l, ok)
+	}
+	if e := l.Effect(2); e == nil || e.Before != 800 || e.After < 1200 || e.After > 1600 {
+		t.Errorf("two workers beside a step as long as loading: got %+v", e)
+	}
+	outside := &Pass{Evidence: saw(evidence.Facts{}, seen), rule: &Rule{}}
+	if l, ok := outside.Loader(); !ok || l.Metric != Relative {
+		t.Errorf("from outside: got %+v, %v", l, ok)
+	}
+}
+
+// What only the hook tells is missing for one reason, and has one cure.
+func TestHookSignalsAskForALaunch(t *testing.T) {
+	rule := Rule{ID: "a/collate", Needs: []metric.Desc{metric.CollateRatio}, Eval: func(*Pass) error { return nil }}
+	_, abstained, err := Judge(&rule, saw(evidence.Facts{}, steady))
+	if err != nil || len(abstained) != 1 || !strings.Contains(abstained[0].Cure, "diagnose -- ") {
+		t.Errorf("got %+v, %v", abstained, err)
+	}
+	_, abstained, err = Judge(&rule, saw(launched("", 0), steady))
+	if err != nil || len(abstained) != 1 || abstained[0].Cure != "" {
+		t.Errorf("launched: got %+v, %v", abstained, err)
+	}
+}
