@@ -2,7 +2,18 @@ package hook
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/untrusted"
@@ -13,6 +24,7 @@ type Config struct {
 	// Dir is the folder the private folder is made in; "" is XDG_RUNTIME_DIR, else TMPDIR, else /tmp.
 	Dir string
 	// Identify names a process by its entity, "process/<pid>.<start>", and says whether it belongs to the job. pid is as this process sees it.
+	// It is called from a goroutine of the receiver's own, one call at a time, and not again for a process that it knows.
 	Identify func(pid int) (entity string, ok bool)
 	// Redaction is applied to every name before it is recorded.
 	Redaction untrusted.Redaction
@@ -20,43 +32,135 @@ type Config struct {
 	Folder string
 }
 
-// Receiver takes what the hook tells. It is a sampler; State may be asked from any goroutine.
-type Receiver struct{}
+// Receiver takes what the hook tells. It is a sampler; State may be asked from any goroutine, also after Close.
+type Receiver struct {
+	folder *folder
+	socket *socket
+	token  string
+	closed chan struct{} // Close was called
+	ended  chan struct{} // the goroutine that listens has ended
+	once   sync.Once
 
-// State is what was told so far.
-type State struct {
-	Loaded   int       // processes that said hello
-	Refused  int64     // messages from other users, strangers, or without the token
-	Trainers []Trainer // those that made an iterator, by process number
-}
-
-// Trainer is a process that goes over a DataLoader.
-type Trainer struct {
-	PID        int    // as this process sees it
-	Steps      int64  // batches taken, all loaders
-	Off        string // why the hook switched itself off there; "" where it did not
-	Executable string
-	Call       Call
-}
-
-// Call is where the training loop's DataLoader was constructed, as the job named it: for making a patch, never for a recording.
-type Call struct {
-	File   string // absolute
-	Line   int
-	Folder string // the folder the job worked in then
+	mu     sync.Mutex // guards what follows
+	ledger *ledger
+	err    error // why listening ended early
+	left   error // why the folder could not be removed
 }
 
 // New makes the private folder with the hook in it, binds the socket and begins to listen. Close undoes it.
-func New(c Config) (*Receiver, error) { panic("receiver helper") }
+func New(c Config) (*Receiver, error) {
+	files, err := sources()
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, errors.New("this pipetune was built without its hook: build it from a complete source tree")
+	}
+	return listen(c, files)
+}
+
+func listen(c Config, files []source) (*Receiver, error) {
+	secret := make([]byte, 16)
+	if _, err := rand.Read(secret); err != nil {
+		return nil, fmt.Errorf("making the hook's token: %w", err)
+	}
+	dir, err := makeFolder(parents(c.Dir, os.Getenv, os.Geteuid()), files)
+	if err != nil {
+		return nil, err
+	}
+	s, err := bind(dir.path)
+	if err != nil {
+		return nil, errors.Join(err, dir.remove())
+	}
+	r := &Receiver{folder: dir, socket: s, token: hex.EncodeToString(secret), closed: make(chan struct{}), ended: make(chan struct{})}
+	r.ledger = newLedger(c, r.token, uint32(os.Geteuid()))
+	go r.listen()
+	return r, nil
+}
+
+// listen drains the socket until it is closed.
+func (r *Receiver) listen() {
+	defer close(r.ended)
+	slice, reads := now(), 0
+	for {
+		data, from, whole, err := r.socket.receive(r.idle)
+		if err != nil {
+			if !errors.Is(err, net.ErrClosed) {
+				r.mu.Lock()
+				r.err = fmt.Errorf("listening to the hook ended: %w", err)
+				r.mu.Unlock()
+			}
+			return
+		}
+		at := now()
+		r.mu.Lock()
+		r.ledger.take(from, data, whole, at)
+		r.mu.Unlock()
+		if at-slice >= readSlice {
+			slice, reads = at, 0
+		}
+		if reads++; reads >= readsPerSlice && !r.rest(slice+readSlice-at) {
+			return
+		}
+	}
+}
+
+// rest lets time pass and reports whether listening is still wanted.
+func (r *Receiver) rest(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-r.closed:
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// idle is called when the socket was found empty.
+func (r *Receiver) idle() {
+	r.mu.Lock()
+	r.ledger.sweep(now())
+	r.mu.Unlock()
+}
 
 // Environ returns env with what the job needs to load the hook: PYTHONPATH with the folder first, the socket and the token.
-func (r *Receiver) Environ(env []string) []string { panic("receiver helper") }
+func (r *Receiver) Environ(env []string) []string {
+	hook := filepath.Join(r.folder.path, pythonFolder)
+	before, seen := "", false
+	list := make([]string, 0, len(env)+3)
+	for _, e := range env {
+		switch name, value, _ := strings.Cut(e, "="); name {
+		case EnvSocket, EnvToken:
+		case "PYTHONPATH":
+			if !seen { // of several, C programs see the first
+				before, seen = value, true
+			}
+		default:
+			list = append(list, e)
+		}
+	}
+	if before != "" {
+		hook += string(os.PathListSeparator) + before
+	}
+	return append(list, "PYTHONPATH="+hook, EnvSocket+"="+filepath.Join(r.folder.path, socketName), EnvToken+"="+r.token)
+}
 
 // Align tells the moment of CLOCK_MONOTONIC at which the recording began.
-func (r *Receiver) Align(start time.Duration) { panic("receiver helper") }
+func (r *Receiver) Align(start time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ledger.start = start
+}
 
 // State returns what was told so far.
-func (r *Receiver) State() State { panic("receiver helper") }
+func (r *Receiver) State() State {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.ledger.state()
+	s.Err = errors.Join(r.err, r.left)
+	return s
+}
 
 // Name implements sampler.Sampler.
 func (r *Receiver) Name() string { return "hook" }
@@ -64,11 +168,38 @@ func (r *Receiver) Name() string { return "hook" }
 // Every implements sampler.Sampler.
 func (r *Receiver) Every() time.Duration { return 100 * time.Millisecond }
 
-// Start implements sampler.Sampler.
-func (r *Receiver) Start(ctx context.Context, sink recording.Sink) error { panic("receiver helper") }
+// Start implements sampler.Sampler. There is nothing to prepare: the receiver has listened since it was made, and the first Sample records what began
+// before.
+func (r *Receiver) Start(context.Context, recording.Sink) error { return nil }
 
 // Sample implements sampler.Sampler.
-func (r *Receiver) Sample(ctx context.Context, sink recording.Sink) { panic("receiver helper") }
+func (r *Receiver) Sample(_ context.Context, sink recording.Sink) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ledger.record(sink, now())
+	if r.err != nil {
+		sink.Unseen("hook_*", "", r.err.Error(), "")
+	}
+}
 
-// Close ends listening and removes the folder. It may be called more than once.
-func (r *Receiver) Close() { panic("receiver helper") }
+// Close ends listening and removes the folder. It may be called more than once. What was told stays known.
+func (r *Receiver) Close() {
+	r.once.Do(func() {
+		close(r.closed)
+		failed := r.socket.conn.Close()
+		<-r.ended
+		left := r.folder.remove()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.left = errors.Join(failed, left)
+	})
+}
+
+// now is CLOCK_MONOTONIC, which the job reads too.
+func now() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		return 0 // the kernel has had this clock since 2.5
+	}
+	return time.Duration(ts.Nano())
+}

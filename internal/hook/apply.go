@@ -1,0 +1,326 @@
+package hook
+
+import (
+	"slices"
+	"time"
+)
+
+// apply books a message of a known process.
+func (l *ledger) apply(p *process, m *message, at time.Duration) {
+	if m.Kind == kindHello && m.Seq <= p.seq && m.At > p.at {
+		l.restart(p)
+	}
+	p.heard, l.heard = at, at
+	if m.Seq > p.seq {
+		p.seq, p.at = m.Seq, m.At
+		l.lose(p, m.Lost)
+	}
+	loops := len(l.loops)
+	switch m.Kind {
+	case kindHello:
+		l.hello(p, m)
+	case kindOff:
+		l.switchedOff(p, m)
+	case kindLoader:
+		if lp := l.loop(p, *m.Loader); lp != nil && lp.made == nil {
+			lp.made, lp.news = m.Made, at
+		}
+	case kindEpoch:
+		l.epoch(p, m, at)
+	case kindSteps:
+		l.steps(p, m, at)
+	case kindWork:
+		l.work(p, m, at)
+	}
+	if len(l.loops) > loops { // whoever told of it before its trainer did
+		for q := range l.unbound {
+			l.bindAll(q, at)
+		}
+	}
+}
+
+// restart is for a process that began another program (execve): its hook counts from 0 again, and so do its loaders.
+func (l *ledger) restart(p *process) {
+	for _, a := range p.accounts {
+		l.accounts--
+		l.siteRecords -= len(a.sites)
+	}
+	delete(l.unbound, p)
+	p.accounts, p.byNum = map[int]*account{}, map[int]*loop{}
+	for _, lp := range p.loops {
+		p.base = max(p.base, lp.number+1)
+	}
+	p.seq, p.lost, p.off, p.greeted = 0, 0, "", 0
+}
+
+// lose books messages that could not be sent, and to the process's trainer where that is known.
+func (l *ledger) lose(p *process, lost int64) {
+	more := max(lost-p.lost, 0)
+	p.lost = max(lost, p.lost)
+	l.lost = plus(l.lost, more)
+	if p.boss != nil {
+		p.boss.lostAll = plus(p.boss.lostAll, more)
+	} else {
+		p.lostAll = plus(p.lostAll, more)
+	}
+}
+
+func (l *ledger) hello(p *process, m *message) {
+	if !p.hello {
+		p.hello = true
+		l.loaded++
+	}
+	p.parent = innerPID{m.Parent, p.inner.same}
+	p.python, p.torch, p.rank = l.name(m.Python), l.name(m.Torch), m.Rank
+	p.executable, p.folder = m.Executable, m.Folder
+	if l.unbound[p] {
+		l.bindAll(p, p.heard)
+	}
+}
+
+func (l *ledger) switchedOff(p *process, m *message) {
+	if p.off != "" {
+		return
+	}
+	p.off = l.name(m.Reason)
+	if p.off == "" {
+		p.off = "no reason given"
+	}
+	if len(l.offs) < maxOffs {
+		l.offs = append(l.offs, Off{PID: p.pid, Reason: p.off})
+		l.greetings = append(l.greetings, p)
+	}
+}
+
+// epoch books the beginning or the end of an epoch, and whose workers are whose.
+func (l *ledger) epoch(p *process, m *message, at time.Duration) {
+	lp := l.loop(p, *m.Loader)
+	if lp == nil {
+		return
+	}
+	l.begin(p, at)
+	lp.news = at
+	for _, pid := range m.Epoch.Workers {
+		worker := innerPID{pid, p.inner.same}
+		l.tell(worker, lp)
+		if q := l.inner[worker]; q != nil && l.unbound[q] {
+			l.bindAll(q, at)
+		}
+	}
+	e := lp.epochs[m.Epoch.Number]
+	if e == nil {
+		if m.Epoch.Number < lp.recordedTo {
+			return // told of and recorded before
+		}
+		if l.epochs >= maxEpochs {
+			l.drop(noteEpochs, p)
+			return
+		}
+		e = &epoch{}
+		lp.epochs[m.Epoch.Number] = e
+		l.epochs++
+	}
+	if m.Seq <= e.seq {
+		return
+	}
+	e.seq, e.told = m.Seq, *m.Epoch
+	e.told.Workers = nil
+	lp.newest = max(lp.newest, m.Epoch.Number)
+}
+
+// begin notes that a process goes over a loader.
+func (l *ledger) begin(p *process, at time.Duration) {
+	if p.begun == 0 {
+		p.begun = at
+		l.greetings = append(l.greetings, p)
+	}
+}
+
+// tell keeps whose worker a process is, the newest maxTold of them.
+func (l *ledger) tell(worker innerPID, lp *loop) {
+	if _, there := l.told[worker]; !there {
+		if len(l.toldRing) < maxTold {
+			l.toldRing = append(l.toldRing, worker)
+		} else {
+			delete(l.told, l.toldRing[l.toldNext])
+			l.toldRing[l.toldNext] = worker
+			l.toldNext = (l.toldNext + 1) % maxTold
+		}
+	}
+	l.told[worker] = lp
+}
+
+// steps books a trainer's totals for one of its loops.
+func (l *ledger) steps(p *process, m *message, at time.Duration) {
+	lp := l.loop(p, *m.Loader)
+	if lp == nil {
+		return
+	}
+	l.begin(p, at)
+	values := m.Steps.values()
+	if m.Seq > lp.stepsSeq {
+		if !plausible(stepSignals[:], values[:], lp.steps[:]) {
+			l.malformed++
+			return
+		}
+		lp.stepsSeq, lp.steps, lp.stepsTold, lp.news = m.Seq, values, true, at
+		if m.Steps.BatchBytes > 0 {
+			lp.batchBytes = m.Steps.BatchBytes
+		}
+		lp.waits.add(m.Steps.Waits)
+		p.clock = max(p.clock, m.Steps.Clock)
+	}
+	if len(m.Sites) > 0 {
+		if a := l.account(p, *m.Loader); a != nil {
+			l.bind(p, a, lp, at)
+			l.sites(p, a, m)
+		}
+	}
+}
+
+// account finds what a process told of a loader; nil where there is no room.
+func (l *ledger) account(p *process, number int) *account {
+	a := p.accounts[number]
+	if a == nil {
+		if len(p.accounts) >= maxLoaders || l.accounts >= maxAccounts {
+			l.drop(noteLoaders, p)
+			return nil
+		}
+		l.accounts++
+		a = &account{sites: map[siteKey]*siteSeen{}}
+		p.accounts[number] = a
+	}
+	return a
+}
+
+// work books what a process did to make batches.
+func (l *ledger) work(p *process, m *message, at time.Duration) {
+	number := -1
+	if m.Loader != nil {
+		number = *m.Loader
+	}
+	a := l.account(p, number)
+	if a == nil {
+		return
+	}
+	if a.loop == nil {
+		l.unbound[p] = true
+		l.bindAll(p, at)
+	}
+	if m.Seq > a.seq {
+		values := m.Work.values()
+		if !plausible(workSignals[:], values[:], a.work[:]) {
+			l.malformed++
+			return
+		}
+		before, slow := a.work, a.slow
+		a.seq, a.work, a.slow = m.Seq, values, slices.Clone(m.Work.Slow[:min(len(m.Work.Slow), 8)])
+		if a.loop != nil {
+			a.loop.addWork(values, before, at)
+			a.loop.fetches.add(m.Work.Times)
+			a.loop.noteSlow(a.slow, slow)
+		} else if room := maxHeld - len(a.times); room > 0 {
+			a.times = append(a.times, m.Work.Times[:min(len(m.Work.Times), room)]...)
+		}
+	}
+	l.sites(p, a, m)
+}
+
+// addWork adds to a loop what a process did since it told before.
+func (lp *loop) addWork(values, before workValues, at time.Duration) {
+	for i, v := range values {
+		lp.work[i] = plus(lp.work[i], v-before[i])
+	}
+	lp.workTold, lp.news = true, at
+}
+
+// sites books calls from lines of the person's source.
+func (l *ledger) sites(p *process, a *account, m *message) {
+	for _, s := range m.Sites {
+		key := siteKey{kind: s.Kind, what: s.What, file: s.File, function: s.Function, line: s.Line}
+		seen := a.sites[key]
+		if seen == nil {
+			if len(a.sites) >= maxSites || l.siteRecords >= maxSiteRecords {
+				l.drop(noteSites, p)
+				continue
+			}
+			l.siteRecords++
+			seen = &siteSeen{}
+			a.sites[key] = seen
+		}
+		if m.Seq <= seen.seq || s.Calls < seen.calls || s.Time < seen.time {
+			continue
+		}
+		if a.loop != nil {
+			l.addSite(a.loop, key, s.Calls-seen.calls, s.Time-seen.time)
+		}
+		seen.seq, seen.calls, seen.time = m.Seq, s.Calls, s.Time
+	}
+}
+
+func (l *ledger) addSite(lp *loop, key siteKey, calls, time int64) {
+	s := lp.sites[key]
+	if s == nil {
+		if len(lp.siteList) >= maxSites {
+			l.drop(noteSites, lp.trainer)
+			return
+		}
+		s = &site{key: key}
+		lp.sites[key] = s
+		lp.siteList = append(lp.siteList, s)
+	}
+	s.calls, s.time, s.fresh = plus(s.calls, calls), plus(s.time, time), true
+}
+
+// bindAll finds the loops of what a process told, where they are known by now.
+func (l *ledger) bindAll(p *process, at time.Duration) {
+	left := false
+	for number, a := range p.accounts {
+		if a.loop == nil {
+			if lp := l.owner(p, number); lp != nil {
+				l.bind(p, a, lp, at)
+			} else {
+				left = true
+			}
+		}
+	}
+	if !left {
+		delete(l.unbound, p)
+	}
+}
+
+// owner finds the loop for which a process makes batches: its own where it made the loader, else the one its trainer told it to be a worker of, else
+// the one that its parent gave this number; nil where that is not known yet.
+func (l *ledger) owner(p *process, number int) *loop {
+	if lp := p.byNum[number]; lp != nil {
+		return lp
+	}
+	if lp := l.told[p.inner]; lp != nil && lp.trainer != p {
+		return lp
+	}
+	if parent := l.inner[p.parent]; parent != nil && p.parent.pid != 0 && parent != p {
+		return parent.byNum[number]
+	}
+	return nil
+}
+
+// bind adds what a process told so far to its loop.
+func (l *ledger) bind(p *process, a *account, lp *loop, at time.Duration) {
+	if a.loop != nil {
+		return
+	}
+	a.loop = lp
+	if a.seq > 0 {
+		lp.addWork(a.work, workValues{}, at)
+	}
+	lp.fetches.add(a.times)
+	lp.noteSlow(a.slow, nil)
+	a.times = nil
+	for key, seen := range a.sites {
+		l.addSite(lp, key, seen.calls, seen.time)
+	}
+	if p != lp.trainer && p.boss == nil {
+		p.boss = lp.trainer
+		p.boss.lostAll = plus(p.boss.lostAll, p.lostAll)
+	}
+}

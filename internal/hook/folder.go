@@ -1,0 +1,192 @@
+package hook
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	pythonFolder = "python" // what PYTHONPATH names, inside the private folder
+	socketName   = "socket"
+	// maxSocketPath is what sun_path of a Unix socket's address holds beside its final zero (linux/un.h).
+	maxSocketPath = 107
+	// longestName is the longest that os.MkdirTemp makes of "pipetune-*".
+	longestName = len("pipetune-4294967295")
+)
+
+// folder is the private folder: mode 0700, with the hook's files, mode 0400, and the socket. root is held open, so that what is removed at the end
+// is what was made, whatever stands at the path by then.
+type folder struct {
+	path string
+	root *os.Root
+}
+
+// makeFolder makes the private folder in the first parent that will do, and writes the hook's files to it.
+func makeFolder(parents []string, files []source) (*folder, error) {
+	var tried []error
+	for _, parent := range parents {
+		if n := len(parent) + 1 + longestName + 1 + len(socketName); n > maxSocketPath {
+			tried = append(tried, fmt.Errorf("%s: a socket in it would have a path of %d bytes, and the kernel takes %d", parent, n, maxSocketPath))
+			continue
+		}
+		f, err := newFolder(parent, files)
+		if err == nil {
+			return f, nil
+		}
+		tried = append(tried, err)
+	}
+	return nil, fmt.Errorf("making the hook's private folder (set TMPDIR to a short path that can be written to): %w", errors.Join(tried...))
+}
+
+func newFolder(parent string, files []source) (*folder, error) {
+	dir, err := os.MkdirTemp(parent, "pipetune-*")
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(dir))
+	}
+	f := &folder{path: dir, root: root}
+	if err := f.fill(files); err != nil {
+		return nil, errors.Join(err, f.remove())
+	}
+	return f, nil
+}
+
+// fill writes the files and reads them again: what Python will load is what this program holds.
+func (f *folder) fill(files []source) error {
+	if err := os.Chmod(f.path, 0o700); err != nil { // a default access list of the parent may have widened it
+		return err
+	}
+	if err := f.root.Mkdir(pythonFolder, 0o700); err != nil {
+		return err
+	}
+	folders := []string{pythonFolder}
+	for _, s := range files {
+		name := path.Join(pythonFolder, s.name)
+		if sub := path.Dir(name); sub != pythonFolder {
+			if err := f.root.Mkdir(sub, 0o700); err == nil {
+				folders = append(folders, sub)
+			} else if !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+		}
+		if err := f.root.WriteFile(name, s.data, 0o400); err != nil {
+			return err
+		}
+	}
+	for _, sub := range folders {
+		// A file stands where Python would keep compiled code: root's Python writes to a folder of mode 0500 too.
+		if err := f.root.WriteFile(path.Join(sub, "__pycache__"), nil, 0o400); err != nil {
+			return err
+		}
+		if err := f.root.Chmod(sub, 0o500); err != nil {
+			return err
+		}
+	}
+	return f.verify(files)
+}
+
+func (f *folder) verify(files []source) error {
+	for _, s := range files {
+		name := path.Join(pythonFolder, s.name)
+		got, err := f.root.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(got, s.data) {
+			return fmt.Errorf("%s holds other bytes than were written: is the file system full, or is somebody else writing there?", filepath.Join(f.path, name))
+		}
+	}
+	return nil
+}
+
+// remove deletes the folder with all that is in it, following no links. It may be called once.
+func (f *folder) remove() error {
+	made, err := f.root.Stat(".")
+	if err == nil {
+		err = f.empty()
+	}
+	if stands, there := os.Lstat(f.path); err == nil && there == nil && os.SameFile(made, stands) {
+		err = os.Remove(f.path)
+	}
+	return errors.Join(err, f.root.Close())
+}
+
+// empty removes what is in the folder; sub-folders are made writable first.
+func (f *folder) empty() error {
+	var sub []string
+	err := fs.WalkDir(f.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && name != "." {
+			err = f.root.Chmod(name, 0o700)
+		}
+		if err == nil && name != "." && !strings.Contains(name, "/") {
+			sub = append(sub, name)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	for _, name := range sub {
+		err = errors.Join(err, f.root.RemoveAll(name))
+	}
+	return err
+}
+
+// parents lists where the private folder may be made, best first: dir where it is given; else a XDG_RUNTIME_DIR that is one's own, TMPDIR; and /tmp.
+func parents(dir string, getenv func(string) string, euid int) []string {
+	if dir != "" {
+		return []string{dir, "/tmp"}
+	}
+	var list []string
+	if own := getenv("XDG_RUNTIME_DIR"); usable(own, euid) && owner(own) == euid {
+		list = append(list, own)
+	}
+	if tmp := getenv("TMPDIR"); usable(tmp, euid) {
+		list = append(list, tmp)
+	}
+	return append(list, "/tmp")
+}
+
+// usable says whether a folder can be written to, and whether what is made there stays where it is: neither it nor a folder above may let others rename
+// what is not theirs, or Python would load what they put in its place.
+func usable(dir string, euid int) bool {
+	if !filepath.IsAbs(dir) || unix.Access(dir, unix.W_OK|unix.X_OK) != nil {
+		return false
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	for err == nil {
+		info, failed := os.Lstat(real)
+		if failed != nil || !info.IsDir() {
+			return false
+		}
+		uid := int(info.Sys().(*syscall.Stat_t).Uid)
+		if uid != euid && uid != 0 || info.Mode().Perm()&0o022 != 0 && info.Mode()&fs.ModeSticky == 0 {
+			return false
+		}
+		if real == "/" {
+			return true
+		}
+		real = filepath.Dir(real)
+	}
+	return false
+}
+
+func owner(dir string) int {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return -1
+	}
+	return int(info.Sys().(*syscall.Stat_t).Uid)
+}

@@ -1,0 +1,268 @@
+package hook
+
+import (
+	"crypto/subtle"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// What the ledger keeps at most. Whatever goes beyond is counted and left out.
+const (
+	maxProcesses   = 4096 // at a time
+	maxTrainers    = 256
+	maxLoaders     = 256  // of one trainer
+	maxLoops       = 1024 // of all trainers
+	maxAccounts    = 8192 // what one process told of one loader
+	maxSites       = 256  // of one loop, and of one process
+	maxSiteRecords = 1 << 16
+	maxTold        = 8192 // process numbers of workers told by trainers
+	maxEpochs      = 1024 // epochs under way or not recorded yet
+	maxOffs        = 256
+	maxNumber      = 1 << 16 // number of a loader in its trainer
+)
+
+// stale is how long after its last message a process is asked for again: its number may have been given to another.
+const stale = 5 * time.Second
+
+// ledger adds up what processes told. It touches nothing but the process table, and is not safe for concurrent use.
+type ledger struct {
+	config Config
+	token  string
+	uid    uint32
+	start  time.Duration // of the recording, of CLOCK_MONOTONIC
+	gone   func(pid int) bool
+
+	processes map[int]*process // by process number as we see it
+	inner     map[innerPID]*process
+	told      map[innerPID]*loop // workers that a trainer named
+	toldRing  []innerPID         // the same, oldest first once it is full
+	toldNext  int
+	trainers  []*process
+	loops     []*loop // all, in the order they were first heard of
+	unbound   map[*process]bool
+	strangers map[int]time.Duration // refused, until when without another look
+	budget    budget
+	swept     time.Duration
+
+	accounts, siteRecords, epochs int
+	loaded                        int
+	refused, malformed, dropped   int64
+	lost                          int64
+	heard                         time.Duration
+	offs                          []Off
+	notes                         map[int]note // what was left out, by kind
+	greetings                     []*process   // whose EventHook is to be recorded
+	events                        int          // recorded so far
+}
+
+// innerPID is a process number as the process itself knows it. Those of a container are kept apart from those that are our own numbers too.
+type innerPID struct {
+	pid  int
+	same bool
+}
+
+func newLedger(c Config, token string, uid uint32) *ledger {
+	return &ledger{config: c, token: token, uid: uid, gone: func(pid int) bool { return unix.Kill(pid, 0) == unix.ESRCH },
+		processes: map[int]*process{}, inner: map[innerPID]*process{}, told: map[innerPID]*loop{}, unbound: map[*process]bool{},
+		strangers: map[int]time.Duration{}, notes: map[int]note{}}
+}
+
+// process is one process of the job that the hook was loaded in.
+type process struct {
+	pid        int
+	inner      innerPID
+	entity     string // "" for one that was gone before it could be asked for
+	parent     innerPID
+	hello      bool
+	python     string
+	torch      string
+	rank       *int
+	executable string // as told
+	folder     string // as told
+	off        string
+	seq        int64 // the newest of all kinds
+	at         int64
+	heard      time.Duration
+	lost       int64
+	ended      bool // it was gone at the last sweep
+	greeted    int  // EventHook recorded: 1 loaded, 2 off
+	budget     budget
+
+	// of a trainer
+	base    int // added to the numbers of its loaders: it has begun another program since, which counts from 0 again
+	begun   time.Duration
+	loops   []*loop
+	byNum   map[int]*loop
+	clock   int64 // up to which its loops' totals are told
+	lostAll int64 // messages lost by it and by its workers, for the recording
+	index   bool  // it is among the trainers
+
+	// of whoever makes batches, or calls what is counted
+	boss     *process         // the trainer whose worker it is, nil where that is not known, or it is none
+	accounts map[int]*account // by the loader's number as it told it; -1 where it did not
+}
+
+// take takes one datagram. whole is false where its end was cut off.
+func (l *ledger) take(from sender, data []byte, whole bool, at time.Duration) {
+	if from.uid != l.uid || from.pid <= 0 {
+		l.refused++
+		return
+	}
+	p := l.processes[from.pid]
+	var entity string
+	known := p != nil
+	if !known {
+		if until, refused := l.strangers[from.pid]; refused && at < until {
+			l.refused++
+			return
+		}
+		var ok bool
+		if entity, ok = l.identify(from.pid); !ok && !l.gone(from.pid) {
+			l.refuse(from.pid, at)
+			return
+		}
+	}
+	cost := 1 + len(data)/costBytes
+	if known && !p.budget.spend(cost, processBudget, at) || !l.budget.spend(cost, wholeBudget, at) {
+		l.drop(noteFlood, p)
+		return
+	}
+	var m message
+	if !whole || json.Unmarshal(data, &m) != nil {
+		l.malformed++
+		return
+	}
+	if subtle.ConstantTimeCompare([]byte(m.Token), []byte(l.token)) != 1 {
+		l.refused++
+		return
+	}
+	if !sound(&m) {
+		l.malformed++
+		return
+	}
+	if known && (m.Kind == kindHello && m.Seq <= p.seq || at-p.heard > stale) {
+		if again, ok := l.identify(from.pid); ok && again != p.entity { // the number was given to another process
+			l.forget(p)
+			known, entity = false, again
+		} else if !ok && !l.gone(from.pid) { // it left the job, or another has its number
+			l.forget(p)
+			l.refuse(from.pid, at)
+			return
+		}
+	}
+	if !known {
+		if p = l.admit(from.pid, entity, &m); p == nil {
+			return
+		}
+	}
+	l.apply(p, &m, at)
+}
+
+// identify asks for the entity of a process and guards against an answer of another form.
+func (l *ledger) identify(pid int) (string, bool) {
+	entity, ok := l.config.Identify(pid)
+	return entity, ok && len(entity) > len(processPrefix) && entity[:len(processPrefix)] == processPrefix
+}
+
+const (
+	processPrefix = "process/"
+	// sweepEvery is the least time between two sweeps.
+	sweepEvery = time.Second
+	// strangerRest is for how long a refused process is not looked up again.
+	strangerRest = 200 * time.Millisecond
+)
+
+// refuse counts a message of somebody who is not of the job.
+func (l *ledger) refuse(pid int, at time.Duration) {
+	l.refused++
+	if len(l.strangers) >= maxProcesses {
+		clear(l.strangers)
+	}
+	l.strangers[pid] = at + strangerRest
+}
+
+// admit makes a process known. One that is gone already has no entity, and is let in where the trainer or worker that began it is known.
+func (l *ledger) admit(pid int, entity string, m *message) *process {
+	inner := innerPID{m.PID, m.PID == pid}
+	parent := innerPID{m.Parent, inner.same}
+	if entity == "" && l.told[inner] == nil && (m.Parent == 0 || l.inner[parent] == nil) {
+		l.refused++
+		return nil
+	}
+	if len(l.processes) >= maxProcesses {
+		l.drop(noteProcesses, nil)
+		return nil
+	}
+	p := &process{pid: pid, inner: inner, entity: entity, byNum: map[int]*loop{}, accounts: map[int]*account{}}
+	l.processes[pid], l.inner[inner] = p, p
+	delete(l.strangers, pid)
+	return p
+}
+
+// forget drops a process; what it told stays in its loops' totals.
+func (l *ledger) forget(p *process) {
+	delete(l.processes, p.pid)
+	if l.inner[p.inner] == p {
+		delete(l.inner, p.inner)
+	}
+	delete(l.unbound, p)
+	for _, a := range p.accounts {
+		l.accounts--
+		l.siteRecords -= len(a.sites)
+	}
+	p.accounts = nil
+}
+
+// sweep is called when no message is left to be read. Workers that were gone by the last sweep cannot speak any more: with the table three quarters
+// full their places are given to others.
+func (l *ledger) sweep(at time.Duration) {
+	if len(l.processes) < maxProcesses*3/4 || at-l.swept < sweepEvery {
+		return
+	}
+	l.swept = at
+	for _, p := range l.processes {
+		switch {
+		case p.index:
+		case p.ended:
+			l.forget(p)
+		case at-p.heard > stale:
+			p.ended = l.gone(p.pid)
+		}
+	}
+}
+
+// trainer makes a process one of the trainers; false where it cannot be one.
+func (l *ledger) trainer(p *process) bool {
+	if p.index {
+		return true
+	}
+	if p.entity == "" || len(l.trainers) >= maxTrainers {
+		l.drop(noteLoaders, p)
+		return false
+	}
+	p.index = true
+	l.trainers = append(l.trainers, p)
+	return true
+}
+
+// loop finds a loop by the number its trainer gave it, or begins one; nil where there is no room.
+func (l *ledger) loop(p *process, number int) *loop {
+	if lp := p.byNum[number]; lp != nil {
+		return lp
+	}
+	if !l.trainer(p) {
+		return nil
+	}
+	if len(p.loops) >= maxLoaders || len(l.loops) >= maxLoops {
+		l.drop(noteLoaders, p)
+		return nil
+	}
+	lp := &loop{trainer: p, name: p.entity[len(processPrefix):] + "." + strconv.Itoa(p.base+number), number: p.base + number, epochs: map[int]*epoch{}, sites: map[siteKey]*site{}, folder: p.folder}
+	p.byNum[number] = lp
+	p.loops = append(p.loops, lp)
+	l.loops = append(l.loops, lp)
+	return lp
+}

@@ -1,0 +1,94 @@
+package hook
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// State is what was told so far. Processes are as this process numbers them, moments are of CLOCK_MONOTONIC.
+type State struct {
+	Loaded    int           // processes that said hello
+	Refused   int64         // messages from other users, strangers, or without the token
+	Malformed int64         // messages of the job that make no sense: broken, of another version, too long, numbers that no hook can have counted
+	Dropped   int64         // messages of the job beyond what is kept or looked at: a flood, or too many processes, loaders or lines
+	Lost      int64         // messages that the hook could not send because nobody took them in time
+	Heard     time.Duration // when anything was last heard; 0 where nothing was
+	Off       []Off         // processes in which the hook switched itself off, by process number, the first 256
+	Trainers  []Trainer     // those that made an iterator, by process number
+	Err       error         // why listening ended early, or why the private folder could not be removed; nil where all is well
+}
+
+// Off is a process in which the hook switched itself off.
+type Off struct {
+	PID    int
+	Reason string // sanitized
+}
+
+// Trainer is a process that goes over a DataLoader.
+type Trainer struct {
+	PID           int           // as this process sees it
+	Entity        string        // "process/<pid>.<start>"
+	Rank          int           // -1 where there is none
+	Begun         time.Duration // when its first iterator was made, of CLOCK_MONOTONIC
+	Steps         int64         // batches taken, all loaders
+	GradSteps     int64         // of these, those taken while gradients were enabled
+	Heard         time.Duration // when it was last heard
+	Off           string        // why the hook switched itself off there; "" where it did not
+	Python, Torch string        // versions, sanitized
+	Executable    string        // of its interpreter, as the job named it
+	Call          Call
+}
+
+// Call is where the training loop's DataLoader was constructed, as the job named it: for making a patch, never for a recording.
+type Call struct {
+	File   string // absolute; "" where no such loader was told of
+	Line   int
+	Folder string // the folder the job worked in then
+}
+
+// state gathers what was told so far.
+func (l *ledger) state() State {
+	s := State{Loaded: l.loaded, Refused: l.refused, Malformed: l.malformed, Dropped: l.dropped, Lost: l.lost, Heard: l.heard, Off: slices.Clone(l.offs)}
+	slices.SortStableFunc(s.Off, func(a, b Off) int { return cmp.Compare(a.PID, b.PID) })
+	for _, t := range l.trainers {
+		if t.begun == 0 {
+			continue
+		}
+		told := Trainer{PID: t.pid, Entity: t.entity, Rank: -1, Begun: t.begun, Heard: t.heard, Off: t.off, Python: t.python, Torch: t.torch,
+			Executable: t.executable, Call: t.call()}
+		if t.rank != nil {
+			told.Rank = *t.rank
+		}
+		for _, lp := range t.loops {
+			told.Steps += lp.steps[stepCount]
+			told.GradSteps += lp.steps[stepGrad]
+		}
+		s.Trainers = append(s.Trainers, told)
+	}
+	slices.SortStableFunc(s.Trainers, func(a, b Trainer) int { return cmp.Compare(a.PID, b.PID) })
+	return s
+}
+
+// call is the construction of the training loop's loader: of those asked while gradients are enabled the one with the most time, else the one with
+// the most time.
+func (p *process) call() Call {
+	var best *loop
+	for _, lp := range p.loops {
+		if lp.made == nil || lp.made.File == "" {
+			continue
+		}
+		if best == nil || lp.trains() && !best.trains() || lp.trains() == best.trains() && lp.time() > best.time() {
+			best = lp
+		}
+	}
+	if best == nil {
+		return Call{}
+	}
+	file := best.made.File
+	if !filepath.IsAbs(file) && best.folder != "" {
+		file = filepath.Join(best.folder, file)
+	}
+	return Call{File: file, Line: best.made.Line, Folder: best.folder}
+}
