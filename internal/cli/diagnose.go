@@ -3,11 +3,14 @@ package cli
 import (
 	"context"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/render"
 )
 
 // Bounds of what can be asked for: the shortest watch that leaves the six windows of a second a 95 % interval of a median needs, and a
@@ -29,13 +32,19 @@ type diagnoseOptions struct {
 	noRedact  bool
 	noArgs    bool
 	ownChild  bool // the job was started by this very process, as the demo's is
+
+	// Of a command after --.
+	steps     int
+	then      string
+	explicit  bool // the duration was chosen by the person
+	ownWarmup bool // the warm-up was
 }
 
 func newDiagnose(env Env) *cobra.Command { return newDiagnoseWith(env, &diagnoseOptions{}) }
 
 func newDiagnoseWith(env Env, o *diagnoseOptions) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "diagnose",
+		Use:   "diagnose [flags] [-- COMMAND [ARGS]...]",
 		Short: "watch a running training job and tell what holds it back",
 		Long: `diagnose watches a running training job from outside: no code change, no root, no
 tracing, no signal, no port. It looks at the trainer, its loader workers, the
@@ -43,36 +52,75 @@ GPUs, the CPUs, memory and the disks that hold the dataset, then reports what
 holds the job back, how sure that is, and what to change to which value.
 
 Without --pid it takes your own job that uses a GPU, else one that looks like a
-training job; where there are several, it asks, or lists them and ends with 3.`,
+training job; where there are several, it asks, or lists them and ends with 3.
+
+With a command after -- it starts the job itself, with a hook on its PYTHONPATH
+that tells the times of each step, what an item costs, and the line of your
+source that makes the loader; again without a code change. Stdin, stdout, stderr,
+signals and exit status are the job's own; the report goes to stderr when the job
+has ended. The watch begins with the first batch and lasts to the job's end, at
+most 10 minutes; where --duration or --steps says less, the report comes then,
+and the job runs on, or is ended with --then terminate. A job that the hook
+cannot enter is watched from outside. If pipetune is killed the job runs on.
+See: pipetune help exit-codes`,
 		Example: `  pipetune diagnose
   pipetune diagnose --pid 41207 --duration 60s -o before.json
-  pipetune diagnose --batch-size 64 -o run.jsonl -o report.md`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fail(exitUsage, "start the job yourself, then: pipetune diagnose --pid PID", "unexpected argument %q: diagnose watches a job that runs already", args[0])
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, _ []string) error {
+  pipetune diagnose --batch-size 64 -o run.jsonl -o report.md
+  pipetune diagnose -- python train.py --epochs 3
+  pipetune diagnose --steps 500 --then terminate -o before.json -- torchrun train.py`,
+		Args: o.arguments,
+		RunE: func(c *cobra.Command, args []string) error {
 			if err := fromEnvironment(c.Flags(), env.Getenv); err != nil {
 				return err
 			}
-			if !c.Flags().Changed("warmup") {
+			o.explicit, o.ownWarmup = c.Flags().Changed("duration"), c.Flags().Changed("warmup")
+			if len(args) > 0 && !o.explicit {
+				o.duration = launchDuration
+			}
+			if !o.ownWarmup {
 				o.warmup = defaultWarmup(o.duration)
+			}
+			if len(args) > 0 {
+				return runLaunch(c.Context(), env, o, args)
 			}
 			return runDiagnose(c.Context(), env, o, c.Flags().Changed("pid"))
 		},
 	}
 	f := c.Flags()
 	f.IntVar(&o.pid, "pid", 0, "process to watch: the trainer, one of its workers, or what launched it")
-	f.DurationVar(&o.duration, "duration", 30*time.Second, "how long to watch, warm-up included")
+	f.DurationVar(&o.duration, "duration", 30*time.Second, "how long to watch, warm-up included; of a command: to its end, at most "+launchDuration.String())
 	f.DurationVar(&o.warmup, "warmup", 5*time.Second, "what to drop at the start; a sixth of --duration where that is less")
 	f.DurationVar(&o.interval, "interval", 100*time.Millisecond, "time between two ticks")
+	f.IntVar(&o.steps, "steps", 0, "of a command: watch this many batches after the warm-up (0: as long as --duration says)")
+	f.StringVar(&o.then, "then", thenRun, "of a command, once the watch is over: run lets it run on, terminate ends it with SIGTERM")
 	f.IntVar(&o.batchSize, "batch-size", 0, "samples per batch, to report samples/s (0: not known)")
 	f.BoolVar(&o.noRedact, "no-redact", false, "keep user name, host name, folders and command line as they are")
 	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
 	o.addFlags(c)
+	f.SetInterspersed(false) // what follows a forgotten -- is the command's, not ours
+	// The list is fixed and the function cannot fail for a flag that was just defined.
+	_ = c.RegisterFlagCompletionFunc("then", cobra.FixedCompletions([]string{thenRun, thenTerminate}, cobra.ShellCompDirectiveNoFileComp))
 	return c
+}
+
+// arguments checks what is not a flag: nothing, or -- and a command.
+func (o *diagnoseOptions) arguments(c *cobra.Command, args []string) error {
+	const hint = "put -- before the command: pipetune diagnose [flags] -- "
+	dash, pid := c.ArgsLenAtDash(), c.Flags().Changed("pid")
+	switch {
+	case dash > 0 || dash < 0 && len(args) > 0:
+		return fail(exitUsage, hint+strings.Join(slices.DeleteFunc(slices.Clone(args[:min(len(args), 3)]), func(s string) bool { return s == "--" }), " ")+" …",
+			"unexpected argument %q: diagnose watches a job that runs already, or starts the command after --", args[0])
+	case dash == 0 && len(args) == 0:
+		return fail(exitUsage, "for example: pipetune diagnose -- python train.py", "there is no command after --")
+	case dash == 0 && args[0] == "":
+		return fail(exitUsage, "for example: pipetune diagnose -- python train.py", "the command after -- has no name")
+	case dash == 0 && pid:
+		return fail(exitUsage, "leave out one of them", "--pid watches a job that runs already, and a command after -- starts one")
+	case dash < 0 && (c.Flags().Changed("steps") || c.Flags().Changed("then")):
+		return fail(exitUsage, "start the job with pipetune: pipetune diagnose --steps 500 -- python train.py", "--steps and --then need a command after --")
+	}
+	return nil
 }
 
 // defaultWarmup is 5 s, or less where a short watch would lose too much by it.
@@ -90,10 +138,31 @@ func (o *diagnoseOptions) check(pidGiven bool) error {
 		return fail(exitUsage, "", "--warmup %s: must leave at least %s of --duration %s", o.warmup, minSteady, o.duration)
 	case o.interval < minInterval || o.interval > maxInterval:
 		return fail(exitUsage, "", "--interval %s: must be between %s and %s", o.interval, minInterval, maxInterval)
+	case o.steps < 0:
+		return fail(exitUsage, "", "--steps %d: must not be negative", o.steps)
+	case o.then != "" && o.then != thenRun && o.then != thenTerminate:
+		return fail(exitUsage, "", "--then %q: must be one of %s, %s", o.then, thenRun, thenTerminate)
 	case o.batchSize < 0:
 		return fail(exitUsage, "", "--batch-size %d: must not be negative", o.batchSize)
 	}
 	return nil
+}
+
+// ready checks everything before anything is measured.
+func (o *diagnoseOptions) ready(pidGiven bool) (render.Format, []output, error) {
+	if err := o.check(pidGiven); err != nil {
+		return render.Format{}, nil, err
+	}
+	format, outs, err := o.presentation.check()
+	if err != nil {
+		return format, nil, err
+	}
+	for _, out := range outs {
+		if err := out.check(); err != nil {
+			return format, nil, err
+		}
+	}
+	return format, outs, nil
 }
 
 // runDiagnose is the whole command: check, find, watch, judge, show.
@@ -101,17 +170,9 @@ func runDiagnose(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	if err := o.check(pidGiven); err != nil {
-		return err
-	}
-	format, outs, err := o.presentation.check()
+	format, outs, err := o.ready(pidGiven)
 	if err != nil {
 		return err
-	}
-	for _, out := range outs {
-		if err := out.check(); err != nil {
-			return err
-		}
 	}
 	signals, stop := env.Signals()
 	defer stop()
@@ -140,25 +201,31 @@ func record(ctx context.Context, env Env, o *diagnoseOptions, outs []output, sig
 	if interruptedAlready(signals) {
 		return nil, fail(exitInterrupted, "", "interrupted before anything was measured")
 	}
+	return s.record(ctx, o, outs, bounds{signals: signals})
+}
+
+// record watches the job, and writes the recording to the output that takes it.
+func (s *session) record(ctx context.Context, o *diagnoseOptions, outs []output, b bounds) (*recording.Recording, error) {
 	var file *recordingFile
 	var writer *recording.Writer
 	for _, out := range outs {
 		if out.recording {
+			var err error
 			if file, err = createRecording(out.path); err != nil {
 				return nil, err
 			}
 			writer = recording.NewWriter(file)
 		}
 	}
-	rec, err := s.watch(ctx, o, writer, signals)
+	rec, err := s.watch(ctx, o, writer, b)
 	if file == nil {
 		return rec, err
 	}
-	if rec == nil {
+	if rec == nil || rec.End.Reason == endAgain {
 		if dropErr := file.drop(); dropErr != nil {
-			note(env.Stderr, "removing the empty recording: "+dropErr.Error())
+			note(s.env.Stderr, "removing the empty recording: "+dropErr.Error())
 		}
-		return nil, err
+		return rec, err
 	}
 	return rec, file.finish()
 }

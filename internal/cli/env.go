@@ -22,6 +22,8 @@ type Env struct {
 	Stdin          io.Reader
 	// Signals delivers interrupts, terminations and hang-ups; stop ends the delivery.
 	Signals func() (c <-chan os.Signal, stop func())
+	// JobSignals delivers what a launched job is to get too.
+	JobSignals func() (c <-chan os.Signal, stop func())
 }
 
 // System is the environment of the process.
@@ -36,5 +38,6 @@ func System() Env {
 			signal.Notify(c, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 			return c, func() { signal.Stop(c) }
 		},
+		JobSignals: jobSignals,
 	}
 }

@@ -7,14 +7,18 @@ import (
 
 // The exit codes, as `pipetune help exit-codes` prints them.
 const (
-	exitOK           = 0   // ran and reported; findings are not failures
-	exitGate         = 1   // a gate failed: --fail-on
-	exitUsage        = 2   // usage, configuration, unreadable input, unknown rule, newer schema
-	exitNotMeasured  = 3   // could not measure; inconclusive under --strict
-	exitMissing      = 4   // a signal named by --require was missing; the report is still written
-	exitInterrupted  = 130 // second Ctrl-C
-	exitTerminated   = 143 // second SIGTERM
-	exitChildFailure = 70  // a child of pipetune's own could not serve; never seen by a person
+	exitOK            = 0   // ran and reported; findings are not failures
+	exitGate          = 1   // a gate failed: --fail-on
+	exitUsage         = 2   // usage, configuration, unreadable input, unknown rule, newer schema
+	exitNotMeasured   = 3   // could not measure; inconclusive under --strict
+	exitMissing       = 4   // a signal named by --require was missing; the report is still written
+	exitNotStarted    = 125 // pipetune could not start the job, for a reason of its own
+	exitNotExecutable = 126 // the job's program may not be executed
+	exitNotFound      = 127 // there is no such program
+	signalBase        = 128 // and the number of the signal that ended the job
+	exitInterrupted   = 130 // second Ctrl-C
+	exitTerminated    = 143 // second SIGTERM
+	exitChildFailure  = 70  // a child of pipetune's own could not serve; never seen by a person
 )
 
 const exitCodesHelp = `pipetune ends with one of these:
@@ -27,6 +31,19 @@ const exitCodesHelp = `pipetune ends with one of these:
   4    a signal named by --require was missing (the report is still written)
   130  second Ctrl-C, or one before anything was measured: no report
   143  the same by SIGTERM
+
+With a command after -- the job's own status is passed on, as a shell would give
+it, so these come beside those above:
+
+  N    the job's own status where it is not 0, whatever the report says
+  128+N  the job was ended by signal N: 130 Ctrl-C, 137 SIGKILL, 143 SIGTERM
+  125  pipetune itself could not start the job
+  126  the command may not be executed
+  127  there is no such command
+
+Where the job ended with 0: 1, 3 (--strict), 4 (--require) and 2 (a file of -o
+could not be written) as above, else 0, also where nothing could be measured;
+stderr says so. A job that --then terminate ended counts as 0.
 `
 
 const environmentHelp = `Every flag can be given in the environment as PIPETUNE_<FLAG>, in capitals, with

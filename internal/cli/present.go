@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"io"
 	"slices"
 	"strings"
 
@@ -80,10 +81,25 @@ func judge(rec *recording.Recording) (*report.Report, error) {
 
 // show prints and writes the report, then says which exit code it leads to.
 func (p *presentation) show(env Env, r *report.Report, format render.Format, outs []output) error {
-	opts := render.Options{Color: useColor(p.color, env.Getenv, env.StdoutTerminal)}
-	if err := format.Write(env.Stdout, r, opts); err != nil {
+	if err := p.print(env.Stdout, env.StdoutTerminal, env, r, format); err != nil {
+		return err
+	}
+	if err := p.write(env, r, outs); err != nil {
+		return err
+	}
+	return p.gate(env, r)
+}
+
+// print writes the report to one of the program's streams.
+func (p *presentation) print(w io.Writer, terminal bool, env Env, r *report.Report, format render.Format) error {
+	if err := format.Write(w, r, render.Options{Color: useColor(p.color, env.Getenv, terminal)}); err != nil {
 		return fail(exitUsage, "", "%w", err)
 	}
+	return nil
+}
+
+// write writes the report to its files. Each failure is told at once; the error is without words.
+func (p *presentation) write(env Env, r *report.Report, outs []output) error {
 	var failed error
 	for _, o := range outs {
 		if o.recording {
@@ -94,10 +110,7 @@ func (p *presentation) show(env Env, r *report.Report, format render.Format, out
 			failed = quietExit(exitCode(err))
 		}
 	}
-	if failed != nil {
-		return failed
-	}
-	return p.gate(env, r)
+	return failed
 }
 
 // inconclusiveBench says why a benchmark tells too little, "" where it does not, or is none.

@@ -25,6 +25,9 @@ func (s *session) samplers() ([]sampler.Sampler, func(context.Context, *recordin
 		sampler.NewPressure(s.fs, target),
 		sampler.NewCgroup(s.fs, target, placement),
 	}
+	if s.hook != nil {
+		table = append(table, s.hook)
+	}
 	return table, func(_ context.Context, h *recording.Header) {
 		h.Host.GPUs = gpu.GPUs()
 		h.Host.Storage = files.Storage()

@@ -27,6 +27,7 @@ type session struct {
 	job    *job.Job
 	self   int // pipetune's own process number
 	redact untrusted.Redaction
+	hook   *hookSampler // what the hook of a launched job tells; nil when attached
 }
 
 // newSession finds the job to watch.
@@ -48,15 +49,20 @@ func newSession(ctx context.Context, env Env, o *diagnoseOptions) (*session, err
 	if err != nil {
 		return nil, attachFailure(err)
 	}
-	s.job = j
+	s.take(j)
 	for _, w := range j.Warnings() {
 		if !o.quiet {
 			note(env.Stderr, w)
 		}
 	}
+	return s, nil
+}
+
+// take makes j the job of the session, and starts the account of children for it.
+func (s *session) take(j *job.Job) {
+	s.job = j
 	s.runner = newRunner(s.foreign())
 	s.paths = s.runner.Paths()
-	return s, nil
 }
 
 func (s *session) close() {
@@ -154,8 +160,8 @@ func ask(env Env, list []job.Candidate) (int, error) {
 	return list[n-1].Trainer.PID, nil
 }
 
-// watch records the job for as long as was asked for.
-func (s *session) watch(ctx context.Context, o *diagnoseOptions, out *recording.Writer, signals <-chan os.Signal) (*recording.Recording, error) {
+// watch records the job for as long as was asked for, or until one of the bounds is met.
+func (s *session) watch(ctx context.Context, o *diagnoseOptions, out *recording.Writer, b bounds) (*recording.Recording, error) {
 	start := time.Now()
 	header, notes, err := s.header(ctx, o, start)
 	if err != nil {
@@ -170,10 +176,19 @@ func (s *session) watch(ctx context.Context, o *diagnoseOptions, out *recording.
 	}
 	set, amend := s.samplers()
 	w := &watch{
-		job: s.job, samplers: set, runner: s.runner, recorder: recorder, duration: o.duration, interval: o.interval, signals: signals,
+		job: s.job, samplers: set, runner: s.runner, recorder: recorder, duration: o.duration, interval: o.interval, bounds: b,
 		progress: newProgress(s.env, o.quiet, o.duration, fmt.Sprintf("pid %d", header.Job.PID)),
 		warn:     func(text string) { note(s.env.Stderr, text) },
-		amend:    amend,
+		amend: func(ctx context.Context, r *recording.Recorder) {
+			amend(ctx, r.Header())
+			if s.hook != nil {
+				s.hook.finish(r, time.Since(start), o)
+			}
+		},
+	}
+	if s.hook != nil {
+		w.progress = silent{} // the streams are the job's
+		s.hook.align(header.StartMonotonic)
 	}
 	return w.run(ctx, start)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"runtime"
@@ -25,11 +26,19 @@ type watch struct {
 	recorder *recording.Recorder
 	duration time.Duration
 	interval time.Duration
-	signals  <-chan os.Signal
 	progress progress
 	warn     func(string)
-	// amend completes the header with what became known while watching.
-	amend func(context.Context, *recording.Header)
+	bounds
+	// amend completes the recording with what became known while watching, before it is closed.
+	amend func(context.Context, *recording.Recorder)
+}
+
+// bounds is what may end a watch beside its duration and the end of the job's trainers. The zero value: nothing.
+type bounds struct {
+	signals <-chan os.Signal // the first ends the watch, a second the program
+	over    <-chan struct{}  // once it is closed, enough gives a reason
+	// enough is asked at each tick: the reason to end the watch now, "" to go on. at is the time since its start.
+	enough func(at time.Duration) string
 }
 
 // The reasons a watch ends, as recordings name them.
@@ -37,6 +46,7 @@ const (
 	endDuration    = "duration"
 	endInterrupted = "interrupted"
 	endJobEnded    = "job-ended"
+	endSteps       = "steps" // --steps batches were taken
 )
 
 // run samples until the time is up, the job has ended, or a first signal says to stop. A second signal ends the program at once.
@@ -77,11 +87,15 @@ func (w *watch) run(ctx context.Context, start time.Time) (*recording.Recording,
 		if w.job.Tree().Ended {
 			reason = endJobEnded
 		}
+		if reason == endDuration && w.enough != nil {
+			reason = cmp.Or(w.enough(at), reason)
+		}
 		if at >= w.duration || reason != endDuration {
 			break
 		}
 		select {
 		case <-ticker.C:
+		case <-w.over:
 		case sig := <-w.signals:
 			reason = endInterrupted
 			go abortOnSecond(w.signals, sig)
@@ -96,7 +110,7 @@ func (w *watch) run(ctx context.Context, start time.Time) (*recording.Recording,
 	if at > 0 {
 		overhead.CPURatio = overhead.CPUSeconds / at.Seconds()
 	}
-	w.amend(ctx, w.recorder.Header())
+	w.amend(ctx, w.recorder)
 	return w.recorder.Finish(recording.End{At: at, Reason: reason, Overhead: overhead})
 }
 

@@ -190,7 +190,7 @@ func (j *Job) describe(asked procfs.ID) {
 	j.traits.hdf5 = j.hdf5OfWorkers(j.traits.hdf5)
 	p, ok := tree.Find(asked)
 	switch {
-	case !ok:
+	case !ok || j.opts.Launched:
 	case p.Role == Worker:
 		j.warn("process %d is a loader worker; its trainer %d is watched", asked.PID, p.Trainer.PID)
 	case p.Role == Launcher:

@@ -22,6 +22,8 @@ type Options struct {
 	UID int
 	// Self is pipetune's own process number. It and everything below it are never part of a job. 0 excludes nothing.
 	Self int
+	// Launched says that pipetune itself started the process that is attached to: that it launches the trainers is no news.
+	Launched bool
 	// GPUPIDs are processes that compute on a GPU as NVML names them. NVML knows no pid namespaces, so numbers that mean another
 	// process here, or none, are to be expected and are checked against what the process itself has open.
 	GPUPIDs []int

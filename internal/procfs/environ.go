@@ -16,6 +16,8 @@ var environAllowed = map[string]bool{
 	// GPU and allocator
 	"CUDA_VISIBLE_DEVICES": true, "NVIDIA_VISIBLE_DEVICES": true, "CUDA_LAUNCH_BLOCKING": true,
 	"PYTORCH_CUDA_ALLOC_CONF": true, "MALLOC_ARENA_MAX": true,
+	// whether pipetune's hook can be found
+	"PIPETUNE_HOOK_SOCKET": true, "PYTHONPATH": true,
 	// HDF5
 	"HDF5_USE_FILE_LOCKING": true,
 	// Slurm: job, step, ranks and what was allotted

@@ -95,7 +95,7 @@ type Unseen struct {
 // End closes a recording.
 type End struct {
 	At       time.Duration
-	Reason   string   // "duration", "interrupted", "job-ended"
+	Reason   string   // "duration", "steps", "interrupted", "job-ended"
 	Overhead Overhead // what the watch itself cost
 }
 

@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Signals that a launched job may be sent by way of pipetune, and whether they ask it to end.
+var passedOn = map[os.Signal]bool{
+	syscall.SIGTERM: true, syscall.SIGINT: true, syscall.SIGQUIT: true, syscall.SIGHUP: true,
+	syscall.SIGUSR1: false, syscall.SIGUSR2: false, syscall.SIGCONT: false, syscall.SIGWINCH: false,
+}
+
+// byTerminal are the signals that the terminal, or the shell on it, sends to whole process groups: the job, being in pipetune's group, has
+// them already.
+var byTerminal = map[os.Signal]bool{
+	syscall.SIGINT: true, syscall.SIGQUIT: true, syscall.SIGHUP: true, syscall.SIGCONT: true, syscall.SIGWINCH: true,
+}
+
+// jobSignals begins to take the signals that are passed on. What was ignored when pipetune was started (nohup; a background command of a
+// shell without job control) stays ignored, here and in the job. A write to a closed pipe becomes an error: the job's status is still owed.
+func jobSignals() (<-chan os.Signal, func()) {
+	c := make(chan os.Signal, 16)
+	for s := range passedOn {
+		if !signal.Ignored(s) {
+			signal.Notify(c, s)
+		}
+	}
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
+	return c, func() {
+		signal.Stop(c)
+		signal.Stop(pipe)
+	}
+}
+
+// terminal is the terminal that pipetune was started on.
+type terminal struct {
+	had bool
+	// foreground says whether pipetune's process group is the one that the terminal sends its signals to; there is false where there is no
+	// terminal.
+	foreground func() (yes, there bool)
+}
+
+func controllingTerminal() terminal {
+	_, had := inForeground()
+	return terminal{had: had, foreground: inForeground}
+}
+
+// inForeground asks the controlling terminal for its foreground process group.
+func inForeground() (yes, there bool) {
+	fd, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return false, false
+	}
+	defer unix.Close(fd)
+	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp(), err == nil
+}
+
+// told says whether the job has a signal already, because the terminal sent it to the whole group. The kernel does not tell a program whether
+// a signal came to it alone, so this is what can be known: Ctrl-C, Ctrl-\, a change of size and `fg` go to the group in the foreground; a
+// terminal that is gone has sent its hang-up. What is left: kill -INT of pipetune alone while it is in the foreground does not reach the job;
+// kill of a whole group with SIGTERM, SIGUSR1 or SIGUSR2, or of one in the background, reaches the job twice.
+func (t terminal) told(s os.Signal) bool {
+	if !byTerminal[s] || !t.had {
+		return false
+	}
+	yes, there := t.foreground()
+	return yes || (!there && s == syscall.SIGHUP)
+}
+
+// relay passes signals on to the job until done is closed. The first that asks to end closes over, a second one hurry.
+func relay(signals <-chan os.Signal, t terminal, pass func(os.Signal), over, hurry, done chan struct{}) {
+	asked := 0
+	for {
+		select {
+		case <-done:
+			return
+		case s := <-signals:
+			if !t.told(s) {
+				pass(s)
+			}
+			if !passedOn[s] {
+				continue
+			}
+			switch asked++; asked {
+			case 1:
+				close(over)
+			case 2:
+				close(hurry)
+			}
+		}
+	}
+}

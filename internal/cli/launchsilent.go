@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/hook"
+	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+// silence is what is needed to say why the hook of a launched job tells nothing.
+type silence struct {
+	fs     procfs.FS
+	socket string // of the receiver
+	folder string // the hook's, on the job's PYTHONPATH
+	paths  *isolate.Paths
+	state  func() hook.State
+}
+
+// The reasons that take no look at the process.
+const (
+	silentLoader = "the hook is loaded, but no batch was taken from a DataLoader of torch"
+	silentTorch  = "no process of the job has imported torch.utils.data"
+)
+
+// explain says why the hook tells nothing of a process; "" where that cannot be told now.
+func (s *silence) explain(id procfs.ID) string {
+	if s.state().Loaded > 0 {
+		return silentLoader
+	}
+	p, err := s.fs.OpenID(id)
+	if err != nil {
+		return ""
+	}
+	defer p.Close()
+	exe, err := p.Exe()
+	if err != nil {
+		return "process " + strconv.Itoa(id.PID) + " may not be looked at: it belongs to another user or has privileges of its own"
+	}
+	name := path.Base(strings.TrimSuffix(exe, " (deleted)"))
+	if !strings.HasPrefix(name, "python") && !strings.HasPrefix(name, "pypy") {
+		return untrusted.Sanitize(name) + " is not a Python"
+	}
+	if major, minor, ok := pythonVersion(name); ok && (major < 3 || major == 3 && minor < 8) {
+		return fmt.Sprintf("Python %d.%d is older than 3.8", major, minor)
+	}
+	if argv, err := p.Cmdline(); err == nil {
+		if flag := isolating(argv); flag != "" {
+			return "Python was started with " + flag + ", which keeps out what PYTHONPATH adds"
+		}
+	}
+	if env, err := p.Environ(); err == nil {
+		switch search, found := env["PYTHONPATH"]; {
+		case env[hook.EnvSocket] == "":
+			return "the job's environment was emptied: " + hook.EnvSocket + " is not in it"
+		case env[hook.EnvSocket] != s.socket:
+			return "another pipetune, below this one, has launched the training"
+		case found && !slices.Contains(strings.Split(search, ":"), s.folder):
+			return "PYTHONPATH was set anew within the job; add to it instead: PYTHONPATH=folder:$PYTHONPATH"
+		}
+	}
+	if status, err := p.Status(); err == nil && status.UID.Or(-1) != os.Geteuid() {
+		return fmt.Sprintf("the training runs as another user, number %d", status.UID.Or(-1))
+	}
+	// The job's root folder is somebody else's: only a child may look there.
+	inside := filepath.Join("/proc", strconv.Itoa(id.PID), "root", s.socket)
+	if _, err := s.paths.Lstat(context.Background(), "hook", inside); errors.Is(err, fs.ErrNotExist) {
+		return "the training runs in a container or chroot that does not see the folder " + filepath.Dir(s.socket)
+	}
+	return silentTorch
+}
+
+// pythonVersion reads the version in the name of an interpreter: python3.7.
+func pythonVersion(name string) (major, minor int, ok bool) {
+	n, err := fmt.Sscanf(strings.TrimPrefix(name, "python"), "%d.%d", &major, &minor)
+	return major, minor, err == nil && n == 2
+}
+
+// isolating returns the option among an interpreter's own that keeps PYTHONPATH or sitecustomize out: -I, -E or -S, alone or among others.
+func isolating(argv [][]byte) string {
+arguments:
+	for i := 1; i < len(argv); i++ {
+		arg := argv[i]
+		if len(arg) < 2 || arg[0] != '-' || arg[1] == '-' {
+			return "" // the script, or a long option, none of which isolates
+		}
+		for j, letter := range arg[1:] {
+			switch letter {
+			case 'I', 'E', 'S':
+				return "-" + string(letter)
+			case 'c', 'm':
+				return ""
+			case 'W', 'X':
+				if j == len(arg)-2 {
+					i++ // its value is the next argument
+				}
+				continue arguments
+			}
+		}
+	}
+	return ""
+}

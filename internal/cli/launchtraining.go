@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/procfs"
+)
+
+// How the beginning of the training is waited for.
+const (
+	beginEvery = 100 * time.Millisecond // the hook is asked: a lock and a copy
+	lookEvery  = time.Second            // the job's processes are looked at: some milliseconds, in which torch's import is disturbed by microseconds
+	// steadyFor is how long a process has to have a framework loaded before it is taken for a trainer without loader workers: importing torch and
+	// making a model takes some seconds.
+	steadyFor = 5 * time.Second
+	// watchAfter is when a job is watched that neither the hook nor a look says to be training.
+	watchAfter = 20 * time.Second
+	// patience is for how long a job with the hook in it, but no batch yet, is watched at least before that watch counts: it may be reading an
+	// index of its dataset, and a first batch lets the watch begin anew.
+	patience = 5 * time.Minute
+)
+
+// beginning is what is known of the start of the training.
+type beginning struct {
+	trainer procfs.ID // looks like one, but has no loader workers yet
+	since   time.Time
+}
+
+// await waits until the training begins, or until the job has gone on for long enough without. It returns false where the watch is over before.
+func (l *launch) await(ctx context.Context) bool {
+	ticker := time.NewTicker(beginEvery)
+	defer ticker.Stop()
+	var b beginning
+	looked := l.started
+	for {
+		select {
+		case <-l.child.gone:
+			return false
+		case <-l.over:
+			return false
+		case <-ticker.C:
+		}
+		if l.trains() || time.Since(l.started) >= watchAfter {
+			return true
+		}
+		if !l.hooked() && time.Since(looked) >= lookEvery {
+			looked = time.Now()
+			if l.looksLikeTraining(ctx, &b) {
+				return true
+			}
+		}
+	}
+}
+
+// trains says whether a trainer has taken its first batch, as the hook tells.
+func (l *launch) trains() bool { return l.steps() > 0 }
+
+// hooked says whether the hook has been loaded in a process of the job.
+func (l *launch) hooked() bool { return l.receiver != nil && l.receiver.State().Loaded > 0 }
+
+// steps is how many batches the trainer that took the most has taken.
+func (l *launch) steps() int64 {
+	var most int64
+	if l.receiver != nil {
+		for _, t := range l.receiver.State().Trainers {
+			most = max(most, t.Steps)
+		}
+	}
+	return most
+}
+
+// looksLikeTraining looks at the job's processes as attaching to it would: a trainer with loader workers trains; one that has had a framework
+// loaded for some seconds is taken to.
+func (l *launch) looksLikeTraining(ctx context.Context, b *beginning) bool {
+	j, err := l.attach(ctx)
+	if err != nil {
+		return false // it ended, or cannot be looked at: then at least the watch will say so
+	}
+	defer j.Close()
+	tree := j.Tree()
+	for _, p := range tree.Trainers() {
+		if len(tree.Workers(p.ID)) > 0 {
+			return true
+		}
+	}
+	if j.Header().Framework == "" {
+		b.since = time.Time{}
+		return false
+	}
+	if id := tree.Trainers()[0].ID; id != b.trainer || b.since.IsZero() {
+		b.trainer, b.since = id, time.Now()
+	}
+	return time.Since(b.since) >= steadyFor
+}
+
+// attach takes hold of the job below the launched process: where several trainings run there, of the one that the hook told of first, else of
+// the oldest.
+func (l *launch) attach(ctx context.Context) (*job.Job, error) {
+	opts := job.Options{FS: l.fs, UID: l.uid, Redaction: l.redact, Launched: true}
+	j, err := job.Attach(ctx, l.child.process.Pid, opts)
+	var several *job.Error
+	if !errors.As(err, &several) || len(several.Candidates) == 0 {
+		return j, err
+	}
+	pid := several.Candidates[0].Trainer.PID
+	if l.receiver != nil {
+		for _, t := range l.receiver.State().Trainers {
+			if t.Steps > 0 {
+				pid = t.PID
+				break
+			}
+		}
+	}
+	return job.Attach(ctx, pid, opts)
+}
