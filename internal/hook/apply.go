@@ -157,8 +157,8 @@ func (l *ledger) steps(p *process, m *message, at time.Duration) {
 		return
 	}
 	l.begin(p, at)
-	values := m.Steps.values()
-	if m.Seq > lp.stepsSeq {
+	if m.Steps != nil && m.Seq > lp.stepsSeq {
+		values := m.Steps.values()
 		if !plausible(stepSignals[:], values[:], lp.steps[:]) {
 			l.malformed++
 			return
@@ -207,7 +207,7 @@ func (l *ledger) work(p *process, m *message, at time.Duration) {
 		l.unbound[p] = true
 		l.bindAll(p, at)
 	}
-	if m.Seq > a.seq {
+	if m.Work != nil && m.Seq > a.seq {
 		values := m.Work.values()
 		if !plausible(workSignals[:], values[:], a.work[:]) {
 			l.malformed++

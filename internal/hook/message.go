@@ -41,8 +41,8 @@ type message struct {
 	Loader *int        `json:"loader,omitempty"` // number of the DataLoader in its trainer, from 0
 	Made   *loaderMade `json:"made,omitempty"`   // kind "loader"
 	Epoch  *epochTold  `json:"epoch,omitempty"`  // kind "epoch": sent when it begins, and again when it ends
-	Steps  *stepTotals `json:"steps,omitempty"`  // kind "steps"
-	Work   *workTotals `json:"work,omitempty"`   // kind "work", from whoever makes batches: a worker, or a trainer without any
+	Steps  *stepTotals `json:"steps,omitempty"`  // kind "steps"; left out where it only tells sites
+	Work   *workTotals `json:"work,omitempty"`   // kind "work", from whoever makes batches: a worker, or a trainer without any; the same
 	Sites  []siteTotal `json:"sites,omitempty"`  // kinds "steps" and "work": those that changed
 }
 

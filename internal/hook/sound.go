@@ -36,9 +36,11 @@ func sound(m *message) bool {
 	case kindEpoch:
 		return m.Loader != nil && m.Epoch != nil && m.Epoch.sound()
 	case kindSteps:
-		return m.Loader != nil && m.Steps != nil && within(maxTime, m.Steps.Clock) && within(maxCount, m.Steps.BatchBytes) && within(maxTime, m.Steps.Waits...)
+		s := m.Steps
+		return m.Loader != nil && (s == nil && len(m.Sites) > 0 || s != nil && within(maxTime, s.Clock) && within(maxCount, s.BatchBytes) && within(maxTime, s.Waits...))
 	case kindWork:
-		return m.Work != nil && within(maxTime, m.Work.Times...) && slowSound(m.Work.Slow)
+		w := m.Work
+		return w == nil && len(m.Sites) > 0 || w != nil && within(maxTime, w.Times...) && slowSound(w.Slow)
 	}
 	return false
 }

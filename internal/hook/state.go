@@ -76,7 +76,7 @@ func (l *ledger) state() State {
 func (p *process) call() Call {
 	var best *loop
 	for _, lp := range p.loops {
-		if lp.made == nil || lp.made.File == "" {
+		if lp.made == nil || lp.made.File == "" || lp.made.File[0] == '<' { // "<stdin>": typed, and in no file
 			continue
 		}
 		if best == nil || lp.trains() && !best.trains() || lp.trains() == best.trains() && lp.time() > best.time() {
