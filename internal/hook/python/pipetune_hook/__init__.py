@@ -1,0 +1,34 @@
+"""pipetune's hook inside a training job: tells, by datagrams, what each step waited for and what each item cost.
+
+It promises not to hurt the job. No thread, lock, finalizer, exit handler or signal handler; nothing printed, nothing written; sends never
+block; each wrapper calls the original exactly once and lets its result and its exceptions through. A failure of its own turns it off in
+this process. What it tells, and in which words, stands in message.go next to this folder.
+"""
+
+import sys
+
+from . import state
+
+PATCHES = {
+    "torch.utils.data": "trainer",
+    "h5py": "hdf5",
+    "PIL.Image": "pictures",
+    "PIL.ImageFile": "pictures",
+    "cv2": "pictures",
+}
+
+
+def imported(name):
+    """Called when the module of that name has run; for torch.utils.data the first, which brings those imported before it."""
+    names = [name]
+    if name == "torch.utils.data":
+        names += [other for other in PATCHES if other != name and other in sys.modules]
+    kept, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        for each in names:
+            patch = __import__(__name__ + "." + PATCHES[each], fromlist=["patch"]).patch
+            patch(sys.modules[each])
+    except Exception as error:
+        state.failed(error)
+    finally:
+        sys.dont_write_bytecode = kept

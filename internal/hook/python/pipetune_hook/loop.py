@@ -1,0 +1,242 @@
+"""What a trainer does with one DataLoader: its totals, and the epochs it goes over it."""
+
+from _thread import get_ident
+
+from . import state
+from .batch import first_axis, measure, size
+
+LISTED = 128  # waits that one telling lists at most
+SITES = 64  # lines of source that are told of one loader and process
+FILES = 8  # files told apart at one line
+MOST_OPEN = 16  # epochs under way that are watched for lying within one another
+PROGRESS = 1000000000  # nanoseconds between two tellings of an epoch under way
+INNER = 256  # epochs within one step that are kept apart
+
+process = state.process
+
+
+class Loop:
+    """A DataLoader of this process."""
+
+    def __init__(self, number, made):
+        self.number = number
+        self.made = made  # settings and place of its construction
+        self.told_made = False
+        self.changed = False
+        self.steps = self.grad_steps = self.samples = 0
+        self.wait = self.first_wait = self.create = self.drain = 0
+        self.step_time = self.nested = 0
+        self.begun = self.epochs = 0
+        self.bytes = 0
+        self.waits = []
+        self.workers = set()  # process numbers of the last epoch's
+        self.sites = {}
+        self.syncs = self.sync_time = 0
+        self.device_steps = self.device_time = self.device_starved = 0
+
+    def made_told(self):
+        self.told_made = True
+
+    def messages(self, now):
+        steps = {
+            "clock": now, "steps": self.steps, "grad_steps": self.grad_steps, "samples": self.samples, "wait": self.wait,
+            "first_wait": self.first_wait, "create": self.create, "drain": self.drain, "step_time": self.step_time,
+            "nested": self.nested, "begun": self.begun, "epochs": self.epochs, "batch_bytes": self.bytes,
+        }
+        if self.syncs:
+            steps["syncs"], steps["sync_time"] = self.syncs, self.sync_time
+        if self.device_steps:
+            steps["device_steps"], steps["device_time"] = self.device_steps, self.device_time
+            steps["device_starved"] = self.device_starved
+        if self.waits:
+            steps["waits"] = self.waits[-LISTED:]
+        yield {"kind": "steps", "loader": self.number, "steps": steps}, self.told
+
+    def site_messages(self):
+        return site_messages(self.sites, {"kind": "steps", "loader": self.number})
+
+    def told(self):
+        self.changed = False
+        self.waits = []
+
+
+class Epoch:
+    """One time over a loader. It refers to neither the loader nor its iterator, whose end ends workers."""
+
+    def __init__(self, loop, begun, create, iterator):
+        self.loop = loop
+        self.pid = process.pid
+        self.thread = get_ident()
+        self.number = loop.begun
+        self.begun = begun
+        self.create = create
+        self.last = begun + create  # when it was last heard of
+        self.entered = 0  # when its last __next__ began
+        self.waiting = False  # within __next__
+        self.steps = self.wait = 0
+        self.first_wait = self.drain = None
+        self.grad = False
+        self.ended = False
+        self.inner = []  # (begun, ended) of epochs of other loaders within the step under way
+        self.told_at = 0
+        self.workers = worker_pids(iterator)
+        self.born = len([pid for pid in self.workers if pid not in loop.workers])
+        loop.workers = set(self.workers)
+        loop.begun += 1
+        loop.create += create
+        loop.changed = True
+
+    def enter(self, now):
+        """A __next__ begins, which ends the step before."""
+        if self.entered:
+            loop = self.loop
+            took = now - self.entered
+            if len(process.open) > 1:
+                self.settle()
+            if self.inner:
+                within = min(sum([end - begun for begun, end in self.inner]), took)
+                self.inner = []
+                loop.nested += within
+                took -= within
+            loop.step_time += took
+        self.entered = now
+        self.waiting = True
+
+    def settle(self):
+        """Takes in evaluations that began within the step under way and were given up before their end."""
+        for other in list(process.open):
+            if other.begun > self.entered and other is not self and other.thread == self.thread and (other.steps > 1 or not other.grad):
+                self.within(other.begun, other.last)
+                give_up(other)
+
+    def within(self, begun, ended):
+        self.inner = [each for each in self.inner if each[0] < begun][:INNER]
+        self.inner.append((begun, ended))
+
+    def took(self, begun, now, batch, grad):
+        """A batch came."""
+        loop = self.loop
+        self.waiting = False
+        self.last = now
+        wait = now - begun
+        self.wait += wait
+        loop.wait += wait
+        loop.steps += 1
+        self.grad = grad
+        if grad:
+            loop.grad_steps += 1
+        if self.steps:
+            loop.waits.append(wait // 1000)
+        else:
+            self.first_wait = wait
+            self.thread = get_ident()
+            loop.first_wait += wait
+            self.told_at = 0
+        self.steps += 1
+        loop.samples += measure(first_axis, batch)
+        if loop.steps % 50 == 0 or loop.steps < 4:
+            loop.bytes = measure(size, batch) or loop.bytes
+        loop.changed = True
+        if now >= process.next:
+            if len(loop.waits) > LISTED:
+                loop.waits = loop.waits[-LISTED:]
+            state.tell(now)
+
+    def drained(self, begun, now):
+        """The __next__ that ended it."""
+        loop = self.loop
+        self.waiting = False
+        self.last = now
+        self.drain = now - begun
+        loop.drain += self.drain
+        loop.epochs += 1
+        loop.changed = True
+        self.ended = True
+        for other in process.open:
+            if other is not self and other.entered and other.entered < self.begun and not other.waiting and other.thread == self.thread:
+                other.within(self.begun, now)
+        give_up(self)
+        if state.due(now):
+            state.tell(now)
+
+    def news(self, now):
+        return not self.told_at or now - self.told_at >= PROGRESS and self.last > self.told_at
+
+    def told(self):
+        self.told_at = self.last
+
+    def message(self):
+        told = {
+            "number": self.number, "begun": self.begun, "create": self.create, "steps": self.steps, "wait": self.wait,
+            "wall": self.last - self.begun, "born": self.born, "grad": self.grad, "ended": self.ended,
+        }
+        if self.first_wait is not None:
+            told["first_wait"] = self.first_wait
+        if self.drain is not None:
+            told["drain"] = self.drain
+        if self.workers:
+            told["workers"] = self.workers[:256]
+        return {"kind": "epoch", "loader": self.loop.number, "epoch": told}
+
+
+def give_up(epoch):
+    """Takes an epoch from those under way and keeps it to be told a last time."""
+    if epoch in process.open:
+        process.open.remove(epoch)
+        state.keep(epoch)
+
+
+def begin(loop, begun, now, iterator):
+    """Begins an epoch; an earlier one of the same iterator or loader that took no batch since is given up."""
+    epoch = Epoch(loop, begun, now - begun, iterator)
+    for other in list(process.open):
+        if other.loop is loop and other.entered and not other.waiting:
+            give_up(other)
+    process.open.append(epoch)
+    if len(process.open) > MOST_OPEN:
+        give_up(process.open[0])
+    if epoch.number == 0 or state.due(now):
+        state.tell(now)
+    return epoch
+
+
+def worker_pids(iterator):
+    pids = []
+    for worker in getattr(iterator, "_workers", None) or ():
+        pid = getattr(worker, "pid", None)
+        if isinstance(pid, int):
+            pids.append(pid)
+    return pids
+
+
+def add_site(sites, kind, what, place, took):
+    """Counts a call made from a line of the person's source."""
+    key = (kind, what) + place
+    site = sites.get(key)
+    if site is None:
+        if len([each for each in sites if each[0] == kind and each[2:] == place]) >= FILES:
+            key = (kind, "") + place
+            site = sites.get(key)
+        if site is None:
+            if len(sites) >= SITES:
+                return
+            site = sites[key] = [0, 0, False]
+    site[0] += 1
+    site[1] += took
+    site[2] = True
+
+
+def site_messages(sites, message):
+    """Yields messages with the sites that changed, a few in each."""
+    changed = [(key, site) for key, site in list(sites.items()) if site[2]]
+    for at in range(0, len(changed), 4):
+        some = changed[at:at + 4]
+        told = []
+        for (kind, what, file, line, function), site in some:
+            told.append({"kind": kind, "what": what, "file": file, "line": line, "function": function, "calls": site[0], "time": site[1]})
+
+        def sites_told(some=some):
+            for _, site in some:
+                site[2] = False
+
+        yield dict(message, sites=told), sites_told

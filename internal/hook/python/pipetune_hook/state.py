@@ -1,0 +1,202 @@
+"""What one process knows of itself: whether the hook is on, when to tell, and the totals told so far."""
+
+import os
+import signal
+import sys
+from itertools import count
+from time import monotonic_ns as clock
+
+from . import wire
+
+EVERY = 100000000  # nanoseconds between two tellings of the totals
+BURST = 40  # tellings ahead of time that a process may save up for the ends of epochs
+REFILL = 25000000  # nanoseconds in which it saves up one
+KEPT_EPOCHS = 64  # epochs that wait to be told at most
+
+getpid = os.getpid
+HERE = __file__.rpartition("/")[0] + "/"
+
+
+class Process:
+    """The state of this process. A forked child finds its parent's and starts anew: see here()."""
+
+    def __init__(self):
+        self.on = True
+        self.begin()
+
+    def begin(self):
+        self.pid = getpid()
+        self.seq = count(1)
+        self.lost = 0
+        self.greeted = False
+        self.parent = None  # of a worker: the process whose loader it works for
+        self.number = None  # and the number of that loader
+        self.loops = {}  # number: Loop, of the loaders that this process has made or gone over
+        self.works = {}  # (number, parent): Work, of the loaders whose batches it makes
+        self.epochs = []  # ended, or given up, and not told yet
+        self.open = []  # epochs under way, the newest last
+        self.making = []  # loops whose iterator is being made
+        self.fetching = None  # Work of the batch being made
+        self.inside = False  # within a call that is timed: calls made by it are part of it
+        self.device = None
+        self.next = 0
+        self.saved = BURST
+        self.refilled = clock()
+
+
+process = Process()
+
+
+def here():
+    """Says whether the hook is on in this process, which may have been forked since it was last asked."""
+    if not process.on:
+        return False
+    if process.pid != getpid():
+        process.begin()
+    return True
+
+
+def failed(error):
+    """Turns the hook off in this process and says why. What was not raised by the hook's own code goes on to whom it is meant for."""
+    if foreign(error):
+        raise error
+    if not process.on:
+        return
+    process.on = False
+    try:
+        sender = wire.Sender()
+        try:
+            sender.send(process, {"kind": "off", "reason": reason(error)})
+        finally:
+            sender.close()
+    except Exception:
+        pass  # nobody to tell
+
+
+def reason(error):
+    trace, line = error.__traceback__, ""
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_filename.startswith(HERE):
+            line = " at %s:%d" % (code.co_filename[len(HERE):], trace.tb_lineno)
+        trace = trace.tb_next
+    return wire.text("%s: %s%s" % (type(error).__name__, error, line))
+
+
+def foreign(error):
+    """Says whether error was meant for the job, and only happened to strike within the hook's code: a signal handler's, or another thread's."""
+    if type(error).__module__ != "builtins":
+        return True
+    codes = set()
+    for number in range(1, signal.NSIG):
+        codes.add(getattr(signal.getsignal(number), "__code__", None))
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code in codes:
+            return True
+        trace = trace.tb_next
+    return False
+
+
+def due(now):
+    """Spends one of the tellings saved up, so that many short epochs cost no more than REFILL allows."""
+    gained = (now - process.refilled) // REFILL
+    if gained > 0:
+        process.saved = min(BURST, process.saved + gained)
+        process.refilled += gained * REFILL
+    if process.saved <= 0:
+        return False
+    process.saved -= 1
+    return True
+
+
+def tell(now):
+    """Sends what has changed. What does not get through stays, and goes with a later telling: totals lose nothing by it."""
+    process.next = now + EVERY
+    sender = wire.Sender()
+    try:
+        for message, told in pending(now):
+            outcome = sender.send(process, message)
+            if outcome == wire.GONE:
+                process.on = False
+                return
+            if outcome == wire.FULL:
+                process.lost += 1
+                return
+            told()
+    finally:
+        sender.close()
+
+
+def pending(now):
+    """Yields each message that is due with what is to be done once it was sent: what has no second chance first, then totals, then epochs."""
+    if not process.greeted:
+        yield hello(), greeted
+    for loop in list(process.loops.values()):
+        if loop.made is not None and not loop.told_made:
+            yield {"kind": "loader", "loader": loop.number, "made": loop.made}, loop.made_told
+    for loop in list(process.loops.values()):
+        if loop.changed:
+            for each in loop.messages(now):
+                yield each
+    for work in list(process.works.values()):
+        if work.changed:
+            for each in work.messages():
+                yield each
+    for each in list(process.loops.values()) + list(process.works.values()):
+        if each.sites:
+            for message in each.site_messages():
+                yield message
+    while process.epochs:
+        epoch = process.epochs[0]
+        yield epoch.message(), forget
+    for epoch in list(process.open):
+        if epoch.news(now):
+            yield epoch.message(), epoch.told
+
+
+def forget():
+    process.epochs.pop(0)
+
+
+def keep(epoch):
+    """Keeps a finished epoch until it was told."""
+    process.epochs.append(epoch)
+    if len(process.epochs) > KEPT_EPOCHS:
+        process.epochs.pop(0)
+        process.lost += 1
+
+
+def greeted():
+    process.greeted = True
+
+
+def hello():
+    torch = sys.modules.get("torch")
+    message = {
+        "kind": "hello",
+        "python": "%d.%d.%d" % sys.version_info[:3],
+        "torch": str(getattr(torch, "__version__", "")),
+        "executable": sys.executable or "",
+        "parent": process.parent or begun_by(),
+    }
+    if process.number is not None:
+        message["loader"] = process.number
+    try:
+        message["cwd"] = os.getcwd()
+    except OSError:
+        pass  # the folder was removed under it
+    rank = os.environ.get("RANK", "")
+    if rank.isdigit() and len(rank) < 10:
+        message["rank"] = int(rank)
+    return message
+
+
+def begun_by():
+    """The process that began this one: under a fork server that is not the parent."""
+    module = sys.modules.get("multiprocessing.process")
+    if module is not None:
+        pid = getattr(module.current_process(), "_parent_pid", None)
+        if isinstance(pid, int) and pid != process.pid:
+            return pid
+    return os.getppid()

@@ -1,0 +1,179 @@
+"""Wraps the DataLoader: its construction, the making of its iterators, and each __next__."""
+
+import sys
+from functools import wraps
+from time import monotonic_ns as clock
+
+from . import loop as loops
+from . import settings, state, work
+
+KEY = "_pipetune"  # of the attributes that loaders and iterators carry, and of the entry in the configuration of the processes they begin
+process = state.process
+here = state.here
+getpid = state.getpid
+made_in = {}  # (process number, number): Loop's made, of all loaders that this process or those it was forked from made
+by_dataset = {}  # id of a dataset: the settings of the first loader over it
+
+
+def patch(data):
+    """Wraps what torch.utils.data holds."""
+    loader, iterator = data.DataLoader, data.dataloader._BaseDataLoaderIter
+    loader.__init__ = constructing(loader.__init__)
+    loader.__iter__ = iterating(loader.__iter__)
+    loader._get_iterator = iterating(loader._get_iterator)
+    iterator.__next__ = stepping(iterator.__next__, sys.modules["torch"])
+    work.patch(data)
+    if here():
+        state.tell(clock())
+
+
+def constructing(original):
+    @wraps(original)
+    def __init__(self, *args, **kwargs):
+        original(self, *args, **kwargs)
+        try:
+            if here():
+                constructed(self, original, args, kwargs, sys._getframe(1))
+        except Exception as error:
+            state.failed(error)
+
+    return __init__
+
+
+def constructed(loader, original, args, kwargs, frame):
+    made = settings.now(loader)
+    items = settings.items(loader.__dict__.get("dataset"))
+    if items is not None:
+        made["items"] = items
+    made["given"] = settings.given(original, args, kwargs)
+    frame = settings.nearest(frame)
+    earlier = by_dataset.get(id(loader.__dict__.get("dataset")))
+    if frame is not None:
+        made["file"], made["line"], made["function"] = settings.place(frame)
+    if earlier is not None and earlier["dataset"] == made["dataset"] and by_package(sys._getframe(2)):
+        # A trainer library makes the person's loader anew: the call that counts is the person's.
+        for key in ("file", "line", "function", "given"):
+            made[key] = earlier.get(key)
+    elif frame is not None:
+        if len(by_dataset) > 256:
+            by_dataset.clear()
+        by_dataset[id(loader.__dict__.get("dataset"))] = made
+    known = loader.__dict__.get(KEY)
+    number = known[1] if known in made_in and known[0] == process.pid else len(process.loops)
+    announce(loader, number, made)
+
+
+def by_package(frame):
+    """Says whether the construction comes from an installed package, subclasses' own constructors left out."""
+    while frame is not None and frame.f_code.co_name == "__init__" and settings.kind_of(frame.f_code.co_filename) != 0:
+        frame = frame.f_back
+    return frame is not None and settings.kind_of(frame.f_code.co_filename) == 1
+
+
+def announce(loader, number, made):
+    loader.__dict__[KEY] = (process.pid, number)
+    made_in[(process.pid, number)] = made
+    loop = process.loops.get(number)
+    if loop is None:
+        loop = process.loops[number] = loops.Loop(number, made)
+    loop.made, loop.told_made = made, False
+    now = clock()
+    if state.due(now):
+        state.tell(now)
+    return loop
+
+
+def loop_of(loader):
+    """The loop of a loader; one that came here by fork, by copy or through a pickle is announced as this process's own."""
+    known = loader.__dict__.get(KEY)
+    loop = process.loops.get(known[1]) if known is not None and known[0] == process.pid else None
+    if loop is None:
+        made = dict(made_in.get(known) or {}, **settings.now(loader))
+        loop = announce(loader, len(process.loops), made)
+    else:
+        made = dict(loop.made, **settings.now(loader))
+        if made != loop.made:
+            loop.made, loop.told_made = made, False
+    return loop
+
+
+def iterating(original):
+    """For __iter__ and _get_iterator, which calls the other or is called by it: the outer one counts."""
+
+    @wraps(original)
+    def make(self, *args, **kwargs):
+        loop = None
+        try:
+            if here():
+                loop = loop_of(self)
+                if process.making and process.making[-1] is loop:
+                    loop = None
+                else:
+                    work.mark(loop.number)
+                    process.making.append(loop)
+                    begun = clock()
+        except Exception as error:
+            loop = None
+            state.failed(error)
+        if loop is None:
+            return original(self, *args, **kwargs)
+        try:
+            iterator = original(self, *args, **kwargs)
+        finally:
+            now = clock()
+            try:
+                made_iterator()
+            except Exception as error:
+                state.failed(error)
+        try:
+            if here():
+                attributes = getattr(iterator, "__dict__", None)
+                if attributes is not None:
+                    attributes[KEY] = loops.begin(loop, begun, now, iterator)
+        except Exception as error:
+            state.failed(error)
+        return iterator
+
+    return make
+
+
+def made_iterator():
+    if process.making:
+        process.making.pop()
+    work.mark(process.making[-1].number if process.making else None)
+
+
+def stepping(original, torch):
+    gradients = torch.is_grad_enabled
+
+    @wraps(original)
+    def __next__(self):
+        epoch = self.__dict__.get(KEY)
+        if epoch is None or not process.on or epoch.pid != getpid():
+            return original(self)
+        device = process.device
+        try:
+            begun = clock()
+            epoch.enter(begun)
+            if device is not None:
+                device.enter(epoch.loop)
+        except Exception as error:
+            state.failed(error)
+            return original(self)
+        try:
+            batch = original(self)
+        except StopIteration:
+            try:
+                epoch.drained(begun, clock())
+            except Exception as error:
+                state.failed(error)
+            raise
+        try:
+            epoch.took(begun, clock(), batch, gradients())
+            if device is not None:
+                device.took(epoch.loop)
+        except Exception as error:
+            state.failed(error)
+        return batch
+
+    return __next__

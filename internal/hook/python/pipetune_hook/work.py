@@ -1,0 +1,334 @@
+"""Times the making of batches, in a worker or in a trainer without any: items and collate_fn apart."""
+
+import select
+import sys
+from functools import wraps
+from time import monotonic_ns as clock
+from time import thread_time_ns
+
+from . import state
+from .loop import LISTED, site_messages
+
+KEY = "_pipetune_loader"  # in the configuration of a process: the number of the loader it works for, inherited however it is begun
+SLOWEST = 8
+process = state.process
+here = state.here
+
+
+class Work:
+    """What this process did to make batches of one loader."""
+
+    def __init__(self, number, parent):
+        self.number = number
+        self.parent = parent  # the process whose loader it is; None: this one
+        self.changed = False
+        self.fetches = self.items = 0
+        self.fetch_time = self.fetch_cpu = self.item_time = self.collate = 0
+        self.opens = self.open_time = self.reads = self.read_time = self.decodes = self.decode_time = 0
+        self.times = []
+        self.slow = {}  # index: [summed nanoseconds, times measured]
+        self.floor = 0  # nanoseconds that an item must take to be among the slowest
+        self.sites = {}
+
+    def fetched(self, begun, cpu, done):
+        now = clock()
+        self.fetch_time += now - begun
+        self.fetch_cpu += thread_time_ns() - cpu
+        if done:
+            self.fetches += 1
+            self.times.append((now - begun) // 1000)
+            if len(self.times) > 2 * LISTED:
+                self.times = self.times[-LISTED:]
+        self.changed = True
+        if self.parent is not None and now >= process.next:
+            state.tell(now)
+
+    def slow_item(self, index, took):
+        """Keeps an item that is among the slowest, or was: its mean counts."""
+        index = whole(index)
+        if index is None:
+            return
+        known = self.slow.get(index)
+        if known is None:
+            self.slow[index] = [took, 1]
+        else:
+            known[0] += took
+            known[1] += 1
+        while len(self.slow) > SLOWEST:
+            del self.slow[min(self.slow, key=self.mean)]
+        if len(self.slow) == SLOWEST:
+            self.floor = min([self.mean(each) for each in self.slow])
+
+    def mean(self, index):
+        summed, times = self.slow[index]
+        return summed // times
+
+    def messages(self):
+        told = {
+            "fetches": self.fetches, "items": self.items, "fetch_time": self.fetch_time, "fetch_cpu": self.fetch_cpu,
+            "item_time": self.item_time, "collate": self.collate, "opens": self.opens, "open_time": self.open_time, "reads": self.reads,
+            "read_time": self.read_time, "decodes": self.decodes, "decode_time": self.decode_time,
+        }
+        if self.times:
+            told["times"] = self.times[-LISTED:]
+        if self.slow:
+            slow = sorted(self.slow, key=self.mean, reverse=True)
+            told["slow"] = [[index, self.mean(index) // 1000, self.slow[index][1]] for index in slow]
+        yield dict(self.head(), work=told), self.told
+
+    def head(self):
+        head = {"kind": "work", "loader": self.number}
+        if self.parent is not None:
+            head["parent"] = self.parent
+        return head
+
+    def site_messages(self):
+        return site_messages(self.sites, self.head())
+
+    def told(self):
+        self.changed = False
+        self.times = []
+
+
+def whole(index):
+    if type(index) is int:
+        return index
+    try:
+        return index.__index__() if not isinstance(index, (str, bytes, tuple, list)) else None
+    except (AttributeError, TypeError, ValueError, RuntimeError):
+        return None
+
+
+def mark(number):
+    """Lets the processes that are begun from now on know the loader they work for; None: none."""
+    config = sys.modules["multiprocessing.process"].current_process()._config
+    if number is None:
+        config.pop(KEY, None)
+    else:
+        config[KEY] = number
+
+
+def patch(data):
+    kind = data.dataloader._DatasetKind
+    kind.create_fetcher = staticmethod(creating(kind.create_fetcher))
+    module = data._utils.worker
+    module._worker_loop = working(module._worker_loop)
+    module.ExceptionWrapper = wrapping(module.ExceptionWrapper)
+
+
+def creating(original):
+    @wraps(original)
+    def create_fetcher(*args, **kwargs):
+        fetcher = original(*args, **kwargs)
+        try:
+            if here():
+                current = current_work()
+                if current is not None:
+                    instrument(fetcher, current)
+        except Exception as error:
+            state.failed(error)
+        return fetcher
+
+    return create_fetcher
+
+
+def current_work():
+    if process.making:
+        number, parent = process.making[-1].number, None
+    elif process.number is not None:
+        number, parent = process.number, process.parent
+    else:
+        return None
+    known = process.works.get((number, parent))
+    if known is None:
+        known = process.works[(number, parent)] = Work(number, parent)
+    return known
+
+
+def instrument(fetcher, current):
+    """Puts clocks around what a fetcher calls. The dataset itself stays as it is, for whoever else looks at it."""
+    if hasattr(fetcher, "dataset_iter"):
+        fetcher.dataset_iter = Iterator(fetcher.dataset_iter, current)
+    else:
+        fetcher.dataset = Items(fetcher.dataset, current)
+    fetcher.collate_fn = collating(fetcher.collate_fn, current)
+    fetcher.fetch = fetching(fetcher.fetch, current)
+
+
+def fetching(original, current):
+    def fetch(index):
+        if not process.on or process.fetching is not None:
+            return original(index)
+        begun, cpu, done = clock(), thread_time_ns(), False
+        process.fetching = current
+        try:
+            batch = original(index)
+            done = True
+        finally:
+            process.fetching = None
+            try:
+                current.fetched(begun, cpu, done)
+            except Exception as error:
+                state.failed(error)
+        return batch
+
+    return fetch
+
+
+def collating(original, current):
+    def collate(items):
+        begun = clock()
+        batch = original(items)
+        current.collate += clock() - begun
+        return batch
+
+    return collate
+
+
+class Iterator:
+    """An iterable dataset's iterator with a clock around it."""
+
+    def __init__(self, original, current):
+        self.original = original
+        self.current = current
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        current = self.current
+        begun = clock()
+        try:
+            item = next(self.original)
+        finally:
+            current.item_time += clock() - begun
+        current.items += 1
+        return item
+
+    def __getattr__(self, name):
+        return getattr(self.original, name)
+
+
+class Items:
+    """A dataset with a clock around each item. It has __getitems__ where the dataset has it."""
+
+    def __init__(self, original, current):
+        self.original = original
+        self.current = current
+
+    def __getitem__(self, index):
+        current = self.current
+        begun = clock()
+        item = self.original[index]
+        took = clock() - begun
+        current.item_time += took
+        current.items += 1
+        if took > current.floor or (type(index) is int and index in current.slow):
+            try:
+                current.slow_item(index, took)
+            except Exception as error:
+                state.failed(error)
+        return item
+
+    @property
+    def __getitems__(self):
+        function = self.original.__getitems__
+        if not function:
+            return function
+        current = self.current
+
+        def getitems(indices):
+            begun = clock()
+            items = function(indices)
+            current.item_time += clock() - begun
+            try:
+                current.items += len(indices)
+            except TypeError:
+                pass  # no list, so nobody can count it
+            return items
+
+        return getitems
+
+    def __getattr__(self, name):
+        return getattr(self.original, name)
+
+
+def working(original):
+    @wraps(original)
+    def _worker_loop(*args, **kwargs):
+        try:
+            if here():
+                worker_began(args)
+        except Exception as error:
+            state.failed(error)
+        try:
+            return original(*args, **kwargs)
+        finally:
+            try:
+                if here():
+                    state.tell(clock())
+            except Exception as error:
+                state.failed(error)
+
+    return _worker_loop
+
+
+def worker_began(args):
+    current = sys.modules["multiprocessing.process"].current_process()
+    number = current._config.get(KEY)
+    if number is None:
+        return
+    process.number = number
+    process.parent = state.begun_by()
+    process.greeted = False
+    watch_queue(args[2])
+    state.tell(clock())
+
+
+def watch_queue(queue):
+    """Tells the totals before the worker goes idle: it may be ended while it waits."""
+    original = getattr(queue, "get", None)
+    reader = getattr(queue, "_reader", None)
+    if original is None or reader is None:
+        return
+    poll = select.poll()
+    poll.register(reader.fileno(), select.POLLIN)
+
+    def get(*args, **kwargs):
+        try:
+            if process.on and any([work.changed for work in process.works.values()]) and not poll.poll(0):
+                now = clock()
+                if state.due(now):
+                    state.tell(now)
+        except Exception as error:
+            state.failed(error)
+        return original(*args, **kwargs)
+
+    queue.get = get
+
+
+def wrapping(original):
+    """An exception from a worker carries its traceback as text: without the lines of the hook."""
+
+    @wraps(original, updated=())
+    def wrap(exc_info=None, where="in background"):
+        if exc_info is None:
+            exc_info = sys.exc_info()
+        try:
+            exc_info = (exc_info[0], exc_info[1], stripped(exc_info[2]))
+        except Exception as error:
+            state.failed(error)
+        return original(exc_info, where)
+
+    return wrap
+
+
+def stripped(trace):
+    kept = []
+    while trace is not None:
+        if not trace.tb_frame.f_code.co_filename.startswith(state.HERE):
+            kept.append(trace)
+        trace = trace.tb_next
+    for at, each in enumerate(kept):
+        each.tb_next = kept[at + 1] if at + 1 < len(kept) else None
+    return kept[0] if kept else None
