@@ -1,28 +1,99 @@
 // Package patch turns recommended settings into a change of the person's source: a unified diff, never an edited file.
 //
-// The source is read and parsed by the job's own interpreter (ast), in a process of its own; what would not parse afterwards is not offered.
+// The source is read and parsed by the job's own interpreter (ast), in a process of its own. A change is offered only where the changed file
+// parses, and its syntax tree differs from the old one in the wanted settings and in nothing else. Where a value does not stand in the call,
+// Make says where it comes from instead.
 package patch
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
 
+	"github.com/pipetune/pipetune/internal/untrusted"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // Setting is one recommended value.
 type Setting struct {
-	Name string // a parameter of DataLoader: "num_workers"
-	To   string // as Python writes it: "6", "True", "\"fork\""
+	Name string `json:"name"` // a parameter of DataLoader: "num_workers"
+	To   string `json:"to"`   // as Python writes it: "6", "True", "\"fork\""
 }
 
 // Request says what to change where.
 type Request struct {
-	Python   string // the interpreter that ran the job
-	File     string // absolute
-	Line     int    // a line of the DataLoader call
-	Folder   string // names in the diff are relative to it where File lies below it
+	Python   string    // the interpreter that ran the job; where it cannot be started, the python3 of PATH takes its place
+	File     string    // absolute
+	Line     int       // a line of the DataLoader call
+	Folder   string    // names in the diff are relative to it where File lies below it, else to /
+	Began    time.Time // of the job: a file that was changed later is not what the job runs. Zero: not known
+	Workers  *int      // num_workers as the job had it, for settings that need workers; nil: not known
 	Settings []Setting
 }
 
-// Make makes the patch. The names and text in it are as they are, not redacted. The error says what could not be read or parsed.
-func Make(ctx context.Context, r Request) (report.Patch, error) { panic("patch helper") }
+// limit is how long the interpreter may take: a file of 4 MiB on a busy machine.
+const limit = 10 * time.Second
+
+// Make makes the patch. The names and the text in it are as they are, in the source's own encoding: not redacted, and not always UTF-8. The
+// error says what could not be read or parsed.
+func Make(ctx context.Context, r Request) (report.Patch, error) {
+	name := untrusted.Cut(r.File, 200).String()
+	if err := unreadable(r.File); err != nil {
+		return report.Patch{}, fmt.Errorf("%s: %w", name, err)
+	}
+	if len(r.Settings) == 0 || r.Line < 1 {
+		return report.Patch{}, fmt.Errorf("%s: nothing to change, or no line of it is known", name)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	text, err := ask(ctx, r)
+	if err != nil {
+		return report.Patch{}, fmt.Errorf("%s: %w", name, err)
+	}
+	p, err := decode(text, r.Settings)
+	if err != nil {
+		return report.Patch{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return p, nil
+}
+
+// unreadable says why a name that a job gives for its source is no file to change.
+func unreadable(file string) error {
+	base := filepath.Base(file)
+	switch {
+	case file == "":
+		return errors.New("the job did not say where the loader is made")
+	case strings.HasPrefix(base, "<"): // "<string>", "<stdin>", "<ipython-input-3-…>"
+		return errors.New("the loader is made in code that is in no file")
+	case strings.Contains(file, "/ipykernel_"):
+		return errors.New("the loader is made in a cell of a notebook")
+	case !filepath.IsAbs(file):
+		return errors.New("not an absolute path")
+	}
+	return nil
+}
+
+// ask runs the script in the job's interpreter, or in the python3 of PATH where that is gone: it may lie in a container.
+func ask(ctx context.Context, r Request) ([]byte, error) {
+	asked, err := question(r)
+	if err != nil {
+		return nil, err
+	}
+	var failed error = errors.New("no interpreter is known")
+	if filepath.IsAbs(r.Python) {
+		text, err := run(ctx, r.Python, asked)
+		if err == nil || !errors.Is(err, errNotStarted) {
+			return text, err
+		}
+		failed = err
+	}
+	other, err := exec.LookPath("python3")
+	if err != nil || other == r.Python {
+		return nil, failed
+	}
+	return run(ctx, other, asked)
+}

@@ -117,6 +117,7 @@ type Window struct {
 	StartMono float64  `json:"start_monotonic_s"`
 	Steps     *float64 `json:"steps"`
 	Epochs    *int     `json:"epochs"`
+	StartedAt string   `json:"started_at,omitempty"` // when watching began, RFC 3339 in UTC; since 1.2.0
 }
 
 // Patch is what recommended settings amount to in the person's source.
@@ -132,8 +133,7 @@ type PatchedSetting struct {
 	From    *string `json:"from"` // as it stands in the source; null: not written there
 	To      string  `json:"to"`
 	Line    int     `json:"line,omitempty"` // where the value stands, 0: nowhere
-	// How is "replaced" (a literal was), "added" (the call did not name it), "already" (it has this value) or "elsewhere" (the value comes from somewhere else).
-	How string `json:"how"`
+	How     string  `json:"how"`            // one of PatchHows
 	// Origin says where such a value comes from: "args.workers: --workers, default 1 (train.py:12)".
 	Origin string `json:"origin,omitempty"`
 }

@@ -1,0 +1,157 @@
+"""Which call makes the loader, and what it says about a setting."""
+
+import ast
+
+# The parameters of torch.utils.data.DataLoader that may be passed by position, since 1.2 and until today.
+BY_POSITION = ["dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory", "drop_last", "timeout",
+               "worker_init_fn", "multiprocessing_context", "generator"]
+
+# What a setting is where a call does not name it. prefetch_factor is 2 for any number of workers above 0.
+DEFAULTS = {"num_workers": 0, "pin_memory": False, "persistent_workers": False, "in_order": True, "prefetch_factor": 2, "multiprocessing_context": None}
+
+# A call that names one of these takes settings of a loader, whatever it is called.
+TELLING = {"num_workers", "prefetch_factor", "persistent_workers", "pin_memory", "multiprocessing_context", "in_order", "worker_init_fn", "collate_fn", "batch_sampler"}
+
+
+class Target:
+    """The call that makes the loader.
+
+    first is the position of the dataset in it, None where the order of its parameters is not known. adds says whether a keyword that the call
+    does not name may be added.
+    """
+
+    def __init__(self, call, name, first, adds):
+        self.call, self.name, self.first, self.adds = call, name, first, adds
+
+
+class Names:
+    """What names of the file stand for, as far as they make loaders."""
+
+    def __init__(self, tree):
+        self.imported, self.classes, self.functions, self.same = {}, {}, set(), {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    self.imported[alias.asname or alias.name] = (node.module or "", alias.name)
+            elif isinstance(node, ast.ClassDef):
+                self.classes[node.name] = node
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                self.functions.add(node.name)
+            elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name) and isinstance(node.value, (ast.Name, ast.Attribute)):
+                self.same[node.targets[0].id] = node.value
+
+    def loader(self, func, depth=0):
+        """(name, module, class definition) of what a call makes a loader with, None where it does not look like one."""
+        if isinstance(func, ast.Subscript):  # DataLoader[int](...)
+            func = func.value
+        if isinstance(func, ast.Attribute):
+            return (func.attr, dotted(func.value), None) if func.attr.endswith("DataLoader") else None
+        if not isinstance(func, ast.Name) or depth > 8:
+            return None
+        name = func.id
+        if name in self.classes:
+            return (name, "", self.classes[name]) if self.descends(self.classes[name], depth) else None
+        if name in self.imported:
+            module, original = self.imported[name]
+            return (original, module, None) if original.endswith("DataLoader") else None
+        if name in self.same:
+            return self.loader(self.same[name], depth + 1)
+        return (name, "", None) if name.endswith("DataLoader") and name not in self.functions else None
+
+    def descends(self, definition, depth):
+        return depth <= 8 and any(self.loader(base, depth + 1) for base in definition.bases)
+
+    def target(self, source, call):
+        """What kind of call this is; None where it makes no loader."""
+        func = call.func
+        if isinstance(func, ast.Attribute) and func.attr == "__init__":  # in a class made from DataLoader
+            around = source.inside(call, ast.ClassDef)
+            if around and self.descends(around[0], 0):
+                above = isinstance(func.value, ast.Call) and isinstance(func.value.func, ast.Name) and func.value.func.id == "super"
+                if above or self.loader(func.value):
+                    return Target(call, source.code(func), 0 if above else 1, True)
+        made = self.loader(func)
+        if not made:
+            return None
+        name, module, definition = made
+        if definition is not None:
+            return Target(call, name, None, passes_on(definition))
+        plain = name == "DataLoader" and (not module or module.split(".")[0] in ("torch", "data", "utils", "tud", "td"))
+        return Target(call, name, 0 if plain else None, True)
+
+
+def passes_on(definition):
+    """Whether a class takes any keyword: it has no __init__ of its own, or one with **."""
+    for node in definition.body:
+        if isinstance(node, ast.FunctionDef) and node.name == "__init__":
+            return node.args.kwarg is not None
+    return True
+
+
+def dotted(node):
+    if isinstance(node, ast.Attribute):
+        return dotted(node.value) + "." + node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def find(source, line):
+    """The call of the loader that stands on a line."""
+    names = Names(source.tree)
+    on = [n for n in ast.walk(source.tree) if isinstance(n, ast.Call) and n.lineno <= line <= n.end_lineno]
+    if not on:
+        raise Refused("line %d holds no call" % line)
+    targets = [t for t in (names.target(source, c) for c in on) if t]
+    if not targets:
+        targets = [Target(c, source.code(c.func), None, False) for c in on if any(k.arg in TELLING for k in c.keywords)]
+    if not targets:
+        raise Refused("no call on line %d is known to make a DataLoader: %s(\u2026)" % (line, source.code(on[-1].func, 40)))
+    inner = [t for t in targets if not any(t.call in source.inside(other.call, ast.Call) for other in targets)]
+    if len(inner) > 1:
+        inner = [t for t in inner if t.call.lineno == line] or inner
+    if len(inner) > 1:
+        raise Refused("line %d holds %d calls that make a loader, and the job did not say which" % (line, len(inner)))
+    return inner[0]
+
+
+class Given:
+    """What a call says about a setting: a value, nothing, or something that cannot be seen through (hidden)."""
+
+    def __init__(self, value=None, hidden=None, why=""):
+        self.value, self.hidden, self.why = value, hidden, why
+
+
+def given(source, target, name):
+    call = target.call
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return Given(keyword.value)
+    for keyword in call.keywords:
+        if keyword.arg is None and isinstance(keyword.value, ast.Dict) and all(isinstance(k, ast.Constant) for k in keyword.value.keys):
+            for key, value in zip(keyword.value.keys, keyword.value.values):
+                if key.value == name:
+                    return Given(value)
+    if name in BY_POSITION:
+        star = next((i for i, a in enumerate(call.args) if isinstance(a, ast.Starred)), len(call.args))
+        at = BY_POSITION.index(name) + (target.first or 0)
+        if star < len(call.args) and at >= star:
+            return Given(hidden=call.args[star])
+        if target.first is not None and at < len(call.args):
+            return Given(call.args[at])
+        if target.first is None and len(call.args) > 2:
+            return Given(hidden=call, why="%s takes arguments by position, and their order is not known here" % target.name)
+    for keyword in call.keywords:
+        if keyword.arg is None and not (isinstance(keyword.value, ast.Dict) and all(isinstance(k, ast.Constant) for k in keyword.value.keys)):
+            return Given(hidden=keyword.value)
+    if not target.adds:
+        return Given(hidden=call, why="%s(\u2026) does not name it and may not take it" % target.name)
+    return Given()
+
+
+def literal(node):
+    """Whether a value is written out, and the value."""
+    if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, (bool, int, float, str))):
+        return True, node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)) and isinstance(node.operand, ast.Constant) \
+            and type(node.operand.value) in (int, float):
+        return True, -node.operand.value if isinstance(node.op, ast.USub) else node.operand.value
+    return False, None

@@ -1,0 +1,200 @@
+package patch
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var six = []Setting{{Name: "num_workers", To: "6"}}
+
+// TestBytesAreKept changes files whose bytes are out of the ordinary: only the value may differ afterwards.
+func TestBytesAreKept(t *testing.T) {
+	const call = "loader = DataLoader(data, num_workers=1)"
+	for name, before := range map[string]string{
+		"windows line ends":            "import torch\r\n" + call + "\r\nprint(1)\r\n",
+		"mixed line ends":              "import torch\n" + call + "\r\nprint(1)\n",
+		"no line end at the end":       "import torch\n" + call,
+		"byte order mark":              "\ufeff" + call + "\n",
+		"byte order mark and CRLF":     "\ufeff" + call + "\r\n",
+		"latin 1":                      "# -*- coding: latin-1 -*-\n# gr\xf6\xdfe\n" + call + "  # \xe9\n",
+		"form feed":                    "a = 1\n\x0c\n" + call + "\n",
+		"unicode line separator":       "a = '\u2028\u0085'\n" + call + "\n",
+		"old mac line ends in strings": "a = 'x\\\r\ny'\n" + call + "\n",
+		"a long way down":              strings.Repeat("x = 1\n", 50000) + call + "\n" + strings.Repeat("y = 1\n", 50000),
+		"escapes":                      "a = '\x1b[2J'\n" + call + "  # \u202e\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := request(t, "train.py", before)
+			p, err := Make(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := strings.Replace(before, "num_workers=1", "num_workers=6", 1); applied(t, r, p) != want {
+				t.Error("the patched file is not what was meant")
+			}
+		})
+	}
+}
+
+// TestNames changes files whose names patch must read back: below the folder, outside of it, through links, and with characters that end a name.
+func TestNames(t *testing.T) {
+	const call = "DataLoader(data, num_workers=1)\n"
+	for _, name := range []string{"train.py", "a b.py", "a/b/train.py", "tab\t.py", "new\nline.py", "quote\".py", "back\\slash.py", "日本.py", "-.py", "b\xff.py"} {
+		r := request(t, name, call)
+		p, err := Make(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.File != name {
+			t.Errorf("named %q, not %q", p.File, name)
+		}
+		if got := applied(t, r, p); got != "DataLoader(data, num_workers=6)\n" {
+			t.Errorf("%q became %q", name, got)
+		}
+	}
+	r := request(t, "train.py", call)
+	r.Folder = t.TempDir()
+	p, err := Make(t.Context(), r)
+	if err != nil || p.File != r.File || !strings.Contains(p.Diff, "--- a"+r.File+"\n") {
+		t.Errorf("outside of the folder: %q, %v\n%s", p.File, err, p.Diff)
+	}
+	cmd := exec.Command("patch", "-p1", "-d", "/")
+	cmd.Stdin = strings.NewReader(p.Diff)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("patch -d /: %v: %s", err, out)
+	}
+	r = request(t, "real/train.py", call)
+	if err := os.Symlink("real/train.py", filepath.Join(r.Folder, "link.py")); err != nil {
+		t.Fatal(err)
+	}
+	r.File = filepath.Join(r.Folder, "link.py")
+	if p, err = Make(t.Context(), r); err != nil || p.File != "real/train.py" {
+		t.Errorf("through a link: %q, %v", p.File, err)
+	}
+}
+
+// TestRefusals: every reason for no patch is said, with the file.
+func TestRefusals(t *testing.T) {
+	const call = "DataLoader(data, num_workers=1)\n"
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"good.py": call, "utf8.py": "# \xff\n" + call, "nul.py": "a = '\x00'\n" + call, "large.py": call + strings.Repeat("#", 5<<20), "deep.py": strings.Repeat("(", 5000) + call,
+		"cookie.py": "# coding: klingon\n" + call,
+	} {
+		write(t, filepath.Join(folder, name), text)
+	}
+	if err := os.Mkdir(filepath.Join(folder, "folder.py"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		file, want string
+		line       int
+		began      time.Time
+	}{
+		"gone":                  {folder + "/gone.py", "cannot be read: No such file or directory", 1, time.Time{}},
+		"a folder":              {folder + "/folder.py", "not a regular file", 1, time.Time{}},
+		"below a file":          {folder + "/good.py/x.py", "cannot be read", 1, time.Time{}},
+		"no UTF-8":              {folder + "/utf8.py", "cannot be decoded", 2, time.Time{}},
+		"a NUL":                 {folder + "/nul.py", "cannot parse it", 2, time.Time{}},
+		"unknown encoding":      {folder + "/cookie.py", "unknown encoding", 2, time.Time{}},
+		"too large":             {folder + "/large.py", "larger than 4 MiB", 1, time.Time{}},
+		"too deep":              {folder + "/deep.py", "", 1, time.Time{}},
+		"changed since":         {folder + "/good.py", "changed after the job began", 1, time.Now().Add(-time.Hour)},
+		"a line behind the end": {folder + "/good.py", "holds no call", 9, time.Time{}},
+		"no line":               {folder + "/good.py", "no line", 0, time.Time{}},
+		"from a string":         {"/work/<string>", "in no file", 1, time.Time{}},
+		"a notebook":            {"/tmp/ipykernel_123/456.py", "notebook", 1, time.Time{}},
+		"not absolute":          {"train.py", "not an absolute path", 1, time.Time{}},
+		"not said":              {"", "did not say", 1, time.Time{}},
+	} {
+		p, err := Make(t.Context(), Request{Python: *with, File: c.file, Folder: folder, Line: c.line, Began: c.began, Settings: six})
+		if err == nil || !strings.Contains(err.Error(), c.want) || p.Diff != "" || c.file != "" && !strings.HasPrefix(err.Error(), c.file) {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
+	}
+	r := request(t, "train.py", call)
+	r.Began = time.Now().Add(time.Minute)
+	if p, err := Make(t.Context(), r); err != nil || p.Diff == "" {
+		t.Errorf("older than the job: %v", err)
+	}
+}
+
+// TestInterpreters: one that is gone is stood in for, one that lies, floods, hangs or dies is told, and none of them lives on.
+func TestInterpreters(t *testing.T) {
+	r := request(t, "train.py", "DataLoader(data, num_workers=1)\n")
+	r.Python = "/nonexistent/python3"
+	if p, err := Make(t.Context(), r); err != nil || p.Diff == "" {
+		t.Errorf("the python3 of PATH does not stand in: %v", err)
+	}
+	for want, script := range map[string]string{
+		"gave no answer":      "echo hello",
+		"answered too much":   "yes",
+		"out of memory":       "echo 'MemoryError: out of memory' >&2; exit 1",
+		"Python 3.8 or newer": "echo 'Python 3.8 or newer is needed to read the source' >&2; exit 1",
+		"signal: killed":      "kill -9 $$",
+	} {
+		if want == "answered too much" {
+			script = "head -c 2000000 /dev/zero"
+		}
+		r.Python = program(t, script)
+		if _, err := Make(t.Context(), r); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", script, err)
+		}
+	}
+}
+
+// TestNothingLivesOn: what an interpreter leaves behind is killed with it, and so is one that does not end.
+func TestNothingLivesOn(t *testing.T) {
+	for _, script := range []string{"sleep 4711 & echo $! >FILE; exec 1>&- 2>&-", "sleep 4711 & echo $! >FILE; wait"} {
+		r := request(t, "train.py", "DataLoader(data, num_workers=1)\n")
+		pid := filepath.Join(t.TempDir(), "pid")
+		asked, err := question(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := contextEndingWith(t, pid)
+		_, err = run(ctx, program(t, strings.ReplaceAll(script, "FILE", pid)), asked)
+		cancel()
+		number, readErr := os.ReadFile(pid)
+		if readErr != nil || len(bytes.TrimSpace(number)) == 0 {
+			t.Fatalf("%v, %v", err, readErr)
+		}
+		for deadline := time.Now().Add(5 * time.Second); ; {
+			status, err := os.ReadFile("/proc/" + string(bytes.TrimSpace(number)) + "/status")
+			if err != nil || bytes.Contains(status, []byte("State:\tZ")) {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("process %s lives on", number)
+			}
+		}
+	}
+}
+
+func request(t *testing.T, name, source string) Request {
+	t.Helper()
+	folder, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Request{Python: *with, File: filepath.Join(folder, name), Folder: folder, Line: lineOf(source), Settings: six}
+	if err := os.MkdirAll(filepath.Dir(r.File), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, r.File, source)
+	return r
+}
+
+func program(t *testing.T, script string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "python3")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
