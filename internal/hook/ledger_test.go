@@ -1,0 +1,300 @@
+package hook
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+const (
+	testToken = "0123456789abcdef0123456789abcdef"
+	testUID   = 1000
+)
+
+// told is a ledger under test: a job of made-up processes.
+type told struct {
+	*ledger
+	t     testing.TB
+	at    time.Duration
+	start map[int]int  // when the process with this number was started; absent: it is gone
+	alien map[int]bool // running, and not of the job
+	seq   map[int]int64
+	asked int // calls of Identify
+	sink  *recording.Recorder
+}
+
+func newTold(t testing.TB) *told {
+	f := &told{t: t, at: time.Hour, start: map[int]int{}, alien: map[int]bool{}, seq: map[int]int64{}}
+	f.ledger = newLedger(Config{Identify: f.identify, Folder: "/home/ann/run", Redaction: untrusted.Redaction{Home: "/home/ann", User: "ann"}}, testToken, testUID)
+	f.ledger.gone = func(pid int) bool { return f.start[pid] == 0 && !f.alien[pid] }
+	f.ledger.start = time.Hour
+	f.sink, _ = recording.NewRecorder(recording.Header{}, nil)
+	return f
+}
+
+func (f *told) identify(pid int) (string, bool) {
+	f.asked++
+	return fmt.Sprintf("process/%d.%d", pid, f.start[pid]), f.start[pid] != 0
+}
+
+// run starts processes.
+func (f *told) run(pids ...int) {
+	for _, pid := range pids {
+		f.start[pid] = 100 + pid
+	}
+}
+
+// fields are the keys of a message beside those that every message has.
+type fields map[string]any
+
+// datagram makes the next message of a process.
+func (f *told) datagram(pid int, kind string, more fields) []byte {
+	f.seq[pid]++
+	m := fields{"v": Version, "token": testToken, "kind": kind, "pid": pid, "seq": f.seq[pid], "at": int64(f.at), "lost": 0}
+	for k, v := range more {
+		m[k] = v
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return data
+}
+
+func (f *told) deliver(pid int, data []byte) { f.take(sender{pid, testUID}, data, true, f.at) }
+
+func (f *told) tell(pid int, kind string, more fields) { f.deliver(pid, f.datagram(pid, kind, more)) }
+
+// pass lets time pass in steps of a tick, recording at each.
+func (f *told) pass(d time.Duration) {
+	for end := f.at + d; f.at < end; {
+		f.at += 100 * time.Millisecond
+		f.sink.Tick(f.at - time.Hour)
+		f.record(f.sink, f.at)
+	}
+}
+
+// recorded is what the sink has by now.
+func (f *told) recorded() *recording.Recording {
+	rec, err := f.sink.Finish(recording.End{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return rec
+}
+
+// last is the newest reading of a series; it fails where there is none.
+func (f *told) last(metric, entity string) float64 {
+	f.t.Helper()
+	for _, s := range f.recorded().Series {
+		if s.Metric == metric && s.Entity == entity {
+			return s.Points[len(s.Points)-1].Value
+		}
+	}
+	f.t.Fatalf("no reading of %s of %s", metric, entity)
+	return 0
+}
+
+func (f *told) want(metric, entity string, want float64) {
+	f.t.Helper()
+	if got := f.last(metric, entity); got != want {
+		f.t.Errorf("%s of %s is %v, want %v", metric, entity, got, want)
+	}
+}
+
+// events are the recorded ones of a kind.
+func (f *told) events(kind string) []recording.Event {
+	var list []recording.Event
+	for _, e := range f.recorded().Events {
+		if e.Kind == kind {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+func work(items, ns int64) fields {
+	return fields{"loader": 0, "work": fields{"fetches": items / 10, "items": items, "fetch_time": ns, "item_time": ns, "opens": items, "open_time": ns / 2}}
+}
+
+func steps(n, wait int64) fields {
+	return fields{"loader": 0, "steps": fields{"clock": int64(time.Hour) + n, "steps": n, "grad_steps": n, "samples": 10 * n, "wait": wait, "begun": 1}}
+}
+
+func epochOf(number int, workers ...int) fields {
+	return fields{"loader": 0, "epoch": fields{"number": number, "begun": int64(time.Hour) + 5e8, "create": 1e7, "steps": 0, "wait": 0, "wall": 0,
+		"workers": workers, "born": len(workers), "grad": true, "ended": false}}
+}
+
+func TestTotalsOfALoop(t *testing.T) {
+	f := newTold(t)
+	f.run(10, 11, 12)
+	f.tell(10, "hello", fields{"python": "3.11.2", "torch": "1.13.1", "executable": "/usr/bin/python3", "cwd": "/home/ann/run", "rank": 3})
+	f.tell(10, "loader", fields{"loader": 0, "made": fields{"class": "DataLoader", "num_workers": 2, "batch_size": 10, "pin_memory": false,
+		"file": "/home/ann/run/train.py", "line": 88, "function": "main", "given": []string{"batch_size", "num_workers"}}})
+	f.tell(10, "epoch", epochOf(0, 11, 12))
+	f.tell(11, "hello", fields{"parent": 10})
+	f.tell(12, "hello", fields{"parent": 10})
+	f.tell(11, "work", work(100, 5e9))
+	f.tell(12, "work", work(200, 7e9))
+	f.tell(10, "steps", steps(30, 2e9))
+	f.pass(100 * time.Millisecond)
+	f.tell(12, "work", work(300, 9e9))
+	f.pass(100 * time.Millisecond)
+
+	const loop = "loop/10.110.0"
+	f.want("hook_items", loop, 400)
+	f.want("hook_fetches", loop, 40)
+	f.want("hook_item_s", loop, 14)
+	f.want("hook_open_s", loop, 7)
+	f.want("hook_steps", loop, 30)
+	f.want("hook_wait_s", loop, 2)
+	f.want("hook_clock_s", "process/10.110", 3600.00000003)
+	f.want("hook_lost_messages", "process/10.110", 0)
+	s := f.state()
+	if len(s.Trainers) != 1 || s.Loaded != 3 || s.Refused+s.Malformed+s.Dropped != 0 {
+		t.Fatalf("state %+v", s)
+	}
+	got := s.Trainers[0]
+	want := Trainer{PID: 10, Entity: "process/10.110", Rank: 3, Begun: time.Hour, Heard: time.Hour, Steps: 30, GradSteps: 30, Python: "3.11.2", Torch: "1.13.1",
+		Executable: "/usr/bin/python3", Call: Call{File: "/home/ann/run/train.py", Line: 88, Folder: "/home/ann/run"}}
+	if got != want {
+		t.Errorf("trainer\n%+v, want\n%+v", got, want)
+	}
+	if e := f.events(recording.EventLoader); len(e) != 1 || e[0].Entity != loop || e[0].Attrs["file"] != "train.py" || e[0].Attrs["line"] != "88" ||
+		e[0].Attrs["given"] != "batch_size,num_workers" || e[0].Attrs["pin_memory"] != "0" {
+		t.Errorf("loader events %v", e)
+	}
+	if e := f.events(recording.EventHook); len(e) != 1 || e[0].Attrs["torch"] != "1.13.1" || e[0].Attrs["rank"] != "3" || e[0].Attrs["state"] != "loaded" {
+		t.Errorf("hook events %v", e)
+	}
+}
+
+func TestWorkersAreMappedHoweverLateTheirTrainerSpeaks(t *testing.T) {
+	for name, order := range map[string]func(f *told){
+		"told by the trainer afterwards": func(f *told) {
+			f.tell(11, "work", work(100, 5e9))
+			f.tell(10, "epoch", epochOf(0, 11))
+			f.tell(11, "work", work(150, 6e9))
+		},
+		"told by the trainer, without a hello or a number": func(f *told) {
+			for _, more := range []fields{work(60, 1e9), work(150, 6e9)} {
+				delete(more, "loader")
+				f.tell(11, "work", more)
+			}
+			f.tell(10, "epoch", epochOf(0, 11))
+		},
+		"by its parent alone": func(f *told) {
+			f.tell(11, "hello", fields{"parent": 10})
+			f.tell(11, "work", work(150, 6e9))
+			f.tell(10, "steps", steps(1, 1))
+		},
+		"by its parent, which speaks first": func(f *told) {
+			f.tell(10, "steps", steps(1, 1))
+			f.tell(11, "work", work(100, 5e9))
+			f.tell(11, "hello", fields{"parent": 10})
+			f.tell(11, "work", work(150, 6e9))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newTold(t)
+			f.run(10, 11)
+			order(f)
+			f.pass(100 * time.Millisecond)
+			f.want("hook_items", "loop/10.110.0", 150)
+			f.want("hook_fetch_s", "loop/10.110.0", 6)
+		})
+	}
+}
+
+func TestWorkersThatEndedStayInTheTotals(t *testing.T) {
+	f := newTold(t)
+	f.run(10)
+	const epochs, each = 800, 8
+	for e := range epochs {
+		var workers []int
+		for w := range each {
+			workers = append(workers, 1000+e*each+w)
+		}
+		f.run(workers...)
+		f.tell(10, "epoch", epochOf(e, workers...))
+		for _, pid := range workers {
+			f.tell(pid, "hello", fields{"parent": 10, "loader": 0})
+			f.tell(pid, "work", work(10, 1e6))
+			delete(f.start, pid)
+		}
+		f.pass(time.Second)
+		f.sweep(f.at)
+	}
+	f.want("hook_items", "loop/10.110.0", epochs*each*10)
+	if s := f.state(); s.Loaded != epochs*each || s.Dropped != 0 || s.Refused != 0 {
+		t.Errorf("%d loaded, %d dropped, %d refused", s.Loaded, s.Dropped, s.Refused)
+	}
+	if n := len(f.processes); n > maxProcesses {
+		t.Errorf("%d processes are kept", n)
+	}
+	if f.accounts > maxAccounts || f.siteRecords != 0 {
+		t.Errorf("%d accounts, %d site records", f.accounts, f.siteRecords)
+	}
+}
+
+func TestANumberGivenToAnotherProcessIsAnotherProcess(t *testing.T) {
+	f := newTold(t)
+	f.run(10, 11)
+	f.tell(10, "epoch", epochOf(0, 11))
+	f.tell(11, "hello", fields{"parent": 10})
+	f.tell(11, "work", work(100, 5e9))
+	f.start[11], f.seq[11] = 999, 0
+	f.tell(10, "epoch", epochOf(1, 11))
+	f.tell(11, "hello", fields{"parent": 10})
+	f.tell(11, "work", work(30, 1e9))
+	f.pass(100 * time.Millisecond)
+	f.want("hook_items", "loop/10.110.0", 130)
+	f.want("hook_fetch_s", "loop/10.110.0", 6)
+}
+
+func TestAProcessThatBeginsAnotherProgramCountsFromZeroAgain(t *testing.T) {
+	f := newTold(t)
+	f.run(10)
+	f.tell(10, "hello", nil)
+	f.tell(10, "steps", steps(50, 5e9))
+	f.at += time.Second
+	f.seq[10] = 0
+	f.tell(10, "hello", nil)
+	f.tell(10, "steps", steps(7, 1e9))
+	f.pass(100 * time.Millisecond)
+	f.want("hook_steps", "loop/10.110.0", 50)
+	f.want("hook_steps", "loop/10.110.1", 7)
+	if s := f.state(); s.Trainers[0].Steps != 57 || s.Malformed != 0 {
+		t.Errorf("%d steps, %d malformed", s.Trainers[0].Steps, s.Malformed)
+	}
+}
+
+func TestNamesAreRedacted(t *testing.T) {
+	f := newTold(t)
+	f.run(10)
+	f.tell(10, "loader", fields{"loader": 0, "made": fields{"class": "x\x1b[31m\nDataLoader", "dataset": strings.Repeat("ä", 3000), "file": "/home/ann/lib/data.py", "line": 3,
+		"given": []string{"a,b", "\u202e"}}})
+	site := func(kind, what string) fields {
+		return fields{"kind": kind, "what": what, "file": "/home/ann/run/sub/data.py", "line": 7, "function": "get", "calls": 3, "time": 5e8}
+	}
+	more := work(3, 1e9)
+	more["sites"] = []fields{site("open", "/home/ann/data/hf_abcdefghijklmnopqrst/train.h5"), site("sync", "Tensor.item")}
+	f.tell(10, "work", more)
+	f.pass(100 * time.Millisecond)
+	made := f.events(recording.EventLoader)[0].Attrs
+	if made["class"] != `x\x1b[31m\nDataLoader` || made["file"] != "~/lib/data.py" || len(made["dataset"]) > MaxString || made["given"] != `ab,\u202e` {
+		t.Errorf("loader %v", made)
+	}
+	sites := f.events(recording.EventSite)
+	if len(sites) != 2 || sites[0].Attrs["file"] != "sub/data.py" || sites[0].Attrs["what"] != "~/data/<redacted>/train.h5" || sites[1].Attrs["what"] != "Tensor.item" {
+		t.Errorf("sites %v", sites)
+	}
+	f.want("hook_site_calls", "site/10.110.0/0", 3)
+	f.want("hook_site_s", "site/10.110.0/1", 0.5)
+}
