@@ -11,12 +11,12 @@ func Workerless(e *evidence.Evidence) bool {
 	return ok && n.Center == 0
 }
 
-// Training tells whether anything of a training job was seen: a framework, loader workers, data being read, or a GPU at work. A process
+// Training tells whether anything of a training job was seen: a DataLoader that told of itself, a framework, loader workers, data being read, or a GPU at work. A process
 // that sleeps and shows none of them may be anything, and its sleep says nothing of a device.
 func Training(e *evidence.Evidence) bool {
 	_, gpu := e.Get(metric.GPUBusy)
 	loads, _ := e.Get(metric.InWorkerless)
-	return gpu || e.Facts.Framework != "" || !Workerless(e) || loads.Center > 0
+	return Hooked(e) || gpu || e.Facts.Framework != "" || !Workerless(e) || loads.Center > 0
 }
 
 // Hooked tells whether the hook told of the training loop from inside the job: then the input wait is exact, with workers and without.

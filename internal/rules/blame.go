@@ -21,7 +21,8 @@ type loading struct {
 // loadingOf splits the time loading takes; false where no split is known.
 func loadingOf(p *diagnose.Pass) (loading, bool) {
 	if diagnose.Workerless(p.Evidence) {
-		load, ok := p.Maybe(metric.InWorkerless)
+		known, ok := diagnose.InputWait(p.Evidence)
+		load := known.Center
 		if !ok || load <= 0 {
 			return loading{}, false
 		}

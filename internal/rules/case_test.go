@@ -23,6 +23,8 @@ import (
 //	fact KEY VALUE               a fact, by the keys of setFact
 //	candidate NAME SECONDS STORED    what --try measured: time per item, and its size over that of the sample as it is
 //	decoder NAME SECONDS         what a library of the user's Python needs for an item
+//	hook KEY VALUE               what a launched job told of itself, by the keys of setHook; the first one makes the job a launched one
+//	location FILE:LINE           where the finding points; without this line it is not looked at
 //	want error|warning|info      the severity of the one finding
 //	summary FRAGMENT             part of its summary
 //	recommend SETTING | FROM | TO    one of its recommendations; FROM is - where it was not observed
@@ -33,13 +35,14 @@ type ruleCase struct {
 	evidence                   *evidence.Evidence
 	severity                   report.Severity
 	summary, unhelpful, reason string
+	location                   string
 	recommend                  [][3]string
 	missing                    []string
 }
 
 func parseCase(text string) (ruleCase, error) {
 	var c ruleCase
-	known := names(metric.Derived, metric.BenchDerived)
+	known := names(metric.Derived, metric.HookDerived, metric.BenchDerived)
 	values, facts, bench := map[string]evidence.Value{}, evidence.Facts{}, &evidence.Bench{}
 	for n, line := range strings.Split(text, "\n") {
 		verb, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -61,6 +64,11 @@ func parseCase(text string) (ruleCase, error) {
 				break
 			}
 			err = setFact(&facts, key, value)
+		case "hook":
+			key, value, _ := strings.Cut(rest, " ")
+			err = setHook(&facts, key, strings.TrimSpace(value))
+		case "location":
+			c.location = rest
 		case "candidate", "decoder":
 			err = addTried(bench, verb, strings.Fields(rest))
 		case "want":
@@ -248,6 +256,9 @@ func checkFires(t *testing.T, c ruleCase, findings []report.Finding, abstained [
 	}
 	if c.unhelpful != "" && !strings.Contains(strings.Join(f.WontHelp, "\n"), c.unhelpful) {
 		t.Errorf("negative advice %q lacks %q", f.WontHelp, c.unhelpful)
+	}
+	if c.location != "" && (f.Location == nil || fmt.Sprintf("%s:%d", f.Location.File, f.Location.Line) != c.location) {
+		t.Errorf("location %+v, want %s", f.Location, c.location)
 	}
 	for _, want := range c.recommend {
 		if !recommended(f, want) {

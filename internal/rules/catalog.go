@@ -21,6 +21,7 @@ func All() []diagnose.Rule {
 		loaderPrefetchShallow,
 		loaderPrefetchMemory,
 		loaderPageableBatches,
+		loaderCollateCost,
 		loaderThreadsOversubscribed,
 
 		hdf5ReopenedPerItem,
@@ -57,6 +58,7 @@ func All() []diagnose.Rule {
 		memoryPageCacheThrash,
 
 		hostMainThreadBound,
+		hostSyncPoints,
 		gpuBound,
 		gpuBatchHeadroom,
 		gpuMemoryFull,
@@ -65,6 +67,7 @@ func All() []diagnose.Rule {
 		gpuIdleNoJob,
 
 		jobEpochGap,
+		jobEvaluationSequential,
 
 		qualityTooShort,
 		qualityNoisy,

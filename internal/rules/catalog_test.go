@@ -17,7 +17,7 @@ import (
 // thresholds with a source, and the three cases for each way it can tell its cause.
 func TestCatalogue(t *testing.T) {
 	id := regexp.MustCompile(`^(loader|hdf5|storage|cpu|memory|image|gpu|host|job|quality)/[a-z0-9-]+$`)
-	watched, measured := names(metric.Derived), names(metric.Derived, metric.BenchDerived)
+	watched, measured := names(metric.Derived, metric.HookDerived), names(metric.Derived, metric.BenchDerived)
 	seen := map[string]bool{}
 	for _, r := range All() {
 		if !id.MatchString(r.ID) || seen[r.ID] {

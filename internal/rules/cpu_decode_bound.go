@@ -20,7 +20,7 @@ number of workers.
 
 ## How it is detected
 The trainer waits, the workers run (instead of waiting for storage) most of their busy time, the usable cores are full, and the job has
-as many threads ready to run as there are cores. Usable cores are the smallest of affinity, cpuset and CPU quota, never the host's count.
+as many threads ready to run as there are cores. A launched job tells what an item's time goes to: reading, decoding, the dataset's own code, or collate_fn. Usable cores are the smallest of affinity, cpuset and CPU quota, never the host's count.
 
 ## How to mend it
 Make a batch cheaper: store smaller pictures, decode at reduced size, use a faster decoder, move deterministic work out of
@@ -44,12 +44,16 @@ Other programs may hold the cores; see cpu/noisy-neighbour.
 		}
 		score := starved(p) * split.running * ownPart(p)
 		usable := p.Get(metric.UsableCPUs)
+		summary := fmt.Sprintf("Workers compute %s of their busy time and %s are %s full: preparing a batch takes more CPU than there is",
+			unit.Percent(split.running), cpus(usable), unit.Percent(share(p.Get(metric.UsableBusy))))
+		if m, ok := madeOf(p); ok {
+			what, part := m.most()
+			summary += fmt.Sprintf("; of the %s for an item, %s goes to %s", unit.Seconds(m.item), unit.Percent(part), what)
+		}
 		p.Report(report.Finding{
 			Severity: diagnose.Grade(score),
-			Score:    score,
-			Summary: fmt.Sprintf("Workers compute %s of their busy time and %s are %s full: preparing a batch takes more CPU than there is",
-				unit.Percent(split.running), cpus(usable), unit.Percent(share(p.Get(metric.UsableBusy)))),
-			Evidence: seen(p, metric.WorkerRunning, metric.WorkerBusy, metric.UsableBusy, metric.UsableCPUs, metric.JobCPU, metric.WorkerCPUBatch,
+			Score:    score, Summary: summary,
+			Evidence: seen(p, metric.MadeItem, metric.MadeDecode, metric.MadeRead, metric.MadeOther, metric.MadeCollate, metric.WorkerRunning, metric.WorkerBusy, metric.UsableBusy, metric.UsableCPUs, metric.JobCPU, metric.WorkerCPUBatch,
 				metric.FreeStepTime),
 			Recommendations: cheaper(p),
 			WontHelp:        []string{wontHelpWorkers(usable)},
@@ -158,6 +162,9 @@ func cheaper(p *diagnose.Pass) []report.Recommendation {
 }
 
 func cheaperHow(p *diagnose.Pass) string {
+	if m, ok := madeOf(p); ok && m.other >= mostLimit.Value { // whatever the data is kept in, its reading and decoding are the smaller part
+		return "most of an item's time is the dataset's own code: do once, ahead of training, what __getitem__ computes each time; move augmentation to the GPU"
+	}
 	switch p.Evidence.Facts.DatasetKind {
 	case "image":
 		return "store pictures at the size training needs, decode with a faster library (torchvision.io, libjpeg-turbo), or decode once and store arrays"

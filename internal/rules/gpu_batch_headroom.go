@@ -40,7 +40,7 @@ The batch size changes training itself (learning rate, generalisation). It does 
 			return nil
 		}
 		var from *string
-		if b := p.Evidence.Facts.BatchSize; b != nil {
+		if b := batchOf(p); b != nil {
 			from = fromFact(b)
 		}
 		p.Report(report.Finding{

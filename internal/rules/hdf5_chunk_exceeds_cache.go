@@ -26,7 +26,7 @@ each item decompresses its whole chunk again, and all but one item of it is thro
 ## How it is detected
 The layout of the largest dataset in the open file: it has filters, its chunk is larger than the cache, and an item needs only a part of
 it. How much of the workers' CPU time that takes is inferred from the bytes they read, how well the dataset compresses and measured
-decompression speeds. The cache size is HDF5's default for the library the job uses; a job that sets rdcc_nbytes itself may have another.
+decompression speeds; a launched job tells what reading an item takes, and the part beyond a plain read is measured. The cache size is HDF5's default for the library the job uses; a job that sets rdcc_nbytes itself may have another.
 
 ## How to mend it
 Rewrite the dataset with one item per chunk, or without compression:
@@ -40,7 +40,7 @@ dataset: in random order the next item is in another chunk. An uncompressed chun
 selected bytes are read then; the rule is quiet for those.
 `,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.HDF5Filters, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5Amplify, metric.ReadBytes},
-	Limits:   limits(wasteLimit, gzipSpeed, fastSpeed),
+	Limits:   limits(wasteLimit, gzipSpeed, fastSpeed, filterPart),
 	Applies:  onChunks,
 	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero", "hdf5/filter-cpu", "hdf5/reopened-per-item", "hdf5/cache-too-small"},
 	Eval: func(p *diagnose.Pass) error {
@@ -77,8 +77,9 @@ chunk would take is measured by --try; without it, it is the item's part of the 
 // inflation is the finding of rules about chunks that are decoded in vain.
 func inflation(p *diagnose.Pass, amplify float64, summary string) report.Finding {
 	split, _ := loadingOf(p)
-	saved := decoding(p) * split.running * (1 - 1/amplify)
-	score := starved(p) * saved
+	lo, hi := undone(p, split)
+	lo, hi = lo*(1-1/amplify), hi*(1-1/amplify)
+	score := starved(p) * hi
 	rec := report.Recommendation{Setting: "HDF5 chunk shape", From: chunkShape(p), To: newChunk(p),
 		Why:    "an item then decodes only itself",
 		Caveat: "smaller chunks compress less and make the file larger; write a copy and keep the old file until it is checked"}
@@ -86,11 +87,11 @@ func inflation(p *diagnose.Pass, amplify float64, summary string) report.Finding
 		rec.Why += ": " + command
 	}
 	if loader, ok := p.Loader(); ok {
-		rec.Effect = loader.EffectBetween(saved/2, saved) // the decompression speed of the data itself is known to a factor of two
+		rec.Effect = loader.EffectBetween(lo, hi)
 	}
 	return report.Finding{
-		Severity: diagnose.Grade(score), Score: score, Summary: summary,
-		Evidence: seen(p, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5Item, metric.HDF5PerChunk, metric.HDF5Amplify, metric.HDF5Filters, metric.HDF5Stored,
+		Severity: diagnose.Grade(score), Score: score, Summary: summary + readSaid(p),
+		Evidence: seen(p, metric.MadeItem, metric.MadeRead, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5Item, metric.HDF5PerChunk, metric.HDF5Amplify, metric.HDF5Filters, metric.HDF5Stored,
 			metric.WorkerRunning, metric.ReadBytes),
 		Recommendations: []report.Recommendation{rec},
 		WontHelp:        []string{"a larger chunk cache, unless it holds most of the dataset: in random order the next item lies in another chunk"},

@@ -20,7 +20,8 @@ Chunks hold parts of many items, so one item touches many chunks, or drags its n
 
 ## How it is detected
 The bytes of the chunks an item touches are at least twice the item's own, the chunks fit the cache (else see hdf5/chunk-exceeds-cache), and
-the loading processes read or decode for a good part of their time.
+the loading processes read or decode for a good part of their time. A launched job tells what reading an item takes, also where nothing is decoded and the time goes
+to visiting many chunks.
 
 ## How to mend it
 Rewrite the dataset with one item per chunk: h5repack -l images:CHUNK=1x224x224x3 in.h5 out.h5
@@ -30,7 +31,7 @@ For items read in order, neighbours come from the chunk cache and nothing is los
 really read, not from the layout.
 `,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.HDF5Amplify, metric.HDF5Chunk, metric.HDF5Cache, metric.ReadBytes},
-	Limits:   limits(wasteLimit, gzipSpeed, fastSpeed),
+	Limits:   limits(wasteLimit, gzipSpeed, fastSpeed, filterPart),
 	Applies:  onChunks,
 	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "hdf5/filter-cpu", "hdf5/cache-too-small"},
 	Eval: func(p *diagnose.Pass) error {
@@ -46,7 +47,8 @@ really read, not from the layout.
 		}
 		f := inflation(p, amplify, summary)
 		if filters < 1 { // nothing is decoded: what is lost is reading
-			f.Score = starved(p) * waitsForStorage(p) * (1 - 1/amplify)
+			beyond, _ := readBeyond(p)
+			f.Score = starved(p) * share(beyond+waitsForStorage(p)) * (1 - 1/amplify)
 			f.Severity = diagnose.Grade(f.Score)
 		}
 		p.Report(f)

@@ -21,7 +21,7 @@ lzf about 440 (measured on Debian).
 
 ## How it is detected
 The dataset has filters, items match their chunks, and the bytes read, at the speed measured for the filter, account for a good part of the
-workers' CPU time.
+workers' CPU time. A launched job tells what reading an item takes, and the part beyond a plain read is measured.
 
 ## How to mend it
 Rewrite without a filter, if storage allows the size: h5repack -f images:NONE in.h5 out.h5. A lower level of gzip is quicker to write, not to read
@@ -31,7 +31,7 @@ Rewrite without a filter, if storage allows the size: h5repack -f images:NONE in
 Where storage is slow, compression saves more time than it costs. The speed depends on the data; try it on a part of the file.
 `,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.HDF5Filters, metric.HDF5Amplify, metric.ReadBytes},
-	Limits:   limits(wasteLimit, gzipSpeed, fastSpeed, storageLimit),
+	Limits:   limits(wasteLimit, gzipSpeed, fastSpeed, storageLimit, filterPart),
 	Applies:  onHDF5,
 	Explains: []string{"cpu/decode-bound", "cpu/saturated"},
 	Eval: func(p *diagnose.Pass) error {
@@ -39,7 +39,7 @@ Where storage is slow, compression saves more time than it costs. The speed depe
 		if !ok || p.Get(metric.HDF5Filters) < 1 || p.Get(metric.HDF5Amplify) >= p.Limit(wasteLimit.Name) {
 			return nil
 		}
-		cost := decoding(p) * split.running
+		lo, cost := undone(p, split)
 		if cost < p.Limit(storageLimit.Name) {
 			return nil
 		}
@@ -50,13 +50,13 @@ Where storage is slow, compression saves more time than it costs. The speed depe
 			rec.From = text(f.Filters)
 		}
 		if loader, ok := p.Loader(); ok {
-			rec.Effect = loader.EffectBetween(cost/2, cost)
+			rec.Effect = loader.EffectBetween(lo, cost)
 		}
 		p.Report(report.Finding{
 			Severity: diagnose.Grade(score), Score: score,
 			Summary: fmt.Sprintf("Decompressing takes about %s of the loading time (%s read)", unit.Percent(cost),
-				unit.Format(p.Get(metric.ReadBytes), string(metric.BytesPerS))),
-			Evidence:        seen(p, metric.HDF5Filters, metric.ReadBytes, metric.WorkerRunning, metric.HDF5Amplify),
+				unit.Format(p.Get(metric.ReadBytes), string(metric.BytesPerS))) + readSaid(p),
+			Evidence:        seen(p, metric.MadeItem, metric.MadeRead, metric.HDF5Filters, metric.ReadBytes, metric.WorkerRunning, metric.HDF5Amplify),
 			Recommendations: []report.Recommendation{rec},
 		})
 		return nil

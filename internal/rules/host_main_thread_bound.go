@@ -19,7 +19,8 @@ moving pageable batches, launching very many small kernels, or the model itself 
 
 ## How it is detected
 The share of looks that find the main thread running while no GPU is seen busy, less the time it loads data itself. Where GPU counters are
-missing, a thread that spins while it waits for the GPU looks the same, and the report says so.
+missing, a thread that spins while it waits for the GPU looks the same, and the report says so. A launched job tells the time in calls that wait for the GPU; it is
+taken off, and host/sync-points judges it.
 
 ## How to mend it
 Keep metrics as tensors and move them to the CPU every N steps; avoid .item() and print in each step; use pinned batches and
@@ -35,10 +36,11 @@ Where the model trains on the CPU, this is the training itself and nothing is wr
 		host, wait := share(p.Get(metric.HostTime)), p.Wait()
 		if diagnose.Workerless(p.Evidence) {
 			host = min(host, 1-wait)
-			if load, ok := p.Maybe(metric.InWorkerless); ok {
-				host = min(host, share(share(p.Get(metric.HostTime))-load+mainStorage(p)))
+			if load, ok := diagnose.InputWait(p.Evidence); ok {
+				host = min(host, share(share(p.Get(metric.HostTime))-load.Center+mainStorage(p)))
 			}
 		}
+		host = max(host-spinning(p), 0)
 		device, _ := p.Maybe(metric.DeviceTime)
 		if host < diagnose.High.Value || host <= wait {
 			return nil
@@ -73,6 +75,15 @@ Where the model trains on the CPU, this is the training itself and nothing is wr
 		})
 		return nil
 	},
+}
+
+// spinning is the part of the host's time that the hook saw in calls that wait for the GPU, where no GPU counters took it off already.
+func spinning(p *diagnose.Pass) float64 {
+	if _, counted := p.Maybe(metric.GPUBusy); counted {
+		return 0
+	}
+	v, _ := p.Maybe(metric.SyncRatio)
+	return share(v)
 }
 
 func mainStorage(p *diagnose.Pass) float64 {

@@ -27,7 +27,8 @@ The dataset is PNG pictures, and the workers spend their time computing. Decodin
 as JPEG of the same size.
 
 ## How it is detected
-Most of the files are .png, the workers run most of their busy time, have none to spare, and the trainer waits.
+Most of the files are .png, the workers run most of their busy time, have none to spare, and the trainer waits. A launched job tells what Pillow and OpenCV take of an
+item; other decoders are not timed.
 
 ## How to mend it
 For photographs: convert once to JPEG of high quality, or to the size training needs. For labels, masks, medical or depth data never: JPEG loses
@@ -45,17 +46,26 @@ Augmentation may be what takes the time; from outside it cannot be told apart fr
 		if !ok || split.running < p.Limit(mostLimit.Name) || !saturated(p) || p.Wait() < diagnose.Moderate.Value {
 			return nil
 		}
-		lo, hi := split.running*p.Limit(pngLeast.Name), split.running*p.Limit(pngMost.Name)
+		decodes, sure := split.running, 0.0 // 0: augmentation may be what takes the time
+		summary := fmt.Sprintf("The pictures are PNG, and the workers compute %s of their busy time", unit.Percent(split.running))
+		if m, ok := madeOf(p); ok && m.decode > 0 {
+			decodes, sure = m.decode, m.decode*p.Limit(pngLeast.Name)
+			summary = fmt.Sprintf("The pictures are PNG, and decoding takes %s of the %s a worker needs for an item", unit.Percent(m.decode), unit.Seconds(m.item))
+			if decodes < diagnose.Moderate.Value {
+				return nil
+			}
+		}
+		lo, hi := decodes*p.Limit(pngLeast.Name), decodes*p.Limit(pngMost.Name)
 		score := starved(p) * (lo + hi) / 2
 		rec := report.Recommendation{Setting: "picture format", From: text("PNG"), To: "JPEG for photographs, smaller PNG or arrays for the rest",
 			Why: "PNG takes 1.5 to 5 times as long to decode", Caveat: "JPEG loses detail: never for labels, masks, medical or depth data"}
 		if loader, ok := p.Loader(); ok {
-			rec.Effect = loader.EffectBetween(0, hi) // 0: augmentation may be what takes the time
+			rec.Effect = loader.EffectBetween(sure, hi)
 		}
 		p.Report(report.Finding{
 			Severity: diagnose.Grade(score), Score: score,
-			Summary:         fmt.Sprintf("The pictures are PNG, and the workers compute %s of their busy time", unit.Percent(split.running)),
-			Evidence:        seen(p, metric.WorkerRunning, metric.WorkerBusy, metric.WorkerCPUBatch, metric.FileBytes),
+			Summary:         summary,
+			Evidence:        seen(p, metric.MadeItem, metric.MadeDecode, metric.WorkerRunning, metric.WorkerBusy, metric.WorkerCPUBatch, metric.FileBytes),
 			Recommendations: []report.Recommendation{rec},
 		})
 		return nil

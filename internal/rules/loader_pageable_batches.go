@@ -22,7 +22,7 @@ computation, with non_blocking=True.
 
 ## How it is detected
 The job uses a GPU, batches come from workers, and no pinning thread was seen. What is at stake is at least the time the batches' bytes need
-on the link.
+on the link. From outside a missing pinning thread shows only with PyTorch that names its threads; a launched job tells pin_memory itself.
 
 ## How to mend it
 DataLoader(..., pin_memory=True), and batch.to(device, non_blocking=True).
@@ -35,7 +35,7 @@ needs a pin_memory method.
 	Limits:  limits(pinnedRate),
 	Applies: withWorkers,
 	Eval: func(p *diagnose.Pass) error {
-		pinned := p.Evidence.Facts.PinMemory
+		pinned := pinnedOf(p)
 		if p.Get(metric.GPUCount) < 1 {
 			return nil
 		}
@@ -49,7 +49,7 @@ needs a pin_memory method.
 		}
 		p.Report(report.Finding{
 			Severity: atMostWarning(p, diagnose.Grade(score)), Score: score,
-			Summary: fmt.Sprintf("No pinning thread: %s per batch are copied to the GPU from pageable memory, at least %s of the step",
+			Summary: fmt.Sprintf("pin_memory is off: %s per batch are copied to the GPU from pageable memory, at least %s of the step",
 				unit.Bytes(p.Get(metric.BatchBytes)), unit.Percent(score)),
 			Evidence: seen(p, metric.BatchBytes, metric.BatchesPerS, metric.PcieRxRate, metric.GPUCount),
 			Recommendations: []report.Recommendation{{Setting: "pin_memory", From: text("False"), To: "True",

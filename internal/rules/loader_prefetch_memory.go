@@ -21,7 +21,8 @@ Up to num_workers times prefetch_factor finished batches, and one being made per
 report says and count against the job's memory limit.
 
 ## How it is detected
-That product, with the batch size seen in /dev/shm, is more than half of the memory that can still be used.
+That product, with the batch size seen in /dev/shm, is more than half of the memory that can still be used. From outside prefetch_factor shows only once the queue is
+full; a launched job tells it.
 
 ## How to mend it
 Lower prefetch_factor to PyTorch's default of 2. A deeper queue smooths variance and does not raise the mean rate.
@@ -33,7 +34,7 @@ Batches that differ in size: the median batch was taken.
 	Limits:  []diagnose.Limit{queueMemory},
 	Applies: withWorkers,
 	Eval: func(p *diagnose.Pass) error {
-		f := p.Evidence.Facts.Prefetch
+		f := prefetchOf(p)
 		const deepest = 16 // deeper ones are not seen in the field; where even that fits, the factor need not be known
 		if p.Get(metric.NumWorkers)*(deepest+1)*p.Get(metric.BatchBytes) < p.Limit(queueMemory.Name)*p.Get(metric.Available) {
 			return nil

@@ -23,7 +23,7 @@ more than the queue of num_workers times prefetch_factor batches can smooth.
 
 ## How it is detected
 The trainer waits although workers have time to spare, and no single slow batch is behind it (see loader/slow-sample-blocks for that), and
-no restart of the workers.
+no restart of the workers. prefetch_factor itself is seen once the queue is full; a launched job tells it.
 
 ## How to mend it
 Double prefetch_factor while memory allows. A deeper queue only smooths; it never raises the mean rate. With workers that are always busy

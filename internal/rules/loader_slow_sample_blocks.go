@@ -2,8 +2,10 @@ package rules
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -27,7 +29,8 @@ their batches are finished; the trainer waits for the slow one.
 
 ## How it is detected
 The trainer waits, and in most of those moments some workers are idle while another is busy. Workers that are too slow as a whole
-would all be busy.
+would all be busy. A launched job also tells which items took longest, by the index the sampler gave, and whether one that came again was slow again: an item that
+always is has something about it; items that are slow once met a slow moment of the machine or of storage.
 
 ## How to mend it
 Find the slow samples (large files, rare formats, a slow path) and make them cheaper. With PyTorch 2.6 or newer, in_order=False
@@ -38,7 +41,7 @@ in_order=False changes the order of batches, which makes runs differ and can mat
 after a start of workers the same picture shows for a moment; time between sets of workers is taken off.
 `,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.InputWait, metric.HeadOfLine, metric.IdleWhileWaits},
-	Limits:   limits(blockedLimit, deepEnough),
+	Limits:   limits(blockedLimit, deepEnough, slowItem),
 	Applies:  withWorkers,
 	Explains: []string{"loader/workers-too-few", "loader/prefetch-shallow", "loader/worker-imbalance", "cpu/decode-bound", "storage/latency-bound"},
 	Eval: func(p *diagnose.Pass) error {
@@ -47,29 +50,82 @@ after a start of workers the same picture shows for a moment; time between sets 
 		if p.Get(metric.NumWorkers) < 2 || blocked < diagnose.Moderate.Value || blocked < wait*p.Limit(blockedLimit.Name) {
 			return nil
 		}
+		summary := fmt.Sprintf("%s of the time the trainer waits for one slow batch while other workers are idle with theirs finished (%s of the workers, on average)",
+			unit.Percent(blocked), unit.Percent(share(p.Get(metric.IdleWhileWaits))))
+		if told := slowest(p); told != "" {
+			summary += "; " + told
+		}
 		p.Report(report.Finding{
-			Severity: diagnose.Grade(blocked), Score: blocked,
-			Summary: fmt.Sprintf("%s of the time the trainer waits for one slow batch while other workers are idle with theirs finished (%s of the workers, on average)",
-				unit.Percent(blocked), unit.Percent(share(p.Get(metric.IdleWhileWaits)))),
-			Evidence:        seen(p, metric.InputWait, metric.HeadOfLine, metric.IdleWhileWaits, metric.WorkerIdle, metric.WorkerImbalance, metric.QueueBatches),
-			Recommendations: append([]report.Recommendation{outOfOrder(p, blocked)}, deeper(p, blocked)...),
+			Severity: diagnose.Grade(blocked), Score: blocked, Summary: summary,
+			Evidence: seen(p, metric.InputWait, metric.HeadOfLine, metric.IdleWhileWaits, metric.WorkerIdle, metric.WorkerImbalance, metric.QueueBatches,
+				metric.FetchTime, metric.FetchP99, metric.MadeItem),
+			Recommendations: append(outOfOrder(p, blocked), deeper(p, blocked)...),
 			WontHelp:        []string{"more workers: those there are stand idle while the trainer waits"},
 		})
 		return nil
 	},
 }
 
-func outOfOrder(p *diagnose.Pass, blocked float64) report.Recommendation {
-	return report.Recommendation{Setting: "in_order", From: nil, To: "False",
-		Why:    "a finished batch is then delivered at once; or make the slow samples cheaper, which helps with any PyTorch",
-		Caveat: "needs PyTorch 2.6 or newer; the order of batches then varies from run to run",
-		Effect: speedup(p, 0, blocked, "the loader's mean rate")}
+// outOfOrder recommends in_order=False where the job's PyTorch has it, and cheaper slow samples where it is known not to.
+func outOfOrder(p *diagnose.Pass, blocked float64) []report.Recommendation {
+	effect := speedup(p, 0, blocked, "the loader's mean rate")
+	inOrder := callOf(p).InOrder
+	if lacks(p, inOrderSince) || inOrder != nil && !*inOrder {
+		why := "a batch is then ready about when the others are"
+		if inOrder == nil {
+			why += "; in_order=False, which delivers whichever batch is ready, needs PyTorch 2.6, and this is " + torch(p)
+		}
+		return []report.Recommendation{{Setting: "the slow samples", To: "as cheap as the others", Why: why, Effect: effect}}
+	}
+	caveat := "needs PyTorch 2.6 or newer; the order of batches then varies from run to run"
+	if torch(p) != "" {
+		caveat = "the order of batches then varies from run to run"
+	}
+	return []report.Recommendation{{Setting: "in_order", From: fromFact(inOrder), To: "False",
+		Why: "a finished batch is then delivered at once; or make the slow samples cheaper, which helps with any PyTorch", Caveat: caveat, Effect: effect}}
 }
+
+// slowest names the items that took longest and whether they are slow each time; "" where the hook told of none that is clearly slower than
+// the others.
+func slowest(p *diagnose.Pass) string {
+	h := p.Evidence.Facts.Hook
+	usual, ok := p.Maybe(metric.MadeItem)
+	if h == nil || !ok || usual <= 0 {
+		return ""
+	}
+	const shown = 3
+	var slow []evidence.SlowItem
+	again := 0
+	for _, s := range h.Slow {
+		if s.Seconds >= slowItem.Value*usual {
+			slow = append(slow, s)
+			if s.Times > 1 {
+				again++
+			}
+		}
+	}
+	if len(slow) == 0 {
+		return ""
+	}
+	var names []string
+	for _, s := range slow[:min(len(slow), shown)] {
+		names = append(names, fmt.Sprintf("%d (%s)", s.Index, unit.Seconds(s.Seconds)))
+	}
+	text := fmt.Sprintf("slowest are the items %s: %s as long as the mean of %s", strings.Join(names, ", "), times(slow[0].Seconds/usual), unit.Seconds(usual))
+	if again > 0 {
+		text += fmt.Sprintf("; %d of %d came again in the watch", again, len(slow))
+	}
+	return text
+}
+
+// slowItem is how many times the mean an item must take to be named.
+var slowItem = diagnose.Limit{Name: "an item's time over the mean", Value: 5, Unit: metric.Count,
+	Source: "derived: of 10,000 exponentially distributed times one in 150 is beyond five times the mean; a batch of 32 with one such item takes 1.1 times as long"}
 
 // deeper recommends twice to four times the queue, where memory allows it and there is something to gain.
 func deeper(p *diagnose.Pass, blocked float64) []report.Recommendation {
 	now := 2.0 // PyTorch's default
-	if f := p.Evidence.Facts.Prefetch; f != nil {
+	if f := prefetchOf(p); f != nil {
 		now = float64(*f)
 	}
 	to := min(2*now, p.Limit(deepEnough.Name))
@@ -86,6 +142,6 @@ func deeper(p *diagnose.Pass, blocked float64) []report.Recommendation {
 	if ok && extra > 0 {
 		caveat = fmt.Sprintf("up to %s more in /dev/shm; it bridges delays up to the queue's length, it does not raise the mean rate", unit.Bytes(extra))
 	}
-	return []report.Recommendation{{Setting: "prefetch_factor", From: fromFact(p.Evidence.Facts.Prefetch), To: whole(to),
+	return []report.Recommendation{{Setting: "prefetch_factor", From: fromFact(prefetchOf(p)), To: whole(to),
 		Why: "twice the queue bridges longer delays", Caveat: caveat, Effect: speedup(p, 0, blocked/2, "the length of the slowest delays")}}
 }

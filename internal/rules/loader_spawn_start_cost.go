@@ -20,7 +20,7 @@ A spawned worker is a new Python that imports torch (1.1 to 2.2 s of CPU each, m
 persistent_workers off that happens at every epoch.
 
 ## How it is detected
-The workers were started by spawn or forkserver, the whole set was replaced at least once, and the gap is a noticeable share of the time.
+The workers were started by spawn or forkserver, the whole set was replaced at least once, and the gap is a noticeable share of the time. In a launched job the gap is what the trainer really waited: in iter(), for the first batch, and for the old workers' end.
 
 ## How to mend it
 persistent_workers=True pays the start once. fork starts in 0.02 to 0.1 s; it is safe unless the parent uses CUDA or threads that hold locks.
@@ -30,9 +30,9 @@ spawn and forkserver are the safe choice where workers use CUDA, or libraries th
 `,
 	Needs:   []metric.Desc{metric.Restarts, metric.EpochGap},
 	Limits:  limits(gainLimit),
-	Applies: func(e *evidence.Evidence) bool { return withWorkers(e) && e.Facts.StartMethod != "fork" },
+	Applies: func(e *evidence.Evidence) bool { return withWorkers(e) && methodOf(e) != "fork" },
 	Eval: func(p *diagnose.Pass) error {
-		method, gap := p.Evidence.Facts.StartMethod, share(p.Get(metric.EpochGap))
+		method, gap := methodOf(p.Evidence), share(p.Get(metric.EpochGap))
 		if method == "" {
 			p.Abstain("how the workers were started is unknown", "")
 			return nil

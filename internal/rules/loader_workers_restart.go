@@ -20,7 +20,7 @@ loading whatever the Dataset loads on first use, and filling an empty queue. The
 
 ## How it is detected
 The whole set of workers was replaced at least once while the trainer lived on, and the time between the end of one set and the first batch
-of the next is a noticeable share of the watch.
+of the next is a noticeable share of the watch. A launched job tells that gap as its trainer waited it, and persistent_workers itself.
 
 ## How to mend it
     DataLoader(..., num_workers=N, persistent_workers=True)
@@ -46,22 +46,28 @@ between epochs has to be told in another way, because workers keep their copy.
 			summary = fmt.Sprintf("All workers were replaced %s while watched; each time %s pass before the next batch, %s of the time",
 				timesOf(restarts), unit.Seconds(each), unit.Percent(gap))
 		}
-		caveat := "keeps the workers' memory between epochs; create the DataLoader once, not once per epoch"
 		v, _ := p.Evidence.Get(metric.EpochGap)
 		lo, hi := min(v.Lo, gap), max(min(v.Hi, p.Wait()), gap) // no more than the wait can be won
 		p.Report(report.Finding{
 			Severity: atMostWarning(p, diagnose.Grade(gap)), Score: gap, Summary: summary,
-			Evidence: seen(p, metric.Restarts, metric.EpochGap, metric.RestartGap, metric.EpochTime, metric.NumWorkers),
-			Recommendations: []report.Recommendation{{
-				Setting: "persistent_workers", From: fromFact(p.Evidence.Facts.Persistent), To: "True",
-				Why:    "workers then live through all epochs: a restart of persistent workers takes 4 to 8 ms",
-				Caveat: caveat,
-				Effect: speedup(p, lo-refill(p), hi, "the loader between epochs"),
-			}},
-			WontHelp: []string{"a deeper prefetch_factor: the queue is lost with the workers"},
+			Evidence:        seen(p, metric.Restarts, metric.EpochGap, metric.RestartGap, metric.EpochTime, metric.NumWorkers),
+			Location:        at(callOf(p).File, callOf(p).Line),
+			Recommendations: []report.Recommendation{keepWorkers(p, speedup(p, lo-refill(p), hi, "the loader between epochs"))},
+			WontHelp:        []string{"a deeper prefetch_factor: the queue is lost with the workers"},
 		})
 		return nil
 	},
+}
+
+// keepWorkers recommends what keeps the workers: persistent_workers or, where that is on and they end all the same, one DataLoader for all epochs.
+func keepWorkers(p *diagnose.Pass, effect *report.Effect) report.Recommendation {
+	if on := persistentOf(p); on != nil && *on {
+		return report.Recommendation{Setting: "where the DataLoader is made", To: "once, before the first epoch",
+			Why: "persistent_workers is on, but workers live no longer than their DataLoader", Caveat: "keeps the workers' memory between epochs", Effect: effect}
+	}
+	return report.Recommendation{Setting: "persistent_workers", From: fromFact(persistentOf(p)), To: "True",
+		Why:    "workers then live through all epochs: a restart of persistent workers takes 4 to 8 ms",
+		Caveat: "keeps the workers' memory between epochs; create the DataLoader once, not once per epoch", Effect: effect}
 }
 
 // refill is the share of the gap that stays with persistent workers: the first batch of an epoch still takes as long as a batch takes.

@@ -62,7 +62,7 @@ lock, a disk close to its limit) the gain is smaller. Change it, then watch agai
 			Score:    saved,
 			Summary:  pace(loader) + room(p, split),
 			Evidence: seen(p, metric.NumWorkers, metric.WorkerBusy, metric.WorkerCPUBatch, metric.WorkerWaitBatch, metric.FreeStepTime,
-				metric.UsableCPUs, metric.UsableBusy),
+				metric.UsableCPUs, metric.UsableBusy, metric.FetchTime, metric.FetchP99),
 			Recommendations: []report.Recommendation{{
 				Setting: "num_workers", From: text(whole(workers)), To: whole(float64(need.Workers)),
 				Why:    why(loader, need),

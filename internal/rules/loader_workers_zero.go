@@ -22,7 +22,7 @@ training take turns: a step lasts loading plus training, and the GPU has nothing
 ## How it is detected
 The trainer never had a loader worker while it was watched, and its main thread reads dataset files, or runs while it keeps reading
 them, for a noticeable share of the time. From outside this cannot be told apart from other work of the main thread between
-reads, so the share is an upper bound.
+reads, so the share is an upper bound. In a launched job it is exact: the time in the loader's __next__, which does all of the loading.
 
 ## How to mend it
 Give the loader workers, as many as the report computes from the loading time, the step and the usable CPUs:
@@ -36,7 +36,7 @@ A data set that is held in memory and costs less than a millisecond per batch is
 over from a worker costs 0.5 to 1.1 ms (measured on Debian, PyTorch 1.13 and 2.14). Such a job does not read files, and this rule
 does not fire for it.
 `,
-	Needs:  []metric.Desc{metric.NumWorkers, metric.InWorkerless, metric.UsableCPUs},
+	Needs:  []metric.Desc{metric.NumWorkers, metric.UsableCPUs},
 	Limits: limits(),
 	Applies: func(e *evidence.Evidence) bool {
 		n, known := e.Get(metric.NumWorkers)
@@ -45,7 +45,13 @@ does not fire for it.
 	Explains: []string{"cpu/decode-bound", "cpu/saturated", "host/main-thread-bound", "storage/latency-bound", "storage/cold-cache",
 		"image/png-decode"},
 	Eval: func(p *diagnose.Pass) error {
-		load := p.Wait()
+		if _, known := diagnose.InputWait(p.Evidence); !known {
+			return missing(p, metric.InWorkerless)
+		}
+		load, upTo := p.Wait(), "up to "
+		if diagnose.Hooked(p.Evidence) {
+			upTo = ""
+		}
 		if p.Get(metric.NumWorkers) != 0 || load < diagnose.Moderate.Value {
 			return nil
 		}
@@ -61,9 +67,9 @@ does not fire for it.
 		p.Report(report.Finding{
 			Severity: diagnose.Grade(load),
 			Score:    load,
-			Summary: fmt.Sprintf("No loader workers: up to %s of the time the training process reads and prepares data itself, with %s",
-				unit.Percent(load), cpus(p.Get(metric.UsableCPUs))),
-			Evidence: seen(p, metric.NumWorkers, metric.InWorkerless, metric.MainStorage, metric.MainReadBytes, metric.UsableCPUs, metric.UsableBusy),
+			Summary: fmt.Sprintf("No loader workers: %s%s of the time the training process reads and prepares data itself, with %s",
+				upTo, unit.Percent(load), cpus(p.Get(metric.UsableCPUs))),
+			Evidence: seen(p, metric.NumWorkers, metric.InWorkerless, metric.InputWait, metric.FetchTime, metric.MainStorage, metric.MainReadBytes, metric.UsableCPUs, metric.UsableBusy),
 			Recommendations: []report.Recommendation{{
 				Setting: "num_workers", From: text("0"), To: whole(float64(need.Workers)),
 				Why:    "loading then runs beside the step instead of between two steps; the number follows from the loading time, the step and the usable CPUs",

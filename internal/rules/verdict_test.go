@@ -2,6 +2,7 @@ package rules
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +17,7 @@ import (
 func odd(seed uint64) *evidence.Evidence {
 	dice := rand.New(rand.NewPCG(seed, 7))
 	values := map[string]evidence.Value{}
-	for _, d := range metric.Derived {
+	for _, d := range slices.Concat(metric.Derived, metric.HookDerived) {
 		if dice.IntN(5) == 0 {
 			continue
 		}
@@ -36,7 +37,23 @@ func odd(seed uint64) *evidence.Evidence {
 		facts.Persistent, facts.PinMemory, facts.Prefetch, facts.BatchSize = &yes, &yes, &n, &n
 		facts.HDF5 = &evidence.HDF5{Name: "a b`c", Shape: "(10, 3)", Chunk: "x"}
 	}
+	if dice.IntN(2) == 0 {
+		facts.Hook = oddHook(dice)
+	}
 	return evidence.New(values, facts)
+}
+
+// oddHook is what no job would tell of itself.
+func oddHook(dice *rand.Rand) *evidence.Hook {
+	yes, n := dice.IntN(2) == 0, dice.IntN(9)-1
+	call := evidence.LoaderCall{Collate: []string{"", "default_collate", "a.b", "."}[dice.IntN(4)], File: []string{"", "train.py"}[dice.IntN(2)], Line: dice.IntN(3) - 1,
+		Iterable: yes, Evaluates: !yes}
+	if dice.IntN(2) == 0 {
+		call.Workers, call.Prefetch, call.BatchSize, call.Persistent, call.PinMemory, call.InOrder = &n, &n, &n, &yes, &yes, &yes
+	}
+	sites := []evidence.Site{{What: "item", File: "a b.py", Line: 3, Calls: dice.Float64() * 100, Seconds: dice.Float64()}, {}}
+	return &evidence.Hook{Torch: []string{"", "2.6.0+debian", "1.13.0a0", "x.y", "2"}[dice.IntN(5)], Loader: call, Others: []evidence.LoaderCall{call},
+		Opens: sites[:dice.IntN(3)], Syncs: sites[:dice.IntN(3)], Slow: []evidence.SlowItem{{Index: 7, Seconds: dice.Float64(), Times: n}, {}}[:dice.IntN(3)]}
 }
 
 // TestAnyEvidenceGivesAValidReport holds the engine and all rules to the schema and to their own promises, whatever was seen.

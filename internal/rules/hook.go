@@ -1,0 +1,161 @@
+package rules
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// What rules take from the hook of a launched job: exact shares of an item, settings and places in the source.
+
+// made is where the time of making an item goes, as the hook measured it inside the worker: shares of that time.
+type made struct {
+	item                               float64 // seconds
+	open, read, decode, other, collate float64
+}
+
+// madeOf is false where the hook told nothing.
+func madeOf(p *diagnose.Pass) (made, bool) {
+	item, ok := p.Maybe(metric.MadeItem)
+	if !diagnose.Hooked(p.Evidence) || !ok || !(item > 0) {
+		return made{}, false
+	}
+	of := func(d metric.Desc) float64 { v, _ := p.Maybe(d); return share(v / item) }
+	return made{item: item, open: of(metric.MadeOpen), read: of(metric.MadeRead), decode: of(metric.MadeDecode), other: of(metric.MadeOther),
+		collate: of(metric.MadeCollate)}, true
+}
+
+// most names the largest part of an item's time and its share.
+func (m made) most() (string, float64) {
+	name, at := "the dataset's own code", m.other
+	for _, c := range []struct {
+		name string
+		part float64
+	}{{"opening HDF5 files", m.open}, {"reading HDF5 datasets", m.read}, {"decoding pictures", m.decode}, {"collate_fn", m.collate}} {
+		if c.part > at {
+			name, at = c.name, c.part
+		}
+	}
+	return name, at
+}
+
+// version is a version of PyTorch: 2.6 is {2, 6}.
+type version [2]int
+
+// The versions that brought what rules recommend.
+var (
+	inOrderSince = version{2, 6}  // torch/utils/data/dataloader.py: DataLoader(in_order=...)
+	fetchesAll   = version{1, 13} // torch/utils/data/_utils/fetch.py: __getitems__ of a map-style dataset; seen in 1.13, older ones were not looked at
+)
+
+// lacks tells whether the job's PyTorch is known to be older than since; false where its version is unknown.
+func lacks(p *diagnose.Pass, since version) bool {
+	h := p.Evidence.Facts.Hook
+	if h == nil {
+		return false
+	}
+	parts := strings.SplitN(h.Torch, ".", 3)
+	if len(parts) < 2 {
+		return false
+	}
+	major, err := strconv.Atoi(parts[0])
+	minor, err2 := strconv.Atoi(parts[1])
+	if err != nil || err2 != nil {
+		return false
+	}
+	return major < since[0] || major == since[0] && minor < since[1]
+}
+
+// torch is the job's version of PyTorch as it is named in a report; "" unknown.
+func torch(p *diagnose.Pass) string {
+	if h := p.Evidence.Facts.Hook; h != nil && h.Torch != "" {
+		return "PyTorch " + h.Torch
+	}
+	return ""
+}
+
+// callOf is the DataLoader of the training loop; its zero value where nothing was told.
+func callOf(p *diagnose.Pass) evidence.LoaderCall {
+	if h := p.Evidence.Facts.Hook; h != nil {
+		return h.Loader
+	}
+	return evidence.LoaderCall{}
+}
+
+// prefetchOf is the prefetch_factor: told by the hook, else as it was observed; nil unknown.
+func prefetchOf(p *diagnose.Pass) *int {
+	if f := callOf(p).Prefetch; f != nil {
+		return f
+	}
+	return p.Evidence.Facts.Prefetch
+}
+
+// persistentOf, pinnedOf, methodOf and batchOf are prefetchOf for the other settings.
+func persistentOf(p *diagnose.Pass) *bool {
+	if b := callOf(p).Persistent; b != nil {
+		return b
+	}
+	return p.Evidence.Facts.Persistent
+}
+
+func pinnedOf(p *diagnose.Pass) *bool {
+	if b := callOf(p).PinMemory; b != nil {
+		return b
+	}
+	return p.Evidence.Facts.PinMemory
+}
+
+func methodOf(e *evidence.Evidence) string {
+	if h := e.Facts.Hook; h != nil && h.Loader.StartMethod != "" {
+		return h.Loader.StartMethod
+	}
+	return e.Facts.StartMethod
+}
+
+func batchOf(p *diagnose.Pass) *int {
+	if n := callOf(p).BatchSize; n != nil {
+		return n
+	}
+	return p.Evidence.Facts.BatchSize
+}
+
+// lineOf is a line of the source as it stands in a sentence; "" where it is unknown.
+func lineOf(file string, line int) string {
+	if file == "" || line < 1 {
+		return ""
+	}
+	return file + ":" + strconv.Itoa(line)
+}
+
+// at is a line of the source as a finding's location; nil where it is unknown.
+func at(file string, line int) *report.Location {
+	if file == "" || line < 1 {
+		return nil
+	}
+	return &report.Location{File: file, Line: line}
+}
+
+// sitesSaid names the lines with the most time: "train.py:41 (item: 12 % of the time)".
+func sitesSaid(p *diagnose.Pass, sites []evidence.Site) string {
+	const shown = 3
+	window, ok := p.Maybe(metric.WindowTime)
+	var lines []string
+	for _, s := range sites[:min(len(sites), shown)] {
+		where := lineOf(s.File, s.Line)
+		if where == "" {
+			continue
+		}
+		cost := unit.Seconds(s.Seconds) + " in all"
+		if ok && window > 0 {
+			cost = unit.Percent(share(s.Seconds/window)) + " of the time"
+		}
+		lines = append(lines, fmt.Sprintf("%s (%s: %s)", where, s.What, cost))
+	}
+	return strings.Join(lines, ", ")
+}

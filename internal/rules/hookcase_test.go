@@ -1,0 +1,111 @@
+package rules
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/evidence"
+)
+
+// setHook sets what a launched job told of itself. Its keys:
+//
+//	torch VERSION
+//	call FILE:LINE
+//	evaluation FILE:LINE          another loader, asked without gradients; later settings of the form evaluation.KEY are of it
+//	workers, prefetch, batch_size, persistent, pin_memory, in_order, collate, start_method, iterable
+//	open FILE:LINE CALLS SECONDS WHAT    a line that opens HDF5 files
+//	sync FILE:LINE CALLS SECONDS WHAT    a line that waits for the GPU
+//	slow INDEX SECONDS TIMES      one of the slowest items
+func setHook(f *evidence.Facts, key, value string) error {
+	if f.Hook == nil {
+		f.Hook = &evidence.Hook{}
+	}
+	h, call := f.Hook, &f.Hook.Loader
+	if inner, ok := strings.CutPrefix(key, "evaluation."); ok {
+		if len(h.Others) == 0 {
+			return fmt.Errorf("%s before the evaluation's loader", key)
+		}
+		key, call = inner, &h.Others[len(h.Others)-1]
+	}
+	var err error
+	switch key {
+	case "torch":
+		h.Torch = value
+	case "call":
+		call.File, call.Line, err = sourceLine(value)
+	case "evaluation":
+		other := evidence.LoaderCall{Evaluates: true}
+		other.File, other.Line, err = sourceLine(value)
+		h.Others = append(h.Others, other)
+	case "open":
+		h.Opens, err = addSite(h.Opens, value)
+	case "sync":
+		h.Syncs, err = addSite(h.Syncs, value)
+	case "slow":
+		h.Slow, err = addSlow(h.Slow, value)
+	case "collate":
+		call.Collate = value
+	case "start_method":
+		call.StartMethod = value
+	case "iterable":
+		call.Iterable = value == "true"
+	case "workers":
+		call.Workers, err = wholeNumber(value)
+	case "prefetch":
+		call.Prefetch, err = wholeNumber(value)
+	case "batch_size":
+		call.BatchSize, err = wholeNumber(value)
+	case "persistent":
+		call.Persistent, err = truth(value)
+	case "pin_memory":
+		call.PinMemory, err = truth(value)
+	case "in_order":
+		call.InOrder, err = truth(value)
+	default:
+		err = fmt.Errorf("unknown key %q of the hook", key)
+	}
+	return err
+}
+
+func sourceLine(s string) (string, int, error) {
+	file, number, ok := strings.Cut(s, ":")
+	line, err := strconv.Atoi(number)
+	if !ok || err != nil {
+		return "", 0, fmt.Errorf("%q is no FILE:LINE", s)
+	}
+	return file, line, nil
+}
+
+func addSite(sites []evidence.Site, value string) ([]evidence.Site, error) {
+	words := strings.SplitN(value, " ", 4)
+	if len(words) < 4 {
+		return nil, fmt.Errorf("want FILE:LINE CALLS SECONDS WHAT")
+	}
+	s := evidence.Site{What: words[3]}
+	var err error
+	if s.File, s.Line, err = sourceLine(words[0]); err != nil {
+		return nil, err
+	}
+	if s.Calls, err = parseNumber(words[1]); err != nil {
+		return nil, err
+	}
+	s.Seconds, err = parseNumber(words[2])
+	return append(sites, s), err
+}
+
+func addSlow(slow []evidence.SlowItem, value string) ([]evidence.SlowItem, error) {
+	var s evidence.SlowItem
+	_, err := fmt.Sscanf(value, "%d %g %d", &s.Index, &s.Seconds, &s.Times)
+	return append(slow, s), err
+}
+
+func wholeNumber(s string) (*int, error) {
+	n, err := strconv.Atoi(s)
+	return &n, err
+}
+
+func truth(s string) (*bool, error) {
+	b, err := strconv.ParseBool(s)
+	return &b, err
+}

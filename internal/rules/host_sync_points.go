@@ -1,0 +1,98 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var syncsLimit = diagnose.Limit{Name: "calls per step that wait for the GPU", Value: 0.5, Unit: metric.Count,
+	Source: "derived: below it less than every second step waits, which is what the cure asks for"}
+
+var hostSyncPoints = diagnose.Rule{
+	ID:    "host/sync-points",
+	Title: "The training loop waits for the GPU in each step",
+	Doc: `
+## What it means
+loss.item(), tensor.cpu(), tolist() and torch.cuda.synchronize() stop the training loop until the GPU has done all its work. Until the loop has queued
+the next step, the GPU then has nothing to do: host and device take turns instead of working side by side.
+
+## How it is detected
+Only a launched job tells it: the hook times these calls, and names their lines. The time in them is not lost where the GPU is busy meanwhile. What is at
+stake is the time the GPU is idle although data is there, and no more than the time in these calls: a call that does not wait costs nothing.
+
+## How to mend it
+Keep the loss on the device (total += loss.detach()) and fetch it at every 50th step; log at every 50th step; copy with non_blocking=True from pinned memory; no
+torch.cuda.synchronize() in the loop. Code that branches on a value of the GPU (if loss > ...) has to wait for it: do that rarely.
+
+## When it is wrong
+In a GPU-bound job one such call per step costs little: the wait only moves to the next place that needs the GPU. The finding is then for information. Its figures are
+of calls the hook knows; boolean tests, printing a tensor and copies that block are not among them.
+`,
+	Needs:  []metric.Desc{metric.SyncRatio, metric.SyncsPerStep},
+	Limits: limits(syncsLimit, gainLimit),
+	Applies: func(e *evidence.Evidence) bool { // without a GPU there is nothing to wait for
+		n, known := e.Get(metric.GPUCount)
+		_, timed := e.Get(metric.SyncRatio)
+		return timed || known && n.Center >= 1 && diagnose.Training(e)
+	},
+	Explains: []string{"host/main-thread-bound"},
+	Eval: func(p *diagnose.Pass) error {
+		synced, each := share(p.Get(metric.SyncRatio)), p.Get(metric.SyncsPerStep)
+		if synced < diagnose.Moderate.Value || each < p.Limit(syncsLimit.Name) {
+			return nil
+		}
+		idle, ok := deviceIdle(p)
+		if !ok {
+			p.Abstain("whether the GPU is busy while the training loop waits for it is unknown", "")
+			return nil
+		}
+		score := min(max(idle-p.Wait(), 0), synced)
+		f := report.Finding{
+			Severity: milder(diagnose.Grade(score), report.Warning), Score: score,
+			Summary: fmt.Sprintf("The training loop waits for the GPU %s of the time, %s per step, and the GPU has nothing to do %s of the time for want of work",
+				unit.Percent(synced), count2(each, "call"), unit.Percent(score)),
+			Evidence: seen(p, metric.SyncRatio, metric.SyncsPerStep, metric.Starved, metric.GPUBusy, metric.InputWait, metric.HostTime),
+			Recommendations: []report.Recommendation{{Setting: "calls that wait for the GPU", From: text(count2(each, "call") + " per step"), To: "one in 50 steps",
+				Why:    "keep losses and metrics on the device and fetch them at every 50th step; copy with non_blocking=True",
+				Caveat: "the log lags behind by as many steps; code that branches on a value of the GPU still has to wait",
+				Effect: speedup(p, 0, score, "the device")}},
+			WontHelp: []string{"more workers or a deeper prefetch_factor: the GPU does not wait for data in this time"},
+		}
+		if score < p.Limit(gainLimit.Name) {
+			f.Severity = report.Info
+			f.Summary = fmt.Sprintf("The training loop waits for the GPU %s of the time, %s per step; the GPU is at work meanwhile, so that costs little",
+				unit.Percent(synced), count2(each, "call"))
+			f.Recommendations = nil
+		}
+		if h := p.Evidence.Facts.Hook; h != nil && len(h.Syncs) > 0 {
+			f.Location = at(h.Syncs[0].File, h.Syncs[0].Line)
+			if said := sitesSaid(p, h.Syncs); said != "" {
+				f.Summary += ": " + said
+			}
+		}
+		p.Report(f)
+		return nil
+	},
+}
+
+// deviceIdle is the share of time the GPU has nothing to do: by the job's own events, else by its counters.
+func deviceIdle(p *diagnose.Pass) (float64, bool) {
+	if v, ok := p.Maybe(metric.Starved); ok {
+		return share(v), true
+	}
+	busy, ok := p.Maybe(metric.GPUBusy)
+	return share(1 - busy), ok
+}
+
+// count2 is count for figures that need not be whole: "0.5 calls", "1 call".
+func count2(n float64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return unit.Number(n) + " " + noun + "s"
+}

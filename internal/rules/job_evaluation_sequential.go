@@ -1,0 +1,141 @@
+package rules
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var jobEvaluationSequential = diagnose.Rule{
+	ID:    "job/evaluation-sequential",
+	Title: "Training stands still while the model is evaluated",
+	Doc: `
+## What it means
+The training loop stops, goes over another loader without gradients, and goes on. That time is evaluation's, and training gets none of it.
+
+## How it is detected
+Only a launched job tells it: the hook sees which loader is asked while gradients are off, how long the trainer goes over it, and how much of that
+it waits for that loader. What is at stake is that wait, or half of all evaluation (running it half as often), whichever is more.
+
+## How to mend it
+Where evaluation waits for its own loader: workers for that loader, and persistent_workers=True, as they are started anew for each evaluation. Without gradients no
+activations are kept, so its batches may be larger than those of training. Where it computes: evaluate at every k-th epoch, on a fixed part of
+the data in between, or in a job of its own from checkpoints.
+
+## When it is wrong
+Evaluation is work and may be wanted as often as this; the figure says what it costs. It is the share of this watch, which may hold one
+evaluation more or less than an average stretch of the same length: watch some whole epochs.
+`,
+	Needs:    []metric.Desc{metric.Evaluation},
+	Limits:   limits(evalWaits),
+	Applies:  diagnose.Training,
+	Explains: []string{"job/epoch-gap"},
+	Eval: func(p *diagnose.Pass) error {
+		spent := share(p.Get(metric.Evaluation))
+		if spent < diagnose.Moderate.Value {
+			return nil
+		}
+		w, _ := p.Maybe(metric.EvalWait)
+		waits := min(share(w), spent)
+		score := max(waits, spent/2)
+		f := report.Finding{
+			Severity: milder(diagnose.Grade(score), report.Warning), Score: score,
+			Summary:  fmt.Sprintf("Training stands still %s of the time while the model is evaluated", unit.Percent(spent)),
+			Evidence: seen(p, metric.Evaluation, metric.EvalWait, metric.StepTime, metric.InputWait),
+			WontHelp: []string{"more workers, a deeper prefetch_factor or faster reading for the training loader: it is not asked for anything meanwhile"},
+		}
+		rarer := evaluateRarer(p)
+		call, told := evaluationCall(p)
+		if told {
+			f.Location = at(call.File, call.Line)
+		}
+		if waits >= p.Limit(evalWaits.Name)*spent {
+			f.Summary += fmt.Sprintf("; %s of that it waits for its own data", unit.Percent(waits/spent))
+			f.Recommendations = append(evaluationLoader(p, call, told, waits), rarer)
+		} else {
+			f.Summary += "; its data is ready in time"
+			f.Recommendations = append([]report.Recommendation{rarer}, largerEvaluation(call)...)
+			f.WontHelp = append(f.WontHelp, "more workers for the evaluation's loader: it hardly waits for data")
+		}
+		p.Report(f)
+		return nil
+	},
+}
+
+var evalWaits = diagnose.Limit{Name: "part of evaluation spent waiting for its data", Value: 0.20, Unit: metric.Ratio,
+	Source: "as the high share of the step: from 20 % a loop is input-bound"}
+
+// evaluateRarer is the arithmetic of evaluating less often: what is left of evaluation is its k-th part.
+func evaluateRarer(p *diagnose.Pass) report.Recommendation {
+	v, _ := p.Evidence.Get(metric.Evaluation)
+	spent := share(v.Center)
+	lo, hi := min(share(v.Lo), spent), max(share(v.Hi), spent)
+	const rare = 5 // the other example
+	faster := 1/(1-min(spent, 0.9)*(1-1.0/rare)) - 1
+	return report.Recommendation{Setting: "how often the model is evaluated", To: "half as often: at every 2nd epoch instead of each",
+		Why:    fmt.Sprintf("half of %s of the time goes back to training; at every %dth epoch training would be %s faster", unit.Percent(spent), rare, unit.Percent(faster)),
+		Caveat: "early stopping and the choice of the best checkpoint see fewer points",
+		Effect: speedup(p, lo/2, hi/2, "training itself")}
+}
+
+// evaluationCall is the DataLoader of the evaluation.
+func evaluationCall(p *diagnose.Pass) (evidence.LoaderCall, bool) {
+	if h := p.Evidence.Facts.Hook; h != nil {
+		for _, c := range h.Others {
+			if c.Evaluates {
+				return c, true
+			}
+		}
+	}
+	return evidence.LoaderCall{}, false
+}
+
+// evaluationLoader is what to change about the loader that evaluation waits for, a share of all time.
+func evaluationLoader(p *diagnose.Pass, call evidence.LoaderCall, told bool, waits float64) []report.Recommendation {
+	effect := speedup(p, 0, waits, "training itself")
+	to := evaluationWorkers(p)
+	switch {
+	case !told || call.Workers == nil:
+		return []report.Recommendation{{Setting: "evaluation's DataLoader", To: "workers of its own, persistent_workers=True",
+			Why: "evaluation waits for its data", Effect: effect}}
+	case *call.Workers == 0:
+		return []report.Recommendation{{Setting: "num_workers of the evaluation's DataLoader", From: text("0"), To: whole(to),
+			Why:    "evaluation loads its data in the training process, between its steps; training's own workers have nothing to do meanwhile",
+			Caveat: "workers that persist keep their memory while training runs", Effect: effect}}
+	case call.Persistent != nil && !*call.Persistent:
+		return []report.Recommendation{{Setting: "persistent_workers of the evaluation's DataLoader", From: text("False"), To: "True",
+			Why:    "its workers are started anew for each evaluation, and the first batches wait for that",
+			Caveat: "they keep their memory while training runs; create the DataLoader once, outside of the epoch's loop", Effect: effect}}
+	case to > float64(*call.Workers):
+		return []report.Recommendation{{Setting: "num_workers of the evaluation's DataLoader", From: fromFact(call.Workers), To: whole(to),
+			Why: "training's own workers have nothing to do meanwhile", Effect: effect}}
+	}
+	return []report.Recommendation{{Setting: "time to make an item of the evaluation", To: "less",
+		Why: "its loader has as many workers as there are CPUs: only cheaper items make it faster", Effect: effect}}
+}
+
+// evaluationWorkers is how many workers evaluation may have: as many as there are whole usable CPUs, which training's own workers do not use
+// meanwhile. At least one.
+func evaluationWorkers(p *diagnose.Pass) float64 {
+	usable, ok := p.Maybe(metric.UsableCPUs)
+	if !ok || usable < 1 {
+		return 1
+	}
+	ranks, _ := p.Maybe(metric.Ranks)
+	return max(1, math.Floor(usable/max(ranks, 1)))
+}
+
+// largerEvaluation recommends larger batches where the size is known.
+func largerEvaluation(call evidence.LoaderCall) []report.Recommendation {
+	if call.BatchSize == nil || *call.BatchSize < 1 {
+		return nil
+	}
+	return []report.Recommendation{{Setting: "batch_size of the evaluation's DataLoader", From: fromFact(call.BatchSize), To: whole(2 * float64(*call.BatchSize)),
+		Why:    "without gradients no activations are kept for a backward pass, so more fits; what it gives depends on the model",
+		Caveat: "only where the device is not full already; metrics that are averaged per batch change, average per sample"}}
+}
