@@ -20,7 +20,7 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 	if rec == nil {
 		return nil, errEmpty
 	}
-	b := &builder{rec: rec, h: readHistory(rec.Series), cast: readCast(rec)}
+	b := &builder{rec: rec, h: readHistory(rec.Series), cast: readCast(rec), calls: readCalls(rec)}
 	if len(b.h.signals) == 0 {
 		return nil, errEmpty
 	}
@@ -38,8 +38,10 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 	b.disk()
 	b.gpu()
 	b.steps() // after gpu: what the GPU did decides between host and device
+	b.told()  // what the hook told stands in place of what was seen
 	b.watch()
 	b.facts()
+	b.hookSettings()
 	return b.ev, nil
 }
 
@@ -52,6 +54,11 @@ type builder struct {
 	ev    *Evidence
 	ranks []*rank // in the order of Evidence.Ranks
 	gpus  gpuShare
+
+	calls      map[string]LoaderCall        // of loops, by entity
+	epochs     map[string][]epochTold       // of loops, by entity; nil until read
+	siteEvents map[string]map[string]string // attributes by entity; nil until read
+	thin       []thinHook
 }
 
 // set takes a signal, unless it is no number or nothing is behind it. Ratios are held to 0..1.

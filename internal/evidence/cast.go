@@ -136,7 +136,7 @@ func (a *actor) pin() string { return "pin/" + strings.TrimPrefix(a.entity, "pro
 // beginAtBirth lets the counters of processes born in the watch begin at zero, so that their first part counts too.
 func (c cast) beginAtBirth(h history) {
 	for _, d := range metric.Raw() {
-		if d.Kind != metric.Counter {
+		if d.Kind != metric.Counter || d.Name == metric.HookClock.Name { // a clock begins nowhere
 			continue
 		}
 		for _, t := range h.all(d) {

@@ -165,12 +165,12 @@ func (b *builder) opens() {
 	if since >= 1 {
 		b.exact(metric.DistinctOpens, distinct/since, metric.Measured)
 	}
-	if r := b.top(); r != nil && r.batches != nil && sum(clock) > 0 {
+	if r := b.top(); r != nil && r.handed != nil && sum(clock) > 0 {
 		// Opens are counted by folder, by any process, so those of all trainers are over the batches of all.
 		batches := make([]float64, len(b.spans))
 		for _, r := range b.ranks {
-			if r.batches != nil {
-				add(batches, r.batches)
+			if r.handed != nil {
+				add(batches, r.handed)
 			}
 		}
 		b.share(metric.OpensPerBatch, opens, batches, metric.Measured)

@@ -95,6 +95,7 @@ type Hook struct {
 	Opens         []Site       // lines that open HDF5 files, most time first
 	Syncs         []Site       // lines that wait for the GPU, most time first
 	Slow          []SlowItem   // slowest items, slowest first
+	Steps, Epochs float64      // batches of the training loop in the window, and its epochs that ended there
 }
 
 // LoaderCall is the construction of one DataLoader. Empty strings and nil are unknown.

@@ -57,14 +57,14 @@ func (b *builder) reading() {
 			metric.CacheHits, metric.BytesPerRead)
 	}
 	r := b.top()
-	if r.batches == nil {
+	if r.handed == nil {
 		return
 	}
 	if calls, _, ok := b.total(metric.ProcReadCalls, r.crew); ok {
-		b.share(metric.ReadsPerBatch, calls, r.batches, metric.Measured)
+		b.share(metric.ReadsPerBatch, calls, r.handed, metric.Measured)
 	}
 	if bytes, _, ok := b.total(metric.ProcReadBytes, r.crew); ok && fetched {
-		b.share(metric.StoragePerBatch, bytes, r.batches, metric.Measured)
+		b.share(metric.StoragePerBatch, bytes, r.handed, metric.Measured)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ import (
 func sound(t *testing.T, e *Evidence) {
 	t.Helper()
 	units := map[string]metric.Unit{}
-	for _, d := range metric.Derived {
+	for _, d := range slices.Concat(metric.Derived, metric.HookDerived) {
 		units[d.Name] = d.Unit
 	}
 	check := func(name string, v Value) {

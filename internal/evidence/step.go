@@ -22,8 +22,10 @@ func (b *builder) steps() {
 	}
 	b.split(r)
 	if r.noLoader {
-		b.miss("the trainer has no workers (num_workers=0): it loads between its steps, and a load looks like any other work",
-			"set num_workers to 1 or more and watch again", metric.InputWait, metric.FreeStepTime)
+		if r.hook == nil {
+			b.miss("the trainer has no workers (num_workers=0): it loads between its steps, and a load looks like any other work",
+				"start the job with pipetune: pipetune diagnose -- COMMAND", metric.InputWait, metric.FreeStepTime)
+		}
 		b.workerless(r)
 		return
 	}
@@ -64,10 +66,10 @@ func (b *builder) rates(r *rank) {
 	b.set(metric.StepTime, inverse(r.rate), metric.Measured)
 	if n := b.rec.Header.BatchSize; n > 0 {
 		b.set(metric.SamplesPerS, scaled(r.rate, float64(n)), metric.Inferred)
-	} else {
+	} else if r.hook == nil {
 		b.miss("the batch size is not known", "give it with --batch-size", metric.SamplesPerS)
 	}
-	if r.wait.N == 0 {
+	if r.wait.N == 0 || r.hook != nil {
 		return
 	}
 	free := each(len(b.spans), func(i int) float64 { return b.length[i] * (1 - divide(r.waiting[i], r.joint[i])) })
@@ -88,6 +90,9 @@ func (b *builder) split(r *rank) {
 	polls := b.states(r.entity, metric.LooksQueuePoll, metric.LooksPipeRead) // receiving a batch is waiting for it
 	host, device := make([]float64, n), make([]float64, n)
 	busy := b.gpus.busy
+	if busy == nil {
+		busy = r.deviceBusy()
+	}
 	basis := metric.Inferred
 	hostBasis := metric.Measured
 	if busy != nil {
@@ -105,6 +110,9 @@ func (b *builder) split(r *rank) {
 			out -= max(wait-divide(r.polled[i]+r.receiving[i], r.joint[i])-start, 0)
 		}
 		out = max(out, 0)
+		if r.hook != nil {
+			wait, run, out = b.hookSplit(r, i, run, out)
+		}
 		if busy != nil {
 			spun := min(run, max(busy[i]-out, 0))
 			run -= spun
@@ -113,7 +121,7 @@ func (b *builder) split(r *rank) {
 		host[i], device[i] = run*b.length[i], out*b.length[i]
 	}
 	left := 1.0
-	if !r.noLoader {
+	if !r.noLoader || r.hook != nil {
 		left -= hold(r.wait.Center)
 	}
 	b.set(metric.HostTime, capped(stat.Ratio(host, b.length), left), hostBasis)

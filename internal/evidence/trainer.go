@@ -22,11 +22,13 @@ type rank struct {
 	waiting   []float64 // of those, in which it waited for a batch, took one, or was starting workers
 	starting  []float64 // of those, in which it was starting workers and not waiting for a batch
 	receiving []float64 // of those, in which it took a batch; see receive
-	batches   []float64 // batches handed over; nil where they could not be counted
+	batches   []float64 // batches handed over, of the training loop where the hook tells it apart; nil where they could not be counted
+	handed    []float64 // batches of all its loaders
 	wait      stat.Summary
 	rate      stat.Summary
 	basis     metric.Basis
-	noLoader  bool // it was seen to have no workers at all
+	noLoader  bool    // it was seen to have no workers at all
+	hook      *hooked // what was told from inside; nil without it
 }
 
 // trainers works out what each trainer waits and gets, and orders them: the one that waits most first.
@@ -84,6 +86,7 @@ func (b *builder) rankOf(a *actor) *rank {
 	jointly := sum(b.grow(metric.LoaderLooks, a.loader())) + sum(b.grow(metric.LoaderNoWorkers, a.loader()))
 	r.noLoader = len(r.crew) == 0 && jointly == 0 && sum(r.looks) > 0 && !b.everMoreThan(metric.LoaderWorkers, a.loader(), 0)
 	if r.noLoader {
+		b.hookFigures(r)
 		return r
 	}
 	b.waits(r)
@@ -94,6 +97,8 @@ func (b *builder) rankOf(a *actor) *rank {
 	b.receive(r)
 	r.wait = stat.Ratio(r.waiting, r.joint)
 	r.wait.Center, r.wait.Lo, r.wait.Hi = hold(r.wait.Center), hold(r.wait.Lo), hold(r.wait.Hi)
+	r.handed = r.batches
+	b.hookFigures(r)
 	return r
 }
 

@@ -98,6 +98,7 @@ func (b *builder) warnings(clean float64, r *rank) {
 	if len(b.ranks) > 1 {
 		b.warnRanks()
 	}
+	b.warnHook(r)
 }
 
 // warnRanks tells the worst and the median of several trainers.

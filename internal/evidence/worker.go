@@ -52,9 +52,9 @@ func (b *builder) workers() {
 	if delay, lived, ok := b.total(metric.ProcRunDelay, r.crew); ok {
 		b.share(metric.WorkerRunDelay, delay, lived, metric.Measured)
 	}
-	if r.batches != nil {
+	if r.handed != nil {
 		if counted {
-			b.share(metric.WorkerCPUBatch, cpu, r.batches, metric.Measured)
+			b.share(metric.WorkerCPUBatch, cpu, r.handed, metric.Measured)
 		}
 		if seen {
 			waits := b.totals(r.crew, waitingStates)
@@ -63,7 +63,7 @@ func (b *builder) workers() {
 					return 0
 				}
 				return waits[i] / looks[i] * alive[i]
-			}), r.batches, metric.Measured)
+			}), r.handed, metric.Measured)
 		}
 	}
 	b.imbalance(r)

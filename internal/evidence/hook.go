@@ -1,0 +1,252 @@
+package evidence
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// hookClock ties the ticks at which a trainer's totals were recorded to the moments up to which they hold. A trainer tells nothing while it waits:
+// a wait of 18 s is told at its end, in one reading, and belongs to the 18 s before.
+type hookClock struct {
+	ticks, moments []float64 // seconds since the recording's start, rising; at most one tick for each moment
+	all            []float64 // every tick at which the clock was recorded
+}
+
+// How far the hook's moments may lie from the ticks they were recorded at, in seconds, at their nearest. Beyond it the two clocks do not begin at the
+// same time (a time namespace, an edited file), and the nearest is taken to have been told at once.
+const (
+	earlyMoment = 0.5
+	lateMoment  = 5.0
+)
+
+// readHookClock reads the clock of one trainer; nil where the hook told nothing there.
+func (b *builder) readHookClock(a *actor) *hookClock {
+	t := b.h.of(metric.HookClock, a.entity)
+	if t == nil {
+		return nil
+	}
+	c := &hookClock{all: t.at}
+	start := b.rec.Header.StartMonotonic.Seconds()
+	nearest := t.at[0] - (t.v[0] - start)
+	for i, v := range t.v {
+		moment := v - start
+		nearest = min(nearest, t.at[i]-moment)
+		if n := len(c.moments); n == 0 || moment > c.moments[n-1] {
+			c.ticks, c.moments = append(c.ticks, t.at[i]), append(c.moments, moment)
+		}
+	}
+	if nearest < -earlyMoment || nearest > lateMoment {
+		for i := range c.moments {
+			c.moments[i] += nearest
+		}
+	}
+	return c
+}
+
+// begunAt puts the moment at which the trainer first asked for an iterator before all others: every total was zero then.
+func (c *hookClock) begunAt(moment float64) {
+	if moment < c.moments[0] {
+		c.ticks, c.moments = slices.Insert(c.ticks, 0, min(moment, c.ticks[0])), slices.Insert(c.moments, 0, moment)
+	}
+}
+
+// last is the index of the last reading at or before a tick, -1 where there is none.
+func (c *hookClock) last(tick float64) int {
+	i, exact := slices.BinarySearch(c.ticks, tick)
+	if exact {
+		return i
+	}
+	return i - 1
+}
+
+// retime puts the readings of a trainer's total where they belong. A total that first appears while others are told was zero at the reading before.
+func (c *hookClock) retime(t *track) *track {
+	if t == nil {
+		return nil
+	}
+	out := &track{entity: t.entity}
+	put := func(at, v float64) {
+		switch n := len(out.at); {
+		case n == 0 || at > out.at[n-1]:
+			out.at, out.v = append(out.at, at), append(out.v, v)
+		case at == out.at[n-1]:
+			out.v[n-1] = v
+		}
+	}
+	before := -1 // the clock's reading of the last one put
+	for i, tick := range t.at {
+		k := c.last(tick)
+		switch {
+		case k < 0:
+			continue
+		case len(out.at) == 0 && k > 0:
+			put(c.moments[k-1], 0)
+		case len(out.at) > 0 && k-1 > before:
+			put(c.moments[k-1], t.v[i-1]) // nothing was added up to then
+		}
+		put(c.moments[k], t.v[i])
+		before = k
+	}
+	if len(out.at) == 0 {
+		return nil
+	}
+	return out
+}
+
+// sinceBirth lets a total of those who make batches begin at zero, at the reading before the one that first has it. They tell it while the trainer
+// waits too, and have no part in its clock.
+func (c *hookClock) sinceBirth(t *track) *track {
+	if t == nil {
+		return nil
+	}
+	before, _ := slices.BinarySearch(c.all, t.at[0])
+	if before == 0 {
+		return t
+	}
+	out := &track{entity: t.entity, at: slices.Clone(t.at), v: slices.Clone(t.v)}
+	out.begin(c.all[before-1])
+	return out
+}
+
+// told returns, for each window, how long of it is told.
+func (c *hookClock) told(spans []span) []float64 {
+	whole := span{c.moments[0], c.moments[len(c.moments)-1]}
+	return each(len(spans), func(i int) float64 { return spans[i].overlap(whole) })
+}
+
+// How much of the steady window must be told for the hook's figures to stand for it. A step in progress is told when it ends, so that slow steps
+// leave a tail untold; it may be as long as the longest stretch between two readings, and a half more.
+const (
+	enoughTold = 0.8
+	leastTold  = 0.3
+	openStep   = 1.5
+)
+
+// covers tells whether enough of the window is told, and how much is.
+func (c *hookClock) covers(steady span, spans []span) (told float64, ok bool) {
+	told, window := sum(c.told(spans)), 0.0
+	for _, s := range spans {
+		window += s.length()
+	}
+	if told >= enoughTold*window {
+		return told, told > 0
+	}
+	longest := 0.0
+	for i := 1; i < len(c.moments); i++ {
+		longest = max(longest, c.moments[i]-c.moments[i-1])
+	}
+	tail := steady.to - c.moments[len(c.moments)-1]
+	return told, told >= leastTold*window && tail <= openStep*longest && told+tail >= enoughTold*window
+}
+
+// hookLoop is one call of DataLoader that a trainer goes over: one loader, or, where each epoch makes a new one at the same place, all of them.
+type hookLoop struct {
+	members []string // entities loop/…, in order of construction
+	call    LoaderCall
+	clock   *hookClock
+	b       *builder
+	grown   map[string][]float64
+}
+
+// of returns the growth of a trainer's total per window.
+func (l *hookLoop) of(d metric.Desc) []float64 { return l.sumOf(d, l.clock.retime) }
+
+// made returns the growth of a total of those who make its batches per window.
+func (l *hookLoop) made(d metric.Desc) []float64 { return l.sumOf(d, l.clock.sinceBirth) }
+
+func (l *hookLoop) sumOf(d metric.Desc, place func(*track) *track) []float64 {
+	if g, ok := l.grown[d.Name]; ok {
+		return g
+	}
+	total := make([]float64, len(l.b.spans))
+	for _, m := range l.members {
+		g, _ := place(l.b.h.of(d, m)).grow(l.b.spans)
+		add(total, g)
+	}
+	l.grown[d.Name] = total
+	return total
+}
+
+// known tells whether a signal of the loop was told at all.
+func (l *hookLoop) known(d metric.Desc) bool {
+	return slices.ContainsFunc(l.members, func(m string) bool { return l.b.h.of(d, m) != nil })
+}
+
+// time is how long the trainer went over it: making iterators, steps, and the end of epochs.
+func (l *hookLoop) time() []float64 {
+	return summed(l.of(metric.HookCreate), l.of(metric.HookStepTime), l.of(metric.HookDrain))
+}
+
+// waits is how long the trainer stood still for it: of that, all but the steps themselves.
+func (l *hookLoop) waits() []float64 {
+	return summed(l.of(metric.HookCreate), l.of(metric.HookWait), l.of(metric.HookDrain))
+}
+
+// trains tells whether gradients were enabled in any of its steps.
+func (l *hookLoop) trains() bool { return sum(l.of(metric.HookGradSteps)) > 0 }
+
+func summed(parts ...[]float64) []float64 {
+	out := make([]float64, len(parts[0]))
+	for _, p := range parts {
+		add(out, p)
+	}
+	return out
+}
+
+// hookEntities returns the loops of a trainer in order of construction.
+func (b *builder) hookEntities(a *actor) []string {
+	prefix := "loop/" + strings.TrimPrefix(a.entity, "process/") + "."
+	var out []string
+	for _, t := range b.h.all(metric.HookSteps) {
+		if n, ok := strings.CutPrefix(t.entity, prefix); ok && number(n) < maxLoop && (len(out) == 0 || out[len(out)-1] != t.entity) {
+			out = append(out, t.entity)
+		}
+	}
+	slices.SortFunc(out, func(x, y string) int {
+		return cmp.Or(cmp.Compare(number(x[len(prefix):]), number(y[len(prefix):])), strings.Compare(x, y))
+	})
+	return out
+}
+
+// maxLoop bounds the number of a loop; what has a greater one is no number.
+const maxLoop = 1 << 30
+
+// eventsOf returns what events of a kind tell of each entity; what a later one tells adds to it.
+func eventsOf(rec *recording.Recording, kind string) map[string]map[string]string {
+	out := map[string]map[string]string{}
+	for _, e := range rec.Events {
+		if e.Kind != kind {
+			continue
+		}
+		if out[e.Entity] == nil {
+			out[e.Entity] = map[string]string{}
+		}
+		for k, v := range e.Attrs {
+			out[e.Entity][k] = v
+		}
+	}
+	return out
+}
+
+// whole reads a whole number that is not below zero, nil where there is none.
+func whole(attrs map[string]string, key string) *int {
+	n, err := strconv.Atoi(attrs[key])
+	if err != nil || n < 0 {
+		return nil
+	}
+	return &n
+}
+
+// truth reads a truth value, nil where there is none.
+func truth(attrs map[string]string, key string) *bool {
+	v, err := strconv.ParseBool(attrs[key])
+	if err != nil {
+		return nil
+	}
+	return &v
+}

@@ -1,0 +1,322 @@
+package evidence
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// near checks signals to within a part of each.
+func near(t *testing.T, e *Evidence, part float64, figures map[metric.Desc]float64) {
+	t.Helper()
+	for d, x := range figures {
+		if v, ok := e.Get(d); !ok || math.Abs(v.Center-x) > part*math.Abs(x)+1e-9 {
+			t.Errorf("%s = %v (%v), want %v", d.Name, v.Center, ok, x)
+		}
+	}
+}
+
+func TestHookTellsOneLoop(t *testing.T) {
+	l := launch(t, afterFive, "100.1")
+	l.loader(0, 88, 2)
+	l.r.Event(recording.EventSite, "site/100.1.0/0", map[string]string{"kind": "open", "what": "train.h5", "file": "data.py", "line": "12", "function": "__getitem__"})
+	l.r.Event(recording.EventSlowItem, "loop/100.1.0", map[string]string{"index": "7", "seconds": "0.5", "times": "2"})
+	l.r.Event(recording.EventSlowItem, "loop/100.1.0", map[string]string{"index": "9", "seconds": "0.7", "times": "1"})
+	l.bear("100.1", 2, 50)
+	l.looks = inputBound
+	l.begin(0, 0.1, 2)
+	l.grow(metric.HookBatchSize, l.loop(0), 5<<20)
+	l.plain(0, 29.9, 0.03, 0.02)
+	e := l.evidence()
+	sound(t, e)
+	want(t, e, map[metric.Desc]float64{
+		metric.InputWait: 0.6, metric.BatchesPerS: 20, metric.StepTime: 0.05, metric.FreeStepTime: 0.02, metric.StepWait: 0.03, metric.SamplesPerS: 640,
+		metric.NumWorkers: 2, metric.BatchBytes: 5 << 20, metric.Evaluation: 0, metric.EvalWait: 0, metric.HostTime: 0.1, metric.DeviceTime: 0.3,
+		metric.MadeItem: 0.0025, metric.MadeOpen: 0.0005, metric.MadeRead: 0.001, metric.MadeDecode: 0, metric.MadeCollate: 0.00025, metric.MadeOther: 0.00075,
+		metric.MadePerS: 640, metric.FetchTime: 0.080, metric.FetchCPU: 0.050, metric.CollateRatio: 0.1, metric.WorkerCPUBatch: 0.05, metric.WorkerWaitBatch: 0.03,
+		metric.FetchP99: math.Pow(10, (101+0.8)/20) * 1e-6, metric.OpensPerBatch: 32, metric.HDF5Opens: 640, metric.DistinctOpens: 1.0 / (640 * 25),
+		metric.Restarts: 0, metric.EpochGap: 0, metric.RestartGap: absent, metric.InWorkerless: absent, metric.SyncRatio: absent, metric.Starved: absent,
+	})
+	if v, _ := e.Get(metric.InputWait); v.Basis != metric.Measured || v.N < 20 {
+		t.Errorf("input wait %+v", v)
+	}
+	h := e.Facts.Hook
+	if h == nil || h.Torch != "2.6.0" || h.Python != "3.13.5" || h.Loader.File != "train.py" || h.Loader.Line != 88 || math.Abs(h.Steps-500) > 1e-6 || len(h.Others) != 0 {
+		t.Fatalf("facts %+v", h)
+	}
+	if len(h.Opens) != 1 || h.Opens[0].Line != 12 || math.Abs(h.Opens[0].Calls-16000) > 1e-6 || len(h.Slow) != 2 || h.Slow[0].Index != 9 || h.Slow[1].Times != 2 {
+		t.Errorf("opens %+v, slow %+v", h.Opens, h.Slow)
+	}
+	f := e.Facts
+	if *f.Prefetch != 4 || *f.Persistent || *f.PinMemory || f.StartMethod != "fork" || *f.BatchSize != 32 {
+		t.Errorf("settings %+v", f)
+	}
+	if len(e.Warnings) != 0 {
+		t.Errorf("an ordinary launch warned: %q", e.Warnings)
+	}
+}
+
+// TestHookLongWait lets a wait of 6 s come twice in the window: it is told at its end and belongs to the time before.
+func TestHookLongWait(t *testing.T) {
+	l := launch(t, afterFive, "100.1")
+	l.loader(0, 88, 2)
+	l.bear("100.1", 2, 50)
+	l.begin(0, 0, 2)
+	l.plain(0, 10, 0.01, 0.04)
+	l.step(0, true, 6, 0)
+	l.plain(0, 6, 0.01, 0.04)
+	l.step(0, true, 6, 0)
+	l.plain(0, 2, 0.01, 0.04)
+	e := l.evidence()
+	near(t, e, 1e-6, map[metric.Desc]float64{metric.InputWait: (12 + 13*0.2) / 25, metric.BatchesPerS: (13*20 + 2) / 25.0})
+}
+
+// TestHookSlowSteps: steps of 10 s leave a tail that is not told.
+func TestHookSlowSteps(t *testing.T) {
+	l := launch(t, afterFive, "100.1")
+	l.loader(0, 88, 2)
+	l.bear("100.1", 2, 50)
+	l.begin(0, 0, 2)
+	for range 3 {
+		l.step(0, true, 4, 6)
+	}
+	l.pass(8)
+	e := l.evidence()
+	near(t, e, 1e-6, map[metric.Desc]float64{metric.InputWait: 0.4, metric.BatchesPerS: 0.1, metric.FreeStepTime: 6})
+	if e.Facts.Hook == nil {
+		t.Error("the hook was not used")
+	}
+}
+
+// TestHookRestarts lets each epoch of 6 s begin with 0.3 s of starting workers and 0.5 s of waiting for them, and end with 0.2 s of ending them.
+func TestHookRestarts(t *testing.T) {
+	for _, anew := range []bool{false, true} {
+		l := launch(t, recording.Header{}, "100.1")
+		for i := range 5 {
+			n := 0
+			if anew {
+				n = i
+			}
+			if anew || i == 0 {
+				l.loader(n, 88, 2)
+			}
+			l.bear("100.1", 2, 0)
+			l.begin(n, 0.3, 2)
+			l.step(n, true, 0.5, 0)
+			l.plain(n, 5, 0.01, 0.04)
+			l.end(n, 0.2)
+			l.bury("100.1")
+		}
+		e := l.evidence()
+		sound(t, e)
+		want(t, e, map[metric.Desc]float64{metric.Restarts: 4, metric.EpochTime: 6, metric.RestartGap: 1})
+		near(t, e, 1e-6, map[metric.Desc]float64{metric.InputWait: (5*1.0 + 25*0.2) / 30, metric.EpochGap: (4*0.8 + 5*0.2) / 30, metric.BatchesPerS: 101 * 5 / 30.0})
+		if h := e.Facts.Hook; h == nil || len(h.Others) != 0 || math.Abs(h.Epochs-5) > 1e-6 || e.Facts.Persistent == nil || *e.Facts.Persistent {
+			t.Errorf("made anew %v: %+v", anew, h)
+		}
+	}
+}
+
+func TestHookManyEpochsAreToldInPart(t *testing.T) {
+	b := &builder{ev: &Evidence{values: map[string]Value{}}, frame: frame{steady: span{0, 100}}}
+	h := &hooked{training: &hookLoop{members: []string{"loop/1.1.0"}}}
+	for i := range 5 { // each tenth of 50 epochs of 2 s
+		h.epochs = append(h.epochs, epochTold{entity: "loop/1.1.0", number: 200 + 10*i, begun: 20 * float64(i), create: 0.1, firstWait: 0.2, drain: 0.3, born: 2})
+	}
+	b.hookEpochs(&rank{hook: h})
+	want(t, b.ev, map[metric.Desc]float64{metric.EpochTime: 2, metric.RestartGap: 0.6})
+}
+
+// TestHookEvaluation lets 4 s of training alternate with 2 s of evaluation, after an epoch or in the middle of one.
+func TestHookEvaluation(t *testing.T) {
+	for _, nested := range []bool{false, true} {
+		l := launch(t, recording.Header{}, "100.1")
+		l.loader(0, 88, 2, "persistent_workers", "1")
+		l.loader(1, 95, 2, "persistent_workers", "1", "dataset", "train.Held")
+		l.bear("100.1", 4, 50)
+		evaluate := func() {
+			l.begin(1, 0.1, 0)
+			for range 18 {
+				l.step(1, false, 0.025, 0.075)
+			}
+			l.end(1, 0.1)
+		}
+		l.begin(0, 0, 0)
+		for range 5 {
+			l.plain(0, 3.95, 0.01, 0.04)
+			if nested {
+				l.step(0, true, 0.01, 0.04, evaluate)
+				continue
+			}
+			l.step(0, true, 0.01, 0.04)
+			l.end(0, 0)
+			evaluate()
+			l.begin(0, 0, 0)
+		}
+		l.end(0, 0)
+		e := l.evidence()
+		sound(t, e)
+		want(t, e, map[metric.Desc]float64{metric.InputWait: 0.2, metric.BatchesPerS: 20, metric.StepTime: 0.05, metric.FreeStepTime: 0.04, metric.Restarts: 0})
+		near(t, e, 1e-6, map[metric.Desc]float64{metric.Evaluation: 10.0 / 30, metric.EvalWait: 5 * (0.2 + 18*0.025) / 30})
+		h := e.Facts.Hook
+		if h == nil || len(h.Others) != 1 || !h.Others[0].Evaluates || h.Others[0].Line != 95 || h.Loader.Evaluates || h.Loader.Line != 88 {
+			t.Errorf("nested %v: %+v", nested, h)
+		}
+	}
+}
+
+// TestHookZip goes over two loaders at once; the second one's wait lies within the steps of the first.
+func TestHookZip(t *testing.T) {
+	l := launch(t, recording.Header{}, "100.1")
+	l.loader(0, 88, 1)
+	l.loader(1, 88, 1) // made by the same line
+	l.bear("100.1", 2, 50)
+	l.begin(0, 0, 1)
+	l.begin(1, 0, 1)
+	for range 600 {
+		l.pass(0.01)
+		l.pass(0.02)
+		l.pass(0.02)
+		for n, wait := range []float64{0.01, 0.02} {
+			e := l.loop(n)
+			l.grow(metric.HookSteps, e, 1)
+			l.grow(metric.HookGradSteps, e, 1)
+			l.grow(metric.HookWait, e, wait)
+			l.grow(metric.HookStepTime, e, 0.05)
+		}
+		l.tell()
+	}
+	e := l.evidence()
+	sound(t, e)
+	near(t, e, 1e-6, map[metric.Desc]float64{metric.InputWait: 0.6, metric.BatchesPerS: 20, metric.FreeStepTime: 0.02})
+	want(t, e, map[metric.Desc]float64{metric.Evaluation: 0})
+	if h := e.Facts.Hook; h == nil || len(h.Others) != 1 || h.Others[0].Evaluates {
+		t.Errorf("%+v", h)
+	}
+}
+
+// TestHookWithoutWorkers: what is only bounded from outside is exact.
+func TestHookWithoutWorkers(t *testing.T) {
+	l := launch(t, afterFive, "100.1")
+	l.loader(0, 88, 0)
+	l.looks = moment{run: 0.7, asleep: 0.3, gpu: -1, trainerReads: 1 << 20}
+	l.begin(0, 0.1, 0)
+	for range 299 {
+		l.make(0, 0.5) // 40 ms, 25 of them on a CPU
+		l.step(0, true, 0.04, 0.06)
+	}
+	e := l.evidence()
+	sound(t, e)
+	want(t, e, map[metric.Desc]float64{metric.NumWorkers: 0, metric.InputWait: 0.4, metric.InWorkerless: 0.4, metric.BatchesPerS: 10, metric.FreeStepTime: 0.06,
+		metric.WorkerIdle: absent, metric.Restarts: absent, metric.EpochGap: absent,
+		// Of the 0.7 that it runs 0.25 is loading; of the 0.3 that it sleeps 0.15 is.
+		metric.HostTime: 0.45, metric.DeviceTime: 0.15})
+	near(t, e, 1e-6, map[metric.Desc]float64{metric.FetchCPU: 0.050, metric.WorkerWaitBatch: 0.030})
+	if e.Facts.Prefetch != nil || e.Facts.Persistent != nil || e.Facts.StartMethod != "" {
+		t.Errorf("settings of workers without workers: %+v", e.Facts)
+	}
+}
+
+func TestHookRanks(t *testing.T) {
+	l := launch(t, afterFive, "100.1")
+	l.trainer("200.1")
+	other := join(l.simulation, "200.1")
+	l.others = []*launched{other}
+	l.bear("100.1", 2, 50)
+	l.bear("200.1", 2, 50)
+	l.loader(0, 88, 2)
+	other.loader(0, 88, 2)
+	l.begin(0, 0, 2)
+	other.now = l.now
+	other.grow(metric.HookSteps, other.loop(0), 0)
+	for range 600 {
+		l.step(0, true, 0.01, 0.04)
+		other.now = l.now
+		for d, by := range map[metric.Desc]float64{metric.HookSteps: 1, metric.HookGradSteps: 1, metric.HookWait: 0.025, metric.HookStepTime: 0.05} {
+			other.grow(d, other.loop(0), by)
+		}
+		other.tell()
+	}
+	e := l.evidence()
+	sound(t, e)
+	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.5, metric.BatchesPerS: 20, metric.Ranks: 2})
+	if len(e.Ranks) != 2 || e.Ranks[0].PID != 200 || math.Abs(e.Ranks[1].InputWait.Center-0.2) > 1e-6 {
+		t.Errorf("ranks %+v", e.Ranks)
+	}
+}
+
+func TestHookDevice(t *testing.T) {
+	l := launch(t, afterFive, "100.1")
+	l.loader(0, 88, 2)
+	l.bear("100.1", 2, 50)
+	l.looks = moment{wait: 0.4, run: 0.6, gpu: -1, batches: 20}
+	l.begin(0, 0, 2)
+	for i := range 600 {
+		if i%10 == 0 { // each tenth step is timed
+			l.grow(metric.HookDeviceSteps, l.loop(0), 1)
+			l.grow(metric.HookDeviceTime, l.loop(0), 0.025)
+			l.grow(metric.HookDeviceStarved, l.loop(0), 0.015)
+		}
+		l.grow(metric.HookSyncs, l.loop(0), 2)
+		l.grow(metric.HookSyncTime, l.loop(0), 0.005)
+		l.step(0, true, 0.02, 0.03)
+	}
+	e := l.evidence()
+	near(t, e, 1e-6, map[metric.Desc]float64{metric.DeviceTime: 0.5, metric.InputWait: 0.4, metric.HostTime: 0.1, metric.Starved: 15.0 / 40, metric.SyncRatio: 0.1, metric.SyncsPerStep: 2})
+	if v, _ := e.Get(metric.DeviceTime); v.Basis != metric.Measured {
+		t.Errorf("device time is %v", v.Basis)
+	}
+}
+
+func TestHookLostHalfWay(t *testing.T) {
+	l := launch(t, afterFive, "100.1")
+	l.loader(0, 88, 2)
+	l.bear("100.1", 2, 50)
+	l.looks = inputBound
+	l.begin(0, 0, 2)
+	l.plain(0, 15, 0.01, 0.04)
+	l.off = true
+	l.plain(0, 15, 0.01, 0.04)
+	e := l.evidence()
+	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.6, metric.MadeItem: absent, metric.StepWait: absent})
+	if e.Facts.Hook != nil || len(e.Warnings) != 1 || !strings.Contains(e.Warnings[0], "of only 10.0 s of the 25.0 s") {
+		t.Errorf("hook %+v, warnings %q", e.Facts.Hook, e.Warnings)
+	}
+}
+
+func TestHookAbsent(t *testing.T) {
+	for state, says := range map[string]string{"absent": "the hook did not load: python was started with -I; figures are from outside, as in attach mode",
+		"off": "the hook switched itself off: python was started with -I; figures are from outside, as in attach mode"} {
+		s := simulate(t, afterFive)
+		s.trainer("100.1")
+		s.bear("100.1", 2, 50)
+		s.r.Event(recording.EventHook, "process/100.1", map[string]string{"state": state, "reason": "python was started with -I"})
+		s.run(30, inputBound)
+		e := s.evidence()
+		want(t, e, map[metric.Desc]float64{metric.InputWait: 0.6, metric.BatchesPerS: 20})
+		if len(e.Warnings) != 1 || e.Warnings[0] != says {
+			t.Errorf("%s: %q", state, e.Warnings)
+		}
+	}
+}
+
+func TestHookClockOfAnotherOrigin(t *testing.T) {
+	l := launch(t, afterFive, "100.1")
+	l.loader(0, 88, 2)
+	l.bear("100.1", 2, 50)
+	l.begin(0, 0, 2)
+	l.plain(0, 30, 0.03, 0.02)
+	rec := l.finish()
+	rec.Header.StartMonotonic += 3600e9
+	for i := range rec.Series {
+		if rec.Series[i].Metric == metric.HookClock.Name {
+			for j := range rec.Series[i].Points {
+				rec.Series[i].Points[j].Value -= 10
+			}
+		}
+	}
+	near(t, l.derive(rec), 1e-6, map[metric.Desc]float64{metric.InputWait: 0.6, metric.BatchesPerS: 20})
+}

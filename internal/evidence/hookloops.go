@@ -1,0 +1,220 @@
+package evidence
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/stat"
+)
+
+// hooked is what the hook told of one trainer over the windows.
+type hooked struct {
+	clock       *hookClock
+	training    *hookLoop   // gradients enabled, most time; where none has any, just most time
+	evaluations []*hookLoop // no gradients, while training stands still
+	sources     []*hookLoop // gone over beside training, as in zip
+	epochs      []epochTold // of training, in order of their beginning
+	told        []float64   // seconds of each window that are told
+	evaluated   []float64   // of those, in evaluations
+	earlier     bool        // the call of the training loop made loaders before those of the window
+}
+
+// trained is how long of each window the trainer did not evaluate: what shares and rates of the training loop are of.
+func (h *hooked) trained() []float64 {
+	return each(len(h.told), func(i int) float64 { return max(h.told[i]-h.evaluated[i], 0) })
+}
+
+// waits is how long training stood still for data.
+func (h *hooked) waits() []float64 {
+	out := slices.Clone(h.training.waits())
+	for _, s := range h.sources {
+		add(out, s.waits())
+	}
+	return out
+}
+
+// all returns every loop gone over in the window, training first.
+func (h *hooked) all() []*hookLoop {
+	return slices.Concat([]*hookLoop{h.training}, h.evaluations, h.sources)
+}
+
+// ofAll adds a signal up over all loops.
+func (h *hooked) ofAll(of func(*hookLoop) []float64) []float64 {
+	out := make([]float64, len(h.told))
+	for _, l := range h.all() {
+		add(out, of(l))
+	}
+	return out
+}
+
+// readHook gathers what the hook told of a trainer; nil where it told nothing, or too little to stand for the window.
+func (b *builder) readHook(a *actor) *hooked {
+	clock, entities := b.readHookClock(a), b.hookEntities(a)
+	if clock == nil || len(entities) == 0 {
+		return nil
+	}
+	epochs := b.readEpochs()
+	if begun, ok := firstBegun(epochs[entities[0]]); ok && strings.HasSuffix(entities[0], ".0") {
+		clock.begunAt(begun)
+	}
+	if told, ok := clock.covers(b.steady, b.spans); !ok {
+		if told > 0 || len(clock.moments) > 1 {
+			b.thin = append(b.thin, thinHook{a.entity, told})
+		}
+		return nil
+	}
+	h := &hooked{clock: clock, told: clock.told(b.spans)}
+	loops := b.gather(entities, clock)
+	if h.training = longest(loops); h.training == nil || sum(h.training.of(metric.HookSteps)) <= 0 {
+		b.thin = append(b.thin, thinHook{a.entity, 0})
+		return nil
+	}
+	trains := h.training.trains()
+	for _, l := range loops {
+		switch {
+		case l == h.training || sum(l.time()) <= 0:
+		case trains && !l.trains():
+			h.evaluations = append(h.evaluations, l)
+		default:
+			h.sources = append(h.sources, l)
+		}
+	}
+	h.evaluate()
+	b.epochsOf(h, entities, epochs)
+	return h
+}
+
+// longest picks the training loop.
+func longest(loops []*hookLoop) *hookLoop {
+	var best *hookLoop
+	for _, l := range loops {
+		if best == nil || l.trains() && !best.trains() ||
+			l.trains() == best.trains() && sum(l.of(metric.HookStepTime)) > sum(best.of(metric.HookStepTime)) {
+			best = l
+		}
+	}
+	return best
+}
+
+// leastOverlap is by how much loops must take more time together than there is for their steps to lie within each other's.
+const leastOverlap = 1.02
+
+// evaluate adds up the time of evaluations. Where two are gone over together, each has the other's time within its steps, and they are held to what
+// training leaves.
+func (h *hooked) evaluate() {
+	h.evaluated = make([]float64, len(h.told))
+	for _, l := range h.evaluations {
+		add(h.evaluated, l.time())
+	}
+	room := max(sum(h.told)-sum(h.training.time()), 0)
+	if all := sum(h.evaluated); all > leastOverlap*room && all > 0 {
+		h.evaluated = each(len(h.told), func(i int) float64 { return h.evaluated[i] * room / all })
+	}
+	for i := range h.evaluated {
+		h.evaluated[i] = min(h.evaluated[i], h.told[i])
+	}
+}
+
+// gather makes loops of a trainer's DataLoaders: those that were made by the same call, one after the other, are one.
+func (b *builder) gather(entities []string, clock *hookClock) []*hookLoop {
+	byPlace := map[string][]*hookLoop{}
+	var out []*hookLoop
+	told := sum(clock.told(b.spans))
+	for _, e := range entities {
+		l := &hookLoop{members: []string{e}, call: b.calls[e], clock: clock, b: b, grown: map[string][]float64{}}
+		l.call.Evaluates = !l.trains()
+		if sum(l.time()) <= 0 {
+			continue
+		}
+		key, ok := callKey(l.call)
+		same := slices.IndexFunc(byPlace[key], func(o *hookLoop) bool {
+			return sum(o.time())+sum(l.time()) <= leastOverlap*told && !b.atOnce(o, e)
+		})
+		if ok && same >= 0 {
+			o := byPlace[key][same]
+			o.members, o.call, o.grown = append(o.members, e), l.call, map[string][]float64{}
+			continue
+		}
+		out = append(out, l)
+		if ok {
+			byPlace[key] = append(byPlace[key], l)
+		}
+	}
+	return out
+}
+
+// atOnce tells whether a loader was gone over while the last member of a loop was, as in zip: it had begun at a reading before the other's last.
+func (b *builder) atOnce(l *hookLoop, entity string) bool {
+	_, last := rises(l.clock.retime(b.h.of(metric.HookSteps, l.members[len(l.members)-1])))
+	first, _ := rises(l.clock.retime(b.h.of(metric.HookSteps, entity)))
+	return first < last
+}
+
+// rises returns the readings at which a total was first and last seen to have grown, 0 where it never was.
+func rises(t *track) (first, last float64) {
+	for i := 1; t != nil && i < len(t.v); i++ {
+		if t.v[i] > t.v[i-1] {
+			if last = t.at[i]; first == 0 {
+				first = last
+			}
+		}
+	}
+	return first, last
+}
+
+// callKey names a call of DataLoader by its place and what it was given; false where the place is not known.
+func callKey(c LoaderCall) (string, bool) {
+	number := func(n *int) string {
+		if n == nil {
+			return ""
+		}
+		return fmt.Sprint(*n)
+	}
+	return strings.Join([]string{c.File, fmt.Sprint(c.Line), c.Function, c.Class, c.Dataset, c.Sampler, c.Collate, number(c.Items), number(c.BatchSize),
+		number(c.Workers), fmt.Sprint(c.Evaluates)}, "\x00"), c.File != "" && c.Line > 0
+}
+
+// readCalls reads how each loader was made.
+func readCalls(rec *recording.Recording) map[string]LoaderCall {
+	out := map[string]LoaderCall{}
+	for entity, attrs := range eventsOf(rec, recording.EventLoader) {
+		c := LoaderCall{Class: attrs["class"], Dataset: attrs["dataset"], Sampler: attrs["sampler"], Collate: attrs["collate"], File: attrs["file"],
+			Function: attrs["function"], Workers: whole(attrs, "num_workers"), Prefetch: whole(attrs, "prefetch_factor"),
+			BatchSize: whole(attrs, "batch_size"), Persistent: truth(attrs, "persistent_workers"), PinMemory: truth(attrs, "pin_memory"),
+			InOrder: truth(attrs, "in_order"), StartMethod: attrs["start_method"], Iterable: attrs["iterable"] == "1", Items: whole(attrs, "items")}
+		if line := whole(attrs, "line"); line != nil {
+			c.Line = *line
+		}
+		if attrs["given"] != "" {
+			c.Given = strings.Split(attrs["given"], ",")
+		}
+		out[entity] = c
+	}
+	return out
+}
+
+// thinHook is a trainer whose hook told of too little of the window to be used.
+type thinHook struct {
+	entity string
+	told   float64 // seconds
+}
+
+// hookFigures gives the exact figures of a trainer in place of what was seen of it from outside, where the hook told them.
+func (b *builder) hookFigures(r *rank) {
+	h := b.readHook(r.actor)
+	if h == nil {
+		return
+	}
+	r.hook, r.basis = h, metric.Measured
+	r.batches = h.training.of(metric.HookSteps)
+	r.handed = h.ofAll(func(l *hookLoop) []float64 { return l.of(metric.HookSteps) })
+	r.rate = stat.Ratio(r.batches, h.trained())
+	r.wait = stat.Ratio(h.waits(), h.trained())
+	r.wait.Center, r.wait.Lo, r.wait.Hi = hold(r.wait.Center), hold(r.wait.Lo), hold(r.wait.Hi)
+	slices.SortStableFunc(h.evaluations, func(x, y *hookLoop) int { return cmp.Compare(sum(y.time()), sum(x.time())) })
+	slices.SortStableFunc(h.sources, func(x, y *hookLoop) int { return cmp.Compare(sum(y.time()), sum(x.time())) })
+}

@@ -1,0 +1,204 @@
+package evidence
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// launched plays a job with the hook in it: a trainer does one thing after the other, and tells its totals when a thing is done. Meanwhile the
+// outside looks go on.
+type launched struct {
+	*simulation
+	id     string             // the trainer
+	looks  moment             // what is seen from outside meanwhile
+	now    float64            // seconds since the recording's start
+	clock  float64            // up to which is told
+	totals map[string]float64 // by signal and entity
+	sent   map[string]float64
+	order  []total
+	off    bool
+	epochs map[int]*epochTold
+	others []*launched // trainers that run beside this one, in step with it
+}
+
+type total struct {
+	d      metric.Desc
+	entity string
+}
+
+func launch(t *testing.T, header recording.Header, id string) *launched {
+	t.Helper()
+	header.Mode = "launch"
+	s := simulate(t, header)
+	s.trainer(id)
+	return join(s, id)
+}
+
+// join lets a trainer of a simulation tell.
+func join(s *simulation, id string) *launched {
+	l := &launched{simulation: s, id: id, looks: moment{asleep: 1, gpu: -1}, totals: map[string]float64{}, sent: map[string]float64{}, epochs: map[int]*epochTold{}}
+	s.r.Event(recording.EventHook, "process/"+id, map[string]string{"state": "loaded", "torch": "2.6.0", "python": "3.13.5"})
+	return l
+}
+
+// loader makes a DataLoader at a line.
+func (l *launched) loader(n, line, workers int, attrs ...string) {
+	a := map[string]string{"class": "DataLoader", "dataset": "train.Pictures", "sampler": "RandomSampler", "file": "train.py", "line": strconv.Itoa(line),
+		"num_workers": strconv.Itoa(workers), "batch_size": "32", "persistent_workers": "0", "pin_memory": "0", "iterable": "0", "items": "5000"}
+	if workers > 0 {
+		a["prefetch_factor"], a["start_method"] = "4", "fork"
+	}
+	for i := 0; i+1 < len(attrs); i += 2 {
+		a[attrs[i]] = attrs[i+1]
+	}
+	l.r.Event(recording.EventLoader, l.loop(n), a)
+}
+
+func (l *launched) loop(n int) string { return fmt.Sprintf("loop/%s.%d", l.id, n) }
+
+func (l *launched) grow(d metric.Desc, entity string, by float64) {
+	key := d.Name + " " + entity
+	if _, ok := l.totals[key]; !ok {
+		l.order = append(l.order, total{d, entity})
+	}
+	l.totals[key] += by
+}
+
+// pass lets time go by, and records what was told at each tick before its end.
+func (l *launched) pass(seconds float64) {
+	l.now += seconds
+	l.ticks(l.now - 1e-6)
+}
+
+func (l *launched) ticks(until float64) {
+	for l.at+l.tick <= until {
+		ids := []string{l.id}
+		for _, o := range l.others {
+			ids = append(ids, o.id)
+		}
+		l.run(l.tick, l.looks, ids...)
+		for _, o := range append([]*launched{l}, l.others...) {
+			o.record()
+		}
+	}
+}
+
+// finish ends the watch at the moment reached.
+func (l *launched) finish() *recording.Recording {
+	l.ticks(l.now + 1e-6)
+	return l.recording("duration")
+}
+
+func (l *launched) evidence() *Evidence { return l.derive(l.finish()) }
+
+func (l *launched) record() {
+	if l.clock == 0 {
+		return
+	}
+	l.r.Add(metric.HookClock, "process/"+l.id, bootSeconds+l.clock)
+	l.r.Add(metric.HookLost, "process/"+l.id, 0)
+	for _, x := range l.order {
+		if v, ok := l.sent[x.d.Name+" "+x.entity]; ok {
+			l.r.Add(x.d, x.entity, v)
+		}
+	}
+}
+
+// tell sends the totals as they are.
+func (l *launched) tell() {
+	if l.off {
+		return
+	}
+	l.clock = l.now
+	for k, v := range l.totals {
+		l.sent[k] = v
+	}
+}
+
+// begin makes an iterator; workers of before are gone.
+func (l *launched) begin(n int, create float64, born int) {
+	e := l.loop(n)
+	number := 0
+	if before := l.epochs[n]; before != nil {
+		number = before.number + 1
+	}
+	l.epochs[n] = &epochTold{number: number, begun: l.now, create: create, born: float64(born), firstWait: -1}
+	l.pass(create)
+	for _, d := range []metric.Desc{metric.HookSteps, metric.HookGradSteps, metric.HookSamples, metric.HookWait, metric.HookFirstWait, metric.HookDrain, metric.HookStepTime, metric.HookNested, metric.HookEpochs} {
+		l.grow(d, e, 0)
+	}
+	l.grow(metric.HookBegun, e, 1)
+	l.grow(metric.HookCreate, e, create)
+	l.tell()
+}
+
+// step takes a batch and works on it; nested is what happens within the work.
+func (l *launched) step(n int, grad bool, wait, work float64, nested ...func()) {
+	e := l.loop(n)
+	l.pass(wait)
+	l.grow(metric.HookWait, e, wait)
+	if x := l.epochs[n]; x.firstWait < 0 {
+		x.firstWait = wait
+		l.grow(metric.HookFirstWait, e, wait)
+	}
+	before := l.now
+	for _, f := range nested {
+		f()
+	}
+	l.grow(metric.HookNested, e, l.now-before)
+	l.pass(work)
+	l.grow(metric.HookSteps, e, 1)
+	if grad {
+		l.grow(metric.HookGradSteps, e, 1)
+		l.epochs[n].grad = true
+	}
+	l.grow(metric.HookSamples, e, 32)
+	l.grow(metric.HookStepTime, e, wait+work)
+	l.tell()
+}
+
+// end runs an epoch to its end.
+func (l *launched) end(n int, drain float64) {
+	e, x := l.loop(n), l.epochs[n]
+	l.pass(drain)
+	l.grow(metric.HookDrain, e, drain)
+	l.grow(metric.HookEpochs, e, 1)
+	l.tell()
+	f := func(v float64) string { return strconv.FormatFloat(v, 'f', 6, 64) }
+	grad := "0"
+	if x.grad {
+		grad = "1"
+	}
+	l.r.Event(recording.EventEpoch, e, map[string]string{"epoch": strconv.Itoa(x.number), "begun_s": f(x.begun), "create_s": f(x.create),
+		"first_wait_s": f(x.firstWait), "drain_s": f(drain), "wall_s": f(l.now - x.begun), "workers_born": strconv.Itoa(int(x.born)), "grad": grad})
+}
+
+// make lets workers make batches of 32 items that take 80 ms of a worker each, 50 ms of them on a CPU.
+func (l *launched) make(n int, batches float64) {
+	e := l.loop(n)
+	for d, by := range map[metric.Desc]float64{metric.HookFetches: 1, metric.HookItems: 32, metric.HookFetchTime: 0.080, metric.HookFetchCPU: 0.050,
+		metric.HookItemTime: 0.072, metric.HookCollate: 0.008, metric.HookOpens: 32, metric.HookOpenTime: 0.016, metric.HookReads: 32,
+		metric.HookReadTime: 0.032, metric.HookDecodes: 0, metric.HookDecodeTime: 0} {
+		l.grow(d, e, by*batches)
+	}
+	spread := "spread/" + e[len("loop/"):] + "/"
+	l.grow(metric.HookFetchSpread, spread+"97", batches*0.95)
+	l.grow(metric.HookFetchSpread, spread+"101", batches*0.05)
+	l.grow(metric.HookSiteCalls, "site/"+e[len("loop/"):]+"/0", 32*batches)
+	l.grow(metric.HookSiteTime, "site/"+e[len("loop/"):]+"/0", 0.016*batches)
+}
+
+// plain is 25 s of steady training, after 5 s of warm-up: steps of 50 ms of which 30 ms are waiting.
+func (l *launched) plain(n int, seconds float64, wait, work float64) {
+	for until := l.now + seconds; l.now < until-1e-6; {
+		l.make(n, 1)
+		l.step(n, true, wait, work)
+	}
+}
+
+var afterFive = recording.Header{Warmup: 5 * time.Second}

@@ -1,0 +1,221 @@
+package evidence
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
+)
+
+// told puts what the hook told of the trainer that waits most in place of what was seen from outside, and adds what only it can tell.
+func (b *builder) told() {
+	r := b.top()
+	if r == nil || r.hook == nil {
+		return
+	}
+	b.hookStep(r)
+	b.hookLoader(r)
+	b.hookEpochs(r)
+	b.hookMade(r)
+	b.hookOpens(r)
+	b.hookFacts(r)
+}
+
+// replace takes a figure in place of another one, which stays where there is none.
+func (b *builder) replace(d metric.Desc, s stat.Summary) {
+	if s.N > 0 {
+		b.set(d, s, metric.Measured)
+	}
+}
+
+// drop forgets signals that mean something else than they should here.
+func (b *builder) drop(ds ...metric.Desc) {
+	for _, d := range ds {
+		delete(b.ev.values, d.Name)
+	}
+}
+
+// hookStep takes where a step goes. Rates and shares of the training loop are of the time in which the trainer did not evaluate.
+func (b *builder) hookStep(r *rank) {
+	h := r.hook
+	trained, waits := h.trained(), h.waits()
+	b.replace(metric.InputWait, r.wait)
+	b.replace(metric.StepWait, stat.Ratio(waits, r.batches))
+	free := each(len(waits), func(i int) float64 { return trained[i] - waits[i] })
+	b.replace(metric.FreeStepTime, notNegative(stat.Ratio(free, r.batches)))
+	samples := h.training.of(metric.HookSamples)
+	size := h.training.call.BatchSize
+	switch {
+	case sum(samples) > 0:
+		b.replace(metric.SamplesPerS, stat.Ratio(samples, trained))
+	case b.rec.Header.BatchSize <= 0 && size != nil && *size > 0:
+		b.set(metric.SamplesPerS, scaled(r.rate, float64(*size)), metric.Inferred)
+	}
+	if h.training.trains() {
+		b.replace(metric.Evaluation, stat.Ratio(h.evaluated, h.told))
+		waited := make([]float64, len(h.told))
+		for _, l := range h.evaluations {
+			add(waited, l.waits())
+		}
+		b.replace(metric.EvalWait, stat.Ratio(waited, h.told))
+	}
+	if h.training.known(metric.HookSyncs) {
+		b.replace(metric.SyncRatio, stat.Ratio(h.training.of(metric.HookSyncTime), trained))
+		b.replace(metric.SyncsPerStep, stat.Ratio(h.training.of(metric.HookSyncs), r.batches))
+	}
+	worked, starved := h.training.of(metric.HookDeviceTime), h.training.of(metric.HookDeviceStarved)
+	if sum(h.training.of(metric.HookDeviceSteps)) > 0 {
+		b.replace(metric.Starved, stat.Ratio(starved, summed(worked, starved)))
+	}
+}
+
+// notNegative holds a figure that noise in its parts may carry below zero.
+func notNegative(s stat.Summary) stat.Summary {
+	s.Center, s.Lo, s.Hi = max(s.Center, 0), max(s.Lo, 0), max(s.Hi, 0)
+	return s
+}
+
+// hookSplit corrects a window's shares of running and of sleeping outside the loader: what the trainer does while it loads by itself is loading. It
+// returns the exact wait with them.
+func (b *builder) hookSplit(r *rank, i int, run, out float64) (wait, running, asleep float64) {
+	h := r.hook
+	wait = hold(orNothing(divide(h.waits()[i], h.trained()[i])))
+	if !r.noLoader {
+		return wait, run, out
+	}
+	onCPU := min(wait, hold(orNothing(divide(h.training.made(metric.HookFetchCPU)[i], h.told[i]))), run)
+	stored := divide(b.states(r.entity, metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen)[i], r.looks[i])
+	return wait, run - onCPU, max(out-max(wait-onCPU-orNothing(stored), 0), 0)
+}
+
+// deviceBusy is the share of each window in which the device worked, by its own clock, from the steps that were timed with it; nil where none was.
+func (r *rank) deviceBusy() []float64 {
+	if r.hook == nil {
+		return nil
+	}
+	l := r.hook.training
+	steps, worked := l.of(metric.HookDeviceSteps), l.of(metric.HookDeviceTime)
+	mean := divide(sum(worked), sum(steps))
+	if !finite(mean) {
+		return nil
+	}
+	trained := r.hook.trained()
+	return each(len(steps), func(i int) float64 {
+		step := mean
+		if steps[i] >= 1 {
+			step = worked[i] / steps[i]
+		}
+		return hold(divide(step*r.batches[i], trained[i]))
+	})
+}
+
+// ofWorkers are the signals that mean nothing where the trainer loads by itself; workers seen there are those of an evaluation.
+var ofWorkers = []metric.Desc{metric.WorkerIdle, metric.WorkerBusy, metric.WorkerRunning, metric.WorkerStorage, metric.WorkerOpenWait,
+	metric.WorkerFileLock, metric.WorkerLock, metric.WorkerHandOver, metric.WorkerOtherWait, metric.WorkerStopped, metric.WorkerCPU, metric.WorkerRunDelay,
+	metric.WorkerCPUBatch, metric.WorkerWaitBatch, metric.WorkerThreads, metric.WorkerRSS, metric.WorkerPrivate, metric.WorkerGrowth, metric.WorkerImbalance,
+	metric.WorkersOneCPUSet, metric.QueueBatches, metric.QueueCapacity, metric.Restarts, metric.EpochGap, metric.EpochTime, metric.RestartGap, metric.HeadOfLine,
+	metric.LoaderIsAhead, metric.IdleWhileWaits}
+
+// hookLoader takes what the loader was given, and the size of a batch.
+func (b *builder) hookLoader(r *rank) {
+	call := r.hook.training.call
+	if call.Workers != nil {
+		b.exact(metric.NumWorkers, float64(*call.Workers), metric.Measured)
+		b.drop(metric.InWorkerless)
+		if *call.Workers == 0 {
+			b.drop(ofWorkers...)
+			b.replace(metric.InWorkerless, r.wait) // what was bounded from outside is exact here
+		}
+	}
+	var bytes []float64
+	for _, m := range r.hook.training.members {
+		bytes = append(bytes, b.h.of(metric.HookBatchSize, m).within(b.steady)...)
+	}
+	bytes = slices.DeleteFunc(bytes, func(x float64) bool { return x <= 0 })
+	b.replace(metric.BatchBytes, stat.Median(bytes))
+}
+
+// hookMade takes what it costs to make a batch and an item.
+func (b *builder) hookMade(r *rank) {
+	l := r.hook.training
+	fetches, items, took, cpu := l.made(metric.HookFetches), l.made(metric.HookItems), l.made(metric.HookFetchTime), l.made(metric.HookFetchCPU)
+	if sum(fetches) <= 0 || sum(took) <= 0 {
+		return
+	}
+	collate := l.made(metric.HookCollate)
+	b.replace(metric.FetchTime, stat.Ratio(took, fetches))
+	b.replace(metric.CollateRatio, stat.Ratio(collate, took))
+	if p99, ok := b.fetchQuantile(l, 0.99); ok {
+		b.exact(metric.FetchP99, p99, metric.Measured)
+	}
+	if sum(cpu) > 0 {
+		b.replace(metric.FetchCPU, stat.Ratio(cpu, fetches))
+		b.costOfBatch(r, fetches, took, cpu)
+	}
+	if sum(items) <= 0 {
+		return
+	}
+	open, read, decode := l.made(metric.HookOpenTime), l.made(metric.HookReadTime), l.made(metric.HookDecodeTime)
+	parts := summed(open, read, decode, collate)
+	other := each(len(took), func(i int) float64 { return max(took[i]-parts[i], 0) })
+	for _, p := range []struct {
+		d    metric.Desc
+		took []float64
+	}{{metric.MadeItem, took}, {metric.MadeOpen, open}, {metric.MadeRead, read}, {metric.MadeDecode, decode}, {metric.MadeOther, other},
+		{metric.MadeCollate, collate}} {
+		b.replace(p.d, stat.Ratio(p.took, items))
+	}
+	b.replace(metric.MadePerS, stat.Ratio(items, r.hook.trained()))
+}
+
+// costOfBatch takes CPU time and waiting of a worker per batch. The hook knows the CPU time of the thread that makes batches; where its process
+// takes more, in threads of its own, that stands.
+func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
+	if seen, ok := b.center(metric.WorkerCPUBatch); !ok || seen < sum(cpu)/sum(fetches) {
+		b.replace(metric.WorkerCPUBatch, stat.Ratio(cpu, fetches))
+	}
+	who, part := r.crew, divide(sum(took), sum(r.hook.ofAll(func(l *hookLoop) []float64 { return l.made(metric.HookFetchTime) })))
+	if len(who) == 0 || r.hook.training.call.Workers != nil && *r.hook.training.call.Workers == 0 {
+		who, part = []*actor{r.actor}, divide(sum(took), sum(r.hook.told))
+	}
+	delay, _, ok := b.total(metric.ProcRunDelay, who)
+	part = hold(orNothing(part))
+	waits := each(len(took), func(i int) float64 {
+		w := took[i] - cpu[i]
+		if ok {
+			w -= delay[i] * part
+		}
+		return w
+	})
+	b.replace(metric.WorkerWaitBatch, notNegative(stat.Ratio(waits, fetches)))
+}
+
+// spreadClasses is how many classes of durations a decade has, from a microsecond on (metric.HookFetchSpread); mostClasses reaches 10^10 s.
+const (
+	spreadClasses = 20
+	mostClasses   = 320
+)
+
+// fetchQuantile returns the time within which a part of the batches of a loop is made.
+func (b *builder) fetchQuantile(l *hookLoop, part float64) (float64, bool) {
+	counts := make([]float64, mostClasses)
+	for k := range counts {
+		for _, m := range l.members {
+			t := b.h.of(metric.HookFetchSpread, "spread/"+m[len("loop/"):]+"/"+strconv.Itoa(k))
+			g, _ := l.clock.sinceBirth(t).grow(b.spans)
+			counts[k] += sum(g)
+		}
+	}
+	all := sum(counts)
+	below := 0.0
+	for k, n := range counts {
+		if n > 0 && below+n >= part*all {
+			within := (part*all - below) / n
+			return 1e-6 * math.Pow(10, (float64(k)+hold(within))/spreadClasses), true
+		}
+		below += n
+	}
+	return 0, false
+}

@@ -1,0 +1,71 @@
+package evidence
+
+import (
+	"math"
+	"slices"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// fromOutside ends a warning about a hook that is not to be had.
+const fromOutside = "figures are from outside, as in attach mode"
+
+// warnHook says where the hook told less than it should. r is the trainer that waits most.
+func (b *builder) warnHook(r *rank) {
+	if r != nil && r.hook != nil {
+		b.warnTold(r)
+		return
+	}
+	for _, e := range b.rec.Events {
+		if e.Kind != recording.EventHook {
+			continue
+		}
+		reason := e.Attrs["reason"]
+		if reason == "" {
+			reason = "no reason was given"
+		}
+		switch e.Attrs["state"] {
+		case "absent":
+			b.warn("the hook did not load: %s; %s", reason, fromOutside)
+			return
+		case "off":
+			b.warn("the hook switched itself off: %s; %s", reason, fromOutside)
+			return
+		}
+	}
+	for _, t := range b.thin {
+		if r != nil && t.entity == r.entity {
+			b.warn("the hook told of only %.1f s of the %.1f s that are used; %s", t.told, sum(b.length), fromOutside)
+		}
+	}
+}
+
+// warnTold says where what the hook told is not all.
+func (b *builder) warnTold(r *rank) {
+	h := r.hook
+	if h.training.call.Evaluates {
+		b.warn("no loader was asked for batches with gradients enabled in the window: the figures are of an evaluation, or of inference")
+	}
+	for _, e := range b.rec.Events {
+		if e.Kind == recording.EventHook && e.Entity == r.entity && e.Attrs["state"] == "off" && e.At.Seconds() < b.steady.to {
+			b.warn("the hook switched itself off: %s; the exact figures are of the time before", e.Attrs["reason"])
+			break
+		}
+	}
+	if lost := sum(b.grow(metric.HookLost, r.entity)); lost >= 1 {
+		ended := 0.0
+		for _, e := range h.epochs {
+			if end := e.begun + e.wall; finite(e.drain) && end >= b.steady.from && end < b.steady.to {
+				ended++
+			}
+		}
+		if all := math.Round(sum(h.training.of(metric.HookEpochs))); ended < all-1 {
+			b.warn("%.0f messages of the hook were lost: times of epochs are of %.0f of %.0f", lost, ended, all)
+		}
+	}
+	without := slices.DeleteFunc(slices.Clone(b.ranks), func(r *rank) bool { return r.hook != nil })
+	if len(without) > 0 {
+		b.warn("the hook told of %d of %d trainers: the figures of the others are from outside", len(b.ranks)-len(without), len(b.ranks))
+	}
+}
