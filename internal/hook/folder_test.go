@@ -1,0 +1,232 @@
+package hook
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// short is a folder with a path short enough for a socket, which t.TempDir's need not be.
+func short(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "hook-test-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+func open(t testing.TB, c Config) *Receiver {
+	t.Helper()
+	if c.Identify == nil {
+		c.Identify = func(int) (string, bool) { return "process/7.70", true }
+	}
+	r, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return r
+}
+
+// entries lists what is in a folder.
+func entries(t *testing.T, dir string) []string {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{}
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestTheFolderIsPrivateAndGoes(t *testing.T) {
+	parent := short(t)
+	r := open(t, Config{Dir: parent})
+	err := filepath.WalkDir(r.folder.path, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		want := fs.FileMode(0o400)
+		switch {
+		case name == r.folder.path:
+			want = 0o700
+		case d.IsDir():
+			want = 0o500
+		case d.Type()&fs.ModeSocket != 0:
+			want = 0o600
+		}
+		if info.Mode().Perm() != want {
+			t.Errorf("%s has mode %o, want %o", name, info.Mode().Perm(), want)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := sources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range list {
+		got, err := os.ReadFile(filepath.Join(r.folder.path, pythonFolder, s.name))
+		if err != nil || string(got) != string(s.data) {
+			t.Errorf("%s: %v, %d bytes, want %d", s.name, err, len(got), len(s.data))
+		}
+	}
+	if len(list) < 2 || !strings.HasPrefix(list[len(list)-1].name, "sitecustomize") || len(Digest()) != 64 {
+		t.Errorf("embedded: %d files, digest %q", len(list), Digest())
+	}
+	r.Close()
+	r.Close()
+	if left := entries(t, parent); len(left) != 0 || r.State().Err != nil {
+		t.Errorf("left behind: %v, error %v", left, r.State().Err)
+	}
+}
+
+func TestRemovalFollowsNoLinks(t *testing.T) {
+	parent, kept := short(t), short(t)
+	if err := os.WriteFile(filepath.Join(kept, "precious"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(kept, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, Config{Dir: parent})
+	python := filepath.Join(r.folder.path, pythonFolder)
+	if err := os.Rename(python, filepath.Join(r.folder.path, "elsewhere")); err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range []string{python, filepath.Join(r.folder.path, "other")} {
+		if err := os.Symlink(kept, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Close()
+	info, err := os.Stat(kept)
+	if err != nil || info.Mode().Perm() != 0o500 {
+		t.Errorf("the folder that a link pointed to: %v, %v", info.Mode(), err)
+	}
+	if got := entries(t, kept); !cmp.Equal(got, []string{"precious"}) {
+		t.Errorf("it holds %v", got)
+	}
+	if left := entries(t, parent); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestAFolderPutInPlaceOfOursIsLeftAlone(t *testing.T) {
+	parent := short(t)
+	r := open(t, Config{Dir: parent})
+	if err := os.Rename(r.folder.path, r.folder.path+"-moved"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(r.folder.path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(r.folder.path, "theirs")
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	if _, err := os.Stat(name); err != nil {
+		t.Error(err)
+	}
+	if got := entries(t, r.folder.path+"-moved"); len(got) != 0 {
+		t.Errorf("ours still holds %v", got)
+	}
+}
+
+func TestWhereTheFolderIsMade(t *testing.T) {
+	own, loose, sticky := short(t), short(t), short(t)
+	nested := filepath.Join(loose, "nested")
+	if err := os.Mkdir(nested, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for dir, mode := range map[string]fs.FileMode{loose: 0o777, sticky: 0o777 | fs.ModeSticky} {
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	euid := os.Geteuid()
+	for name, c := range map[string]struct {
+		dir, runtime, tmp string
+		euid              int
+		want              []string
+	}{
+		"nothing set":                               {want: []string{"/tmp"}},
+		"the runtime folder first":                  {runtime: own, tmp: sticky, want: []string{own, sticky, "/tmp"}},
+		"somebody else's runtime folder":            {runtime: own, euid: euid + 1, want: []string{"/tmp"}},
+		"a runtime folder that is not there":        {runtime: own + "/none", tmp: own, want: []string{own, "/tmp"}},
+		"relative":                                  {runtime: "run", tmp: "tmp", want: []string{"/tmp"}},
+		"others may rename what is in it":           {runtime: loose, tmp: loose, want: []string{"/tmp"}},
+		"others may rename a folder above":          {tmp: nested, want: []string{"/tmp"}},
+		"others may write to it but rename nothing": {tmp: sticky, want: []string{sticky, "/tmp"}},
+		"told": {dir: "/elsewhere", runtime: own, want: []string{"/elsewhere", "/tmp"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.euid == 0 {
+				c.euid = euid
+			}
+			env := map[string]string{"XDG_RUNTIME_DIR": c.runtime, "TMPDIR": c.tmp}
+			if got := parents(c.dir, func(name string) string { return env[name] }, c.euid); !cmp.Equal(got, c.want) {
+				t.Errorf("parents %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestALongParentIsPassedOver(t *testing.T) {
+	long := filepath.Join(short(t), strings.Repeat("x", 90))
+	if err := os.Mkdir(long, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, Config{Dir: long})
+	if filepath.Dir(r.folder.path) != "/tmp" {
+		t.Errorf("the folder is %s", r.folder.path)
+	}
+	_, err := makeFolder([]string{long, "/nowhere"}, nil)
+	if err == nil {
+		t.Fatal("a folder was made")
+	}
+	for _, part := range []string{"TMPDIR", "107", "/nowhere"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error does not say %q: %v", part, err)
+		}
+	}
+}
+
+func TestEnviron(t *testing.T) {
+	r := open(t, Config{})
+	python, socket := filepath.Join(r.folder.path, "python"), filepath.Join(r.folder.path, "socket")
+	for name, c := range map[string]struct{ env, want []string }{
+		"nothing":          {nil, []string{"PYTHONPATH=" + python}},
+		"empty":            {[]string{"PYTHONPATH="}, []string{"PYTHONPATH=" + python}},
+		"a path of theirs": {[]string{"A=b=c", "PYTHONPATH=/a::/b:", "Z="}, []string{"A=b=c", "Z=", "PYTHONPATH=" + python + ":/a::/b:"}},
+		"ours is replaced": {[]string{EnvSocket + "=/old", EnvToken + "=old"}, []string{"PYTHONPATH=" + python}},
+		"twice":            {[]string{"PYTHONPATH=/first", "PYTHONPATH=/second"}, []string{"PYTHONPATH=" + python + ":/first"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := append(c.want, EnvSocket+"="+socket, EnvToken+"="+r.token)
+			if diff := cmp.Diff(want, r.Environ(c.env)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
