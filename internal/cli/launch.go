@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -44,9 +45,10 @@ type launch struct {
 
 	receiver *hook.Receiver // nil where it could not be made; noHook says why
 	noHook   string
-	folder   string // of the hook, first on the job's PYTHONPATH
-	socket   string // of the receiver
+	folder   string     // of the hook, first on the job's PYTHONPATH
+	socket   string     // of the receiver
 	told     hook.State // as of the end of the watch
+	fix      fix        // what it comes to as a patch
 
 	child   *launched
 	started time.Time
@@ -59,6 +61,7 @@ func runLaunch(ctx context.Context, env Env, o *diagnoseOptions, command []strin
 	if ctx == nil {
 		ctx = context.Background()
 	}
+	o.launch = true
 	format, outs, err := o.ready(false)
 	if err != nil {
 		return err
@@ -237,10 +240,6 @@ func (l *launch) enough(taking bool) func(time.Duration) string {
 	}
 }
 
-// amendReport adds to the report what only a launched job can give.
-func (l *launch) amendReport(ctx context.Context, r *report.Report) {
-}
-
 // outcome is what the diagnosis came to.
 type outcome struct {
 	report *report.Report // nil: nothing was measured
@@ -260,7 +259,7 @@ func (l *launch) conclude(ctx context.Context, rec *recording.Recording, err err
 	}
 	l.amendReport(ctx, r)
 	out := outcome{report: r, err: err}
-	if err := l.o.write(l.env, r, l.outs); err != nil {
+	if err := errors.Join(l.o.write(l.env, r, l.outs), l.writePatch()); err != nil {
 		out.err = err
 	}
 	if out.err == nil {

@@ -24,6 +24,7 @@ type output struct {
 	path      string
 	format    render.Format
 	recording bool
+	patch     bool
 }
 
 // parseOutputs checks the -o flags: a known suffix, no name twice, and at most one recording.
@@ -37,9 +38,12 @@ func parseOutputs(paths []string) ([]output, error) {
 		}
 		seen[p] = true
 		o := output{path: p, recording: strings.HasSuffix(p, recordingSuffix)}
-		if o.recording {
+		switch {
+		case o.recording:
 			recordings++
-		} else {
+		case takesPatch(p):
+			o.patch = true
+		default:
 			f, err := render.BySuffix(p)
 			if err != nil {
 				return nil, fail(exitUsage, "", "-o: %w", err)
@@ -70,7 +74,20 @@ func (o output) writeReport(r *report.Report) error {
 	if err != nil {
 		return fail(exitUsage, "", "-o %s: %w", o.path, err)
 	}
-	err = o.format.Write(f, r, render.Options{})
+	return o.settle(f, o.format.Write(f, r, render.Options{}))
+}
+
+// writeText writes text to the output's file in the same way.
+func (o output) writeText(text string) error {
+	f, err := createBeside(o.path)
+	if err != nil {
+		return fail(exitUsage, "", "-o %s: %w", o.path, err)
+	}
+	_, err = f.WriteString(text)
+	return o.settle(f, err)
+}
+
+func (o output) settle(f *os.File, err error) error {
 	if err := settle(f, o.path, err); err != nil {
 		return fail(exitUsage, "free some space or choose another folder; what stood in the file before is still there", "-o %s: %w", o.path, err)
 	}

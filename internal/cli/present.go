@@ -25,11 +25,12 @@ type presentation struct {
 	strict  bool
 	require []string
 	quiet   bool
+	launch  bool // the command was given a job to start: only then is there a patch to write
 }
 
 func (p *presentation) addFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringArrayVarP(&p.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .txt .jsonl (repeatable)")
+	f.StringArrayVarP(&p.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .txt .jsonl, .patch where diagnose launches the job (repeatable)")
 	f.StringVar(&p.format, "format", "text", "what to print: text, json or md")
 	f.StringVar(&p.color, "color", "auto", "auto, always or never")
 	f.StringVar(&p.failOn, "fail-on", "never", "exit 1 on a finding of this severity or worse: error, warn or never")
@@ -63,6 +64,9 @@ func (p *presentation) check() (render.Format, []output, error) {
 		}
 	}
 	outs, err := parseOutputs(p.outputs)
+	if err == nil && !p.launch {
+		err = refusePatch(outs)
+	}
 	return format, outs, err
 }
 
@@ -102,7 +106,7 @@ func (p *presentation) print(w io.Writer, terminal bool, env Env, r *report.Repo
 func (p *presentation) write(env Env, r *report.Report, outs []output) error {
 	var failed error
 	for _, o := range outs {
-		if o.recording {
+		if o.recording || o.patch {
 			continue
 		}
 		if err := o.writeReport(r); err != nil {
