@@ -161,15 +161,24 @@ func speedup(p *diagnose.Pass, lo, hi float64, limit string) *report.Effect {
 		d = metric.BatchesPerS
 		now, ok = p.Maybe(d)
 	}
-	e := &report.Effect{Metric: d.Name, Unit: string(d.Unit), Before: now, Basis: report.Modelled, Limit: limit}
 	if !ok || now <= 0 {
-		e.Metric, e.Unit, e.Before = diagnose.Relative, string(metric.Count), 1
+		return relativeSpeedup(lo, hi, limit)
 	}
+	return spedUp(report.Effect{Metric: d.Name, Unit: string(d.Unit), Before: now, Limit: limit}, lo, hi)
+}
+
+// relativeSpeedup is speedup as a factor of what the job does now.
+func relativeSpeedup(lo, hi float64, limit string) *report.Effect {
+	return spedUp(report.Effect{Metric: diagnose.Relative, Unit: string(metric.Count), Before: 1, Limit: limit}, lo, hi)
+}
+
+func spedUp(e report.Effect, lo, hi float64) *report.Effect {
+	e.Basis = report.Modelled
 	const most = 0.9 // tenfold: beyond it a share of time says nothing of what comes next
 	lo, hi = min(share(lo), most), min(share(hi), most)
 	e.Lo, e.Hi = e.Before/(1-lo), e.Before/(1-hi)
 	e.After = e.Before / (1 - (lo+hi)/2)
-	return e
+	return &e
 }
 
 // limits puts the grades in front of a rule's own thresholds.

@@ -40,7 +40,7 @@ The batch size changes training itself (learning rate, generalisation). It does 
 			return nil
 		}
 		var from *string
-		if b := batchOf(p); b != nil {
+		if b := p.Evidence.Facts.BatchSize; b != nil {
 			from = fromFact(b)
 		}
 		p.Report(report.Finding{

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -17,25 +16,22 @@ var reopenAlso = diagnose.Limit{Name: "what a kept handle saves, over opening an
 // reopenedInside judges by what the hook counted and timed: opens of an item, and what they take of its time. It is quiet where the file is
 // opened rarely, or another file each time.
 func reopenedInside(p *diagnose.Pass, m made) {
-	sites := p.Evidence.Facts.Hook.Opens
-	perItem, ok := opensPerItem(p, sites)
-	if !ok {
-		p.Abstain("how many items were made is unknown, and with it how many opens an item takes", "")
+	perBatch, ok := p.Maybe(metric.OpensPerBatch)
+	fetch, ok2 := p.Maybe(metric.FetchTime)
+	distinct, ok3 := p.Maybe(metric.DistinctOpens)
+	switch {
+	case !ok || !ok2 || !ok3:
+		p.Abstain("how many different files are opened is unknown: they are too many to be told one by one", "")
 		return
-	}
-	items := 1.0 // of a batch; opening for each item is often whatever a batch is
-	if n := batchOf(p); n != nil && *n > 1 {
-		items = float64(*n)
-	}
-	if perItem*items < p.Limit(reopenPerBatch.Name) || otherFiles(p, sites) > p.Limit(reopenAgain.Name) {
+	case perBatch < p.Limit(reopenPerBatch.Name) || distinct > p.Limit(reopenAgain.Name):
 		return
 	}
 	lo := m.open
 	hi := min(share(p.Limit(reopenAlso.Name)*m.open), m.open+m.read+m.other)
 	score := starved(p) * (lo + hi) / 2
-	top := sites[0]
+	top := p.Evidence.Facts.Hook.Opens[0]
 	where := lineOf(top.File, top.Line)
-	often := howOften(perItem, items)
+	often := howOften(perBatch, max(fetch/m.item, 1))
 	summary := "The HDF5 file is opened " + often
 	if where != "" {
 		summary += ", at " + where
@@ -54,43 +50,13 @@ func reopenedInside(p *diagnose.Pass, m made) {
 }
 
 // howOften says how often something is done for an item or, where that is rarer than every other item, for a batch of so many.
-func howOften(perItem, items float64) string {
-	n, of := perItem, "item"
-	if n < 0.5 && items > 1 {
-		n, of = perItem*items, "batch"
+func howOften(perBatch, items float64) string {
+	n, of := perBatch/items, "item"
+	if n < 0.5 {
+		n, of = perBatch, "batch"
 	}
 	if math.Abs(n-1) < 0.05 { // a window cuts through items
 		return "once per " + of
 	}
 	return unit.Number(n) + " times per " + of
-}
-
-// opensPerItem is how often files are opened for an item, by the hook's count; false where items or the window are unknown.
-func opensPerItem(p *diagnose.Pass, sites []evidence.Site) (float64, bool) {
-	rate, ok := p.Maybe(metric.MadePerS)
-	window, ok2 := p.Maybe(metric.WindowTime)
-	if !ok || !ok2 || rate*window <= 0 {
-		return 0, false
-	}
-	return calls(sites) / (rate * window), true
-}
-
-func calls(sites []evidence.Site) float64 {
-	n := 0.0
-	for _, s := range sites {
-		n += s.Calls
-	}
-	return n
-}
-
-// otherFiles is the share of opens that are of a file not opened before: counted by inotify or, without it, by the files the hook named.
-func otherFiles(p *diagnose.Pass, sites []evidence.Site) float64 {
-	if distinct, ok := p.Maybe(metric.DistinctOpens); ok {
-		return distinct
-	}
-	files := map[string]bool{}
-	for _, s := range sites {
-		files[s.What] = true
-	}
-	return float64(len(files)) / max(calls(sites), 1)
 }

@@ -88,43 +88,6 @@ func callOf(p *diagnose.Pass) evidence.LoaderCall {
 	return evidence.LoaderCall{}
 }
 
-// prefetchOf is the prefetch_factor: told by the hook, else as it was observed; nil unknown.
-func prefetchOf(p *diagnose.Pass) *int {
-	if f := callOf(p).Prefetch; f != nil {
-		return f
-	}
-	return p.Evidence.Facts.Prefetch
-}
-
-// persistentOf, pinnedOf, methodOf and batchOf are prefetchOf for the other settings.
-func persistentOf(p *diagnose.Pass) *bool {
-	if b := callOf(p).Persistent; b != nil {
-		return b
-	}
-	return p.Evidence.Facts.Persistent
-}
-
-func pinnedOf(p *diagnose.Pass) *bool {
-	if b := callOf(p).PinMemory; b != nil {
-		return b
-	}
-	return p.Evidence.Facts.PinMemory
-}
-
-func methodOf(e *evidence.Evidence) string {
-	if h := e.Facts.Hook; h != nil && h.Loader.StartMethod != "" {
-		return h.Loader.StartMethod
-	}
-	return e.Facts.StartMethod
-}
-
-func batchOf(p *diagnose.Pass) *int {
-	if n := callOf(p).BatchSize; n != nil {
-		return n
-	}
-	return p.Evidence.Facts.BatchSize
-}
-
 // lineOf is a line of the source as it stands in a sentence; "" where it is unknown.
 func lineOf(file string, line int) string {
 	if file == "" || line < 1 {

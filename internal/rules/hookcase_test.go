@@ -13,7 +13,7 @@ import (
 //	torch VERSION
 //	call FILE:LINE
 //	evaluation FILE:LINE          another loader, asked without gradients; later settings of the form evaluation.KEY are of it
-//	workers, prefetch, batch_size, persistent, pin_memory, in_order, collate, start_method, iterable
+//	workers, prefetch, batch_size, persistent, pin_memory, in_order, collate, start_method, iterable: of the call; for the training loop also facts, as evidence makes them
 //	open FILE:LINE CALLS SECONDS WHAT    a line that opens HDF5 files
 //	sync FILE:LINE CALLS SECONDS WHAT    a line that waits for the GPU
 //	slow INDEX SECONDS TIMES      one of the slowest items
@@ -22,6 +22,10 @@ func setHook(f *evidence.Facts, key, value string) error {
 		f.Hook = &evidence.Hook{}
 	}
 	h, call := f.Hook, &f.Hook.Loader
+	defer func() {
+		c := h.Loader
+		f.Prefetch, f.BatchSize, f.Persistent, f.PinMemory, f.StartMethod = c.Prefetch, c.BatchSize, c.Persistent, c.PinMemory, c.StartMethod
+	}()
 	if inner, ok := strings.CutPrefix(key, "evaluation."); ok {
 		if len(h.Others) == 0 {
 			return fmt.Errorf("%s before the evaluation's loader", key)

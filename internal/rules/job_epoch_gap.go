@@ -53,7 +53,7 @@ Evaluation is work too. The figure says where time goes, not that it is wasted.
 	},
 	Eval: func(p *diagnose.Pass) error {
 		gap, each := share(p.Get(metric.EpochGap)), p.Get(metric.RestartGap)
-		start, ok := startCost[methodOf(p.Evidence)]
+		start, ok := startCost[p.Evidence.Facts.StartMethod]
 		if !ok {
 			p.Abstain("how the workers were started is unknown, and with it what their start costs", "")
 			return nil

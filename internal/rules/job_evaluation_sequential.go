@@ -80,7 +80,7 @@ func evaluateRarer(p *diagnose.Pass) report.Recommendation {
 	return report.Recommendation{Setting: "how often the model is evaluated", To: "half as often: at every 2nd epoch instead of each",
 		Why:    fmt.Sprintf("half of %s of the time goes back to training; at every %dth epoch training would be %s faster", unit.Percent(spent), rare, unit.Percent(faster)),
 		Caveat: "early stopping and the choice of the best checkpoint see fewer points",
-		Effect: speedup(p, lo/2, hi/2, "training itself")}
+		Effect: relativeSpeedup(lo/2, hi/2, "training itself")} // rates of training are told without evaluation's time
 }
 
 // evaluationCall is the DataLoader of the evaluation.
@@ -97,7 +97,7 @@ func evaluationCall(p *diagnose.Pass) (evidence.LoaderCall, bool) {
 
 // evaluationLoader is what to change about the loader that evaluation waits for, a share of all time.
 func evaluationLoader(p *diagnose.Pass, call evidence.LoaderCall, told bool, waits float64) []report.Recommendation {
-	effect := speedup(p, 0, waits, "training itself")
+	effect := relativeSpeedup(0, waits, "training itself")
 	to := evaluationWorkers(p)
 	switch {
 	case !told || call.Workers == nil:

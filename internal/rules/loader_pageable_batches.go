@@ -35,7 +35,7 @@ needs a pin_memory method.
 	Limits:  limits(pinnedRate),
 	Applies: withWorkers,
 	Eval: func(p *diagnose.Pass) error {
-		pinned := pinnedOf(p)
+		pinned := p.Evidence.Facts.PinMemory
 		if p.Get(metric.GPUCount) < 1 {
 			return nil
 		}

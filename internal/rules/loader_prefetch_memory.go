@@ -34,7 +34,7 @@ Batches that differ in size: the median batch was taken.
 	Limits:  []diagnose.Limit{queueMemory},
 	Applies: withWorkers,
 	Eval: func(p *diagnose.Pass) error {
-		f := prefetchOf(p)
+		f := p.Evidence.Facts.Prefetch
 		const deepest = 16 // deeper ones are not seen in the field; where even that fits, the factor need not be known
 		if p.Get(metric.NumWorkers)*(deepest+1)*p.Get(metric.BatchBytes) < p.Limit(queueMemory.Name)*p.Get(metric.Available) {
 			return nil

@@ -29,8 +29,8 @@ their batches are finished; the trainer waits for the slow one.
 
 ## How it is detected
 The trainer waits, and in most of those moments some workers are idle while another is busy. Workers that are too slow as a whole
-would all be busy. A launched job also tells which items took longest, by the index the sampler gave, and whether one that came again was slow again: an item that
-always is has something about it; items that are slow once met a slow moment of the machine or of storage.
+would all be busy. A launched job also tells which items took longest, by the index the sampler gave, with its mean where it came again: an item that
+is slow each time has something about it; items that are slow once met a slow moment of the machine or of storage.
 
 ## How to mend it
 Find the slow samples (large files, rare formats, a slow path) and make them cheaper. With PyTorch 2.6 or newer, in_order=False
@@ -113,7 +113,7 @@ func slowest(p *diagnose.Pass) string {
 	}
 	text := fmt.Sprintf("slowest are the items %s: %s as long as the mean of %s", strings.Join(names, ", "), times(slow[0].Seconds/usual), unit.Seconds(usual))
 	if again > 0 {
-		text += fmt.Sprintf("; %d of %d came again in the watch", again, len(slow))
+		text += fmt.Sprintf("; %d of %d came again, and are slow on average", again, len(slow))
 	}
 	return text
 }
@@ -125,7 +125,7 @@ var slowItem = diagnose.Limit{Name: "an item's time over the mean", Value: 5, Un
 // deeper recommends twice to four times the queue, where memory allows it and there is something to gain.
 func deeper(p *diagnose.Pass, blocked float64) []report.Recommendation {
 	now := 2.0 // PyTorch's default
-	if f := prefetchOf(p); f != nil {
+	if f := p.Evidence.Facts.Prefetch; f != nil {
 		now = float64(*f)
 	}
 	to := min(2*now, p.Limit(deepEnough.Name))
@@ -142,6 +142,6 @@ func deeper(p *diagnose.Pass, blocked float64) []report.Recommendation {
 	if ok && extra > 0 {
 		caveat = fmt.Sprintf("up to %s more in /dev/shm; it bridges delays up to the queue's length, it does not raise the mean rate", unit.Bytes(extra))
 	}
-	return []report.Recommendation{{Setting: "prefetch_factor", From: fromFact(prefetchOf(p)), To: whole(to),
+	return []report.Recommendation{{Setting: "prefetch_factor", From: fromFact(p.Evidence.Facts.Prefetch), To: whole(to),
 		Why: "twice the queue bridges longer delays", Caveat: caveat, Effect: speedup(p, 0, blocked/2, "the length of the slowest delays")}}
 }

@@ -30,9 +30,9 @@ spawn and forkserver are the safe choice where workers use CUDA, or libraries th
 `,
 	Needs:   []metric.Desc{metric.Restarts, metric.EpochGap},
 	Limits:  limits(gainLimit),
-	Applies: func(e *evidence.Evidence) bool { return withWorkers(e) && methodOf(e) != "fork" },
+	Applies: func(e *evidence.Evidence) bool { return withWorkers(e) && e.Facts.StartMethod != "fork" },
 	Eval: func(p *diagnose.Pass) error {
-		method, gap := methodOf(p.Evidence), share(p.Get(metric.EpochGap))
+		method, gap := p.Evidence.Facts.StartMethod, share(p.Get(metric.EpochGap))
 		if method == "" {
 			p.Abstain("how the workers were started is unknown", "")
 			return nil

@@ -61,11 +61,11 @@ between epochs has to be told in another way, because workers keep their copy.
 
 // keepWorkers recommends what keeps the workers: persistent_workers or, where that is on and they end all the same, one DataLoader for all epochs.
 func keepWorkers(p *diagnose.Pass, effect *report.Effect) report.Recommendation {
-	if on := persistentOf(p); on != nil && *on {
+	if on := p.Evidence.Facts.Persistent; on != nil && *on {
 		return report.Recommendation{Setting: "where the DataLoader is made", To: "once, before the first epoch",
 			Why: "persistent_workers is on, but workers live no longer than their DataLoader", Caveat: "keeps the workers' memory between epochs", Effect: effect}
 	}
-	return report.Recommendation{Setting: "persistent_workers", From: fromFact(persistentOf(p)), To: "True",
+	return report.Recommendation{Setting: "persistent_workers", From: fromFact(p.Evidence.Facts.Persistent), To: "True",
 		Why:    "workers then live through all epochs: a restart of persistent workers takes 4 to 8 ms",
 		Caveat: "keeps the workers' memory between epochs; create the DataLoader once, not once per epoch", Effect: effect}
 }

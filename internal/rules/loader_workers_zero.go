@@ -36,7 +36,7 @@ A data set that is held in memory and costs less than a millisecond per batch is
 over from a worker costs 0.5 to 1.1 ms (measured on Debian, PyTorch 1.13 and 2.14). Such a job does not read files, and this rule
 does not fire for it.
 `,
-	Needs:  []metric.Desc{metric.NumWorkers, metric.UsableCPUs},
+	Needs:  []metric.Desc{metric.NumWorkers, metric.InWorkerless, metric.UsableCPUs},
 	Limits: limits(),
 	Applies: func(e *evidence.Evidence) bool {
 		n, known := e.Get(metric.NumWorkers)
@@ -45,9 +45,6 @@ does not fire for it.
 	Explains: []string{"cpu/decode-bound", "cpu/saturated", "host/main-thread-bound", "storage/latency-bound", "storage/cold-cache",
 		"image/png-decode"},
 	Eval: func(p *diagnose.Pass) error {
-		if _, known := diagnose.InputWait(p.Evidence); !known {
-			return missing(p, metric.InWorkerless)
-		}
 		load, upTo := p.Wait(), "up to "
 		if diagnose.Hooked(p.Evidence) {
 			upTo = ""
@@ -69,7 +66,7 @@ does not fire for it.
 			Score:    load,
 			Summary: fmt.Sprintf("No loader workers: %s%s of the time the training process reads and prepares data itself, with %s",
 				upTo, unit.Percent(load), cpus(p.Get(metric.UsableCPUs))),
-			Evidence: seen(p, metric.NumWorkers, metric.InWorkerless, metric.InputWait, metric.FetchTime, metric.MainStorage, metric.MainReadBytes, metric.UsableCPUs, metric.UsableBusy),
+			Evidence: seen(p, metric.NumWorkers, metric.InWorkerless, metric.FetchTime, metric.MainStorage, metric.MainReadBytes, metric.UsableCPUs, metric.UsableBusy),
 			Recommendations: []report.Recommendation{{
 				Setting: "num_workers", From: text("0"), To: whole(float64(need.Workers)),
 				Why:    "loading then runs beside the step instead of between two steps; the number follows from the loading time, the step and the usable CPUs",

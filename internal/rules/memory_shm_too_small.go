@@ -43,7 +43,7 @@ less of /dev/shm than computed.
 	Eval: func(p *diagnose.Pass) error {
 		free, total, batch, workers := p.Get(metric.ShmFree), p.Get(metric.ShmTotal), p.Get(metric.BatchBytes), p.Get(metric.NumWorkers)
 		prefetch := 2.0 // PyTorch's default
-		if f := prefetchOf(p); f != nil {
+		if f := p.Evidence.Facts.Prefetch; f != nil {
 			prefetch = float64(*f)
 		}
 		oneMore := (prefetch + 1) * batch
