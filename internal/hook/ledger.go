@@ -4,6 +4,7 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -164,7 +165,10 @@ func (l *ledger) take(from sender, data []byte, whole bool, at time.Duration) {
 // identify asks for the entity of a process and guards against an answer of another form.
 func (l *ledger) identify(pid int) (string, bool) {
 	entity, ok := l.config.Identify(pid)
-	return entity, ok && len(entity) > len(processPrefix) && entity[:len(processPrefix)] == processPrefix
+	if !ok || !strings.HasPrefix(entity, processPrefix) {
+		return "", false
+	}
+	return entity, true
 }
 
 const (

@@ -1,0 +1,182 @@
+package hook
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// senderEnv makes this test binary send one datagram to the socket it names, and end.
+const senderEnv = "PIPETUNE_TEST_SEND"
+
+func TestMain(m *testing.M) {
+	if to := os.Getenv(senderEnv); to != "" {
+		conn, err := net.Dial("unixgram", to)
+		if err == nil {
+			_, err = conn.Write([]byte(os.Getenv(senderEnv + "_DATA")))
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func dial(t testing.TB, r *Receiver) *net.UnixConn {
+	t.Helper()
+	conn, err := net.Dial("unixgram", filepath.Join(r.folder.path, socketName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn.(*net.UnixConn)
+}
+
+func helloOf(r *Receiver, pid, seq int) string {
+	return fmt.Sprintf(`{"v":1,"token":%q,"kind":"hello","pid":%d,"seq":%d,"at":1,"lost":0}`, r.token, pid, seq)
+}
+
+// until waits for what the receiver's own goroutine does.
+func until(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("after 10 s: no %s", what)
+		}
+	}
+}
+
+func TestMessagesArriveWithTheirSender(t *testing.T) {
+	asked := make(chan int, 8)
+	r := open(t, Config{Identify: func(pid int) (string, bool) { asked <- pid; return "process/7.70", true }})
+	if _, err := dial(t, r).Write([]byte(helloOf(r, os.Getpid(), 1))); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "hello", func() bool { return r.State().Loaded == 1 })
+	if pid := <-asked; pid != os.Getpid() {
+		t.Errorf("asked for %d, the sender is %d", pid, os.Getpid())
+	}
+}
+
+func TestAStrangerOfTheSameUserIsRefused(t *testing.T) {
+	r := open(t, Config{Identify: func(int) (string, bool) { return "", false }})
+	conn := dial(t, r)
+	for range 5 {
+		if _, err := conn.Write([]byte(helloOf(r, os.Getpid(), 1))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, "refusal", func() bool { return r.State().Refused == 5 })
+	if s := r.State(); s.Loaded != 0 {
+		t.Errorf("state %+v", s)
+	}
+}
+
+// Another user cannot reach the socket at all; where the modes are loosened the kernel's word for the sender still stands in the way.
+func TestAnotherUserIsRefused(t *testing.T) {
+	if os.Geteuid() != 0 { // only root can be somebody else
+		f := newTold(t)
+		f.run(10)
+		f.take(sender{10, testUID + 1}, f.datagram(10, "hello", nil), true, f.at)
+		if f.refused != 1 || f.loaded != 0 || f.asked != 0 {
+			t.Errorf("%d refused, %d loaded, %d asked for", f.refused, f.loaded, f.asked)
+		}
+		return
+	}
+	r := open(t, Config{Dir: "/tmp"})
+	socket := filepath.Join(r.folder.path, socketName)
+	binary := filepath.Join(short(t), "sender")
+	data, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(binary, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Dir(binary), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	send := func() ([]byte, error) {
+		cmd := exec.Command(binary)
+		cmd.Dir = "/"
+		cmd.Env = []string{senderEnv + "=" + socket, senderEnv + "_DATA=" + helloOf(r, 1, 1)}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		return cmd.CombinedOutput()
+	}
+	if out, err := send(); err == nil || !strings.Contains(string(out), "permission denied") {
+		t.Errorf("with the folder private: %v, %s", err, out)
+	}
+	for name, mode := range map[string]os.FileMode{r.folder.path: 0o755, socket: 0o666} {
+		if err := os.Chmod(name, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := send(); err != nil {
+		t.Fatalf("with the folder open: %v, %s", err, out)
+	}
+	until(t, "refusal", func() bool { return r.State().Refused == 1 })
+	if s := r.State(); s.Loaded != 0 || s.Malformed != 0 {
+		t.Errorf("state %+v", s)
+	}
+}
+
+func TestTooLongAndStrangeDatagrams(t *testing.T) {
+	r := open(t, Config{})
+	conn := dial(t, r)
+	head := helloOf(r, os.Getpid(), 1)
+	exact := head[:len(head)-1] + `,"cwd":"` + strings.Repeat("x", MaxMessage-len(head)-len(`,"cwd":""`)) + `"}`
+	for _, data := range []string{exact, exact + " ", "", "{", "[]", "null", `"x"`, strings.Repeat("[", 16000), strings.Repeat("x", 100000)} {
+		if _, err := conn.Write([]byte(data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(exact) != MaxMessage {
+		t.Fatalf("%d bytes", len(exact))
+	}
+	until(t, "answer to each", func() bool { s := r.State(); return s.Loaded == 1 && s.Malformed+s.Refused == 8 })
+}
+
+func TestDescriptorsThatComeAlongAreNotTaken(t *testing.T) {
+	r := open(t, Config{})
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	to := &unix.SockaddrUnix{Name: filepath.Join(r.folder.path, socketName)}
+	count := func() int { return len(entries(t, "/proc/self/fd")) }
+	before := count()
+	for seq := range 50 {
+		if err := unix.Sendmsg(fd, []byte(helloOf(r, os.Getpid(), seq+1)), unix.UnixRights(0, 1, 2), to, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, "hello", func() bool { return r.State().Loaded == 1 })
+	if after := count(); after > before+2 {
+		t.Errorf("%d descriptors, %d before", after, before)
+	}
+}
+
+func TestCredentialsThatAreNone(t *testing.T) {
+	for name, oob := range map[string][]byte{
+		"none": nil, "short": make([]byte, 4), "zeros": make([]byte, 64), "rights": unix.UnixRights(1),
+		"cut": unix.UnixCredentials(&unix.Ucred{Pid: 1})[:20],
+	} {
+		if from := credentials(oob); from.uid != ^uint32(0) || from.pid != 0 {
+			t.Errorf("%s: %+v", name, from)
+		}
+	}
+	if from := credentials(unix.UnixCredentials(&unix.Ucred{Pid: 5, Uid: 6})); from != (sender{5, 6}) {
+		t.Errorf("credentials read as %+v", from)
+	}
+}
