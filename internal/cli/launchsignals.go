@@ -14,11 +14,9 @@ var passedOn = map[os.Signal]bool{
 	syscall.SIGUSR1: false, syscall.SIGUSR2: false, syscall.SIGCONT: false, syscall.SIGWINCH: false,
 }
 
-// byTerminal are the signals that the terminal, or the shell on it, sends to whole process groups: the job, being in pipetune's group, has
+// byTerminal are the signals that a terminal, or the shell on it, sends to its foreground process group: the job, being in pipetune's group, has
 // them already.
-var byTerminal = map[os.Signal]bool{
-	syscall.SIGINT: true, syscall.SIGQUIT: true, syscall.SIGHUP: true, syscall.SIGCONT: true, syscall.SIGWINCH: true,
-}
+var byTerminal = map[os.Signal]bool{syscall.SIGINT: true, syscall.SIGQUIT: true, syscall.SIGCONT: true, syscall.SIGWINCH: true}
 
 // jobSignals begins to take the signals that are passed on. What was ignored when pipetune was started (nohup; a background command of a
 // shell without job control) stays ignored, here and in the job. A write to a closed pipe becomes an error: the job's status is still owed.
@@ -39,15 +37,17 @@ func jobSignals() (<-chan os.Signal, func()) {
 
 // terminal is the terminal that pipetune was started on.
 type terminal struct {
-	had bool
+	had    bool // there was one
+	leader bool // pipetune is the session's leader: nobody but the kernel tells it of a hang-up, and it tells the leader alone
 	// foreground says whether pipetune's process group is the one that the terminal sends its signals to; there is false where there is no
-	// terminal.
+	// terminal any more.
 	foreground func() (yes, there bool)
 }
 
 func controllingTerminal() terminal {
 	_, had := inForeground()
-	return terminal{had: had, foreground: inForeground}
+	session, err := unix.Getsid(0)
+	return terminal{had: had, leader: err == nil && session == unix.Getpid(), foreground: inForeground}
 }
 
 // inForeground asks the controlling terminal for its foreground process group.
@@ -61,16 +61,19 @@ func inForeground() (yes, there bool) {
 	return err == nil && group == unix.Getpgrp(), err == nil
 }
 
-// told says whether the job has a signal already, because the terminal sent it to the whole group. The kernel does not tell a program whether
-// a signal came to it alone, so this is what can be known: Ctrl-C, Ctrl-\, a change of size and `fg` go to the group in the foreground; a
-// terminal that is gone has sent its hang-up. What is left: kill -INT of pipetune alone while it is in the foreground does not reach the job;
-// kill of a whole group with SIGTERM, SIGUSR1 or SIGUSR2, or of one in the background, reaches the job twice.
+// told says whether the job has a signal already, because it went to the whole group. The kernel does not tell a program whether a signal came to
+// it alone, so this is what can be known: Ctrl-C, Ctrl-\, a change of size and `fg` go to the group in the foreground; when the terminal is gone,
+// the shell or the kernel sends the hang-up, and a continue with it, to the groups of the session. What is left: kill -INT or -QUIT of pipetune
+// alone while it is in the foreground does not reach the job, kill of the whole group with another signal reaches it twice.
 func (t terminal) told(s os.Signal) bool {
-	if !byTerminal[s] || !t.had {
+	if !t.had {
 		return false
 	}
 	yes, there := t.foreground()
-	return yes || (!there && s == syscall.SIGHUP)
+	if !there {
+		return !t.leader && (s == syscall.SIGHUP || s == syscall.SIGCONT)
+	}
+	return yes && byTerminal[s]
 }
 
 // relay passes signals on to the job until done is closed. The first that asks to end closes over, a second one hurry.
