@@ -50,6 +50,7 @@ func job(e *evidence.Evidence) *report.Job {
 		n := int64(math.Round(v.Center))
 		loader.BatchBytes = &n
 	}
+	called(e, loader)
 	command := e.Header.Job.Command
 	if command == nil {
 		command = []string{}
@@ -69,13 +70,17 @@ func window(e *evidence.Evidence) *report.Window {
 		n := int(math.Round(v.Center))
 		w.Epochs = &n // each replaced set of workers is the end of an epoch; without restarts epochs cannot be told from outside
 	}
+	if h := e.Facts.Hook; h != nil && finite(h.Steps, h.Epochs) {
+		n := int(math.Round(h.Epochs))
+		w.Steps, w.Epochs = &h.Steps, &n
+	}
 	return w
 }
 
 // metrics repeats every derived signal under its own name.
 func metrics(e *evidence.Evidence) map[string]report.Metric {
 	out := map[string]report.Metric{}
-	for _, d := range metric.Derived {
+	for _, d := range slices.Concat(metric.Derived, metric.HookDerived) {
 		if v, ok := e.Get(d); ok && finite(v.Center, v.Lo, v.Hi) {
 			out[d.Name] = report.Metric{Center: v.Center, Lo: v.Lo, Hi: v.Hi, Confidence: v.Confidence, N: v.N, Unit: string(d.Unit), Basis: basis(v.Basis)}
 		}
@@ -88,53 +93,6 @@ func basis(b metric.Basis) report.Basis {
 		return report.Measured
 	}
 	return report.Basis(b)
-}
-
-// workerPhases are the parts of a worker's time, in the words of the report.
-var workerPhases = []struct {
-	name   string
-	signal metric.Desc
-}{
-	{"computing", metric.WorkerRunning},
-	{"waiting for storage", metric.WorkerStorage},
-	{"opening, closing files", metric.WorkerOpenWait},
-	{"waiting for a file lock", metric.WorkerFileLock},
-	{"waiting for a lock", metric.WorkerLock},
-	{"handing a batch over", metric.WorkerHandOver},
-	{"waiting elsewhere", metric.WorkerOtherWait},
-	{"stopped", metric.WorkerStopped},
-	{"idle, ahead", metric.WorkerIdle},
-}
-
-// shownPhase is the smallest part worth a line.
-const shownPhase = 0.005
-
-func phases(e *evidence.Evidence) []report.Phase {
-	out := []report.Phase{}
-	workers, _ := e.Get(metric.NumWorkers)
-	batches, counted := e.Get(metric.BatchesPerS)
-	for _, p := range workerPhases {
-		v, ok := e.Get(p.signal)
-		share := unitShare(v.Center)
-		if !ok || share < shownPhase {
-			continue
-		}
-		phase := report.Phase{Name: p.name, Ratio: share, Basis: basis(v.Basis)}
-		if counted && batches.Center > 0 && workers.Center > 0 {
-			phase.BatchS = share * workers.Center / batches.Center
-		}
-		out = append(out, phase)
-	}
-	slices.SortStableFunc(out, func(a, b report.Phase) int {
-		switch {
-		case a.Ratio > b.Ratio:
-			return -1
-		case a.Ratio < b.Ratio:
-			return 1
-		}
-		return 0
-	})
-	return out
 }
 
 func ranks(e *evidence.Evidence) []report.Rank {

@@ -1,0 +1,18 @@
+package diagnose
+
+import (
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// called adds to a loader what the hook told of the call that made it. Its settings are among the facts already.
+func called(e *evidence.Evidence, l *report.Loader) {
+	if !Hooked(e) {
+		return
+	}
+	c := e.Facts.Hook.Loader
+	l.Source, l.Dataset, l.Sampler, l.InOrder = "hook", c.Dataset, c.Sampler, c.InOrder
+	if c.File != "" && c.Line > 0 {
+		l.Location = &report.Location{File: c.File, Line: c.Line}
+	}
+}

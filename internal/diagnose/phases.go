@@ -1,0 +1,101 @@
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// workerPhases are the parts of a worker's time as they are seen from outside, in the words of the report.
+var workerPhases = []struct {
+	name   string
+	signal metric.Desc
+	making bool // it is, or may be, making a batch: what the hook takes apart
+}{
+	{"computing", metric.WorkerRunning, true},
+	{"waiting for storage", metric.WorkerStorage, true},
+	{"opening, closing files", metric.WorkerOpenWait, true},
+	{"waiting for a file lock", metric.WorkerFileLock, true},
+	{"waiting for a lock", metric.WorkerLock, true},
+	{"handing a batch over", metric.WorkerHandOver, false},
+	{"waiting elsewhere", metric.WorkerOtherWait, true},
+	{"stopped", metric.WorkerStopped, false},
+	{"idle, ahead", metric.WorkerIdle, false},
+}
+
+// hookPhases are the parts of making an item that the hook times. They add up to metric.MadeItem.
+var hookPhases = []struct {
+	name   string
+	signal metric.Desc
+}{
+	{"opening HDF5 files", metric.MadeOpen},
+	{"reading HDF5", metric.MadeRead},
+	{"decoding pictures", metric.MadeDecode},
+	{"transforms, other code", metric.MadeOther},
+	{"collating", metric.MadeCollate},
+}
+
+// shownPhase is the smallest part worth a line.
+const shownPhase = 0.005
+
+// phases says where the time of a worker goes, largest part first. The shares add up to about 1.
+func phases(e *evidence.Evidence) []report.Phase {
+	out := []report.Phase{}
+	_, told := e.Get(metric.MadeItem)
+	making := 0.0
+	for _, p := range workerPhases {
+		v, ok := e.Get(p.signal)
+		share := unitShare(v.Center)
+		switch {
+		case !ok:
+		case told && p.making:
+			making += share
+		case share >= shownPhase:
+			out = append(out, report.Phase{Name: p.name, Ratio: share, BatchS: perBatch(e, share), Basis: basis(v.Basis)})
+		}
+	}
+	if told && Workerless(e) { // the trainer is its own worker
+		wait, _ := InputWait(e)
+		making = unitShare(wait.Center)
+		if rest := 1 - making; rest >= shownPhase {
+			step, _ := e.Get(metric.FreeStepTime)
+			out = append(out, report.Phase{Name: "training, not loading", Ratio: rest, BatchS: max(step.Center, 0), Basis: report.Measured})
+		}
+	}
+	if told {
+		out = append(out, made(e, unitShare(making))...)
+	}
+	slices.SortStableFunc(out, func(a, b report.Phase) int { return cmp.Compare(b.Ratio, a.Ratio) })
+	return out
+}
+
+// perBatch turns a share of the workers' time into seconds of one worker for each batch; 0 where batches are not counted.
+func perBatch(e *evidence.Evidence, share float64) float64 {
+	workers, _ := e.Get(metric.NumWorkers)
+	batches, counted := e.Get(metric.BatchesPerS)
+	if !counted || batches.Center <= 0 || workers.Center <= 0 {
+		return 0
+	}
+	return share * workers.Center / batches.Center
+}
+
+// made divides the share of time in which batches are made as the hook timed it.
+func made(e *evidence.Evidence, share float64) []report.Phase {
+	var out []report.Phase
+	item, _ := e.Get(metric.MadeItem)
+	batch, _ := e.Get(metric.FetchTime)
+	if item.Center <= 0 {
+		return nil
+	}
+	for _, p := range hookPhases {
+		v, ok := e.Get(p.signal)
+		part := unitShare(v.Center / item.Center)
+		if ok && part*share >= shownPhase {
+			out = append(out, report.Phase{Name: p.name, Ratio: part * share, BatchS: part * batch.Center, ItemS: v.Center, Basis: basis(v.Basis)})
+		}
+	}
+	return out
+}

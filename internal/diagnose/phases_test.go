@@ -1,0 +1,85 @@
+package diagnose
+
+import (
+	"maps"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// item is an item of 2.5 ms as the hook times it, 32 of them in a batch of 80 ms.
+var item = map[string]float64{"made_item_s": 0.0025, "made_item_open_s": 0.0005, "made_item_read_s": 0.001, "made_item_decode_s": 0, "made_item_other_s": 0.00075,
+	"made_item_collate_s": 0.00025, "batch_fetch_s": 0.080, "batches_per_s": 20, "free_step_time_s": 0.02, "input_wait_ratio": 0.6}
+
+func together(a, b map[string]float64) map[string]float64 {
+	out := maps.Clone(a)
+	maps.Copy(out, b)
+	return out
+}
+
+// phasesOf returns names with shares, and their sum.
+func phasesOf(e *evidence.Evidence) (shares map[string]float64, sum float64, list []report.Phase) {
+	shares = map[string]float64{}
+	list = phases(e)
+	for i, p := range list {
+		shares[p.Name] = math.Round(p.Ratio*1e6) / 1e6
+		sum += p.Ratio
+		if i > 0 && p.Ratio > list[i-1].Ratio {
+			sum = math.NaN() // out of order
+		}
+	}
+	return shares, sum, list
+}
+
+// The hook takes the making of batches apart; what it cannot see stays as seen from outside.
+func TestPhasesOfWorkersWithTheHook(t *testing.T) {
+	outside := map[string]float64{"num_workers": 2, "worker_running_ratio": 0.5, "worker_storage_wait_ratio": 0.2, "worker_other_wait_ratio": 0.1,
+		"worker_hand_over_ratio": 0.05, "worker_idle_ratio": 0.15, "worker_stopped_ratio": 0}
+	shares, sum, list := phasesOf(saw(launched("", 0), together(item, outside)))
+	want := map[string]float64{"opening HDF5 files": 0.16, "reading HDF5": 0.32, "transforms, other code": 0.24, "collating": 0.08,
+		"handing a batch over": 0.05, "idle, ahead": 0.15}
+	if diff := cmp.Diff(want, shares); diff != "" || math.Abs(sum-1) > 1e-9 {
+		t.Errorf("they add up to %v (-want +got):\n%s", sum, diff)
+	}
+	if p := list[0]; p.ItemS != 0.001 || math.Abs(p.BatchS-0.032) > 1e-12 || p.Basis != report.Measured {
+		t.Errorf("reading HDF5: %+v", p)
+	}
+	shares, _, _ = phasesOf(saw(evidence.Facts{}, outside))
+	if shares["computing"] != 0.5 || shares["reading HDF5"] != 0 {
+		t.Errorf("from outside: %v", shares)
+	}
+}
+
+// Without workers the trainer is its own.
+func TestPhasesWithoutWorkers(t *testing.T) {
+	shares, sum, _ := phasesOf(saw(launched("", 0), together(item, map[string]float64{"num_workers": 0})))
+	want := map[string]float64{"opening HDF5 files": 0.12, "reading HDF5": 0.24, "transforms, other code": 0.18, "collating": 0.06, "training, not loading": 0.4}
+	if diff := cmp.Diff(want, shares); diff != "" || math.Abs(sum-1) > 1e-9 {
+		t.Errorf("they add up to %v (-want +got):\n%s", sum, diff)
+	}
+}
+
+func TestLoaderAsItWasCalled(t *testing.T) {
+	yes := true
+	facts := launched("train.py", 88)
+	facts.Hook.Loader.Dataset, facts.Hook.Loader.Sampler, facts.Hook.Loader.InOrder = "train.Pictures", "RandomSampler", &yes
+	facts.Hook.Steps, facts.Hook.Epochs = 500, 2.98
+	r := describe(saw(facts, item))
+	want := &report.Loader{Source: "hook", Location: &report.Location{File: "train.py", Line: 88}, Dataset: "train.Pictures", Sampler: "RandomSampler", InOrder: &yes}
+	if diff := cmp.Diff(want, r.Job.Loader); diff != "" {
+		t.Error(diff)
+	}
+	if *r.Window.Steps != 500 || *r.Window.Epochs != 3 {
+		t.Errorf("%v steps, %v epochs", *r.Window.Steps, *r.Window.Epochs)
+	}
+	if m, ok := r.Metrics["made_item_s"]; !ok || m.Center != 0.0025 {
+		t.Errorf("made_item_s is %+v", m)
+	}
+	if l := describe(saw(evidence.Facts{}, steady)).Job.Loader; l.Source != "observed" || l.Location != nil {
+		t.Errorf("from outside: %+v", l)
+	}
+}
