@@ -12,6 +12,11 @@ func called(e *evidence.Evidence, l *report.Loader) {
 	}
 	c := e.Facts.Hook.Loader
 	l.Source, l.Dataset, l.Sampler, l.InOrder = "hook", c.Dataset, c.Sampler, c.InOrder
+	for _, i := range e.Facts.Hook.Slow {
+		if finite(i.Seconds) {
+			l.SlowItems = append(l.SlowItems, report.SlowItem{Index: i.Index, Seconds: i.Seconds, Times: i.Times})
+		}
+	}
 	if c.File != "" && c.Line > 0 {
 		l.Location = &report.Location{File: c.File, Line: c.Line}
 	}

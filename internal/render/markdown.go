@@ -40,7 +40,7 @@ func Markdown(w io.Writer, r *report.Report, _ Options) error {
 
 // mdDiagnosis is a report of diagnose: what always stands there, and the parts that are folded away.
 func mdDiagnosis(r *report.Report) (body string, folded []string) {
-	return mdHead(r) + mdFigures(r) + mdFindings(r), []string{mdTime(r), mdUnseen(r), mdHow(r)}
+	return mdHead(r) + mdFigures(r) + mdFindings(r), []string{mdPatch(r), mdTime(r), mdLoader(r), mdUnseen(r), mdHow(r)}
 }
 
 func size(parts []string) (n int) {
@@ -105,6 +105,9 @@ func mdFindings(r *report.Report) string {
 		if e := bestEffect(f); e != nil {
 			fmt.Fprintf(&b, " → %s, %s", md(effectText(*e)), md(string(e.Basis)))
 		}
+		if f.Location != nil {
+			fmt.Fprintf(&b, " at %s", md(place(f.Location)))
+		}
 		fmt.Fprintf(&b, "\n  %s\n", md(f.Summary))
 		for _, c := range f.Recommendations {
 			fmt.Fprintf(&b, "  - %s\n", md(change(c)))
@@ -140,7 +143,10 @@ func mdTime(r *report.Report) string {
 	}
 	for _, f := range r.Phases {
 		per := ""
-		if f.BatchS > 0 {
+		switch {
+		case f.ItemS > 0:
+			per = phaseTime(f)
+		case f.BatchS > 0:
 			per = unit.Seconds(f.BatchS)
 		}
 		fmt.Fprintf(&b, "| worker: %s | %s | %s |\n", md(f.Name), md(unit.Percent(f.Ratio)), md(per))

@@ -27,10 +27,13 @@ func Text(w io.Writer, r *report.Report, o Options) error {
 func (p *page) diagnosis(r *report.Report) {
 	p.verdict(r)
 	p.figures(r)
+	p.section(loaderSection(r))
 	p.step(r)
 	p.phases(r)
+	p.section(slowSection(r))
 	p.ranks(r)
 	p.findings(r)
+	p.patch(r)
 	p.unseen(r)
 	p.warnings(r)
 	p.closing(r)
@@ -80,6 +83,9 @@ var figureRows = []row{
 	{"Throughput, samples", "samples_per_s", ""},
 	{"Throughput, batches", "batches_per_s", "1/free_step_time_s"},
 	{"Step time", "step_time_s", "free_step_time_s"},
+	{"Making a batch", "batch_fetch_s", ""},
+	{"99 of 100 batches", "batch_fetch_p99_s", ""},
+	{"Evaluation, of all time", "evaluation_ratio", ""},
 	{"Bytes per batch", "batch_bytes", ""},
 	{"Read", "read_bytes_per_s", ""},
 	{"of it from storage", "storage_bytes_per_s", ""},
@@ -103,7 +109,7 @@ func figureTable(r *report.Report) [][4]string {
 	var rows [][4]string
 	for _, f := range figureRows {
 		m, ok := r.Metrics[f.metric]
-		if !ok {
+		if !ok || f.metric == "evaluation_ratio" && m.Center == 0 {
 			continue
 		}
 		interval := ""
@@ -192,10 +198,10 @@ func (p *page) phases(r *report.Report) {
 // phaseTime is a phase's time per batch or per item, "" where it is not known.
 func phaseTime(f report.Phase) string {
 	switch {
-	case f.BatchS > 0:
-		return unit.Seconds(f.BatchS) + "/batch"
 	case f.ItemS > 0:
 		return unit.Seconds(f.ItemS) + "/item"
+	case f.BatchS > 0:
+		return unit.Seconds(f.BatchS) + "/batch"
 	}
 	return ""
 }

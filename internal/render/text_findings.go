@@ -66,6 +66,9 @@ func (p *page) finding(f report.Finding) {
 	} else {
 		p.line(p.paint(m.style, cut(head, width)))
 	}
+	if f.Location != nil {
+		p.wrapped("     at ", place(f.Location))
+	}
 	p.wrapped("     ", safe(f.Summary))
 	for _, c := range f.Recommendations {
 		p.wrapped("     → ", change(c))

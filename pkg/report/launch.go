@@ -14,8 +14,20 @@ const (
 // PatchHows lists these words.
 var PatchHows = []string{PatchReplaced, PatchAdded, PatchRemoved, PatchAlready, PatchElsewhere}
 
+// SlowItem is one of the items that took longest to read and transform.
+type SlowItem struct {
+	Index   int64   `json:"index"` // as the sampler gave it to the dataset
+	Seconds float64 `json:"seconds"`
+	Times   int     `json:"times"` // how often it was measured
+}
+
 // launch checks what only a launched job's report holds.
 func (v *validator) launch(r *Report) {
+	if r.Job != nil && r.Job.Loader != nil {
+		for _, s := range r.Job.Loader.SlowItems {
+			v.finite("slow item", s.Seconds)
+		}
+	}
 	if r.Patch == nil {
 		return
 	}

@@ -89,18 +89,19 @@ type Job struct {
 
 // Loader is the DataLoader's settings as far as they are known; null is unknown.
 type Loader struct {
-	NumWorkers        *int      `json:"num_workers"`
-	StartMethod       string    `json:"start_method,omitempty"`
-	PrefetchFactor    *int      `json:"prefetch_factor"`
-	PersistentWorkers *bool     `json:"persistent_workers"`
-	PinMemory         *bool     `json:"pin_memory"`
-	BatchSize         *int      `json:"batch_size"`
-	BatchBytes        *int64    `json:"batch_bytes"`
-	Source            string    `json:"source"` // "observed" or "hook"
-	Location          *Location `json:"location"`
-	Dataset           string    `json:"dataset,omitempty"` // class; hook only, as are the next two
-	Sampler           string    `json:"sampler,omitempty"`
-	InOrder           *bool     `json:"in_order,omitempty"` // null: not known, or this PyTorch lacks it
+	NumWorkers        *int       `json:"num_workers"`
+	StartMethod       string     `json:"start_method,omitempty"`
+	PrefetchFactor    *int       `json:"prefetch_factor"`
+	PersistentWorkers *bool      `json:"persistent_workers"`
+	PinMemory         *bool      `json:"pin_memory"`
+	BatchSize         *int       `json:"batch_size"`
+	BatchBytes        *int64     `json:"batch_bytes"`
+	Source            string     `json:"source"` // "observed" or "hook"
+	Location          *Location  `json:"location"`
+	Dataset           string     `json:"dataset,omitempty"` // class; hook only, as are the next two
+	Sampler           string     `json:"sampler,omitempty"`
+	InOrder           *bool      `json:"in_order,omitempty"`   // null: not known, or this PyTorch lacks it
+	SlowItems         []SlowItem `json:"slow_items,omitempty"` // slowest first; hook only
 }
 
 // Location is a place in the user's source.
