@@ -119,6 +119,9 @@ var gainLimit = diagnose.Limit{Name: "gain worth a change", Value: 0.03, Unit: m
 func withWorkers(e *evidence.Evidence) bool { return !diagnose.Workerless(e) }
 
 func onHDF5(e *evidence.Evidence) bool {
+	if e.Facts.DatasetKind == "" && e.Facts.HDF5 == nil && withoutH5py(e) {
+		return false
+	}
 	return e.Facts.DatasetKind == "" || e.Facts.DatasetKind == "hdf5" || e.Facts.HDF5 != nil
 }
 

@@ -164,6 +164,8 @@ func cheaper(p *diagnose.Pass) []report.Recommendation {
 func cheaperHow(p *diagnose.Pass) string {
 	if m, ok := madeOf(p); ok && m.other >= mostLimit.Value { // whatever the data is kept in, its reading and decoding are the smaller part
 		return "most of an item's time is the dataset's own code: do once, ahead of training, what __getitem__ computes each time; move augmentation to the GPU"
+	} else if ok && m.collate >= mostLimit.Value {
+		return "most of an item's time is collate_fn: see loader/collate-cost"
 	}
 	switch p.Evidence.Facts.DatasetKind {
 	case "image":

@@ -31,6 +31,13 @@ func madeOf(p *diagnose.Pass) (made, bool) {
 		collate: of(metric.MadeCollate)}, true
 }
 
+// withoutH5py tells whether items are known to be made without h5py; false where the hook told nothing.
+func withoutH5py(e *evidence.Evidence) bool {
+	open, ok := e.Get(metric.MadeOpen)
+	read, ok2 := e.Get(metric.MadeRead)
+	return diagnose.Hooked(e) && ok && ok2 && open.Center <= 0 && read.Center <= 0
+}
+
 // most names the largest part of an item's time and its share.
 func (m made) most() (string, float64) {
 	name, at := "the dataset's own code", m.other

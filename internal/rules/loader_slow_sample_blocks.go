@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -85,7 +84,7 @@ func outOfOrder(p *diagnose.Pass, blocked float64) []report.Recommendation {
 		Why: "a finished batch is then delivered at once; or make the slow samples cheaper, which helps with any PyTorch", Caveat: caveat, Effect: effect}}
 }
 
-// slowest names the items that took longest and whether they are slow each time; "" where the hook told of none that is clearly slower than
+// slowest names the items that took longest, those that came again with their mean; "" where the hook told of none that is clearly slower than
 // the others.
 func slowest(p *diagnose.Pass) string {
 	h := p.Evidence.Facts.Hook
@@ -94,28 +93,21 @@ func slowest(p *diagnose.Pass) string {
 		return ""
 	}
 	const shown = 3
-	var slow []evidence.SlowItem
-	again := 0
+	var names []string
 	for _, s := range h.Slow {
-		if s.Seconds >= slowItem.Value*usual {
-			slow = append(slow, s)
-			if s.Times > 1 {
-				again++
-			}
+		if s.Seconds < slowItem.Value*usual || len(names) == shown {
+			break // slowest first
 		}
+		name := fmt.Sprintf("%d (%s)", s.Index, unit.Seconds(s.Seconds))
+		if s.Times > 1 {
+			name = fmt.Sprintf("%d (%s, the mean of %d times)", s.Index, unit.Seconds(s.Seconds), s.Times)
+		}
+		names = append(names, name)
 	}
-	if len(slow) == 0 {
+	if len(names) == 0 {
 		return ""
 	}
-	var names []string
-	for _, s := range slow[:min(len(slow), shown)] {
-		names = append(names, fmt.Sprintf("%d (%s)", s.Index, unit.Seconds(s.Seconds)))
-	}
-	text := fmt.Sprintf("slowest are the items %s: %s as long as the mean of %s", strings.Join(names, ", "), times(slow[0].Seconds/usual), unit.Seconds(usual))
-	if again > 0 {
-		text += fmt.Sprintf("; %d of %d came again, and are slow on average", again, len(slow))
-	}
-	return text
+	return fmt.Sprintf("slowest are the items %s; the mean of all is %s, the slowest takes %s as long", strings.Join(names, ", "), unit.Seconds(usual), times(h.Slow[0].Seconds/usual))
 }
 
 // slowItem is how many times the mean an item must take to be named.
