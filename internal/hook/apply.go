@@ -15,6 +15,9 @@ func (l *ledger) apply(p *process, m *message, at time.Duration) {
 		p.seq, p.at = m.Seq, m.At
 		l.lose(p, m.Lost)
 	}
+	if m.Parent != 0 {
+		p.parent = innerPID{m.Parent, p.inner.same}
+	}
 	loops := len(l.loops)
 	switch m.Kind {
 	case kindHello:
@@ -70,7 +73,6 @@ func (l *ledger) hello(p *process, m *message) {
 		p.hello = true
 		l.loaded++
 	}
-	p.parent = innerPID{m.Parent, p.inner.same}
 	p.python, p.torch, p.rank = l.name(m.Python), l.name(m.Torch), m.Rank
 	p.executable, p.folder = m.Executable, m.Folder
 	if l.unbound[p] {

@@ -9,7 +9,7 @@ import (
 
 // A message costs one unit and another per costBytes, some 20 µs each on a CPU of 2023. The hook sends some 10 messages a second.
 const (
-	costBytes     = 2048
+	costBytes     = 1024
 	processBudget = 400  // a second, of one process
 	wholeBudget   = 3000 // a second, of all together: 6 % of one CPU
 )

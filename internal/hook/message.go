@@ -30,7 +30,7 @@ type message struct {
 	Lost  int64  `json:"lost"` // messages this process could not send so far
 
 	// hello: torch.utils.data was imported, or a worker began. "off": the hook switched itself off.
-	Parent     int    `json:"parent,omitempty"` // the process that multiprocessing says began this one, else the parent
+	Parent     int    `json:"parent,omitempty"` // the process that multiprocessing says began this one, else the parent; workers say it in "work" too
 	Python     string `json:"python,omitempty"`
 	Torch      string `json:"torch,omitempty"`
 	Executable string `json:"executable,omitempty"`

@@ -14,13 +14,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// senderEnv makes this test binary send one datagram to the socket it names, and end.
+// senderEnv makes this test binary send one datagram to the socket it names, or with _FLOOD set the same as fast as it can until that is gone, and end.
 const senderEnv = "PIPETUNE_TEST_SEND"
 
 func TestMain(m *testing.M) {
 	if to := os.Getenv(senderEnv); to != "" {
 		conn, err := net.Dial("unixgram", to)
 		if err == nil {
+			_, err = conn.Write([]byte(os.Getenv(senderEnv + "_DATA")))
+		}
+		for err == nil && os.Getenv(senderEnv+"_FLOOD") != "" {
 			_, err = conn.Write([]byte(os.Getenv(senderEnv + "_DATA")))
 		}
 		if err != nil {
