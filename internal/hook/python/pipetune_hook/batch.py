@@ -5,6 +5,10 @@ from collections import UserDict
 
 DEEPEST = 6
 MOST = 512  # things looked at in one batch
+# What a kind of tensor without sizes raises, nested ones among them: its size is not known.
+UNKNOWN = (RuntimeError, NotImplementedError, AttributeError, TypeError, ValueError, IndexError)
+
+Tensor = sys.modules["torch"].Tensor
 
 
 def parts(batch):
@@ -19,9 +23,20 @@ def parts(batch):
     return ()
 
 
-def first_axis(batch, torch, depth=0):
+def samples(batch):
     """Samples in a batch; 0: not known."""
-    if isinstance(batch, torch.Tensor):
+    try:
+        kind = type(batch)
+        first = batch[0] if kind is list or kind is tuple else batch
+        if type(first) is Tensor:
+            return first.size(0)
+        return first_axis(batch, 0)
+    except UNKNOWN:
+        return 0
+
+
+def first_axis(batch, depth):
+    if isinstance(batch, Tensor):
         return batch.size(0) if batch.dim() else 0
     if type(batch).__module__ == "numpy":
         shape = getattr(batch, "shape", ())
@@ -29,7 +44,7 @@ def first_axis(batch, torch, depth=0):
     if depth < DEEPEST:
         left = 4
         for part in parts(batch):
-            found = first_axis(part, torch, depth + 1)
+            found = first_axis(part, depth + 1)
             if found:
                 return found
             left -= 1
@@ -38,28 +53,23 @@ def first_axis(batch, torch, depth=0):
     return 0
 
 
-def size(batch, torch):
-    """Bytes of the tensors and arrays of a batch."""
+def size(batch):
+    """Bytes of the tensors and arrays of a batch; 0: not known."""
     total, seen, level = 0, 0, [batch]
-    for _ in range(DEEPEST):
-        below = []
-        for each in level:
-            seen += 1
-            if seen > MOST:
-                return total
-            if isinstance(each, torch.Tensor):
-                total += each.nelement() * each.element_size()
-            elif type(each).__module__ == "numpy":
-                total += int(getattr(each, "nbytes", 0))
-            else:
-                below.extend(parts(each))
-        level = below
-    return total
-
-
-def measure(function, batch):
-    """Asks a batch for a size; a kind of tensor that cannot answer is of unknown size."""
     try:
-        return function(batch, sys.modules["torch"])
-    except (RuntimeError, NotImplementedError, AttributeError, TypeError, ValueError, IndexError):
+        for _ in range(DEEPEST):
+            below = []
+            for each in level:
+                seen += 1
+                if seen > MOST:
+                    return total
+                if isinstance(each, Tensor):
+                    total += each.nelement() * each.element_size()
+                elif type(each).__module__ == "numpy":
+                    total += int(getattr(each, "nbytes", 0))
+                else:
+                    below.extend(parts(each))
+            level = below
+    except UNKNOWN:
         return 0
+    return total

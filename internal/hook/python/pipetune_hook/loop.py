@@ -3,10 +3,11 @@
 from _thread import get_ident
 
 from . import state
-from .batch import first_axis, measure, size
+from .batch import samples, size
 
 LISTED = 128  # waits that one telling lists at most
 SITES = 64  # lines of source that are told of one loader and process
+TOGETHER = 4  # sites in one message
 FILES = 8  # files told apart at one line
 MOST_OPEN = 16  # epochs under way that are watched for lying within one another
 PROGRESS = 1000000000  # nanoseconds between two tellings of an epoch under way
@@ -50,7 +51,7 @@ class Loop:
             steps["device_starved"] = self.device_starved
         if self.waits:
             steps["waits"] = self.waits[-LISTED:]
-        yield {"kind": "steps", "loader": self.number, "steps": steps}, self.told
+        yield with_sites(self.sites, {"kind": "steps", "loader": self.number, "steps": steps}, self.told)
 
     def site_messages(self):
         return site_messages(self.sites, {"kind": "steps", "loader": self.number})
@@ -65,7 +66,6 @@ class Epoch:
 
     def __init__(self, loop, begun, create, iterator):
         self.loop = loop
-        self.pid = process.pid
         self.thread = get_ident()
         self.number = loop.begun
         self.begun = begun
@@ -118,10 +118,11 @@ class Epoch:
         loop = self.loop
         self.waiting = False
         self.last = now
+        process.current = loop
         wait = now - begun
         self.wait += wait
         loop.wait += wait
-        loop.steps += 1
+        loop.steps = steps = loop.steps + 1
         self.grad = grad
         if grad:
             loop.grad_steps += 1
@@ -133,9 +134,9 @@ class Epoch:
             loop.first_wait += wait
             self.told_at = 0
         self.steps += 1
-        loop.samples += measure(first_axis, batch)
-        if loop.steps % 50 == 0 or loop.steps < 4:
-            loop.bytes = measure(size, batch) or loop.bytes
+        loop.samples += samples(batch)
+        if steps % 50 == 0 or steps < 4:
+            loop.bytes = size(batch) or loop.bytes
         loop.changed = True
         if now >= process.next:
             if len(loop.waits) > LISTED:
@@ -156,6 +157,7 @@ class Epoch:
             if other is not self and other.entered and other.entered < self.begun and not other.waiting and other.thread == self.thread:
                 other.within(self.begun, now)
         give_up(self)
+        process.current = process.open[-1].loop if process.open else None
         if state.due(now):
             state.tell(now)
 
@@ -226,17 +228,39 @@ def add_site(sites, kind, what, place, took):
     site[2] = True
 
 
+def some_sites(sites):
+    """The sites that changed, as many as go into one message beside totals, and what to do once they were told."""
+    changed = [(key, site) for key, site in list(sites.items()) if site[2]][:TOGETHER]
+
+    def told():
+        for _, site in changed:
+            site[2] = False
+
+    return [
+        {"kind": kind, "what": what, "file": file, "line": line, "function": function, "calls": site[0], "time": site[1]}
+        for (kind, what, file, line, function), site in changed
+    ], told
+
+
+def with_sites(sites, message, told):
+    """Lets a message with totals take sites along."""
+    if not sites:
+        return message, told
+    some, sites_told = some_sites(sites)
+    if not some:
+        return message, told
+
+    def both():
+        told()
+        sites_told()
+
+    return dict(message, sites=some), both
+
+
 def site_messages(sites, message):
-    """Yields messages with the sites that changed, a few in each."""
-    changed = [(key, site) for key, site in list(sites.items()) if site[2]]
-    for at in range(0, len(changed), 4):
-        some = changed[at:at + 4]
-        told = []
-        for (kind, what, file, line, function), site in some:
-            told.append({"kind": kind, "what": what, "file": file, "line": line, "function": function, "calls": site[0], "time": site[1]})
-
-        def sites_told(some=some):
-            for _, site in some:
-                site[2] = False
-
-        yield dict(message, sites=told), sites_told
+    """Yields messages with the sites that are left."""
+    for _ in range(SITES // TOGETHER):
+        some, told = some_sites(sites)
+        if not some:
+            return
+        yield dict(message, sites=some), told

@@ -1,5 +1,6 @@
 """How a DataLoader was made: its settings, and the line of the person's source that made it."""
 
+import builtins
 import os
 import sys
 
@@ -8,8 +9,10 @@ from .wire import text
 
 STDLIB = os.path.dirname(os.__file__) + "/"
 DEEPEST = 200  # frames looked at
+MOST = 4096  # entries of a cache
 HARMLESS = {"len", "int", "min", "max", "sum"}  # builtins that a __len__ may call without anybody noticing
 
+places = {}  # (code, line): its place
 kinds = {}  # file name: 0 the person's, 1 an installed package's or the standard library's, 2 torch's or the hook's
 
 
@@ -22,7 +25,7 @@ def kind_of(name):
             kind = 1
         else:
             kind = 0
-        if len(kinds) > 4096:
+        if len(kinds) > MOST:
             kinds.clear()
         kinds[name] = kind
     return kind
@@ -51,10 +54,17 @@ def nearest(frame):
 def place(frame):
     """File, line and function of a frame."""
     code = frame.f_code
+    key = (code, frame.f_lineno)
+    known = places.get(key)
+    if known is not None:
+        return known
     name = code.co_filename
     if not name.startswith("<"):
         name = os.path.abspath(name)
-    return text(name), frame.f_lineno, text(getattr(code, "co_qualname", code.co_name))
+    if len(places) > MOST:
+        places.clear()
+    places[key] = known = (text(name), frame.f_lineno, text(getattr(code, "co_qualname", code.co_name)))
+    return known
 
 
 def name_of(thing):
@@ -78,7 +88,7 @@ def items(dataset):
             known = getattr(type(dataset), name, None)
             if callable(known) or isinstance(known, property):
                 return None
-            if name not in HARMLESS and (name in method.__globals__ or name in dir(__builtins__)):
+            if name not in HARMLESS and (name in method.__globals__ or hasattr(builtins, name)):
                 return None
     length = len(dataset)
     return length if type(length) is int else None

@@ -5,10 +5,13 @@ import signal
 import sys
 from itertools import count
 from time import monotonic_ns as clock
+from time import sleep
 
 from . import wire
 
 EVERY = 100000000  # nanoseconds between two tellings of the totals
+SOON = 10000000  # nanoseconds until the next try after one that nobody took, doubled each time up to EVERY
+PATIENCE = 3  # further tries of a worker that ends, a millisecond apart: what it does not tell now is told by nobody
 BURST = 40  # tellings ahead of time that a process may save up for the ends of epochs
 REFILL = 25000000  # nanoseconds in which it saves up one
 KEPT_EPOCHS = 64  # epochs that wait to be told at most
@@ -38,8 +41,11 @@ class Process:
         self.making = []  # loops whose iterator is being made
         self.fetching = None  # Work of the batch being made
         self.inside = False  # within a call that is timed: calls made by it are part of it
+        self.current = None  # Loop whose step is under way
         self.device = None
+        self.look = False  # for CUDA, now and then
         self.next = 0
+        self.retry = SOON
         self.saved = BURST
         self.refilled = clock()
 
@@ -111,21 +117,37 @@ def due(now):
 
 
 def tell(now):
-    """Sends what has changed. What does not get through stays, and goes with a later telling: totals lose nothing by it."""
+    """Sends what has changed, and says whether all of it went. What does not go stays for a later telling: totals lose nothing by it."""
+    if not here():
+        return True
     process.next = now + EVERY
+    process.look = True
     sender = wire.Sender()
     try:
         for message, told in pending(now):
             outcome = sender.send(process, message)
             if outcome == wire.GONE:
                 process.on = False
-                return
+                return True
             if outcome == wire.FULL:
                 process.lost += 1
-                return
+                process.next = now + process.retry
+                process.retry = min(2 * process.retry, EVERY)
+                return False
             told()
+        process.retry = SOON
+        return True
     finally:
         sender.close()
+
+
+def tell_at_last():
+    """Tells what a worker that ends has left to tell, a little more patiently."""
+    for _ in range(PATIENCE):
+        if tell(clock()):
+            return
+        sleep(0.001)
+    tell(clock())
 
 
 def pending(now):

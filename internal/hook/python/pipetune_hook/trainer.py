@@ -4,13 +4,13 @@ import sys
 from functools import wraps
 from time import monotonic_ns as clock
 
+from . import device as gpu
 from . import loop as loops
 from . import settings, state, work
 
 KEY = "_pipetune"  # of the attributes that loaders and iterators carry, and of the entry in the configuration of the processes they begin
 process = state.process
 here = state.here
-getpid = state.getpid
 made_in = {}  # (process number, number): Loop's made, of all loaders that this process or those it was forked from made
 by_dataset = {}  # id of a dataset: the settings of the first loader over it
 
@@ -145,11 +145,12 @@ def made_iterator():
 
 def stepping(original, torch):
     gradients = torch.is_grad_enabled
+    failed = state.failed
 
     @wraps(original)
     def __next__(self):
         epoch = self.__dict__.get(KEY)
-        if epoch is None or not process.on or epoch.pid != getpid():
+        if epoch is None or not process.on:
             return original(self)
         device = process.device
         try:
@@ -158,7 +159,7 @@ def stepping(original, torch):
             if device is not None:
                 device.enter(epoch.loop)
         except Exception as error:
-            state.failed(error)
+            failed(error)
             return original(self)
         try:
             batch = original(self)
@@ -166,14 +167,16 @@ def stepping(original, torch):
             try:
                 epoch.drained(begun, clock())
             except Exception as error:
-                state.failed(error)
+                failed(error)
             raise
         try:
             epoch.took(begun, clock(), batch, gradients())
             if device is not None:
                 device.took(epoch.loop)
+            elif process.look:
+                gpu.begin()
         except Exception as error:
-            state.failed(error)
+            failed(error)
         return batch
 
     return __next__

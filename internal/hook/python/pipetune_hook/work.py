@@ -7,7 +7,7 @@ from time import monotonic_ns as clock
 from time import thread_time_ns
 
 from . import state
-from .loop import LISTED, site_messages
+from .loop import LISTED, site_messages, with_sites
 
 KEY = "_pipetune_loader"  # in the configuration of a process: the number of the loader it works for, inherited however it is begun
 SLOWEST = 8
@@ -74,7 +74,7 @@ class Work:
         if self.slow:
             slow = sorted(self.slow, key=self.mean, reverse=True)
             told["slow"] = [[index, self.mean(index) // 1000, self.slow[index][1]] for index in slow]
-        yield dict(self.head(), work=told), self.told
+        yield with_sites(self.sites, dict(self.head(), work=told), self.told)
 
     def head(self):
         head = {"kind": "work", "loader": self.number}
@@ -266,7 +266,7 @@ def working(original):
         finally:
             try:
                 if here():
-                    state.tell(clock())
+                    state.tell_at_last()
             except Exception as error:
                 state.failed(error)
 

@@ -1,0 +1,270 @@
+package hook_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const python = "/usr/bin/python3"
+
+// needTorch skips where the interpreter has no PyTorch: the hook is about nothing else.
+func needTorch(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts real PyTorch jobs")
+	}
+	if err := exec.Command(python, "-c", "import importlib.util as u, sys; sys.exit(not (u.find_spec('torch') and u.find_spec('h5py') and u.find_spec('PIL')))").Run(); err != nil {
+		t.Skipf("%s lacks torch, h5py or Pillow: %v", python, err)
+	}
+}
+
+// datagram is a message as the hook's tests look at it.
+type datagram struct {
+	V      int
+	Token  string
+	Kind   string
+	PID    int
+	Seq    int64
+	Lost   int64
+	Parent int
+	Python string
+	Rank   *int
+	Reason string
+	Loader *int
+	Made   map[string]any
+	Epoch  *struct {
+		Number, Steps, Wait, Wall, Create int64
+		FirstWait                         *int64 `json:"first_wait"`
+		Drain                             *int64
+		Workers                           []int
+		Born                              int
+		Grad, Ended                       bool
+	}
+	Steps map[string]any
+	Work  map[string]any
+	Sites []siteSeen
+	bytes int
+}
+
+type siteSeen struct {
+	Kind, What, File, Function string
+	Line                       int
+	Calls, Time                int64
+}
+
+// ear is a socket that the hook speaks to, opened by the test itself.
+type ear struct {
+	t      *testing.T
+	fd     int
+	path   string
+	folder string // PYTHONPATH's
+	paused atomic.Bool
+	told   []datagram
+}
+
+// listen opens the socket, and lays out the hook as it is laid out for a job: in a folder that cannot be written to.
+func listen(t *testing.T) *ear {
+	t.Helper()
+	dir := t.TempDir()
+	e := &ear{t: t, path: filepath.Join(dir, "socket"), folder: filepath.Join(dir, "python")}
+	if err := os.CopyFS(e.folder, os.DirFS("python")); err != nil {
+		t.Fatal(err)
+	}
+	err := filepath.WalkDir(e.folder, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			os.RemoveAll(filepath.Join(name, "__pycache__"))
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: e.path}); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 50000}); err != nil {
+		t.Fatal(err)
+	}
+	e.fd = fd
+	return e
+}
+
+// outcome is how a job ended.
+type outcome struct {
+	stdout, stderr string
+	status         int
+}
+
+// run runs a job with the hook and takes in what it tells until the job is over and nothing more comes.
+func (e *ear) run(env []string, args ...string) outcome {
+	e.t.Helper()
+	ended := make(chan outcome, 1)
+	go func() { ended <- run(e.t, append(e.environ(), env...), args...) }()
+	e.t.Cleanup(func() { e.paused.Store(false) })
+	for {
+		select {
+		case o := <-ended:
+			for e.take() {
+			}
+			return o
+		default:
+			if e.paused.Load() {
+				time.Sleep(10 * time.Millisecond)
+				continue
+			}
+			e.take()
+		}
+	}
+}
+
+func (e *ear) environ() []string {
+	return append(os.Environ(), "PIPETUNE_HOOK_SOCKET="+e.path, "PIPETUNE_HOOK_TOKEN=secret", "PYTHONPATH="+e.folder, "PYTHONDONTWRITEBYTECODE=1")
+}
+
+// take takes in one message; false where none came for a while.
+func (e *ear) take() bool {
+	e.t.Helper()
+	buf := make([]byte, 64<<10)
+	n, _, err := unix.Recvfrom(e.fd, buf, 0)
+	if err != nil {
+		if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR) {
+			e.t.Error(err)
+		}
+		return errors.Is(err, unix.EINTR)
+	}
+	d := datagram{bytes: n}
+	if err := json.Unmarshal(buf[:n], &d); err != nil {
+		e.t.Errorf("datagram %q: %v", buf[:n], err)
+	}
+	if d.V != 1 || d.Token != "secret" || d.PID == 0 || d.Seq == 0 || n > 16<<10 {
+		e.t.Errorf("datagram of %d bytes: %+v", n, d)
+	}
+	e.told = append(e.told, d)
+	return true
+}
+
+// run runs a job to its end.
+func run(t *testing.T, env []string, args ...string) outcome {
+	cmd := exec.Command(python, args...)
+	cmd.Env = env
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Error(err)
+	}
+	return outcome{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// script names a job of testdata.
+func script(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// line finds where a text stands in a script.
+func line(t *testing.T, name, text string) int {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, found := strings.Cut(string(data), text)
+	if !found {
+		t.Fatalf("%s has no %q", name, text)
+	}
+	return strings.Count(before, "\n") + 1
+}
+
+// last returns the newest message of a kind for which keep holds.
+func (e *ear) last(kind string, keep func(datagram) bool) (datagram, bool) {
+	var newest datagram
+	for _, d := range e.told {
+		if d.Kind == kind && d.Seq > newest.Seq && keep(d) {
+			newest = d
+		}
+	}
+	return newest, newest.Seq > 0
+}
+
+// made returns what was told of the loaders of a process, by number.
+func (e *ear) made() []map[string]any {
+	var made []map[string]any
+	for n := 0; ; n++ {
+		d, ok := e.last("loader", func(d datagram) bool { return *d.Loader == n && d.Made != nil })
+		if !ok {
+			return made
+		}
+		made = append(made, d.Made)
+	}
+}
+
+// steps returns a loader's newest totals.
+func (e *ear) steps(number int) map[string]any {
+	d, _ := e.last("steps", func(d datagram) bool { return *d.Loader == number && d.Steps != nil })
+	return d.Steps
+}
+
+// work adds up what all processes did for a loader: each one's newest totals.
+func (e *ear) work(number int) (totals map[string]float64, processes int) {
+	newest := map[int]datagram{}
+	for _, d := range e.told {
+		if d.Kind == "work" && d.Work != nil && *d.Loader == number && d.Seq > newest[d.PID].Seq {
+			newest[d.PID] = d
+		}
+	}
+	totals = map[string]float64{}
+	for _, d := range newest {
+		for key, value := range d.Work {
+			if f, ok := value.(float64); ok {
+				totals[key] += f
+			}
+		}
+	}
+	return totals, len(newest)
+}
+
+// sites returns the newest totals of all lines of one kind, those of several processes added up.
+func (e *ear) sites(kind string) map[siteSeen]int64 {
+	type key struct {
+		pid, loader int
+		site        siteSeen
+	}
+	newest := map[key]int64{}
+	for _, d := range e.told {
+		for _, s := range d.Sites {
+			if s.Kind == kind {
+				calls := s.Calls
+				s.Calls, s.Time = 0, 0
+				k := key{d.PID, *d.Loader, s}
+				newest[k] = max(newest[k], calls)
+			}
+		}
+	}
+	sums := map[siteSeen]int64{}
+	for k, calls := range newest {
+		sums[k.site] += calls
+	}
+	return sums
+}

@@ -1,0 +1,248 @@
+package hook_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestHookTellsHowLoadersWereMade(t *testing.T) {
+	needTorch(t)
+	t.Parallel()
+	e := listen(t)
+	packages := filepath.Join(t.TempDir(), "site-packages")
+	if err := os.Mkdir(packages, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	library := `from torch.utils.data import DataLoader
+def again(loader):
+    return DataLoader(loader.dataset, batch_size=9)
+def fresh(data):
+    return DataLoader(data)
+`
+	if err := os.WriteFile(filepath.Join(packages, "library.py"), []byte(library), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := script(t, "settings.py")
+	o := e.run([]string{"PACKAGES=" + packages, "RANK=3"}, file)
+	if o.status != 0 || o.stdout != "True 2 2\n" || o.stderr != "" {
+		t.Fatalf("job ended with %d, stdout %q, stderr %q", o.status, o.stdout, o.stderr)
+	}
+	hello, _ := e.last("hello", func(datagram) bool { return true })
+	if hello.Rank == nil || *hello.Rank != 3 || !strings.HasPrefix(hello.Python, "3.") {
+		t.Errorf("hello: %+v", hello)
+	}
+	at := func(text, function string) map[string]any {
+		return map[string]any{"file": file, "line": float64(line(t, file, text)), "function": function}
+	}
+	want := []map[string]any{
+		{
+			"class": "torch.utils.data.dataloader.DataLoader", "num_workers": 0.0, "batch_size": 4.0, "drop_last": false, "persistent_workers": false,
+			"pin_memory": false, "timeout": 0.0, "dataset": "torch.utils.data.dataset.TensorDataset", "sampler": "torch.utils.data.sampler.RandomSampler",
+			"collate": "torch.utils.data._utils.collate.default_collate", "iterable": false, "items": 10.0, "given": []any{"dataset", "batch_size", "shuffle"},
+		},
+		{
+			"num_workers": 1.0, "batch_size": 2.0, "prefetch_factor": 3.0, "start_method": "spawn", "drop_last": true, "timeout": 7.0,
+			"given": []any{"dataset", "batch_size", "num_workers", "prefetch_factor", "multiprocessing_context", "drop_last", "timeout"},
+		},
+		{"batch_size": 3.0, "drop_last": false, "sampler": "torch.utils.data.sampler.BatchSampler", "given": []any{"dataset", "batch_sampler"}},
+		{"iterable": true, "dataset": "__main__.Stream", "batch_size": nil, "sampler": nil, "items": nil},
+		{"dataset": "__main__.Loud", "items": nil, "collate": "builtins.list"},
+		{"class": "__main__.Own", "batch_size": 5.0, "persistent_workers": true},
+		{"batch_size": 1.0},
+		{"batch_size": 9.0, "given": []any{"dataset", "batch_size"}}, // made by a library over the same dataset
+		{"dataset": "__main__.Loud"},
+	}
+	places := []map[string]any{
+		at("DataLoader(DATA, 4, True)", "main"), at("DataLoader(\n            DATA,", "Trainer.fit"), at("DataLoader(DATA, batch_sampler", "main"),
+		at("DataLoader(Stream()", "main"), at("DataLoader(Loud(), collate", "main"), at("super().__init__(data, batch", "Own.__init__"),
+		at("DataLoader(DATA, batch_size=1)", "main"), at("DataLoader(DATA, batch_size=1)", "main"), at("library.fresh", "main"),
+	}
+	made := e.made()
+	if len(made) < len(want) {
+		t.Fatalf("told of %d loaders, want %d at least", len(made), len(want))
+	}
+	for n := range want {
+		for key, value := range places[n] {
+			want[n][key] = value
+		}
+		if old := made[n]["function"]; old == "fit" || old == "__init__" {
+			made[n]["function"] = places[n]["function"] // before Python 3.11 code has no qualified name
+		}
+		for key, value := range want[n] {
+			if diff := cmp.Diff(value, made[n][key]); diff != "" {
+				t.Errorf("loader %d, %s (-want +got):\n%s", n, key, diff)
+			}
+		}
+	}
+}
+
+// stopwatch is what a job of stopwatch.py measured of one loader, in seconds.
+type stopwatch struct {
+	Steps, Epochs                         int
+	Wait, Create, Drain, StepTime, Nested float64
+}
+
+func TestHookAgreesWithTheStopWatch(t *testing.T) {
+	needTorch(t)
+	e := listen(t)
+	o := e.run(nil, script(t, "stopwatch.py"), "spawn")
+	if o.status != 0 || o.stderr != "" {
+		t.Fatalf("job ended with %d: %s", o.status, o.stderr)
+	}
+	names := []string{"none", "fork", "persistent", "iterable", "getitems", "batch_sampler", "nested", "evaluation", "given up", "half evaluation", "zip left", "zip right", "spawn", "forkserver"}
+	lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
+	if len(lines) != len(names) {
+		t.Fatalf("%d loaders measured, want %d", len(lines), len(names))
+	}
+	var apart []string
+	figures := 0
+	for n, name := range names {
+		var want stopwatch
+		if err := json.Unmarshal([]byte(strings.ReplaceAll(lines[n], "step_time", "StepTime")), &want); err != nil {
+			t.Fatal(err)
+		}
+		got := e.steps(n)
+		if got["steps"] != float64(want.Steps) || got["epochs"] != float64(want.Epochs) {
+			t.Errorf("%s: %v steps in %v epochs, want %d in %d", name, got["steps"], got["epochs"], want.Steps, want.Epochs)
+		}
+		for key, seconds := range map[string]float64{"wait": want.Wait, "create": want.Create, "drain": want.Drain, "step_time": want.StepTime, "nested": want.Nested} {
+			told, _ := got[key].(float64)
+			figures++
+			// Within 1 %, or 0.1 ms a call: the stop-watch's own calls and the sending lie between the two clocks.
+			if diff := math.Abs(told/1e9 - seconds); diff > 0.01*seconds && diff > 1e-4*float64(want.Steps+want.Epochs) {
+				apart = append(apart, fmt.Sprintf("%s: %s is %.3f ms, the stop-watch says %.3f ms", name, key, told/1e6, seconds*1e3))
+				if diff > 0.03 {
+					t.Error(apart[len(apart)-1])
+				}
+			}
+		}
+	}
+	// On a busy machine the job may lose its CPU just between the two clocks.
+	if len(apart) > figures/10 {
+		t.Errorf("%d of %d figures are apart:\n%s", len(apart), figures, strings.Join(apart, "\n"))
+	}
+	if got := e.steps(0); got["samples"] != 50.0 || got["batch_bytes"] != 80.0 || got["grad_steps"] != 14.0 {
+		t.Errorf("two epochs of 25 items by 4: %v", got)
+	}
+	if got := e.steps(7); got["grad_steps"] != 0.0 {
+		t.Errorf("an evaluation: %v", got)
+	}
+	for n, items := range map[int]float64{0: 50, 1: 48, 2: 48, 3: 24, 4: 48, 5: 8, 12: 24, 13: 24} {
+		work, _ := e.work(n)
+		if work["items"] != items || work["fetches"] != e.steps(n)["steps"].(float64) {
+			t.Errorf("%s: %v items in %v batches, want %v in %v", names[n], work["items"], work["fetches"], items, e.steps(n)["steps"])
+		}
+		if work["item_time"] < items*2e6 || work["item_time"] > work["fetch_time"] || work["fetch_cpu"] > work["fetch_time"] {
+			t.Errorf("%s: %v", names[n], work)
+		}
+	}
+	for n, want := range map[int][]int{0: {0, 0}, 1: {2, 2}, 2: {2, 0}, 12: {1}, 13: {1}} {
+		for number, born := range want {
+			d, ok := e.last("epoch", func(d datagram) bool { return *d.Loader == n && d.Epoch.Number == int64(number) })
+			if !ok || d.Epoch.Born != born || !d.Epoch.Ended || d.Epoch.Drain == nil || d.Epoch.FirstWait == nil || len(d.Epoch.Workers) != want[0] {
+				t.Errorf("%s, epoch %d: %+v", names[n], number, d.Epoch)
+			}
+			for _, pid := range d.Epoch.Workers {
+				if hello, ok := e.last("hello", func(h datagram) bool { return h.PID == pid }); !ok || hello.Parent != d.PID || hello.Loader == nil || *hello.Loader != n {
+					t.Errorf("%s: worker %d said hello as %+v", names[n], pid, hello)
+				}
+			}
+		}
+	}
+}
+
+func TestHookTimesWhatItemsAreMadeOf(t *testing.T) {
+	needTorch(t)
+	t.Parallel()
+	e := listen(t)
+	folder, file := t.TempDir(), script(t, "items.py")
+	o := e.run([]string{"FOLDER=" + folder}, file)
+	if o.status != 0 || o.stdout != "100\n" || o.stderr != "" {
+		t.Fatalf("job ended with %d, stdout %q, stderr %q", o.status, o.stdout, o.stderr)
+	}
+	for n, processes := range map[int]int{0: 1, 2: 2} {
+		work, told := e.work(n)
+		if told != processes || work["items"] != 40 || work["opens"] != 40 || work["reads"] != 40 || work["fetches"] != 10 || work["decodes"] != 0 {
+			t.Errorf("loader %d, by %d processes: %v", n, told, work)
+		}
+		if work["collate"] < 100e6 || work["item_time"] < 100e6 || work["open_time"] <= 0 || work["open_time"]+work["read_time"] > work["item_time"]-100e6 {
+			t.Errorf("loader %d: %v", n, work)
+		}
+		var slow []float64
+		for _, d := range e.told {
+			if d.Work != nil && *d.Loader == n {
+				if list, _ := d.Work["slow"].([]any); len(list) > 0 {
+					if first := list[0].([]any); first[1].(float64) > 40000 {
+						slow = append(slow, first[0].(float64))
+					}
+				}
+			}
+		}
+		for _, index := range slow {
+			if index != 7 && index != 23 {
+				t.Errorf("loader %d: item %v told as slow", n, index)
+			}
+		}
+		if len(slow) == 0 {
+			t.Errorf("loader %d: no slow item told", n)
+		}
+	}
+	for n := range map[int]bool{1: true, 3: true} {
+		if work, _ := e.work(n); work["items"] != 10 || work["decodes"] != 10 || work["decode_time"] < 1e6 || work["decode_time"] > work["item_time"] {
+			t.Errorf("loader %d of pictures: %v", n, work)
+		}
+	}
+	want := map[siteSeen]int64{{
+		Kind: "open", What: filepath.Join(folder, "data.h5"), File: file, Line: line(t, file, "with h5py.File(os.path.join(FOLDER, \"data.h5\"), \"r\")"),
+		Function: "Reopened.__getitem__",
+	}: 80}
+	got := map[siteSeen]int64{}
+	for s, calls := range e.sites("open") {
+		if s.Function == "__getitem__" {
+			s.Function = "Reopened.__getitem__" // before Python 3.11
+		}
+		got[s] += calls
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("lines that open files (-want +got):\n%s", diff)
+	}
+}
+
+// TestHookTimesAPretendedGPU stands in for a GPU: what the hook calls of torch.cuda is there, and the waits for it are sleeps.
+func TestHookTimesAPretendedGPU(t *testing.T) {
+	needTorch(t)
+	t.Parallel()
+	e := listen(t)
+	file := script(t, "cuda.py")
+	o := e.run(nil, file)
+	without := run(t, os.Environ(), file)
+	if o.status != 0 || o.stdout != without.stdout || o.stderr != without.stderr {
+		t.Fatalf("job ended with %d, stdout %q, stderr %q; without the hook %+v", o.status, o.stdout, o.stderr, without)
+	}
+	steps := e.steps(0)
+	number := func(key string) float64 { f, _ := steps[key].(float64); return f }
+	// 100 steps of 6 ms; the first may go by before CUDA is seen.
+	if number("device_steps") < 6 || number("device_time")/number("device_steps") < 5e6 || number("device_starved") <= 0 {
+		t.Errorf("device: %v", steps)
+	}
+	if number("syncs") < 198 || number("syncs") > 200 || number("sync_time") < 190e6 {
+		t.Errorf("%v calls in %v ms wait for the GPU, want 200 in 200", steps["syncs"], number("sync_time")/1e6)
+	}
+	lines := map[int]string{line(t, file, "total += batch.as"): "Tensor.item", line(t, file, "torch.cuda.synchronize()"): "torch.cuda.synchronize"}
+	sites := e.sites("sync")
+	for s, calls := range sites {
+		if lines[s.Line] != s.What || s.File != file || calls < 99 {
+			t.Errorf("%d calls at %+v", calls, s)
+		}
+	}
+	if len(sites) != 2 {
+		t.Errorf("%d lines wait for the GPU, want 2", len(sites))
+	}
+}
