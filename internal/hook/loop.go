@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -104,36 +105,38 @@ func spreadClass(micros int64) int {
 
 // slowItem is one of a loop's slowest items.
 type slowItem struct {
-	index  int64
-	micros int64
-	times  int64 // how often it was measured
-	said   int64 // times as recorded; 0: not recorded
+	index      int64
+	micros     int64 // of all times it was measured
+	times      int64
+	said       int64 // times as recorded; 0: not recorded
+	saidMicros int64 // mean as recorded
 }
+
+func (s slowItem) mean() int64 { return s.micros / max(s.times, 1) }
 
 const (
 	maxSlow  = 64  // kept of a loop
 	slowTop  = 20  // recorded on entering them
-	slowEach = 200 // events of a loop
+	slowEach = 400 // events of a loop
 )
 
-// note adds what one process told of its slowest items; before is what it told last.
+// noteSlow adds what one process told of its slowest items, with their means; before is what it told last.
 func (lp *loop) noteSlow(told, before [][3]int64) {
 	for _, t := range told {
-		more := t[2]
+		micros, times := product(t[1], t[2]), t[2]
 		for _, b := range before {
 			if b[0] == t[0] {
-				more = max(t[2]-b[2], 0)
+				micros, times = max(micros-product(b[1], b[2]), 0), max(times-b[2], 0)
 			}
 		}
 		i := slices.IndexFunc(lp.slow, func(s slowItem) bool { return s.index == t[0] })
 		if i < 0 {
-			lp.slow = append(lp.slow, slowItem{index: t[0], micros: t[1], times: more})
+			lp.slow = append(lp.slow, slowItem{index: t[0], micros: micros, times: times})
 			continue
 		}
-		lp.slow[i].micros = max(lp.slow[i].micros, t[1])
-		lp.slow[i].times = plus(lp.slow[i].times, more)
+		lp.slow[i].micros, lp.slow[i].times = plus(lp.slow[i].micros, micros), plus(lp.slow[i].times, times)
 	}
-	slices.SortStableFunc(lp.slow, func(a, b slowItem) int { return int(min(max(b.micros-a.micros, -1), 1)) })
+	slices.SortStableFunc(lp.slow, func(a, b slowItem) int { return cmp.Compare(b.mean(), a.mean()) })
 	if len(lp.slow) > maxSlow {
 		lp.slow = lp.slow[:maxSlow]
 	}

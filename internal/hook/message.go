@@ -123,7 +123,7 @@ type workTotals struct {
 	Decodes    int64   `json:"decodes"`
 	DecodeTime int64   `json:"decode_time"`
 	Times      []int64 `json:"times,omitempty"` // microseconds that the batches since the last message took
-	// Slow holds the slowest items of this process so far, slowest first, at most 8: index as the sampler gave it, microseconds, times measured.
+	// Slow holds the slowest items of this process so far, slowest first, at most 8: index as the sampler gave it, mean in microseconds, times measured.
 	// Indices that are no whole numbers are left out.
 	Slow [][3]int64 `json:"slow,omitempty"`
 }

@@ -168,9 +168,14 @@ func (r *Receiver) Name() string { return "hook" }
 // Every implements sampler.Sampler.
 func (r *Receiver) Every() time.Duration { return 100 * time.Millisecond }
 
-// Start implements sampler.Sampler. There is nothing to prepare: the receiver has listened since it was made, and the first Sample records what began
-// before.
-func (r *Receiver) Start(context.Context, recording.Sink) error { return nil }
+// Start implements sampler.Sampler. The receiver has listened since it was made: the first Sample records what began before. A second Start begins
+// another recording, in which all is recorded again but for the epochs of the one before.
+func (r *Receiver) Start(context.Context, recording.Sink) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ledger.anew()
+	return nil
+}
 
 // Sample implements sampler.Sampler.
 func (r *Receiver) Sample(_ context.Context, sink recording.Sink) {

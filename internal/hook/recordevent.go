@@ -122,17 +122,51 @@ func (l *ledger) epochAttrs(e *epochTold, each int) map[string]string {
 	return attrs
 }
 
-// recordSlow records the items that are newly among the slowest of their loop, and those that were measured twice as often since.
+// recordSlow records the items that are newly among the slowest of their loop, and again those that were measured twice as often since, or whose mean
+// is no longer the recorded one: what was slow once, with a cold cache, is not slow for ever.
 func (l *ledger) recordSlow(sink recording.Sink, lp *loop, entity string) {
-	for i := range lp.slow[:min(len(lp.slow), slowTop)] {
+	for i := range lp.slow {
 		s := &lp.slow[i]
-		if s.said > 0 && s.times < 2*s.said || lp.slowSaid >= slowEach {
+		mean := s.mean()
+		news := i < slowTop && s.said == 0 || s.said > 0 && (s.times >= 2*s.said || mean > s.saidMicros*5/4 || mean < s.saidMicros*3/4)
+		if !news || lp.slowSaid >= slowEach {
 			continue
 		}
-		s.said = max(s.times, 1)
+		s.said, s.saidMicros = max(s.times, 1), mean
 		lp.slowSaid++
 		l.event(sink, recording.EventSlowItem, entity, map[string]string{"index": strconv.FormatInt(s.index, 10),
-			"seconds": strconv.FormatFloat(float64(s.micros)/1e6, 'f', 6, 64), "times": strconv.FormatInt(s.times, 10)})
+			"seconds": strconv.FormatFloat(float64(mean)/1e6, 'f', 6, 64), "times": strconv.FormatInt(s.times, 10)})
+	}
+}
+
+// anew begins another recording: all that is known is to be recorded in it, but for the epochs of the one before.
+func (l *ledger) anew() {
+	l.events, l.greetings = 0, nil
+	for kind, n := range l.notes {
+		n.said = false
+		l.notes[kind] = n
+	}
+	for _, p := range l.processes {
+		if p.greeted = 0; p.off != "" && p.begun == 0 {
+			l.greetings = append(l.greetings, p)
+		}
+	}
+	for _, t := range l.trainers {
+		if t.greeted = 0; t.begun != 0 {
+			l.greetings = append(l.greetings, t)
+		}
+	}
+	for _, lp := range l.loops {
+		lp.madeSaid, lp.recorded, lp.slowSaid = false, 0, 0
+		for _, s := range lp.siteList {
+			s.said, s.fresh = false, true
+		}
+		for i := range lp.slow {
+			lp.slow[i].said = 0
+		}
+		for k := range spreadClasses {
+			lp.waits.fresh[k], lp.fetches.fresh[k] = lp.waits.counts[k] > 0, lp.fetches.counts[k] > 0
+		}
 	}
 }
 

@@ -73,3 +73,11 @@ func plus(a, b int64) int64 {
 	}
 	return 1<<63 - 1
 }
+
+// product multiplies without overflow; neither factor is negative.
+func product(a, b int64) int64 {
+	if a != 0 && b > (1<<63-1)/a {
+		return 1<<63 - 1
+	}
+	return a * b
+}
