@@ -75,12 +75,14 @@ const (
 	EventLoader = "loader"
 	// EventEpoch: a loop went over its loader once, or gave up. Entity loop/…; attrs: epoch (from 0), begun_s, create_s, first_wait_s, drain_s (left out
 	// where the loop was left), steps, wait_s, wall_s, workers_born (0: they persisted, or there are none), grad (0, 1). Times in seconds; begun_s
-	// since the recording's start, negative for before.
+	// since the recording's start, negative for before. Of more than 200 epochs of a loop, each 10th has an event, of more than 2,000 each 100th,
+	// and so on; these have each (10, 100, …).
 	EventEpoch = "epoch"
 	// EventSite: a line of the person's source that the hook counts calls of. Entity site/…; attrs: kind (open, sync), what (the file opened,
 	// redacted; the function called), file (redacted), line, function.
 	EventSite = "site"
-	// EventSlowItem: an item was among the slowest yet. Entity loop/…; attrs: index, seconds, times (how often it was measured).
+	// EventSlowItem: an item was among the slowest yet. Entity loop/…; attrs: index, seconds (mean), times (how often it was measured). The last of
+	// an index stands.
 	EventSlowItem = "slow-item"
 )
 
