@@ -33,6 +33,7 @@ func (t *table) classify(asked procfs.ID) (changed bool) {
 				break
 			}
 			p.role = Launcher
+			p.everLauncher = p.everLauncher || n.everOwner || n.inside.rank >= 0
 		}
 	}
 	for _, n := range order {
@@ -136,6 +137,7 @@ func (t *table) chooseTrainers(order []*node, asked procfs.ID) []*node {
 			if (n.inside.rank >= 0 && parents[n.ppid]) || (n.inside.gpu && !t.below(n, Trainer)) {
 				mark(n)
 			}
+		case n.everLauncher: // it has outlived what it launched
 		case !t.below(n, Trainer):
 			mark(n)
 		}

@@ -22,8 +22,10 @@ type node struct {
 	described bool
 	// everOwner says that it had loader workers: a trainer stays one between two epochs, when its workers are gone.
 	everOwner bool
-	pinThread int
-	threads   map[int]bool // threads of a trainer whose names were read
+	// everLauncher says that trainers with workers, or ranks, were found below it: it is none itself once they are gone.
+	everLauncher bool
+	pinThread    int
+	threads      map[int]bool // threads of a trainer whose names were read
 
 	role   Role
 	owner  procfs.ID // trainer of a worker

@@ -135,6 +135,19 @@ func TestRefreshTellsTheEnd(t *testing.T) {
 	}
 }
 
+// TestRefreshTakesNoLauncherForATrainer: a script that imports torch and starts its ranks itself outlives them.
+func TestRefreshTakesNoLauncherForATrainer(t *testing.T) {
+	m := newMachine(t, shell(10, 1), trainer(50, 10), trainer(100, 50), trainer(200, 50), forked(101, 100), forked(201, 200))
+	j, s := attached(t, m, 50)
+	for _, pid := range []int{101, 201, 100, 200} {
+		m.death(pid)
+	}
+	j.Refresh(context.Background(), fullEvery, s)
+	if got := roles(j.Tree()); !cmp.Equal(got, map[int]Role{50: Other}) {
+		t.Errorf("roles %v", got)
+	}
+}
+
 func TestRefreshFindsThePinningThread(t *testing.T) {
 	for _, name := range []string{"pt_data_pin", "Thread-12 (_pin"} {
 		t.Run(name, func(t *testing.T) {
