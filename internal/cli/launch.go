@@ -296,15 +296,9 @@ func (l *launch) say(out outcome) {
 	}
 }
 
-// notes says what the person should know about the hook.
+// notes says what was asked for and could not be had. Why the hook told nothing is among the report's warnings.
 func (l *launch) notes(out outcome) {
-	if l.o.quiet || out.report == nil || l.trains() {
-		return
-	}
-	if l.noHook != "" {
-		note(l.env.Stderr, "watched from outside, without exact step times: "+l.noHook)
-	}
-	if l.o.steps > 0 {
+	if !l.o.quiet && out.report != nil && l.o.steps > 0 && !l.trains() {
 		note(l.env.Stderr, "--steps: without the hook no steps are counted; the watch went on for its duration, or to the job's end")
 	}
 }

@@ -14,9 +14,9 @@ var passedOn = map[os.Signal]bool{
 	syscall.SIGUSR1: false, syscall.SIGUSR2: false, syscall.SIGCONT: false, syscall.SIGWINCH: false,
 }
 
-// byTerminal are the signals that a terminal, or the shell on it, sends to its foreground process group: the job, being in pipetune's group, has
+// byTerminal are the signals that a terminal sends to its foreground process group: the job, being in pipetune's group, has
 // them already.
-var byTerminal = map[os.Signal]bool{syscall.SIGINT: true, syscall.SIGQUIT: true, syscall.SIGCONT: true, syscall.SIGWINCH: true}
+var byTerminal = map[os.Signal]bool{syscall.SIGINT: true, syscall.SIGQUIT: true, syscall.SIGWINCH: true}
 
 // jobSignals begins to take the signals that are passed on. What was ignored when pipetune was started (nohup; a background command of a
 // shell without job control) stays ignored, here and in the job. A write to a closed pipe becomes an error: the job's status is still owed.
@@ -62,9 +62,10 @@ func inForeground() (yes, there bool) {
 }
 
 // told says whether the job has a signal already, because it went to the whole group. The kernel does not tell a program whether a signal came to
-// it alone, so this is what can be known: Ctrl-C, Ctrl-\, a change of size and `fg` go to the group in the foreground; when the terminal is gone,
-// the shell or the kernel sends the hang-up, and a continue with it, to the groups of the session. What is left: kill -INT or -QUIT of pipetune
-// alone while it is in the foreground does not reach the job, kill of the whole group with another signal reaches it twice.
+// it alone, so this is what can be known: Ctrl-C, Ctrl-\ and a change of size go to the group in the foreground; a shell's fg and bg continue the
+// group; when the terminal is gone, the shell or the kernel sends the hang-up, and a continue with it, to the groups of the session. What is left:
+// kill -INT or -QUIT of pipetune alone while it is in the foreground does not reach the job; kill of the whole group with another signal reaches it
+// twice.
 func (t terminal) told(s os.Signal) bool {
 	if !t.had {
 		return false
@@ -73,7 +74,7 @@ func (t terminal) told(s os.Signal) bool {
 	if !there {
 		return !t.leader && (s == syscall.SIGHUP || s == syscall.SIGCONT)
 	}
-	return yes && byTerminal[s]
+	return s == syscall.SIGCONT || yes && byTerminal[s]
 }
 
 // relay passes signals on to the job until done is closed. The first that asks to end closes over, a second one hurry.

@@ -44,6 +44,9 @@ func (s *silence) explain(id procfs.ID) string {
 	}
 	defer p.Close()
 	exe, err := p.Exe()
+	if err != nil && !errors.Is(err, fs.ErrPermission) {
+		return "" // it has just ended
+	}
 	if err != nil {
 		return "process " + strconv.Itoa(id.PID) + " may not be looked at: it belongs to another user or has privileges of its own"
 	}
