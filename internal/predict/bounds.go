@@ -51,13 +51,8 @@ func (l Loader) center() point {
 // Bounds returns the known ceilings with w workers, the lowest first.
 func (l Loader) Bounds(w int) []Bound { return l.center().bounds(w) }
 
+// bounds returns the known ceilings. An unknown cost bounds nothing.
 func (p point) bounds(w int) []Bound {
-	known := func(x float64) float64 { // an unknown cost bounds nothing
-		if math.IsNaN(x) {
-			return 0
-		}
-		return max(x, 0)
-	}
 	all := []Bound{
 		{Step, rate(1, p.step)},
 		{CPUs, rate(p.cpus, known(p.cpu)+known(p.trainer))},

@@ -1,0 +1,76 @@
+package predict
+
+// costs are the inputs of one simulation, in seconds per batch unless said otherwise: numbers, as the intervals are drawn from outside.
+type costs struct {
+	step    float64 // the trainer's step, data at hand
+	compute float64 // CPU of the trainer for it; above step where it runs on several threads
+	spin    float64 // CPU of the trainer that only waits for the device: it takes from the workers, but nobody waits for it
+
+	cpu, storage, other float64 // what making a batch takes: CPU, waiting for shared storage, waiting for anything else
+
+	handover float64 // CPU of the worker around making a batch: getting indices, sending the batch
+	receive  float64 // CPU of whoever takes a finished batch from a worker: the trainer, or the pinning thread
+	dispatch float64 // CPU of the trainer to draw the indices of a batch and send them
+	pinning  float64 // CPU of the pinning thread to copy a batch
+	pin      bool
+	resume   float64 // seconds of the trainer to begin an epoch with persistent workers
+
+	cores   float64   // cores for workers and trainer; fractions are a quota; +Inf = they never run out
+	readers []float64 // speed-up of storage with 1, 2, … waiting at once; beyond the last it is the last. Empty means it has no limit
+	start   StartCost
+	slices  int // how often a batch goes back and forth between waiting and computing
+}
+
+// threads is on how many cores the trainer computes at once.
+func (c *costs) threads() float64 {
+	if c.step > 0 && c.compute > c.step {
+		return c.compute / c.step
+	}
+	return 1
+}
+
+// stepParts cuts a step into what the trainer computes and what it waits for the device, in seconds with cores at hand, and says on how
+// many cores it spins while it waits.
+func (c *costs) stepParts() (computing, device, spinning float64) {
+	if c.compute >= c.step {
+		return c.step, 0, 0
+	}
+	computing, device = c.compute, c.step-c.compute
+	return computing, device, c.spin / device
+}
+
+// speedup of storage with n waiting.
+func (c *costs) speedup(n int) float64 {
+	if len(c.readers) == 0 {
+		return float64(n)
+	}
+	return c.readers[min(n, len(c.readers))-1]
+}
+
+// contended reports whether workers can get into each other's way, so that it matters how a batch's work is cut.
+func (c *costs) contended(workers int) bool {
+	if c.cores < float64(workers)+c.threads() {
+		return true
+	}
+	return c.storage > 0 && len(c.readers) > 0 && workers > 1 && c.speedup(workers) < float64(workers)
+}
+
+// extent is how much of a training run is simulated.
+type extent struct {
+	epoch  int  // batches of an epoch; 0 = the epoch never ends
+	epochs int  // epochs to run, at least one
+	steps  int  // steps after which to stop, whatever the epoch; 0 = at the end of the last one
+	cold   bool // begin by starting workers; else persistent workers are there already
+}
+
+// total is the number of steps that will be simulated.
+func (x extent) total() int {
+	whole := x.epoch * max(x.epochs, 1)
+	switch {
+	case x.epoch <= 0:
+		return x.steps
+	case x.steps <= 0:
+		return whole
+	}
+	return min(whole, x.steps)
+}

@@ -1,0 +1,226 @@
+package predict
+
+// moment is what the trainer's main thread does next.
+type moment uint8
+
+const (
+	begin      moment = iota // iter()
+	launch                   // start the next worker
+	launched                 // it is started
+	fill                     // ask for the next of the first batches
+	filled                   // it is asked for
+	ask                      // __next__
+	look                     // is the next batch here?
+	parked                   // no: until one comes
+	received                 // a batch was received
+	hand                     // it is the one to return
+	dispatched               // the next is asked for in its place
+	computed                 // the trainer's part of the step is over
+	stepped                  // the device's part as well
+	ended                    // the epoch is over
+	done
+)
+
+// trainer is the main thread.
+type trainer struct {
+	at       moment
+	alive    bool // workers from the epoch before are there
+	launched int
+	turn     int // worker that is asked next
+	sent     int // batches of this epoch asked for
+	taken    int // batches of this epoch returned
+	base     int // number of this epoch's first batch
+	got      made
+	weight   float64 // cores it computes on now
+	spinning float64 // cores it spins on now
+	begun    float64
+	asked    float64
+}
+
+// spend lets the main thread compute; false where there is nothing to compute.
+func (e *engine) spend(demand, threads float64) bool {
+	e.main.weight = threads
+	return e.take(e.set.Workers, cpu, demand, threads)
+}
+
+// train lets the main thread go on until it has to wait for something.
+func (e *engine) train() {
+	m := &e.main
+	for {
+		switch m.at {
+		case begin, launch, launched, fill, filled:
+			if e.open() {
+				return
+			}
+		case ask:
+			m.asked, m.at = e.t, look
+		case look:
+			if e.look() {
+				return
+			}
+		case received:
+			m.at = hand
+			if !e.set.Unordered && int(m.got.batch) != m.taken {
+				e.held[int(m.got.batch)%len(e.held)] = true
+				m.at = look
+			}
+		case hand:
+			e.workers[m.got.maker].tasks--
+			m.taken++
+			e.count(-1)
+			m.at = dispatched
+			if m.sent < e.batches && e.spend(e.dispatch, 1) {
+				return
+			}
+		case dispatched, computed, stepped:
+			if e.step() {
+				return
+			}
+		case ended:
+			m.base += e.batches
+			m.alive = e.set.Persistent
+			m.at = begin
+			if len(e.tally.waits) >= e.stop {
+				m.at = done
+			}
+		case parked, done:
+			return
+		}
+	}
+}
+
+// open goes on with iter(); true where it has to wait.
+func (e *engine) open() bool {
+	m := &e.main
+	switch m.at {
+	case begin:
+		m.begun, m.sent, m.taken, m.turn, m.launched = e.t, 0, 0, 0, 0
+		e.tally.begun++
+		if m.alive {
+			m.at = fill
+			return e.spend(e.resume, 1)
+		}
+		for i := range e.workers {
+			e.workers[i] = worker{starting: true}
+		}
+		m.at = launch
+	case launch:
+		if m.launched == e.set.Workers {
+			m.at = fill
+			return false
+		}
+		m.at = launched
+		return e.spend(e.costs.start.Trainer, 1)
+	case launched:
+		e.hatch(m.launched)
+		m.launched++
+		m.at = launch
+	case fill:
+		if m.sent == min(e.batches, e.set.outstanding()) {
+			e.tally.starting += e.t - m.begun
+			m.at = ask
+			return false
+		}
+		m.at = filled
+		return e.spend(e.dispatch, 1)
+	case filled:
+		e.send()
+		m.at = fill
+	}
+	return false
+}
+
+// look is __next__'s search for the batch to return; true where it has to wait.
+func (e *engine) look() bool {
+	m := &e.main
+	if m.taken == e.batches {
+		m.at = ended
+		if e.set.Persistent || !(e.costs.start.End > 0) {
+			return false
+		}
+		cost := e.costs.start.End * float64(e.set.Workers)
+		e.tally.starting += cost
+		e.tally.ending += cost
+		return e.take(e.set.Workers, wall, cost, 0)
+	}
+	if at := m.taken % len(e.held); e.held[at] {
+		e.held[at] = false
+		m.got, m.at = made{int32(m.taken), int32(m.taken % e.set.Workers)}, hand // as the turns go round
+		return false
+	}
+	from := &e.arrived
+	if e.costs.pin {
+		from = &e.pinned
+	}
+	if from.size == 0 {
+		m.at = parked
+		return true
+	}
+	m.got, m.at = from.pop(), received
+	return !e.costs.pin && e.spend(e.receive, 1)
+}
+
+// step goes on with the trainer's step, from the moment __next__ has a batch to return; true where it has to wait.
+func (e *engine) step() bool {
+	m := &e.main
+	computing, device, spinning := e.stepParts()
+	switch m.at {
+	case dispatched:
+		if m.sent < e.batches {
+			e.send()
+		}
+		wait := e.t - m.asked
+		if m.taken == 1 {
+			e.tally.first += wait
+			e.tally.starting += wait
+		}
+		e.tally.waits = append(e.tally.waits, wait)
+		m.at = computed
+		return e.spend(computing*e.stepFactor(), e.threads())
+	case computed:
+		m.at = stepped
+		if e.take(e.set.Workers, wall, device*e.stepFactor(), 0) {
+			m.weight, m.spinning = 0, spinning
+			e.use(cpu, spinning)
+			return true
+		}
+	case stepped:
+		e.use(cpu, -m.spinning)
+		m.spinning = 0
+		n := len(e.tally.waits)
+		if n == e.mark {
+			e.tally.marked = e.t
+		}
+		m.at = ask
+		if n >= e.stop && m.taken < e.batches {
+			m.at = done
+		}
+	}
+	return false
+}
+
+// stepFactor is how much longer than usual the present step is.
+func (e *engine) stepFactor() float64 {
+	return e.draws.step[(len(e.tally.waits)-1)%len(e.draws.step)]
+}
+
+// serial is a loader without workers: loading and step take turns, and only a quota below one core stretches anything.
+func (e *engine) serial() {
+	computing, device, spinning := e.stepParts()
+	slow := max(1, 1/e.cores)
+	stretched := max(1, e.threads()/e.cores)
+	for k := range e.stop {
+		f, g := e.draws.service[k%len(e.draws.service)], e.draws.step[k%len(e.draws.step)]
+		wait := f*(e.storage+e.other+e.cpu*slow) + e.dispatch*slow
+		if k%e.batches == 0 {
+			e.tally.begun++
+			e.tally.first += wait
+		}
+		e.t += wait + g*(computing*stretched+device)
+		e.tally.cores += f*e.cpu + e.dispatch + g*(computing*e.threads()+device*min(spinning, e.cores))
+		e.tally.waits = append(e.tally.waits, wait)
+		if k+1 == e.mark {
+			e.tally.marked = e.t
+		}
+	}
+}

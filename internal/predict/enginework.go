@@ -1,0 +1,150 @@
+package predict
+
+// worker is one process of the loader.
+type worker struct {
+	starting bool    // not there yet
+	idle     bool    // waits for indices
+	batch    int32   // being made
+	phase    int     // of its making: storage, other waiting, CPU, and again for each slice
+	since    float64 // when it got the indices
+	tasks    int     // batches asked of it that the trainer has not taken
+}
+
+// hatch lets worker i begin: the trainer has started it.
+func (e *engine) hatch(i int) {
+	if !e.take(i, cpu, e.start.Worker, 1) {
+		e.work(i)
+	}
+}
+
+// send asks the next worker for the next batch: the one whose turn it is or, without order, the next that has fewer than
+// prefetch_factor batches outstanding.
+func (e *engine) send() {
+	m := &e.main
+	i := m.turn
+	if e.set.Unordered {
+		for e.workers[i].tasks >= e.set.Prefetch {
+			i = (i + 1) % e.set.Workers
+		}
+	}
+	m.turn = (i + 1) % e.set.Workers
+	e.queues[i].push(int32(m.sent))
+	e.workers[i].tasks++
+	m.sent++
+	if w := &e.workers[i]; w.idle {
+		e.fetch(i)
+	}
+}
+
+// work goes on with worker i, whose last phase is over.
+func (e *engine) work(i int) {
+	w := &e.workers[i]
+	if w.starting {
+		w.starting = false
+		e.fetch(i)
+		return
+	}
+	w.phase++
+	e.make(i)
+}
+
+// fetch lets worker i get the next indices, if there are any.
+func (e *engine) fetch(i int) {
+	w := &e.workers[i]
+	w.idle = e.queues[i].size == 0
+	if w.idle {
+		return
+	}
+	w.batch, w.phase, w.since = e.queues[i].pop(), 0, e.t
+	e.make(i)
+}
+
+// make goes on making batches until the worker has to wait for something.
+func (e *engine) make(i int) {
+	w := &e.workers[i]
+	for {
+		n := e.main.base + int(w.batch)
+		factor := e.draws.service[n%len(e.draws.service)]
+		cut := &e.draws.cut[n%cuts]
+		for ; w.phase < 3*e.splits; w.phase++ {
+			kind, slice := w.phase%3, w.phase/3
+			part := factor
+			if e.splits > 1 {
+				part *= cut[kind*mostSlice+slice]
+			}
+			switch kind {
+			case 0:
+				if e.take(i, storage, e.storage*part, 1) {
+					return
+				}
+			case 1:
+				if e.take(i, wall, e.other*part, 1) {
+					return
+				}
+			case 2:
+				demand := e.cpu * part
+				if slice == e.splits-1 {
+					demand += e.handover
+				}
+				if e.take(i, cpu, demand, 1) {
+					return
+				}
+			}
+		}
+		e.finish(i)
+		if w.idle = e.queues[i].size == 0; w.idle {
+			return
+		}
+		w.batch, w.phase, w.since = e.queues[i].pop(), 0, e.t
+	}
+}
+
+// finish hands worker i's batch over and wakes whoever waits for it.
+func (e *engine) finish(i int) {
+	w := &e.workers[i]
+	e.tally.busy += e.t - w.since
+	e.arrived.push(made{w.batch, int32(i)})
+	e.count(1)
+	switch {
+	case e.costs.pin && e.pinner.idle:
+		e.pinNext()
+	case !e.costs.pin && e.main.at == parked:
+		e.main.at = look
+		e.train()
+	}
+}
+
+// pinner is the pinning thread.
+type pinner struct {
+	idle bool
+	got  made
+}
+
+// pinNext lets the pinning thread go on until it has to wait.
+func (e *engine) pinNext() {
+	for {
+		e.pinner.idle = e.arrived.size == 0
+		if e.pinner.idle {
+			return
+		}
+		e.pinner.got = e.arrived.pop()
+		if e.take(e.set.Workers+1, cpu, e.receive+e.pinning, 1) {
+			return
+		}
+		e.handPinned()
+	}
+}
+
+// pinOne ends the pinning of a batch.
+func (e *engine) pinOne() {
+	e.handPinned()
+	e.pinNext()
+}
+
+func (e *engine) handPinned() {
+	e.pinned.push(e.pinner.got)
+	if e.main.at == parked {
+		e.main.at = look
+		e.train()
+	}
+}

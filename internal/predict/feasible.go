@@ -1,0 +1,81 @@
+package predict
+
+import "math"
+
+// Memory is what a setting takes beyond the trainer itself, in bytes. What is unknown counts as nothing.
+type Memory struct {
+	Workers float64 // the workers' own
+	Shm     float64 // in /dev/shm: prefetch_factor batches of each worker, and the one it makes
+	Pinned  float64 // page-locked: what waits for the trainer then, each batch rounded up to a power of two
+}
+
+// Total is all of it; /dev/shm is memory too. A batch is either in shared memory or pinned, so with pinning only those being made are in
+// both.
+func (m Memory) Total() float64 { return m.Workers + m.Shm + m.Pinned }
+
+// Memory returns what a setting takes.
+func (p Pipeline) Memory(set Setting) Memory {
+	set = set.plain()
+	w := float64(set.Workers)
+	m := Memory{Workers: w * p.WorkerBytes, Shm: p.QueueBytes(set.Workers, set.Prefetch)}
+	if p.Pin && p.BatchBytes > 0 {
+		// The pinning thread empties shared memory into page-locked blocks, which PyTorch's caching host allocator rounds up to powers
+		// of two (aten/src/ATen/core/CachingHostAllocator.h); tensor by tensor, of which a batch counts as one here.
+		m.Pinned = float64(set.outstanding()) * math.Exp2(math.Ceil(math.Log2(p.BatchBytes)))
+		m.Shm = w * p.BatchBytes
+	}
+	return m
+}
+
+// shm is the most of /dev/shm a setting can fill: a slow pinning thread leaves all of it there.
+func (p Pipeline) shm(set Setting) float64 {
+	set = set.plain()
+	return p.QueueBytes(set.Workers, set.Prefetch)
+}
+
+// Reach is what a plan may touch.
+type Reach struct {
+	Memory     float64 // share of the memory that is available that it may use, 0..1
+	PerCore    float64 // workers per usable core, where they mostly compute
+	Waiting    float64 // workers per usable core, where they mostly wait
+	Prefetches []int   // prefetch_factor values to try; the present one is always among them
+	Start      bool    // another start method, where its cost is known
+	Unordered  bool    // in_order=False; the caller knows whether this PyTorch has it
+}
+
+// Fits tells what keeps a setting from being used here; NoClamp where nothing does. The present setting fits: it runs.
+func (p Pipeline) Fits(set Setting, r Reach) Clamp {
+	set, now := set.plain(), p.Setting.plain()
+	if set.Workers > ceiling {
+		return ByCeiling
+	}
+	if p.UsableCPUs > 0 && set.Workers > now.Workers && set.Workers > p.mostByCPU(r) {
+		return ByCPUs
+	}
+	if more := p.shm(set) - p.shm(now); p.ShmFree > 0 && more > p.ShmFree {
+		return ByShm
+	}
+	if more := p.Memory(set).Total() - p.Memory(now).Total(); p.Available > 0 && more > p.Available*r.Memory {
+		return ByMemory
+	}
+	return NoClamp
+}
+
+// mostByCPU is how many workers the usable cores carry.
+func (p Pipeline) mostByCPU(r Reach) int {
+	perCore := r.PerCore
+	if p.Wait.N > 0 && p.Wait.Center > p.CPU.Center {
+		perCore = r.Waiting
+	}
+	return max(int(math.Ceil(min(p.UsableCPUs*perCore, ceiling))), 1)
+}
+
+// most is the largest number of workers worth looking at.
+func (p Pipeline) most(r Reach) int {
+	n := p.Setting.Workers
+	limit := ceiling
+	if p.UsableCPUs > 0 {
+		limit = p.mostByCPU(r)
+	}
+	return max(n, limit)
+}

@@ -1,0 +1,218 @@
+package predict
+
+import (
+	"slices"
+
+	"github.com/pipetune/pipetune/internal/stat"
+)
+
+// Knob is one setting of a DataLoader, spelled as PyTorch spells it.
+type Knob string
+
+// The knobs.
+const (
+	NumWorkers        Knob = "num_workers"
+	PrefetchFactor    Knob = "prefetch_factor"
+	PersistentWorkers Knob = "persistent_workers"
+	Context           Knob = "multiprocessing_context"
+	InOrder           Knob = "in_order"
+)
+
+// set changes one knob of a setting to what it is in another. From no workers to some, prefetch_factor is PyTorch's default and no
+// change of its own until it is changed.
+func (k Knob) set(s, to Setting) Setting {
+	switch k {
+	case NumWorkers:
+		s.Workers = to.Workers
+		if s.Start == UnknownStart {
+			s.Start = to.Start
+		}
+	case PrefetchFactor:
+		s.Prefetch = to.Prefetch
+	case PersistentWorkers:
+		s.Persistent = to.Persistent
+	case Context:
+		s.Start = to.Start
+	case InOrder:
+		s.Unordered = to.Unordered
+	}
+	return s.plain()
+}
+
+// changes are the knobs that lead from one setting to another.
+func changes(from, to Setting) []Knob {
+	from, to = from.plain(), to.plain()
+	if to.Workers == 0 { // all else loses its meaning with the workers
+		if from.Workers == 0 {
+			return nil
+		}
+		return []Knob{NumWorkers}
+	}
+	var knobs []Knob
+	add := func(differs bool, k Knob) {
+		if differs {
+			knobs = append(knobs, k)
+		}
+	}
+	add(from.Workers != to.Workers, NumWorkers)
+	before := from.Prefetch
+	if from.Workers == 0 {
+		before = defaultPrefetch
+	}
+	add(before != to.Prefetch, PrefetchFactor)
+	add(from.Persistent != to.Persistent, PersistentWorkers)
+	add(from.Workers > 0 && from.Start != to.Start, Context)
+	add(from.Unordered != to.Unordered, InOrder)
+	return knobs
+}
+
+// Change is one knob turned, and what that brings.
+type Change struct {
+	Knob  Knob
+	Alone Forecast     // this change and no other
+	Gain  stat.Summary // of it alone: how many times as fast as now
+	Then  Forecast     // after this and all changes before it
+	Extra Memory       // of this change on top of those before it; below zero where it frees memory
+	Risk  string       // what can go wrong
+	Watch string       // what to look at after the change
+}
+
+// Risk is how much of what was not measured a plan relies on.
+type Risk string
+
+// The risks.
+const (
+	Low    Risk = "low"
+	Medium Risk = "medium"
+	High   Risk = "high"
+)
+
+// Plan is a set of changes, in the order of what each brings.
+type Plan struct {
+	Name    string
+	Risk    Risk
+	Changes []Change     // none: nothing within this plan's reach is worth changing
+	After   Forecast     // with all of them
+	Gain    stat.Summary // how many times as fast as now
+	Extra   Memory
+	Clamp   Clamp // what kept num_workers from being larger, where larger would have helped
+}
+
+// Verdict is what the plans come to.
+type Verdict string
+
+// The verdicts.
+const (
+	Worthwhile Verdict = "worthwhile" // a plan brings more than it costs attention
+	Nothing    Verdict = "nothing"    // no setting within reach brings 3 %
+	StepBound  Verdict = "step"       // nothing, and the reason is the step: the loader gives more than it takes
+)
+
+// Plans are what to do about a loader's settings.
+type Plans struct {
+	Verdict  Verdict
+	Now      Forecast
+	Plans    []Plan  // conservative, moderate, aggressive; one that comes to the same as the one before it is left out
+	Headroom float64 // how many times the present rate the loader alone would give, the trainer's step taking no time; 0 = not known
+}
+
+// ambition is a plan before it is made.
+type ambition struct {
+	name  string
+	risk  Risk
+	reach Reach
+}
+
+// ambitions returns the three plans' reaches. One worker per usable core is the number above which PyTorch warns; half of the available
+// memory is what tf.data's autotuner takes; a quarter and three quarters of it are choices on either side of that. in_order=False
+// changes the order of training and is aggressive for that, not for its cost.
+func ambitions(unordered bool) []ambition {
+	return []ambition{
+		{"conservative", Low, Reach{Memory: memoryShare / 2, PerCore: 1, Waiting: 1}},
+		{"moderate", Medium, Reach{Memory: memoryShare, PerCore: 1, Waiting: waiting, Prefetches: []int{2, 4, 8}, Start: true}},
+		{"aggressive", High, Reach{Memory: (1 + memoryShare) / 2, PerCore: waiting, Waiting: 2 * waiting, Prefetches: []int{2, 4, 8, 16}, Start: true, Unordered: unordered}},
+	}
+}
+
+// Plans makes the three plans; unordered tells that this PyTorch knows in_order. False where nothing can be predicted.
+func (f *Forecaster) Plans(unordered bool) (Plans, bool) {
+	now, ok := f.Forecast(f.pipeline.Setting)
+	if !ok {
+		return Plans{}, false
+	}
+	out := Plans{Verdict: Nothing, Now: now, Headroom: f.headroom(now)}
+	last := now
+	for _, a := range ambitions(unordered) {
+		found, ok := f.Search(a.reach)
+		if !ok || found.Chosen.Setting == now.Setting || found.Chosen.Rate < last.Rate/enough {
+			continue // no more than what is had without it
+		}
+		plan := f.plan(a, now, found)
+		last = plan.After
+		out.Plans = append(out.Plans, plan)
+		out.Verdict = Worthwhile
+	}
+	if out.Verdict == Nothing && now.Limit == Step && now.Rate >= enough*now.Bounds[0].Rate {
+		out.Verdict = StepBound
+	}
+	return out, true
+}
+
+// headroom is what the loader gives to a trainer that takes no time, over the present rate.
+func (f *Forecaster) headroom(now Forecast) float64 {
+	at := f.pipeline.center()
+	at.step, at.trainer = 0, 0
+	c, ok := f.pipeline.costs(at, now.Setting)
+	if !ok || now.Rate <= 0 || c.cpu+c.storage+c.other+c.handover+c.receive+c.dispatch <= 0 {
+		return 0
+	}
+	return f.simulate(c, at, now.Setting, f.long, f.options.Steps).Steady / now.Steady
+}
+
+// plan orders the changes that lead to a setting: at each point the one that brings most.
+func (f *Forecaster) plan(a ambition, now Forecast, found Found) Plan {
+	target := found.Chosen.Setting
+	plan := Plan{Name: a.name, Risk: a.risk, Clamp: found.Clamp}
+	at := now
+	for left := changes(now.Setting, target); len(left) > 0; {
+		best, which := Forecast{}, 0
+		for i, k := range left {
+			if one, ok := f.Point(k.set(at.Setting, target)); ok && one.Rate > best.Rate {
+				best, which = one, i
+			}
+		}
+		knob := left[which]
+		left = slices.Delete(left, which, which+1)
+		change := Change{Knob: knob, Risk: risks[knob], Watch: watches[knob]}
+		change.Alone, _ = f.Forecast(knob.set(now.Setting, target))
+		change.Gain = f.Gain(now, change.Alone)
+		change.Then, _ = f.Forecast(knob.set(at.Setting, target))
+		change.Extra = f.extra(at.Setting, change.Then.Setting)
+		at = change.Then
+		plan.Changes = append(plan.Changes, change)
+	}
+	plan.After, plan.Gain, plan.Extra = at, f.Gain(now, at), f.extra(now.Setting, at.Setting)
+	return plan
+}
+
+// extra is what one setting takes beyond another.
+func (f *Forecaster) extra(from, to Setting) Memory {
+	a, b := f.pipeline.Memory(from), f.pipeline.Memory(to)
+	return Memory{Workers: b.Workers - a.Workers, Shm: b.Shm - a.Shm, Pinned: b.Pinned - a.Pinned}
+}
+
+var risks = map[Knob]string{
+	NumWorkers:        "each worker is a process with a copy of what the dataset holds in Python objects; a dataset that keeps an open file or a random state from before the start needs a worker_init_fn",
+	PrefetchFactor:    "finished batches fill /dev/shm; with order kept, depth only evens out how batches vary and does not raise the mean",
+	PersistentWorkers: "the dataset's state lives on from epoch to epoch: changes made to it in the trainer between epochs no longer reach the workers",
+	Context:           "spawn and forkserver need a dataset that can be pickled and a main guard; fork is unsafe once the trainer runs threads or has used CUDA in ways the workers use too",
+	InOrder:           "the order of batches depends on their timing, so a run can no longer be repeated exactly, and slow samples come later than their turn",
+}
+
+var watches = map[Knob]string{
+	NumWorkers:        "the workers' CPU and memory, the run queue, and whether storage gets slower as more of them read",
+	PrefetchFactor:    "free space in /dev/shm",
+	PersistentWorkers: "the workers' memory from epoch to epoch",
+	Context:           "the time to the first batch of an epoch",
+	InOrder:           "the loss, against a run with order kept",
+}

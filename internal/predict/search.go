@@ -1,0 +1,143 @@
+package predict
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Found is what a search came to.
+type Found struct {
+	Now      Forecast // the present setting
+	Best     Forecast // the fastest that fits
+	Chosen   Forecast // the smallest that is within 3 % of it; Now where that is
+	Clamp    Clamp    // what kept num_workers from being larger, where larger would have helped; else NoClamp
+	Examined int      // settings simulated
+}
+
+// Search looks for the smallest setting within 3 % of the best that fits; false where nothing can be predicted. Settings whose bounds
+// already lie below that are not simulated.
+func (f *Forecaster) Search(r Reach) (Found, bool) {
+	now, ok := f.Point(f.pipeline.Setting)
+	if !ok {
+		return Found{}, false
+	}
+	found := Found{Now: now, Best: now}
+	tried := []Forecast{now}
+	for _, set := range f.candidates(r) {
+		if set == now.Setting || f.lowest(set) < enough*found.Best.Rate {
+			continue
+		}
+		one, ok := f.Point(set)
+		if !ok {
+			continue
+		}
+		tried = append(tried, one)
+		if one.Rate > found.Best.Rate {
+			found.Best = one
+		}
+	}
+	found.Examined = len(tried)
+	found.Chosen = found.Now
+	if now.Rate < enough*found.Best.Rate {
+		found.Chosen = f.smallest(tried, enough*found.Best.Rate)
+	}
+	found.Clamp = f.clamp(found.Chosen, r)
+	return found, true
+}
+
+// candidates are the settings that fit: the most workers first, so that the best is found early and what cannot reach it is passed over.
+func (f *Forecaster) candidates(r Reach) []Setting {
+	p := f.pipeline
+	now := p.Setting.plain()
+	prefetches := slices.Clone(r.Prefetches)
+	if now.Workers > 0 {
+		prefetches = append(prefetches, now.Prefetch)
+	} else {
+		prefetches = append(prefetches, defaultPrefetch)
+	}
+	slices.Sort(prefetches)
+	prefetches = slices.Compact(prefetches)
+	starts := []StartMethod{now.Start}
+	if r.Start || now.Workers == 0 {
+		for _, s := range []StartMethod{Fork, ForkServer, Spawn} {
+			if _, measured := p.Starts[s]; measured && s != now.Start {
+				starts = append(starts, s)
+			}
+		}
+	}
+	unordered := []bool{now.Unordered}
+	if r.Unordered && !now.Unordered {
+		unordered = append(unordered, true)
+	}
+	persistent := []bool{now.Persistent, true}
+	if now.Persistent || p.Epoch == 0 {
+		persistent = persistent[:1]
+	}
+	var all []Setting
+	for w := p.most(r); w > 0; w-- {
+		for _, start := range starts {
+			for _, kept := range persistent {
+				for _, loose := range unordered {
+					for _, prefetch := range prefetches {
+						set := Setting{Workers: w, Prefetch: prefetch, Persistent: kept, Start: start, Unordered: loose}
+						if prefetch > 0 && p.Fits(set, r) == NoClamp {
+							all = append(all, set)
+						}
+					}
+				}
+			}
+		}
+	}
+	return append(all, Setting{})
+}
+
+// lowest is the lowest bound of a setting; +Inf where none is known.
+func (f *Forecaster) lowest(set Setting) float64 {
+	at := f.pipeline.center()
+	c, ok := f.pipeline.costs(at, set)
+	if !ok {
+		return math.Inf(1)
+	}
+	bounds := f.pipeline.bounds(at, c, set.Workers)
+	if len(bounds) == 0 {
+		return math.Inf(1)
+	}
+	return bounds[0].Rate
+}
+
+// smallest is the setting that reaches the rate with the fewest workers, with the fewest changes, and with the least memory, in this
+// order: workers cost memory and CPU for all of the training, a change costs somebody's attention once, and a queue is cheap once it fits.
+func (f *Forecaster) smallest(tried []Forecast, rate float64) Forecast {
+	reached := slices.DeleteFunc(slices.Clone(tried), func(x Forecast) bool { return x.Rate < rate })
+	return slices.MinFunc(reached, func(a, b Forecast) int {
+		return cmp.Or(
+			cmp.Compare(f.size(a.Setting), f.size(b.Setting)),
+			cmp.Compare(len(changes(f.pipeline.Setting, a.Setting)), len(changes(f.pipeline.Setting, b.Setting))),
+			cmp.Compare(f.pipeline.Memory(a.Setting).Total(), f.pipeline.Memory(b.Setting).Total()),
+			cmp.Compare(a.Setting.Prefetch, b.Setting.Prefetch),
+			cmp.Compare(b.Rate, a.Rate),
+		)
+	})
+}
+
+// size is the number of workers; where their memory and the batches' are known, the workers that the setting's memory would pay for,
+// whole ones.
+func (f *Forecaster) size(set Setting) float64 {
+	p := f.pipeline
+	if p.WorkerBytes > 0 && p.BatchBytes > 0 {
+		one := Setting{Workers: 1, Prefetch: defaultPrefetch}
+		return math.Ceil(p.Memory(set).Total() / p.Memory(one).Total())
+	}
+	return float64(set.Workers)
+}
+
+// clamp names what forbids one worker more, where the workers still limit.
+func (f *Forecaster) clamp(chosen Forecast, r Reach) Clamp {
+	if chosen.Limit != Workers {
+		return NoClamp
+	}
+	set := chosen.Setting
+	set.Workers++
+	return f.pipeline.Fits(set, r)
+}

@@ -1,0 +1,81 @@
+package predict
+
+import (
+	"slices"
+)
+
+// Outcome is what one simulation came to.
+type Outcome struct {
+	Steps      int
+	Rate       float64 // steps per second over whole epochs, what starts and ends them included
+	Steady     float64 // steps per second between the first batch of an epoch and its end
+	Epoch      float64 // seconds of an epoch; 0 where it never ends
+	StartShare float64 // of the epoch's time: iter(), the wait for the first batch, and ending workers; 0..1
+
+	Wait      float64 // mean input wait of a step, seconds; the first of each epoch left out where there are others
+	WaitP99   float64 // its 99 % quantile
+	WaitRatio float64 // of all the time, first waits included, 0..1
+
+	QueueMean float64 // finished batches the trainer has not taken, over time
+	QueueMost int
+	Busy      float64 // share of the workers' time in which they make batches, 0..1
+	CPUs      float64 // cores used, by trainer and workers
+}
+
+// settled is the share of a cut-off epoch after which its queue is taken to have its usual depth.
+const settled = 0.1
+
+// simulate runs the loader. Where the steps end before the epoch does, the rest of the epoch goes on at the rate seen after the queue
+// has settled.
+func (e *engine) simulate(c costs, set Setting, d *chances, x extent) Outcome {
+	set = set.plain()
+	mark := int(settled * float64(x.total()))
+	mark = min(max(mark, 2*set.outstanding()), x.total()/2)
+	e.run(c, set, d, x, mark)
+	n := len(e.tally.waits)
+	if n == 0 || e.t <= 0 {
+		return Outcome{}
+	}
+	t := &e.tally
+	out := Outcome{Steps: n, CPUs: t.cores / e.t, QueueMost: t.queueMost}
+	sum := 0.0
+	for _, w := range t.waits {
+		sum += w
+	}
+	if set.Workers > 0 {
+		out.QueueMean, out.Busy = t.queue/e.t, t.busy/(e.t*float64(set.Workers))
+	}
+	whole := x.epoch > 0 && n%x.epoch == 0
+	if whole {
+		out.Rate = float64(n) / e.t
+		out.Epoch = e.t / float64(t.begun)
+		out.StartShare = t.starting / e.t
+		out.Steady = out.Rate
+		if inner := n - t.begun; inner > 0 && set.Workers > 0 {
+			out.Steady = float64(n) / (e.t - t.starting)
+		}
+		out.WaitRatio = sum / e.t
+	} else {
+		out.Steady = float64(n-mark) / (e.t - t.marked)
+		out.Rate = out.Steady
+		out.WaitRatio = sum / e.t
+		if x.epoch > 0 {
+			opening := t.starting
+			ending := 0.0
+			if !set.Persistent && set.Workers > 0 {
+				ending = c.start.End * float64(set.Workers)
+			}
+			out.Epoch = e.t + float64(x.epoch-n)/out.Steady + ending
+			out.Rate = float64(x.epoch) / out.Epoch
+			out.StartShare = (opening + ending) / out.Epoch
+		}
+	}
+	usual, later := sum-t.first, n-t.begun
+	if later <= 0 {
+		usual, later = sum, n
+	}
+	out.Wait = usual / float64(later)
+	slices.Sort(t.waits)
+	out.WaitP99 = t.waits[min(int(0.99*float64(n)), n-1)]
+	return out
+}

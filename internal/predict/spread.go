@@ -1,0 +1,181 @@
+package predict
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// spreadSize is how many values stand for a distribution. 2048 resolve its 99.95 % quantile, and a bootstrap of as many is as wide as
+// that of a recording of 2048 batches, which is more than most have.
+const spreadSize = 2048
+
+// Spread is how times vary around their mean, as values whose mean is 1. The zero value is times that do not vary.
+type Spread struct {
+	values []float64
+	n      int // measured times behind it; 0 where it was assumed
+}
+
+// SpreadOf takes measured times. Those that are no times (not finite, below zero) are left out; false where fewer than two are left or
+// all of them are zero.
+func SpreadOf(times []float64) (Spread, bool) {
+	var values []float64
+	for _, t := range times {
+		if t >= 0 && !math.IsInf(t, 1) {
+			values = append(values, t)
+		}
+	}
+	n := len(values)
+	if n > spreadSize { // evenly spaced order statistics stand for all
+		slices.Sort(values)
+		thin := make([]float64, spreadSize)
+		for i := range thin {
+			thin[i] = values[(2*i+1)*n/(2*spreadSize)]
+		}
+		values = thin
+	}
+	return unit(values, n)
+}
+
+// Class is the number of times that took from 10^(K/20) to 10^((K+1)/20) microseconds, as the hook counts them.
+type Class struct {
+	K     int
+	Count float64
+}
+
+// bounds of a class, in seconds.
+func (c Class) bounds() (lo, hi float64) {
+	return 1e-6 * math.Pow(10, float64(c.K)/20), 1e-6 * math.Pow(10, float64(c.K+1)/20)
+}
+
+// SpreadOfClasses takes a histogram; within a class times are spread evenly on its logarithmic scale. False where fewer than two times
+// were counted.
+func SpreadOfClasses(classes []Class) (Spread, bool) {
+	classes = slices.Clone(classes)
+	slices.SortFunc(classes, func(a, b Class) int { return a.K - b.K })
+	total := 0.0
+	for _, c := range classes {
+		if c.Count > 0 && !math.IsInf(c.Count, 1) {
+			total += c.Count
+		}
+	}
+	if total < 2 {
+		return Spread{}, false
+	}
+	size := int(min(total, spreadSize))
+	values := make([]float64, 0, size)
+	before := 0.0
+	for _, c := range classes {
+		if !(c.Count > 0) || math.IsInf(c.Count, 1) {
+			continue
+		}
+		lo, hi := c.bounds()
+		for len(values) < size {
+			at := (float64(len(values)) + 0.5) / float64(size) * total // rank of the next value
+			if at >= before+c.Count {
+				break
+			}
+			values = append(values, lo*math.Pow(hi/lo, (at-before)/c.Count))
+		}
+		before += c.Count
+	}
+	return unit(values, int(min(total, math.MaxInt32)))
+}
+
+// Lognormal is the spread assumed where only the coefficient of variation (deviation over mean) is known: service times of storage and
+// of decoding are skewed to the right. Zero or less is no spread.
+func Lognormal(variation float64) Spread {
+	if !(variation > 0) || math.IsInf(variation, 1) {
+		return Spread{}
+	}
+	sigma := math.Sqrt(math.Log1p(variation * variation))
+	values := make([]float64, spreadSize)
+	for i := range values {
+		u := (float64(i) + 0.5) / spreadSize
+		values[i] = math.Exp(sigma * math.Sqrt2 * math.Erfinv(2*u-1))
+	}
+	s, _ := unit(values, 0)
+	return s
+}
+
+// unit scales values to a mean of 1.
+func unit(values []float64, n int) (Spread, bool) {
+	m := mean(values)
+	if len(values) < 2 || !(m > 0) || math.IsInf(m, 1) {
+		return Spread{}, false
+	}
+	for i := range values {
+		values[i] /= m
+	}
+	return Spread{values: values, n: n}, true
+}
+
+func mean(xs []float64) float64 {
+	sum := 0.0
+	for _, x := range xs {
+		sum += x
+	}
+	return sum / float64(len(xs))
+}
+
+// Variation is the coefficient of variation.
+func (s Spread) Variation() float64 {
+	if len(s.values) == 0 {
+		return 0
+	}
+	sum := 0.0
+	for _, x := range s.values {
+		sum += (x - 1) * (x - 1)
+	}
+	return math.Sqrt(sum / float64(len(s.values)))
+}
+
+// resample draws another sample of the same size. Its mean is 1 again where keep asks for it: where the uncertainty of the mean is
+// known already, from windows that do not take neighbouring batches for independent.
+func (s Spread) resample(dice *rand.Rand, keep bool) Spread {
+	if s.n == 0 || len(s.values) == 0 {
+		return s
+	}
+	values := make([]float64, len(s.values))
+	for i := range values {
+		values[i] = s.values[dice.IntN(len(values))]
+	}
+	if keep {
+		if scaled, ok := unit(values, s.n); ok {
+			return scaled
+		}
+		return s
+	}
+	return Spread{values: values, n: s.n}
+}
+
+// draw fills out with factors in random order: whole passes over the values, so that few steps already have the distribution's shape.
+// With probability run a factor is that of the one before it. Their mean is exactly that of the values.
+func (s Spread) draw(dice *rand.Rand, out []float64, run float64) {
+	if len(s.values) == 0 {
+		for i := range out {
+			out[i] = 1
+		}
+		return
+	}
+	deck := slices.Clone(s.values)
+	next := len(deck)
+	for i := range out {
+		if run > 0 && i > 0 && dice.Float64() < run {
+			out[i] = out[i-1]
+			continue
+		}
+		if next == len(deck) {
+			dice.Shuffle(len(deck), func(a, b int) { deck[a], deck[b] = deck[b], deck[a] })
+			next = 0
+		}
+		out[i] = deck[next]
+		next++
+	}
+	if drawn := mean(out); drawn > 0 {
+		scale := mean(s.values) / drawn
+		for i := range out {
+			out[i] *= scale
+		}
+	}
+}
