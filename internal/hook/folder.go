@@ -19,8 +19,9 @@ const (
 	socketName   = "socket"
 	// maxSocketPath is what sun_path of a Unix socket's address holds beside its final zero (linux/un.h).
 	maxSocketPath = 107
-	// longestName is the longest that os.MkdirTemp makes of "pipetune-*".
-	longestName = len("pipetune-4294967295")
+	// folderPattern is os.MkdirTemp's for the private folder, and longestName the longest that it makes of it.
+	folderPattern = "pipetune-*"
+	longestName   = len("pipetune-4294967295")
 )
 
 // folder is the private folder: mode 0700, with the hook's files, mode 0400, and the socket. root is held open, so that what is removed at the end
@@ -40,6 +41,7 @@ func makeFolder(parents []string, files []source) (*folder, error) {
 		}
 		f, err := newFolder(parent, files)
 		if err == nil {
+			tidy(parent, os.Geteuid())
 			return f, nil
 		}
 		tried = append(tried, err)
@@ -48,7 +50,7 @@ func makeFolder(parents []string, files []source) (*folder, error) {
 }
 
 func newFolder(parent string, files []source) (*folder, error) {
-	dir, err := os.MkdirTemp(parent, "pipetune-*")
+	dir, err := os.MkdirTemp(parent, folderPattern)
 	if err != nil {
 		return nil, err
 	}

@@ -230,3 +230,40 @@ func TestEnviron(t *testing.T) {
 		})
 	}
 }
+
+func TestFoldersOfAKilledPipetuneAreRemoved(t *testing.T) {
+	parent := short(t)
+	files := []source{{name: "sitecustomize.py", data: []byte("x")}}
+	make := func() *folder {
+		f, err := newFolder(parent, files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	dead, young, theirs := make(), make(), make()
+	for _, f := range []*folder{dead, theirs} {
+		s, err := bind(f.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.conn.Close(); err != nil { // its name stays, as when a process is killed
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(theirs.path, 0o755); err != nil { // no folder of ours
+		t.Fatal(err)
+	}
+	alive := open(t, Config{Dir: parent})
+	again := open(t, Config{Dir: parent})
+	for path, want := range map[string]bool{dead.path: false, young.path: true, theirs.path: true, alive.folder.path: true, again.folder.path: true} {
+		if _, err := os.Stat(path); (err == nil) != want {
+			t.Errorf("%s: %v, want it there: %v", path, err, want)
+		}
+	}
+	for _, f := range []*folder{dead, young, theirs} {
+		if err := f.root.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
