@@ -89,6 +89,10 @@ func (r *Report) Validate() error {
 	}
 	for name, m := range r.Metrics {
 		v.finite("metrics."+name, m.Center, m.Lo, m.Hi)
+		v.finite("metrics."+name+".windows", m.Windows...)
+		if len(m.Windows) > MaxWindows {
+			v.fail("metrics."+name+".windows", fmt.Sprintf("%d values, at most %d are allowed", len(m.Windows), MaxWindows))
+		}
 		v.basis("metrics."+name, m.Basis)
 	}
 	for _, f := range r.Findings {

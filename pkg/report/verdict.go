@@ -79,7 +79,13 @@ type Metric struct {
 	N          int     `json:"n"`          // independent windows behind it
 	Unit       string  `json:"unit"`
 	Basis      Basis   `json:"basis"`
+	// Windows are the figure's values in the windows of a run, in order of time and at most MaxWindows, for the few metrics that runs are
+	// compared by; since 1.2.0. Windows that gave no value are left out.
+	Windows []float64 `json:"windows,omitempty"`
 }
+
+// MaxWindows bounds Metric.Windows.
+const MaxWindows = 150
 
 // Phase is a part of a worker's time.
 type Phase struct {

@@ -1,0 +1,193 @@
+package report
+
+// ComparisonSchema and ComparisonVersion name the format of a comparison.
+const (
+	ComparisonSchema  = "pipetune.comparison"
+	ComparisonVersion = "1.0.0"
+)
+
+// Comparison is what became of a job, or of a dataset's reading, between reports before a change and reports after it.
+type Comparison struct {
+	Schema        string          `json:"schema"`
+	SchemaVersion string          `json:"schema_version"`
+	Kind          string          `json:"kind"` // of the reports: "diagnose" or "bench-io"
+	Tool          Tool            `json:"tool"` // what compared; its overhead is null
+	Before        Side            `json:"before"`
+	After         Side            `json:"after"`
+	Comparable    Comparability   `json:"comparable"`
+	Conditions    []Condition     `json:"conditions"` // what else differs between the sides, weightiest first
+	Changes       []Change        `json:"changes"`
+	Settings      []SettingChange `json:"settings"`
+	Rules         RuleChanges     `json:"rules"`
+	Predictions   []Prediction    `json:"predictions"`
+	Tally         *Tally          `json:"tally"` // null where no prediction could be held against what came
+	Gate          *Gate           `json:"gate"`  // null where none was asked for
+	How           string          `json:"how"`   // by which test, and what its figures allow for
+	Warnings      []string        `json:"warnings"`
+}
+
+// Side is one side of a comparison: one run, or several of the same job.
+type Side struct {
+	Files         []string `json:"files"` // names without their folders
+	Runs          int      `json:"runs"`
+	SchemaVersion string   `json:"schema_version"` // of the first report
+	ToolVersion   string   `json:"tool_version"`
+	Class         Class    `json:"class,omitempty"` // of the verdict; "" for bench-io
+	Rule          string   `json:"rule,omitempty"`
+	Confidence    string   `json:"confidence,omitempty"`
+	Job           string   `json:"job,omitempty"`       // its command, redacted; for bench-io the dataset's path
+	DurationS     float64  `json:"duration_s"`          // watched or measured, all runs together
+	Free          *float64 `json:"free_rate"`           // samples (or batches) per second if the trainer never waited; modelled
+	FreeOf        string   `json:"free_of,omitempty"`   // the metric that free_rate is of
+	Statement     string   `json:"statement,omitempty"` // of the verdict
+	Phases        []Phase  `json:"phases"`              // of the first run
+}
+
+// Comparability says whether figures of the two sides may be held against each other.
+type Comparability string
+
+// The closed list of answers.
+const (
+	Comparable    Comparability = "yes"
+	WithCare      Comparability = "with-care" // something differs that may have moved a figure
+	NotComparable Comparability = "no"        // something differs that a figure depends on
+)
+
+// Condition is something beside the settings that is not the same on both sides.
+type Condition struct {
+	Name        string `json:"name"`
+	Before      string `json:"before"`
+	After       string `json:"after"`
+	Consequence string `json:"consequence"`
+	Breaks      bool   `json:"breaks"` // the figures cannot be held against each other
+}
+
+// Answer is what the data say of one figure.
+type Answer string
+
+// The closed list of answers. Unclear is not "the same": it says that the data cannot tell.
+const (
+	Better  Answer = "better"
+	Worse   Answer = "worse"
+	Higher  Answer = "higher" // where neither direction is better
+	Lower   Answer = "lower"
+	Unclear Answer = "unclear"
+)
+
+// The ways two figures can be held against each other.
+const (
+	ByRuns      = "runs"      // Mann-Whitney over the centers of repeated runs
+	ByWindows   = "windows"   // Mann-Whitney over blocks of windows, with an allowance for what differs from run to run
+	ByIntervals = "intervals" // whether the intervals overlap, with the same allowance; no p
+)
+
+// Change is one figure on both sides.
+type Change struct {
+	Key        string            `json:"key"` // names this row: the metric, or probe.metric{label=value,…}
+	Metric     string            `json:"metric"`
+	Probe      string            `json:"probe,omitempty"` // bench-io, as are the labels
+	Labels     map[string]string `json:"labels,omitempty"`
+	Unit       string            `json:"unit"`
+	Before     Figure            `json:"before"`
+	After      Figure            `json:"after"`
+	Difference bool              `json:"difference"` // change is after - before (of ratios); else after/before - 1
+	Change     *float64          `json:"change"`     // null where it cannot be said, as from 0
+	Lo         *float64          `json:"lo"`         // interval of change at 95 %, null where there is none
+	Hi         *float64          `json:"hi"`
+	P          *float64          `json:"p"` // that a difference as large comes by chance; null by intervals
+	NBefore    int               `json:"n_before"`
+	NAfter     int               `json:"n_after"`
+	Method     string            `json:"method"` // "runs", "windows" or "intervals"
+	Answer     Answer            `json:"answer"`
+	Note       string            `json:"note,omitempty"` // why it is unclear though the figures are apart
+}
+
+// Figure is a figure of one side. Lo and Hi are the center where there is no interval.
+type Figure struct {
+	Center     float64 `json:"center"`
+	Lo         float64 `json:"lo"`
+	Hi         float64 `json:"hi"`
+	Confidence float64 `json:"confidence"`
+	Basis      Basis   `json:"basis"`
+}
+
+// SettingChange is a setting of the loader that was changed. Only settings known on both sides are listed.
+type SettingChange struct {
+	Setting     string `json:"setting"`
+	Before      string `json:"before"`
+	After       string `json:"after"`
+	Recommended string `json:"recommended,omitempty"` // what BEFORE recommended for it
+}
+
+// RuleChanges says which findings went, came and stayed.
+type RuleChanges struct {
+	Resolved  []RuleChange `json:"resolved"`
+	New       []RuleChange `json:"new"`
+	Remaining []RuleChange `json:"remaining"`
+	Unjudged  []RuleChange `json:"unjudged"` // found before, and not judged after: its signals were missing
+}
+
+// RuleChange is one rule's finding on both sides.
+type RuleChange struct {
+	Rule   string   `json:"rule"`
+	Before *float64 `json:"score_before"` // null: not found
+	After  *float64 `json:"score_after"`
+	Why    string   `json:"why,omitempty"` // unjudged: the reason
+}
+
+// Outcome is what became of a prediction.
+type Outcome string
+
+// The closed list of outcomes.
+const (
+	Inside    Outcome = "inside" // the figure observed lies in the interval that was predicted
+	Above     Outcome = "above"
+	Below     Outcome = "below"
+	Uncertain Outcome = "cannot-tell" // it lies outside, but its own interval reaches in
+	Unjudged  Outcome = "not-judged"  // why says what is in the way
+)
+
+// Prediction is an effect that a report before the change told, and what was seen after it.
+type Prediction struct {
+	Changes  []Recommended `json:"changes"` // more than one: their effect together
+	Metric   string        `json:"metric"`
+	Unit     string        `json:"unit"`
+	Lo       float64       `json:"lo"`
+	Hi       float64       `json:"hi"`
+	Basis    Basis         `json:"basis"`
+	Observed *Figure       `json:"observed"` // null where the figure was not measured after
+	Outcome  Outcome       `json:"outcome"`
+	Why      string        `json:"why,omitempty"`
+}
+
+// Recommended is a change that a report recommended.
+type Recommended struct {
+	Setting string `json:"setting"`
+	From    string `json:"from,omitempty"`
+	To      string `json:"to"`
+	Rule    string `json:"rule,omitempty"`
+}
+
+// Tally counts the predictions that could be judged. What the data cannot tell counts for neither.
+type Tally struct {
+	Held   int `json:"held"`
+	Judged int `json:"judged"`
+}
+
+// Gate is a limit that a change was held to.
+type Gate struct {
+	Metric string     `json:"metric"`
+	Limit  float64    `json:"limit"` // largest loss that passes: a ratio, of ratios in points/100
+	Answer GateAnswer `json:"answer"`
+	Why    string     `json:"why"`
+}
+
+// GateAnswer is what a gate says; it judges the interval, never the point.
+type GateAnswer string
+
+// The closed list of answers.
+const (
+	GatePassed  GateAnswer = "passed"      // the whole interval lies within the limit
+	GateFailed  GateAnswer = "failed"      // the whole interval lies beyond it
+	GateUnclear GateAnswer = "cannot-tell" // the interval reaches over the limit, or there is none
+)
