@@ -41,7 +41,7 @@ each change would bring.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fail(exitUsage, "see: "+c.CommandPath()+" --help", "%w", err)
 	})
-	root.AddCommand(newDiagnose(env), newBench(env), newReport(env), newExplain(env), newDoctor(env), newDemo(env), newVersion(env))
+	root.AddCommand(newDiagnose(env), newBench(env), newCompare(env), newReport(env), newExplain(env), newDoctor(env), newDemo(env), newVersion(env))
 	root.AddCommand(topic("exit-codes", "the exit codes", exitCodesHelp), topic("environment", "environment variables", environmentHelp))
 	return root
 }

@@ -1,0 +1,277 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pipetune/pipetune/internal/compare"
+	"github.com/pipetune/pipetune/internal/render"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// comparison is what a person asked compare for.
+type comparison struct {
+	before, after []string
+	gate          string
+	gateMetric    string
+	format, color string
+	outputs       []string
+	strict        bool
+}
+
+func newCompare(env Env) *cobra.Command {
+	var o comparison
+	c := &cobra.Command{
+		Use:   "compare BEFORE.json AFTER.json",
+		Short: "before and after a change: what moved, by more than noise, as predicted or not",
+		Long: `compare holds a report from before a change against one from after it: whether
+the two can be compared at all, each figure with the interval of its change,
+which findings went, and whether what was predicted came true.
+
+One run on each side is the usual case. Repeated runs tell more, since runs of
+one job differ: name them with --before and --after, 4 or more on each side for
+a test over runs. Recordings (.jsonl) are read as well; - is the standard input.`,
+		Example: `  pipetune compare before.json after.json
+  pipetune compare before.json after.json -o pr.md --gate 5%
+  pipetune compare --before b1.json --before b2.json --after a1.json --after a2.json`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := fromEnvironment(c.Flags(), env.Getenv); err != nil {
+				return err
+			}
+			return o.run(env, args)
+		},
+	}
+	f := c.Flags()
+	f.StringArrayVar(&o.before, "before", nil, "another run before the change: a report `FILE` (repeatable)")
+	f.StringArrayVar(&o.after, "after", nil, "another run after the change: a report `FILE` (repeatable)")
+	f.StringVar(&o.gate, "gate", "", "exit 1 where the rate fell by more than this `SHARE`, as 5%; judges the interval")
+	f.StringVar(&o.gateMetric, "gate-metric", "", "the `METRIC` to judge instead: a name under \"changes\" of --format json")
+	f.StringArrayVarP(&o.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .txt (repeatable)")
+	f.StringVar(&o.format, "format", "text", "what to print: text, json, md or github")
+	f.StringVar(&o.color, "color", "auto", "auto, always or never")
+	f.BoolVar(&o.strict, "strict", false, "exit 3 where the gate cannot tell, or nothing can be compared")
+	var names []string
+	for _, format := range render.ComparisonFormats() {
+		names = append(names, format.Name)
+	}
+	// The lists are fixed and the function cannot fail for flags that were just defined.
+	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+func (o *comparison) run(env Env, args []string) error {
+	before, after, err := o.sides(args)
+	if err != nil {
+		return err
+	}
+	format, outs, err := o.check()
+	if err != nil {
+		return err
+	}
+	opts := compare.Options{Tool: report.Tool{Name: tool().Name, Version: tool().Version, Commit: tool().Commit}, GateMetric: o.gateMetric}
+	if o.gate != "" {
+		limit, err := parseShare(o.gate)
+		if err != nil {
+			return fail(exitUsage, "give a share of the rate: --gate 5%", "--gate %q: %w", o.gate, err)
+		}
+		opts.Gate = &limit
+	}
+	b, err := readSide(env, before)
+	if err != nil {
+		return err
+	}
+	a, err := readSide(env, after)
+	if err != nil {
+		return err
+	}
+	c, err := compare.Run(b, a, opts)
+	switch {
+	case errors.Is(err, compare.ErrUnknownMetric):
+		return fail(exitUsage, "a \"key\" or \"metric\" under \"changes\" of --format json", "--gate-metric: %w", err)
+	case err != nil:
+		return fail(exitUsage, "", "comparing: %w", err)
+	}
+	if err := o.show(env, c, format, outs); err != nil {
+		return err
+	}
+	return o.exit(c)
+}
+
+// sides puts the arguments and flags together, and refuses what is ambiguous before anything is read.
+func (o *comparison) sides(args []string) (before, after []string, err error) {
+	const runs = "several runs of one side: --before FILE, --after FILE"
+	switch len(args) {
+	case 0:
+		before, after = o.before, o.after
+	case 2:
+		before, after = append([]string{args[0]}, o.before...), append([]string{args[1]}, o.after...)
+	default:
+		return nil, nil, fail(exitUsage, runs, "compare takes two files, BEFORE and AFTER, not %d", len(args))
+	}
+	if len(before) == 0 || len(after) == 0 {
+		return nil, nil, fail(exitUsage, "pipetune compare before.json after.json", "compare needs a report before the change and one after it")
+	}
+	stdin := 0
+	for _, side := range [][]string{before, after} {
+		for i, path := range side {
+			if path == "-" {
+				stdin++
+			}
+			for _, other := range side[:i] {
+				if path != "-" && samePath(path, other) {
+					return nil, nil, fail(exitUsage, "name each run once", "%s and %s are the same file, which would count twice", other, path)
+				}
+			}
+		}
+	}
+	if stdin > 1 {
+		return nil, nil, fail(exitUsage, "", "the standard input (-) can be read once")
+	}
+	return before, after, nil
+}
+
+// samePath tells whether two names are of one file. One that cannot be looked at is told when it is read.
+func samePath(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y) || filepath.Clean(a) == filepath.Clean(b)
+}
+
+// comparisonOutput is one -o file of a comparison.
+type comparisonOutput struct {
+	path   string
+	format render.ComparisonFormat
+}
+
+// check validates the flags about formats and files.
+func (o *comparison) check() (format render.ComparisonFormat, outs []comparisonOutput, err error) {
+	if err := oneOf("color", o.color, "auto", "always", "never"); err != nil {
+		return format, nil, err
+	}
+	var names, suffixes []string
+	for _, f := range render.ComparisonFormats() {
+		names = append(names, f.Name)
+		if f.Name == o.format {
+			format = f
+		}
+		if f.Suffix != "" {
+			suffixes = append(suffixes, f.Suffix)
+		}
+	}
+	if err := oneOf("format", o.format, names...); err != nil {
+		return format, nil, err
+	}
+	if o.gateMetric != "" && o.gate == "" {
+		return format, nil, fail(exitUsage, "add --gate 5%", "--gate-metric without --gate judges nothing")
+	}
+	for i, path := range o.outputs {
+		out := comparisonOutput{path: path}
+		for _, f := range render.ComparisonFormats() {
+			if f.Suffix != "" && strings.HasSuffix(path, f.Suffix) {
+				out.format = f
+			}
+		}
+		if out.format.Write == nil {
+			return format, nil, fail(exitUsage, "", "-o: no format for %q: the name must end in one of %s", path, strings.Join(suffixes, ", "))
+		}
+		for _, other := range o.outputs[:i] {
+			if filepath.Clean(other) == filepath.Clean(path) {
+				return format, nil, fail(exitUsage, "", "-o %s: named twice", path)
+			}
+		}
+		outs = append(outs, out)
+	}
+	return format, outs, nil
+}
+
+// parseShare reads "5%" or "0.05": from 0 to 1, exclusive.
+func parseShare(s string) (float64, error) {
+	number, isPercent := strings.CutSuffix(strings.TrimSpace(s), "%")
+	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil {
+		return 0, errors.New("not a number")
+	}
+	if isPercent {
+		x /= 100
+	}
+	if !(x >= 0 && x < 1) {
+		return 0, fmt.Errorf("must be from 0%% up to but not including 100%%")
+	}
+	return x, nil
+}
+
+// readSide reads the reports of one side.
+func readSide(env Env, paths []string) ([]compare.Input, error) {
+	var out []compare.Input
+	for _, path := range paths {
+		r, err := replay(env, path)
+		if err != nil {
+			return nil, unreadable(path, err)
+		}
+		name := path
+		if path == "-" {
+			name = "standard input"
+		}
+		out = append(out, compare.Input{Name: name, Report: r})
+	}
+	return out, nil
+}
+
+// unreadable adds what to do about a report that was edited or cut off. A recording that tells nothing is unreadable here too: nothing is measured.
+func unreadable(path string, err error) error {
+	if errors.Is(err, report.ErrInvalid) {
+		return fail(exitUsage, "the file was edited, or cut off while it was written: make it anew with pipetune diagnose -o "+filepath.Base(path), "%w", err)
+	}
+	return err
+}
+
+// show prints and writes the comparison.
+func (o *comparison) show(env Env, c *report.Comparison, format render.ComparisonFormat, outs []comparisonOutput) error {
+	if err := format.Write(env.Stdout, c, render.Options{Color: useColor(o.color, env.Getenv, env.StdoutTerminal)}); err != nil {
+		return fail(exitUsage, "", "%w", err)
+	}
+	var failed error
+	for _, out := range outs {
+		if err := out.write(c); err != nil {
+			complain(env.Stderr, err)
+			failed = quietExit(exitCode(err))
+		}
+	}
+	return failed
+}
+
+// write writes the comparison whole or not at all.
+func (o comparisonOutput) write(c *report.Comparison) error {
+	f, err := createBeside(o.path)
+	if err != nil {
+		return fail(exitUsage, "choose a folder you may write to", "-o %s: %w", o.path, err)
+	}
+	if err := settle(f, o.path, o.format.Write(io.Writer(f), c, render.Options{})); err != nil {
+		return fail(exitUsage, "free some space or choose another folder; what stood in the file before is still there", "-o %s: %w", o.path, err)
+	}
+	return nil
+}
+
+// exit says which exit code the comparison leads to.
+func (o *comparison) exit(c *report.Comparison) error {
+	const again = "compare longer runs (--duration 60s), or several on each side (--before, --after)"
+	switch {
+	case c.Gate != nil && c.Gate.Answer == report.GateFailed:
+		return fail(exitGate, "", "--gate %s: %s", o.gate, c.Gate.Why)
+	case c.Gate != nil && c.Gate.Answer == report.GateUnclear && o.strict:
+		return fail(exitNotMeasured, again, "--gate %s cannot tell: %s", o.gate, c.Gate.Why)
+	case o.strict && len(c.Changes) == 0:
+		return fail(exitNotMeasured, again, "no figure was measured on both sides")
+	case o.strict && c.Comparable == report.NotComparable:
+		return fail(exitNotMeasured, "compare two runs of the same job on the same machine", "the two sides are not comparable: %s differs", c.Conditions[0].Name)
+	}
+	return nil
+}

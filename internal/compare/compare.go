@@ -1,0 +1,188 @@
+// Package compare holds reports before a change against reports after it: are they of the same thing, which figures moved by more than
+// noise, which findings went, and did what was predicted come true.
+//
+// It promises to say "cannot tell" rather than guess: a difference counts where a test finds it and it is larger than what runs of one job
+// differ by anyway. It refuses only reports of different kinds, and a run that is named twice on one side.
+package compare
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path"
+	"reflect"
+	"slices"
+
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// Input is one report with the name of its file, which only says where it is from.
+type Input struct {
+	Name   string
+	Report *report.Report
+}
+
+// Options are what a comparison is asked for. The zero value has no gate.
+type Options struct {
+	Tool       report.Tool
+	Gate       *float64 // largest loss that passes, as a ratio
+	GateMetric string   // "" is the usual one: the rate of samples, or of batches of one size
+}
+
+// ErrUnknownMetric says that no report has the metric a gate names.
+var ErrUnknownMetric = errors.New("no report has this metric")
+
+// Run compares. The errors are for input that cannot be compared at all.
+func Run(before, after []Input, o Options) (*report.Comparison, error) {
+	if err := check(before, after); err != nil {
+		return nil, err
+	}
+	b, a := reports(before), reports(after)
+	c := &report.Comparison{Schema: report.ComparisonSchema, SchemaVersion: report.ComparisonVersion, Kind: b[0].Kind, Tool: o.Tool,
+		Before: side(before), After: side(after)}
+	c.Conditions = conditions(b, a)
+	c.Comparable = comparability(c.Conditions)
+	if c.Kind == "bench-io" {
+		c.Changes = measurements(b, a)
+	} else {
+		c.Changes = metrics(b, a, sameBatch(b[0], a[0]))
+	}
+	c.How = how(c, len(b), len(a))
+	c.Settings = settings(b[0], a[0])
+	c.Rules = ruleChanges(b, a)
+	c.Predictions, c.Tally = predictions(b[0], c)
+	c.Warnings = warnings(before, after)
+	if o.Gate != nil {
+		gate, err := gateOf(c, b, a, *o.Gate, o.GateMetric)
+		if err != nil {
+			return nil, err
+		}
+		c.Gate = gate
+	}
+	return c, nil
+}
+
+// check refuses what cannot be compared.
+func check(before, after []Input) error {
+	if len(before) == 0 || len(after) == 0 {
+		return errors.New("nothing to compare: one report before and one after at least")
+	}
+	for _, x := range slices.Concat(before, after) {
+		if x.Report.Kind != before[0].Report.Kind {
+			return fmt.Errorf("%s is a report of %s and %s one of %s: their figures are of different things", before[0].Name, before[0].Report.Kind, x.Name, x.Report.Kind)
+		}
+	}
+	for _, list := range [][]Input{before, after} {
+		for i, x := range list {
+			for _, y := range list[:i] {
+				if reflect.DeepEqual(x.Report, y.Report) {
+					return fmt.Errorf("%s and %s are the same run, which would count twice", y.Name, x.Name)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func reports(list []Input) (out []*report.Report) {
+	for _, x := range list {
+		out = append(out, x.Report)
+	}
+	return out
+}
+
+func side(list []Input) report.Side {
+	first := list[0].Report
+	s := report.Side{Runs: len(list), SchemaVersion: first.SchemaVersion, ToolVersion: first.Tool.Version, Phases: first.Phases}
+	for _, x := range list {
+		s.Files = append(s.Files, path.Base(x.Name))
+		if w := x.Report.Window; w != nil {
+			s.DurationS += max(w.DurationS, 0)
+		} else if b := x.Report.Benchmark; b != nil {
+			s.DurationS += max(b.UsedS, 0)
+		}
+	}
+	if v := first.Verdict; v != nil {
+		s.Class, s.Rule, s.Confidence, s.Statement = v.Class, v.Rule, string(v.Confidence), v.Statement
+	}
+	s.Job = jobName(first)
+	s.Free, s.FreeOf = free(first)
+	return s
+}
+
+// free is the rate of a trainer that never waits, in the unit the job's rate is told in; nil where it is not known.
+func free(r *report.Report) (*float64, string) {
+	step, ok := r.Metrics["free_step_time_s"]
+	batches, ok2 := r.Metrics[batchRate]
+	if !ok || !(step.Center > 0) {
+		return nil, ""
+	}
+	rate, of := 1/step.Center, batchRate
+	if samples, ok := r.Metrics[sampleRate]; ok && ok2 && batches.Center > 0 {
+		rate, of = rate*samples.Center/batches.Center, sampleRate
+	}
+	if !finite(rate) {
+		return nil, ""
+	}
+	return &rate, of
+}
+
+// warnings are about the input itself: the same report on both sides, nothing trained, sides that look swapped.
+func warnings(before, after []Input) []string {
+	var out []string
+	for _, x := range before {
+		for _, y := range after {
+			if reflect.DeepEqual(x.Report, y.Report) {
+				out = append(out, fmt.Sprintf("%s and %s hold the same report: nothing can differ.", path.Base(x.Name), path.Base(y.Name)))
+			}
+		}
+	}
+	for _, x := range slices.Concat(before, after) {
+		if w := x.Report.Window; w != nil && w.Steps != nil && *w.Steps <= 0 {
+			out = append(out, path.Base(x.Name)+": no step was seen in it.")
+		}
+		if d := x.Report.Verdict; d != nil && d.Class == report.Inconclusive {
+			out = append(out, path.Base(x.Name)+": its verdict is inconclusive.")
+		}
+	}
+	b, a := earliest(before), earliest(after)
+	if b != "" && a != "" && a < b {
+		out = append(out, fmt.Sprintf("%s was made before %s: are the two sides swapped?", path.Base(after[0].Name), path.Base(before[0].Name)))
+	}
+	return out
+}
+
+// earliest is when the first of the runs began, "" where one of them does not say. RFC 3339 in UTC orders as text.
+func earliest(list []Input) string {
+	first := ""
+	for _, x := range list {
+		if x.Report.Window == nil || x.Report.Window.StartedAt == "" {
+			return ""
+		}
+		if at := x.Report.Window.StartedAt; first == "" || at < first {
+			first = at
+		}
+	}
+	return first
+}
+
+func jobName(r *report.Report) string {
+	if r.Job != nil {
+		return commandLine(r.Job.Command)
+	}
+	if r.Benchmark != nil {
+		return r.Benchmark.Path
+	}
+	return ""
+}
+
+// byWeight puts what makes figures incomparable first.
+func byWeight(a, b report.Condition) int {
+	weight := func(c report.Condition) int {
+		if c.Breaks {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Compare(weight(a), weight(b))
+}

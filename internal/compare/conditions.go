@@ -1,0 +1,240 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// cacheApart is how far apart the shares of reads that came from memory may lie before one run is warmer than the other: a tenth of the
+// reads from storage instead of memory doubles the time of reading on a device ten times as slow as memory.
+const cacheApart = 0.1
+
+// sizeApart is how far apart bytes of a dataset or a batch may lie, relative: pictures of a shuffled epoch differ by a little.
+const sizeApart = 0.02
+
+// conditions lists what else differs between the first runs of the two sides, and between the runs of one side, weightiest first.
+func conditions(before, after []*report.Report) []report.Condition {
+	out := append(differences(before[0], after[0]), busyNeighbours(before, after)...)
+	for _, runs := range [][]*report.Report{before, after} {
+		for _, r := range runs[1:] {
+			for _, c := range differences(runs[0], r) {
+				c.Name += ", among repeated runs"
+				if !slices.ContainsFunc(out, func(o report.Condition) bool { return o.Name == c.Name }) {
+					out = append(out, c)
+				}
+			}
+			for _, s := range settings(runs[0], r) {
+				out = append(out, report.Condition{Name: s.Setting + ", among repeated runs", Before: s.Before, After: s.After, Breaks: true,
+					Consequence: "runs of one side must be of one setting"})
+			}
+		}
+	}
+	slices.SortStableFunc(out, byWeight)
+	return out
+}
+
+// comparability is the worst of the conditions.
+func comparability(list []report.Condition) report.Comparability {
+	answer := report.Comparable
+	for _, c := range list {
+		if c.Breaks {
+			return report.NotComparable
+		}
+		answer = report.WithCare
+	}
+	return answer
+}
+
+// trait is something that should be the same on both sides; "" is not known, and says nothing.
+type trait struct {
+	name        string
+	of          func(r *report.Report) string
+	breaks      bool
+	consequence string
+}
+
+var traits = []trait{
+	{"dataset", datasetPath, true, "another dataset: its items may cost more or less to load"},
+	{"dataset, stored as", storedAs, false, "a rewritten dataset: the change to be judged, if it holds the same items"},
+	{"GPU", gpus, true, "another GPU takes batches at another rate"},
+	{"usable CPUs", func(r *report.Report) string { return positive(r.Host.CPUsUsable) }, true, "workers get more or less CPU"},
+	{"CPUs of the machine", func(r *report.Report) string { return positive(float64(r.Host.CPUsPresent)) }, true, "probably another machine"},
+	{"storage of the dataset", storage, false, "the change to be judged, if the dataset was moved on purpose"},
+	{"trainers", func(r *report.Report) string { return positive(ranks(r)) }, true, "figures of one trainer among others: they share the CPUs"},
+	{"framework", framework, true, "another program"},
+	{"kernel", func(r *report.Report) string { return r.Host.Kernel }, false, "another kernel, perhaps another machine"},
+	{"command", jobCommand, false, "whatever else it changed is part of the difference"},
+	{"pipetune's mode", mode, false, "the hook tells exact figures, watching from outside inferred ones: compare figures of one basis"},
+	{"pipetune's version", func(r *report.Report) string { return r.Tool.Version }, false, "figures may be derived differently"},
+}
+
+// differences lists what differs between two reports.
+func differences(b, a *report.Report) []report.Condition {
+	var out []report.Condition
+	for _, t := range traits {
+		if x, y := t.of(b), t.of(a); x != "" && y != "" && x != y {
+			out = append(out, report.Condition{Name: t.name, Before: x, After: y, Consequence: t.consequence, Breaks: t.breaks})
+		}
+	}
+	out = append(out, fingerprint(b, a)...)
+	if x, y, differ := apart(b, a, "cache_hit_ratio", 0, cacheApart); differ {
+		out = append(out, report.Condition{Name: "page cache", Before: percent(x) + " of the bytes read came from memory", After: percent(y), Breaks: true,
+			Consequence: "one run read from memory what the other read from storage: warm the cache for both, or for neither"})
+	}
+	if x, y, differ := apart(b, a, "batch_bytes", sizeApart, 0); differ && knownBatch(b, a) == nil {
+		out = append(out, report.Condition{Name: "bytes per batch", Before: byteCount(x), After: byteCount(y), Breaks: true,
+			Consequence: "batches of another size: say it with --batch-size, and samples/s can be compared"})
+	}
+	return out
+}
+
+// fingerprint compares the size of the dataset: files and bytes, as far as they were counted.
+func fingerprint(b, a *report.Report) []report.Condition {
+	const consequence = "the dataset grew, shrank or is another"
+	var out []report.Condition
+	if x, y := b.Benchmark, a.Benchmark; x != nil && y != nil {
+		if x.FilesExact && y.FilesExact && x.Files != y.Files {
+			out = append(out, report.Condition{Name: "files of the dataset", Before: strconv.FormatInt(x.Files, 10), After: strconv.FormatInt(y.Files, 10), Consequence: consequence, Breaks: true})
+		}
+		if x.Items != nil && y.Items != nil && *x.Items != *y.Items {
+			out = append(out, report.Condition{Name: "items of the dataset", Before: strconv.FormatInt(*x.Items, 10), After: strconv.FormatInt(*y.Items, 10), Consequence: consequence, Breaks: true})
+		}
+		if x.FilesExact && y.FilesExact && x.Bytes != y.Bytes {
+			out = append(out, report.Condition{Name: "bytes of the dataset", Before: byteCount(float64(x.Bytes)), After: byteCount(float64(y.Bytes)),
+				Consequence: "stored otherwise, or other items"})
+		}
+	}
+	if x, y, differ := apart(b, a, "dataset_files", sizeApart, 0); differ {
+		out = append(out, report.Condition{Name: "files of the dataset", Before: whole(x), After: whole(y), Consequence: consequence, Breaks: true})
+	}
+	if x, y, differ := apart(b, a, "dataset_bytes", sizeApart, 0); differ {
+		out = append(out, report.Condition{Name: "bytes of the dataset", Before: byteCount(x), After: byteCount(y), Consequence: consequence, Breaks: true})
+	}
+	return out
+}
+
+// apart tells whether a metric of two reports differs by more than a share of the larger, plus an absolute amount.
+func apart(b, a *report.Report, metric string, relative, absolute float64) (x, y float64, differ bool) {
+	m, ok := b.Metrics[metric]
+	n, ok2 := a.Metrics[metric]
+	if !ok || !ok2 {
+		return 0, 0, false
+	}
+	x, y = m.Center, n.Center
+	gap := x - y
+	if gap < 0 {
+		gap = -gap
+	}
+	return x, y, gap > relative*max(x, y, -x, -y)+absolute
+}
+
+func datasetPath(r *report.Report) string {
+	switch {
+	case r.Job != nil:
+		return r.Job.Dataset
+	case r.Benchmark != nil && r.Benchmark.Dataset != "":
+		return r.Benchmark.Path + ": " + r.Benchmark.Dataset
+	case r.Benchmark != nil:
+		return r.Benchmark.Path
+	}
+	return ""
+}
+
+func storedAs(r *report.Report) string {
+	b := r.Benchmark
+	if b == nil {
+		return ""
+	}
+	parts := []string{b.Kind}
+	if b.Format != "" && b.Format != b.Kind {
+		parts = append(parts, b.Format)
+	}
+	if l := b.Layout; l != nil {
+		parts = append(parts, l.Storage)
+		if len(l.Chunk) > 0 {
+			parts = append(parts, "in chunks of "+strings.Trim(strings.Join(strings.Fields(fmt.Sprint(l.Chunk)), " x "), "[]"))
+		}
+		parts = append(parts, strings.Join(l.Filters, " + "))
+	}
+	return strings.TrimSpace(strings.Join(parts, " "))
+}
+
+// gpus names the job's GPUs, or those of the machine where it is not known which are the job's.
+func gpus(r *report.Report) string {
+	var ofJob, all []string
+	for _, g := range r.Host.GPUs {
+		all = append(all, g.Name)
+		if g.OfJob {
+			ofJob = append(ofJob, g.Name)
+		}
+	}
+	if len(ofJob) > 0 {
+		all = ofJob
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	slices.Sort(all)
+	return fmt.Sprintf("%d × %s", len(all), strings.Join(slices.Compact(all), ", "))
+}
+
+func storage(r *report.Report) string {
+	if b := r.Benchmark; b != nil && b.Storage != nil {
+		return b.Storage.Kind + " " + b.Storage.FSType
+	}
+	var all []string
+	for _, s := range r.Host.Storage {
+		all = append(all, s.Kind+" "+s.FSType)
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), ", ")
+}
+
+func ranks(r *report.Report) float64 {
+	if r.Job == nil {
+		return 0
+	}
+	return float64(r.Job.Ranks)
+}
+
+func framework(r *report.Report) string {
+	if r.Job == nil {
+		return ""
+	}
+	return r.Job.Framework
+}
+
+func jobCommand(r *report.Report) string {
+	if r.Job == nil {
+		return ""
+	}
+	return commandLine(r.Job.Command)
+}
+
+func commandLine(argv []string) string { return strings.Join(argv, " ") }
+
+// mode is how the job was watched. A replay does not say how it was recorded.
+func mode(r *report.Report) string {
+	if r.Job == nil || r.Job.Mode == "replay" {
+		return ""
+	}
+	return r.Job.Mode
+}
+
+func positive(x float64) string {
+	if !(x > 0) {
+		return ""
+	}
+	return strconv.FormatFloat(x, 'g', 4, 64)
+}
+
+// byteCount tells bytes one by one: two datasets that look alike rounded are not the same.
+func byteCount(x float64) string { return whole(x) + " bytes" }
+
+func whole(x float64) string { return strconv.FormatFloat(x, 'f', 0, 64) }
+
+func percent(x float64) string { return strconv.FormatFloat(100*x, 'f', 0, 64) + " %" }

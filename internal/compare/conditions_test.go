@@ -1,0 +1,152 @@
+package compare
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+func pointer[T any](x T) *T { return &x }
+
+// TestConditions changes one thing of a report at a time, and expects it to be told, with whether the figures can still be compared.
+func TestConditions(t *testing.T) {
+	metric := func(name string, center float64) func(r *report.Report) {
+		return func(r *report.Report) {
+			r.Metrics[name] = report.Metric{Center: center, Lo: center, Hi: center, Confidence: 1, Unit: "ratio", Basis: report.Measured}
+		}
+	}
+	for _, c := range []struct {
+		name       string
+		before     func(r *report.Report)
+		after      func(r *report.Report)
+		condition  string
+		comparable report.Comparability
+	}{
+		{"nothing", nil, nil, "", report.Comparable},
+		{"another dataset", nil, func(r *report.Report) { r.Job.Dataset = "/other" }, "dataset", report.NotComparable},
+		{"another GPU", gpu("A100"), gpu("H100"), "GPU", report.NotComparable},
+		{"fewer CPUs", nil, func(r *report.Report) { r.Host.CPUsUsable = 1 }, "usable CPUs", report.NotComparable},
+		{"a warm cache", metric("cache_hit_ratio", 0.1), metric("cache_hit_ratio", 0.99), "page cache", report.NotComparable},
+		{"a cache as warm", metric("cache_hit_ratio", 0.95), metric("cache_hit_ratio", 0.99), "", report.Comparable},
+		{"more data", metric("dataset_bytes", 1000), metric("dataset_bytes", 2000), "bytes of the dataset", report.NotComparable},
+		{"larger batches of unknown size", metric("batch_bytes", 1000), func(r *report.Report) { r.Job.Loader.BatchSize = nil; metric("batch_bytes", 2000)(r) }, "bytes per batch", report.NotComparable},
+		{"the hook", nil, func(r *report.Report) { r.Job.Mode = "launch" }, "pipetune's mode", report.WithCare},
+		{"a replay", nil, func(r *report.Report) { r.Job.Mode = "replay" }, "", report.Comparable},
+		{"another kernel", nil, func(r *report.Report) { r.Host.Kernel = "9" }, "kernel", report.WithCare},
+		{"another command", nil, func(r *report.Report) { r.Job.Command = []string{"x"} }, "command", report.WithCare},
+		{"moved", nil, func(r *report.Report) { r.Host.Storage[0].Kind = "tmpfs" }, "storage of the dataset", report.WithCare},
+		{"nothing known", nil, func(r *report.Report) { r.Job, r.Host = nil, report.Host{} }, "", report.Comparable},
+	} {
+		b, a := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-1-again.json")
+		for _, edit := range []struct {
+			r *report.Report
+			f func(*report.Report)
+		}{{b, c.before}, {a, c.after}} {
+			if edit.f != nil {
+				edit.f(edit.r)
+			}
+		}
+		got := run(t, b, a, Options{})
+		told := slices.ContainsFunc(got.Conditions, func(x report.Condition) bool { return x.Name == c.condition && x.Consequence != "" })
+		if got.Comparable != c.comparable || told != (c.condition != "") {
+			t.Errorf("%s: comparable %s, %+v", c.name, got.Comparable, got.Conditions)
+		}
+	}
+}
+
+func gpu(name string) func(r *report.Report) {
+	return func(r *report.Report) { r.Host.GPUs = []report.GPU{{Name: name, OfJob: true}} }
+}
+
+func TestBatchesOfAnotherSizeAreNotCompared(t *testing.T) {
+	b, a := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-2.json")
+	b.Job.Loader.BatchSize, a.Job.Loader.BatchSize = pointer(32), pointer(64)
+	c := run(t, b, a, Options{})
+	if x := change(t, c, "batches_per_s"); x.Answer != report.Unclear || x.Note == "" {
+		t.Errorf("batches of 32 and 64 were compared: %+v", x)
+	}
+	if x := change(t, c, "samples_per_s"); x.Answer != report.Better {
+		t.Errorf("samples can be compared: %+v", x)
+	}
+}
+
+func TestRules(t *testing.T) {
+	finding := func(rule string, score float64) report.Finding {
+		return report.Finding{Rule: rule, Score: score, Severity: report.Info}
+	}
+	b, a := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-2.json")
+	b.Findings = []report.Finding{finding("a/gone", 0.5), finding("a/unseen", 0.4), finding("a/stays", 0.2)}
+	a.Findings = []report.Finding{finding("a/stays", 0.3), finding("a/came", 0.1)}
+	a.Abstained = []report.Abstained{{Rule: "a/unseen", Reason: "no GPU"}}
+	got := run(t, b, a, Options{}).Rules
+	names := func(list []report.RuleChange) string {
+		var out []string
+		for _, r := range list {
+			out = append(out, r.Rule)
+		}
+		return strings.Join(out, " ")
+	}
+	if names(got.Resolved) != "a/gone" || names(got.New) != "a/came" || names(got.Remaining) != "a/stays" || names(got.Unjudged) != "a/unseen" || got.Unjudged[0].Why != "no GPU" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestPredictions holds predictions of one report against what came, in all the ways that can end.
+func TestPredictions(t *testing.T) {
+	recommend := func(setting, to string, lo, hi float64) report.Finding {
+		return report.Finding{Rule: "x/" + setting, Severity: report.Warning, Recommendations: []report.Recommendation{{Setting: setting, To: to,
+			Effect: &report.Effect{Metric: "samples_per_s", Before: 497, After: lo, Lo: lo, Hi: hi, Unit: "1/s", Basis: report.Modelled}}}}
+	}
+	for _, c := range []struct {
+		name     string
+		findings []report.Finding
+		joint    *report.Effect
+		edit     func(b, a *report.Report)
+		want     []report.Outcome
+		held, of int
+	}{
+		{"inside", []report.Finding{recommend("num_workers", "2", 850, 1000)}, nil, nil, []report.Outcome{report.Inside}, 1, 1},
+		{"above", []report.Finding{recommend("num_workers", "2", 600, 700)}, nil, nil, []report.Outcome{report.Above}, 0, 1},
+		{"below", []report.Finding{recommend("num_workers", "2", 1200, 1500)}, nil, nil, []report.Outcome{report.Below}, 0, 1},
+		{"just outside", []report.Finding{recommend("num_workers", "2", 930, 1000)}, nil, nil, []report.Outcome{report.Uncertain}, 0, 0},
+		{"another value", []report.Finding{recommend("num_workers", "6", 850, 1000)}, nil, nil, []report.Outcome{report.Unjudged}, 0, 0},
+		{"told by two rules, counted once", []report.Finding{recommend("num_workers", "2", 850, 1000), recommend("num_workers", "2", 1, 2)}, nil, nil, []report.Outcome{report.Inside}, 1, 1},
+		{"something else was changed", []report.Finding{recommend("num_workers", "2", 850, 1000)}, nil,
+			func(b, a *report.Report) {
+				b.Job.Loader.PinMemory, a.Job.Loader.PinMemory = pointer(false), pointer(true)
+			}, []report.Outcome{report.Unjudged}, 0, 0},
+		{"another machine", []report.Finding{recommend("num_workers", "2", 850, 1000)}, nil,
+			func(b, a *report.Report) { a.Host.CPUsPresent = 64 }, []report.Outcome{report.Unjudged}, 0, 0},
+		{"two changes, together", []report.Finding{recommend("num_workers", "2", 700, 800), recommend("pin_memory", "True", 500, 520)},
+			&report.Effect{Metric: "samples_per_s", Lo: 500, Hi: 1000, Unit: "1/s", Basis: report.Modelled},
+			func(b, a *report.Report) {
+				b.Job.Loader.PinMemory, a.Job.Loader.PinMemory = pointer(false), pointer(true)
+			},
+			[]report.Outcome{report.Unjudged, report.Unjudged, report.Inside}, 1, 1},
+		{"what no report tells, by its finding", []report.Finding{recommend("opening the file", "once", 850, 1000)}, nil,
+			func(b, a *report.Report) { a.Job.Loader.NumWorkers = b.Job.Loader.NumWorkers }, []report.Outcome{report.Inside}, 1, 1},
+	} {
+		b, a := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-2.json")
+		b.Findings, b.Joint = c.findings, c.joint
+		if c.edit != nil {
+			c.edit(b, a)
+		}
+		got := run(t, b, a, Options{})
+		var outcomes []report.Outcome
+		for _, p := range got.Predictions {
+			outcomes = append(outcomes, p.Outcome)
+			if p.Outcome == report.Unjudged && p.Why == "" {
+				t.Errorf("%s: not judged, and no word why", c.name)
+			}
+		}
+		tally := report.Tally{}
+		if got.Tally != nil {
+			tally = *got.Tally
+		}
+		if !slices.Equal(outcomes, c.want) || tally.Held != c.held || tally.Judged != c.of {
+			t.Errorf("%s: %v, %d of %d; want %v, %d of %d", c.name, outcomes, tally.Held, tally.Judged, c.want, c.held, c.of)
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// direction is which way a figure is better.
+type direction int
+
+const (
+	either direction = iota
+	more
+	less
+)
+
+func (d direction) up() report.Answer {
+	return [...]report.Answer{either: report.Higher, more: report.Better, less: report.Worse}[d]
+}
+
+func (d direction) down() report.Answer {
+	return [...]report.Answer{either: report.Lower, more: report.Worse, less: report.Better}[d]
+}
+
+// The metrics that others refer to.
+const (
+	sampleRate = "samples_per_s"
+	batchRate  = "batches_per_s"
+)
+
+// perBatch are the figures that say nothing across different batch sizes.
+var perBatch = []string{batchRate, "step_time_s", "worker_cpu_per_batch_s", "batch_fetch_s", "step_wait_s"}
+
+// compared are the figures of a job that are held against each other, in the order they are shown.
+var compared = []struct {
+	metric string
+	better direction
+}{
+	{sampleRate, more},
+	{batchRate, more},
+	{"step_time_s", less},
+	{"input_wait_ratio", less},
+	{"gpu_busy_ratio", more},
+	{"device_ratio", more},
+	{"epoch_gap_ratio", less},
+	{"made_item_s", less},
+	{"batch_fetch_s", less},
+	{"worker_cpu_per_batch_s", less},
+	{"worker_busy_ratio", either},
+	{"read_bytes_per_s", either},
+	{"storage_bytes_per_s", either},
+	{"usable_cpu_busy_ratio", either},
+	{"memory_limit_used_ratio", less},
+	{"gpu_memory_used_ratio", either},
+}
+
+// metrics compares what both sides measured in all of their runs.
+func metrics(before, after []*report.Report, sameBatch bool) []report.Change {
+	var out []report.Change
+	others, _, _ := contention(before, after)
+	for _, row := range compared {
+		p := pair{better: row.better, others: others}
+		var ok, ok2 bool
+		p.before, ok = of(before, row.metric)
+		p.after, ok2 = of(after, row.metric)
+		if !ok || !ok2 || p.before[0].Unit != p.after[0].Unit {
+			continue
+		}
+		p.unit = p.before[0].Unit
+		c := p.change()
+		if row.metric == "step_time_s" {
+			c = asInverse(c, before, after, others)
+		}
+		if c.Before.Center == 0 && c.After.Center == 0 {
+			continue // what neither side saw any of is no row
+		}
+		c.Key, c.Metric = row.metric, row.metric
+		if !sameBatch && slices.Contains(perBatch, row.metric) {
+			c.Answer, c.Note = report.Unclear, "the batches are of different size"
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// asInverse takes the change of a time per batch from that of the rate of batches, where the rate has windows: a window that holds one slow batch has a
+// long time per batch and weighs as much as one with a hundred, so that the mean of times says something else than the rate.
+func asInverse(c report.Change, before, after []*report.Report, others float64) report.Change {
+	rate := pair{unit: "1/s", better: more, others: others}
+	var ok, ok2 bool
+	rate.before, ok = of(before, batchRate)
+	rate.after, ok2 = of(after, batchRate)
+	if !ok || !ok2 {
+		return c
+	}
+	r := rate.change()
+	if r.Method != report.ByWindows || r.Change == nil || r.Lo == nil || !(*r.Lo > -1) || !(*r.Change > -1) || c.Change == nil {
+		return c
+	}
+	inverse := func(x float64) *float64 { return number(1/(1+x) - 1) }
+	c.Lo, c.Hi, c.P, c.NBefore, c.NAfter, c.Method, c.Note, c.Answer = inverse(*r.Hi), inverse(*r.Lo), r.P, r.NBefore, r.NAfter, r.Method, r.Note, r.Answer
+	return c
+}
+
+// of is one metric of every run; false where one lacks it.
+func of(runs []*report.Report, metric string) ([]report.Metric, bool) {
+	var out []report.Metric
+	for _, r := range runs {
+		m, ok := r.Metrics[metric]
+		if !ok || len(out) > 0 && m.Unit != out[0].Unit {
+			return nil, false
+		}
+		out = append(out, m)
+	}
+	return out, true
+}
+
+// measurements compares the figures of benchmarks that have the same probe, labels and metric on both sides, in BEFORE's order.
+func measurements(before, after []*report.Report) []report.Change {
+	theirs := make([]map[string]report.Measurement, 0, len(before)+len(after))
+	for _, r := range slices.Concat(before, after) {
+		byKey := map[string]report.Measurement{}
+		for _, m := range r.Measurements {
+			byKey[measurementKey(m)] = m
+		}
+		theirs = append(theirs, byKey)
+	}
+	var out []report.Change
+	seen := map[string]bool{}
+	for _, m := range before[0].Measurements {
+		key := measurementKey(m)
+		p := pair{unit: m.Value.Unit, better: measuredBetter(m)}
+		for i, byKey := range theirs {
+			other, ok := byKey[key]
+			if !ok || other.Value.Unit != m.Value.Unit {
+				p.before, p.after = nil, nil
+				break
+			}
+			if i < len(before) {
+				p.before = append(p.before, other.Value)
+			} else {
+				p.after = append(p.after, other.Value)
+			}
+		}
+		if seen[key] || len(p.after) == 0 {
+			continue
+		}
+		seen[key] = true
+		c := p.change()
+		if c.Before.Center == 0 && c.After.Center == 0 {
+			continue
+		}
+		c.Key, c.Metric, c.Probe, c.Labels = key, m.Metric, m.Probe, m.Labels
+		out = append(out, c)
+	}
+	return out
+}
+
+// idleLabels tell versions and commands, not what was measured: a newer decoder is a change to see, not another row.
+var idleLabels = []string{report.LabelVersion, report.LabelCommand, report.LabelBound}
+
+// measurementKey names a figure of a benchmark: read.items_per_s{cache=warm,order=random}.
+func measurementKey(m report.Measurement) string {
+	var labels []string
+	for _, name := range slices.Sorted(maps.Keys(m.Labels)) {
+		if !slices.Contains(idleLabels, name) {
+			labels = append(labels, name+"="+m.Labels[name])
+		}
+	}
+	if len(labels) == 0 {
+		return m.Probe + "." + m.Metric
+	}
+	return fmt.Sprintf("%s.%s{%s}", m.Probe, m.Metric, strings.Join(labels, ","))
+}
+
+// measuredBetter goes by the unit: rates are better high, times low; sizes and counts are neither.
+func measuredBetter(m report.Measurement) direction {
+	switch m.Value.Unit {
+	case "1/s", "bytes/s":
+		return more
+	case "s":
+		return less
+	}
+	return either
+}
+
+// how says in words what the figures were held to.
+func how(c *report.Comparison, before, after int) string {
+	methods := map[string]bool{}
+	for _, x := range c.Changes {
+		methods[x.Method] = true
+	}
+	const allowance = " Single runs also differ from run to run: 2 % (2 points of a ratio) are allowed for each."
+	var parts []string
+	if methods[report.ByRuns] {
+		parts = append(parts, fmt.Sprintf("Mann-Whitney over %d and %d runs.", before, after))
+	}
+	if methods[report.ByWindows] {
+		parts = append(parts, "Mann-Whitney over windows, averaged in blocks since neighbouring windows resemble each other."+allowance)
+	}
+	if methods[report.ByIntervals] {
+		text := "By whether the 95 % intervals overlap, since there are no windows and fewer than 4 runs on a side; no p can be given."
+		if !methods[report.ByWindows] {
+			text += allowance
+		} else {
+			text = "Figures without windows: by whether the 95 % intervals overlap."
+		}
+		parts = append(parts, text)
+	}
+	return cmp.Or(strings.Join(parts, " "), "The two sides have no figure in common.")
+}

@@ -1,0 +1,235 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// advice is one recommendation of BEFORE that has an effect.
+type advice struct {
+	report.Recommended
+	effect  report.Effect
+	applied bool
+	why     string // it is not applied, or cannot be told to be
+}
+
+// predictions holds what BEFORE predicted against what AFTER shows. An effect told for one change can be judged where that change is the only
+// one; where several were made, their effect together is.
+func predictions(b *report.Report, c *report.Comparison) ([]report.Prediction, *report.Tally) {
+	list := advised(b, c)
+	var applied []advice
+	for _, a := range list {
+		if a.applied {
+			applied = append(applied, a)
+		}
+	}
+	obstacle := inTheWay(c, applied)
+	var out []report.Prediction
+	for _, a := range list {
+		p := expected([]report.Recommended{a.Recommended}, a.effect)
+		switch {
+		case !a.applied:
+			p.Why = a.why
+		case obstacle != "":
+			p.Why = obstacle
+		case len(applied) > 1:
+			p.Why = "made together with other changes: see their effect together"
+		default:
+			observe(&p, c)
+		}
+		out = append(out, p)
+	}
+	if len(applied) > 1 {
+		if e, why := together(b, applied); e != nil {
+			p := expected(all(applied), *e)
+			if p.Why = obstacle; obstacle == "" {
+				observe(&p, c)
+			}
+			out = append(out, p)
+		} else {
+			out = append(out, report.Prediction{Changes: all(applied), Metric: applied[0].effect.Metric, Unit: applied[0].effect.Unit,
+				Basis: applied[0].effect.Basis, Outcome: report.Unjudged, Why: cmp.Or(obstacle, why)})
+		}
+	}
+	return out, tally(out)
+}
+
+// expected is a prediction that was not judged yet.
+func expected(changes []report.Recommended, e report.Effect) report.Prediction {
+	return report.Prediction{Changes: changes, Metric: e.Metric, Unit: e.Unit, Lo: e.Lo, Hi: e.Hi, Basis: e.Basis, Outcome: report.Unjudged}
+}
+
+func all(list []advice) (out []report.Recommended) {
+	for _, a := range list {
+		out = append(out, a.Recommended)
+	}
+	return out
+}
+
+// advised lists the recommendations with effects, each change once, and whether it was made: a setting that a report tells has the recommended value,
+// or, for what no report can tell, the finding that asked for it is gone.
+func advised(b *report.Report, c *report.Comparison) []advice {
+	var out []advice
+	for _, f := range b.Findings {
+		for _, r := range f.Recommendations {
+			known := func(a advice) bool { return a.Setting == r.Setting && sameValue(a.To, r.To) }
+			if r.Effect == nil || slices.ContainsFunc(out, known) {
+				continue
+			}
+			a := advice{Recommended: report.Recommended{Setting: r.Setting, To: r.To, Rule: f.Rule}, effect: *r.Effect}
+			if r.From != nil {
+				a.From = *r.From
+			}
+			a.applied, a.why = made(a.Recommended, c)
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// made tells whether a recommended change was made, and if not, why that is thought.
+func made(r report.Recommended, c *report.Comparison) (bool, string) {
+	if i := slices.IndexFunc(c.Settings, func(s report.SettingChange) bool { return s.Setting == r.Setting }); i >= 0 {
+		if sameValue(c.Settings[i].After, r.To) {
+			return true, ""
+		}
+		return false, fmt.Sprintf("%s was changed to %s, not to %s", r.Setting, c.Settings[i].After, r.To)
+	}
+	if isSetting(r.Setting) {
+		return false, r.Setting + " was not seen to change"
+	}
+	if slices.ContainsFunc(c.Rules.Resolved, func(x report.RuleChange) bool { return x.Rule == r.Rule }) {
+		return true, ""
+	}
+	return false, "not seen to be made: " + r.Rule + " is still found, or was not judged"
+}
+
+// inTheWay says what keeps predictions from being judged: another world, or changes that nobody recommended.
+func inTheWay(c *report.Comparison, applied []advice) string {
+	if i := slices.IndexFunc(c.Conditions, func(x report.Condition) bool { return x.Breaks }); i >= 0 {
+		return "not comparable: " + c.Conditions[i].Name + " differs"
+	}
+	for _, s := range c.Settings {
+		if !slices.ContainsFunc(applied, func(a advice) bool { return a.Setting == s.Setting }) {
+			return "not comparable: " + s.Setting + " was changed as well"
+		}
+	}
+	return ""
+}
+
+// together is the effect of several changes: that of the plan that is just these, else at least what the best of them brings alone and at
+// most what all recommendations together were told to bring.
+func together(b *report.Report, applied []advice) (*report.Effect, string) {
+	for _, p := range b.Plans {
+		if p.Effect != nil && p.Effect.Lo <= p.Effect.Hi && samePlan(p.Changes, applied) {
+			return p.Effect, ""
+		}
+	}
+	if b.Joint == nil {
+		return nil, "no effect of these changes together was told"
+	}
+	e := *b.Joint
+	for _, a := range applied {
+		if a.effect.Metric != e.Metric {
+			return nil, "their effects are told in different figures"
+		}
+	}
+	best := slices.MaxFunc(applied, func(x, y advice) int { return cmp.Compare(x.effect.Lo, y.effect.Lo) })
+	e.Lo = min(best.effect.Lo, e.Hi)
+	return &e, ""
+}
+
+func samePlan(changes []report.Recommendation, applied []advice) bool {
+	if len(changes) != len(applied) {
+		return false
+	}
+	for _, r := range changes {
+		if !slices.ContainsFunc(applied, func(a advice) bool { return a.Setting == r.Setting && sameValue(a.To, r.To) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// relative is the metric of effects where no rate could be counted before: a factor on what was.
+const relative = "relative_throughput"
+
+// observe holds a prediction against the figure after the change.
+func observe(p *report.Prediction, c *report.Comparison) {
+	f, ok := observed(p.Metric, c)
+	if !ok {
+		p.Why = p.Metric + " was not measured on both sides"
+		return
+	}
+	p.Observed = &f
+	switch {
+	case f.Center >= p.Lo && f.Center <= p.Hi:
+		p.Outcome = report.Inside
+	case f.Lo <= p.Hi && f.Hi >= p.Lo:
+		p.Outcome, p.Why = report.Uncertain, "the figure lies outside, its own interval reaches in"
+	case f.Center > p.Hi:
+		p.Outcome = report.Above
+	default:
+		p.Outcome = report.Below
+	}
+}
+
+// observed is the figure after the change, or, for a factor, how the rate grew.
+func observed(metric string, c *report.Comparison) (report.Figure, bool) {
+	want := []string{metric}
+	if metric == relative {
+		want = []string{sampleRate, batchRate}
+	}
+	for _, name := range want {
+		i := slices.IndexFunc(c.Changes, func(x report.Change) bool { return x.Metric == name && (x.Probe == "" || usualItem(x)) })
+		if i < 0 {
+			continue
+		}
+		x := c.Changes[i]
+		if metric != relative {
+			return acrossRuns(x.After, x.Difference), true
+		}
+		if x.Change == nil || x.Lo == nil || x.Hi == nil {
+			return report.Figure{}, false
+		}
+		return report.Figure{Center: 1 + *x.Change, Lo: 1 + *x.Lo, Hi: 1 + *x.Hi, Confidence: 1 - alpha, Basis: x.After.Basis}, true
+	}
+	return report.Figure{}, false
+}
+
+// usualItem tells whether a benchmark's row is of what its effects are told for: warm items in random order, their file kept open.
+func usualItem(x report.Change) bool {
+	return x.Probe == report.ProbeRead && x.Labels[report.LabelCache] == "warm" && x.Labels[report.LabelOrder] == "random" && x.Labels[report.LabelHandle] != "reopened"
+}
+
+// acrossRuns widens a figure's interval by what runs differ by: the change's own, and not that of the one run that was seen.
+func acrossRuns(f report.Figure, difference bool) report.Figure {
+	allowance := normal975 * runSpread
+	if !difference {
+		allowance *= math.Abs(f.Center)
+	}
+	f.Lo, f.Hi = f.Center-math.Hypot(f.Center-f.Lo, allowance), f.Center+math.Hypot(f.Hi-f.Center, allowance)
+	return f
+}
+
+// tally counts what could be judged.
+func tally(list []report.Prediction) *report.Tally {
+	var t report.Tally
+	for _, p := range list {
+		switch p.Outcome {
+		case report.Inside:
+			t.Held++
+			t.Judged++
+		case report.Above, report.Below:
+			t.Judged++
+		}
+	}
+	if t.Judged == 0 {
+		return nil
+	}
+	return &t
+}

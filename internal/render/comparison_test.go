@@ -1,0 +1,185 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/compare"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+const comparisons = "../../testdata/comparisons"
+
+// cases are the comparisons with goldens: reports before and after, and a gate.
+var cases = []struct {
+	name          string
+	before, after string
+	gate          float64
+}{
+	{"workers", comparisons + "/workers-1.json", comparisons + "/workers-2.json", 0},
+	{"same", comparisons + "/workers-1.json", comparisons + "/workers-1-again.json", 0.05},
+	{"slower", comparisons + "/workers-2.json", comparisons + "/workers-1.json", 0.05},
+	{"released", fixtures + "/reopened.json", comparisons + "/workers-2.json", 0},
+	{"bench", fixtures + "/bench-gzip-chunk64.json", comparisons + "/bench-rewritten.json", 0},
+}
+
+func compared(t *testing.T, i int) *report.Comparison {
+	t.Helper()
+	o := compare.Options{Tool: report.Tool{Name: "pipetune", Version: "0.3.0"}}
+	if cases[i].gate > 0 {
+		o.Gate = &cases[i].gate
+	}
+	c, err := compare.Run([]compare.Input{{Name: cases[i].before, Report: load(t, cases[i].before)}}, []compare.Input{{Name: cases[i].after, Report: load(t, cases[i].after)}}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func write(t *testing.T, f ComparisonFormat, c *report.Comparison) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := f.Write(&b, c, Options{}); err != nil {
+		t.Fatalf("%s: %v", f.Name, err)
+	}
+	return b.String()
+}
+
+// TestComparisonGolden writes each comparison in every format and holds it to the files under testdata/comparisons.
+func TestComparisonGolden(t *testing.T) {
+	for i, c := range cases {
+		for _, f := range ComparisonFormats() {
+			suffix := f.Suffix
+			switch f.Name {
+			case "json":
+				suffix = ".comparison.json"
+			case "github":
+				suffix = ".github"
+			}
+			golden := filepath.Join(comparisons, c.name+suffix)
+			t.Run(filepath.Base(golden), func(t *testing.T) {
+				got := write(t, f, compared(t, i))
+				if *update {
+					if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(golden)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d := cmp.Diff(string(want), got); d != "" {
+					t.Errorf("%s (-want +got, -update writes it anew):\n%s", golden, d)
+				}
+			})
+		}
+	}
+}
+
+// TestComparisonKeepsToTheContract: 80 columns of text; in Markdown the key first, one alert, one series of bars, empty lines inside details.
+func TestComparisonKeepsToTheContract(t *testing.T) {
+	for i := range cases {
+		c := compared(t, i)
+		for line := range strings.Lines(write(t, ComparisonFormats()[0], c)) {
+			if n := columns(strings.TrimRight(line, "\n")); n > width {
+				t.Errorf("%s: %d columns: %s", cases[i].name, n, line)
+			}
+		}
+		markdown := write(t, ComparisonFormats()[2], c)
+		if first, _, _ := strings.Cut(markdown, "\n"); !strings.HasPrefix(first, "<!-- pipetune:compare:v1:") || !strings.HasSuffix(first, " -->") {
+			t.Errorf("%s: first line %q", cases[i].name, first)
+		}
+		for what, n := range map[string]int{"\n> [!": 1, "\n### ": 1} {
+			if got := strings.Count(markdown, what); got != n {
+				t.Errorf("%s: %d of %q, want %d", cases[i].name, got, what, n)
+			}
+		}
+		if bars := strings.Count(markdown, "\n    bar ["); bars > 1 {
+			t.Errorf("%s: %d series of bars", cases[i].name, bars)
+		}
+		if strings.Count(markdown, "</summary>\n\n") != strings.Count(markdown, "<summary>") || strings.Count(markdown, "\n\n</details>") != strings.Count(markdown, "<details>") {
+			t.Errorf("%s: no empty lines inside details:\n%s", cases[i].name, markdown)
+		}
+	}
+}
+
+// TestComparisonHostile puts each payload into every string of both reports, and holds each format to its syntax.
+func TestComparisonHostile(t *testing.T) {
+	for i, c := range cases {
+		run := func(p string) *report.Comparison {
+			b, a := load(t, c.before), load(t, c.after)
+			poison(reflect.ValueOf(b), p)
+			poison(reflect.ValueOf(a), p+"2")
+			out, err := compare.Run([]compare.Input{{Name: p, Report: b}}, []compare.Input{{Name: "a" + p, Report: a}}, compare.Options{Tool: report.Tool{Version: p}})
+			if err != nil {
+				t.Fatalf("payload %.30q: %v", p, err)
+			}
+			return out
+		}
+		plain := mdSkeleton(write(t, ComparisonFormats()[2], run("name")))
+		for _, p := range payloads {
+			c := run(p)
+			for _, f := range ComparisonFormats() {
+				if f.Name == "json" {
+					var back report.Comparison
+					if err := json.Unmarshal([]byte(write(t, f, c)), &back); err != nil {
+						t.Errorf("payload %.30q: %v", p, err)
+					}
+					continue
+				}
+				out := write(t, f, c)
+				checkVisible(t, f.Name, p, out)
+				switch f.Name {
+				case "text":
+					for line := range strings.Lines(out) {
+						if n := columns(strings.TrimRight(line, "\n")); n > width {
+							t.Errorf("payload %.30q: %d columns: %s", p, n, line)
+						}
+						if strings.HasPrefix(strings.TrimSpace(line), "::") && cases[i].name == "workers" && p != "::error::x" {
+							t.Errorf("payload %.30q: a workflow command: %s", p, line)
+						}
+					}
+				case "github":
+					if strings.Count(out, "\n") != 1 || !strings.HasPrefix(out, "::") || strings.Count(out, "::") < 2 {
+						t.Errorf("payload %.30q: not one annotation: %q", p, out)
+					}
+				case "md":
+					if len(out) > maxMarkdown {
+						t.Errorf("payload %.30q: %d bytes of Markdown", p, len(out))
+					}
+					if got := mdSkeleton(out); got != plain && len(out) < maxMarkdown/2 && utf8.ValidString(p) {
+						t.Errorf("%s: payload %.30q changes the structure of the Markdown:\n%s", cases[i].name, p, cmp.Diff(plain, got))
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestComparisonIsCut: what grows past a comment's limit loses its folded parts first and says so.
+func TestComparisonIsCut(t *testing.T) {
+	c := compared(t, 0)
+	for range 600 {
+		c.Changes = append(c.Changes, c.Changes[0])
+	}
+	c.Before.Job = strings.Repeat("x", 3000)
+	out := write(t, ComparisonFormats()[2], c)
+	if len(out) > maxMarkdown || !strings.Contains(out, "Some sections were left out") || strings.Contains(out, "How it was measured") || !strings.Contains(out, "samples/s") {
+		t.Errorf("%d bytes: %.300s", len(out), out)
+	}
+	for range 400 {
+		c.Conditions = append(c.Conditions, report.Condition{Name: strings.Repeat("name ", 100)})
+	}
+	out = write(t, ComparisonFormats()[2], c)
+	if len(out) > maxMarkdown || !strings.Contains(out, "The rest was cut") || strings.Contains(out, "<details>") {
+		t.Errorf("%d bytes: %.300s", len(out), out)
+	}
+}
