@@ -25,7 +25,7 @@ var payloads = []string{
 
 // TestHostileStrings puts each payload into every string of a report, and holds each format to its syntax.
 func TestHostileStrings(t *testing.T) {
-	for _, path := range []string{fixtures + "/reopened.json", fixtures + "/bench-gzip-chunk64.json", fixtures + "/bench-small-pngs.json"} {
+	for _, path := range []string{fixtures + "/reopened.json", fixtures + "/bench-gzip-chunk64.json", fixtures + "/bench-small-pngs.json", fixtures + "/launch-classifier.json"} {
 		t.Run(strings.TrimPrefix(path, fixtures), func(t *testing.T) { hostile(t, path) })
 	}
 }
@@ -35,7 +35,7 @@ func hostile(t *testing.T, path string) {
 	for _, p := range payloads {
 		text := renderWith(t, path, Text, p)
 		checkVisible(t, "text", p, text)
-		if strings.Contains(path, "bench") {
+		if !strings.Contains(path, "reopened") {
 			checkWidth(t, poisoned(t, path, p), text)
 		}
 		markdown := renderWith(t, path, Markdown, p)
@@ -94,7 +94,7 @@ func poison(v reflect.Value, p string) {
 			if v.Type() == reflect.TypeFor[report.Measurement]() && (name == "Probe" || name == "Metric") || v.Type() == reflect.TypeFor[report.Layout]() && name == "Storage" {
 				continue
 			}
-			if name != "Schema" && name != "SchemaVersion" && name != "Kind" && name != "Unit" {
+			if !slices.Contains(closedFields, name) {
 				poison(v.Field(i), p)
 			}
 		}
@@ -116,6 +116,9 @@ func poison(v reflect.Value, p string) {
 		}
 	}
 }
+
+// closedFields hold words of closed lists, or numbers' units, without a type of their own.
+var closedFields = []string{"Schema", "SchemaVersion", "Kind", "Unit", "How", "Source"}
 
 // rowLabels are left alone: were they all the same, the rows would be one.
 var rowLabels = []string{report.LabelOrder, report.LabelCache, report.LabelHandle, report.LabelGather, report.LabelTier, report.LabelMode}
@@ -159,10 +162,24 @@ func checkVisible(t *testing.T, format, payload, out string) {
 
 var mdEntity = regexp.MustCompile(`&#\d+;`)
 
+var fenceOpen = regexp.MustCompile("^```+")
+
 // mdSkeleton is the structure of our Markdown: what each line starts with, its cell borders, its HTML tags; words left out.
 func mdSkeleton(s string) string {
 	var b strings.Builder
+	fence := ""
 	for line := range strings.Lines(s) {
+		if fence != "" { // only a longer or equal row of backticks ends it, whatever stands inside
+			if end := strings.TrimSpace(line); strings.Trim(end, "`") == "" && len(end) >= len(fence) {
+				fence = ""
+			}
+			continue
+		}
+		if open := fenceOpen.FindString(line); open != "" {
+			fence = open
+			b.WriteString("fence\n")
+			continue
+		}
 		line = mdEntity.ReplaceAllString(line, "x")
 		b.WriteString(regexp.MustCompile(`^\s*(#+|>|-|\||<[^>]*>)?`).FindString(line))
 		b.WriteString(strings.Repeat("|", strings.Count(line, "|")))
@@ -171,4 +188,18 @@ func mdSkeleton(s string) string {
 		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+// TestDiffsCannotEndTheirFence puts what would end a fence into a diff, in all its lines.
+func TestDiffsCannotEndTheirFence(t *testing.T) {
+	for _, line := range []string{"```", "````", "   ```", "`````` </details>", strings.Repeat("`", 5000), "~~~", "+```\n```\n# out"} {
+		r := load(t, fixtures+"/launch-classifier.json")
+		r.Patch.Diff = line + "\n" + line + "\n"
+		_, rest, found := strings.Cut(mdPatch(r), "diff\n")
+		fence := mdPatch(r)[strings.Index(mdPatch(r), "\n```")+1:]
+		fence = fence[:strings.Index(fence, "diff\n")]
+		if !found || strings.Trim(fence, "`") != "" || strings.Contains(strings.Split(rest, "\n"+fence+"\n")[0], fence) || strings.Count(rest, fence) != 1 {
+			t.Errorf("%.30q is not held by %.20q (%d)", line, fence, len(fence))
+		}
+	}
 }

@@ -103,14 +103,16 @@ func patchSection(r *report.Report) section {
 	for _, c := range r.Patch.Settings {
 		s.facts = append(s.facts, fact{c.Setting, becomes(c)})
 	}
-	if r.Patch.Diff != "" {
-		apply := "patch -p1 < fix.patch"
-		if strings.HasPrefix(r.Patch.File, "/") || strings.HasPrefix(r.Patch.File, "~") {
-			apply = "patch -p1 -d / < fix.patch"
-		}
-		s.notes = append(s.notes, "No file was changed. -o fix.patch writes the patch; it is applied with: "+apply)
-	}
 	return s
+}
+
+// applying is what to do with a patch, and the command.
+func applying(p *report.Patch) (note, command string) {
+	command = "patch -p1 < fix.patch"
+	if strings.HasPrefix(p.File, "/") || strings.HasPrefix(p.File, "~") { // not below the job's folder: named from the root
+		command = "patch -p1 -d / < fix.patch"
+	}
+	return "No file was changed. With -o fix.patch this is written to a file, which is applied with", command
 }
 
 // becomes is what becomes of one setting, and where.
@@ -155,10 +157,7 @@ func diffLines(diff string) []string {
 
 // patch shows the patch. The lines of the diff are as long as those of the source.
 func (p *page) patch(r *report.Report) {
-	s := patchSection(r)
-	notes := s.notes
-	s.notes = nil
-	p.section(s)
+	p.section(patchSection(r))
 	if r.Patch == nil || r.Patch.Diff == "" {
 		return
 	}
@@ -173,10 +172,10 @@ func (p *page) patch(r *report.Report) {
 		}
 		p.line("    ", p.paint(style, l))
 	}
+	note, command := applying(r.Patch)
 	p.gap()
-	for _, n := range notes {
-		p.wrapped("  ", safe(n))
-	}
+	p.wrapped("  ", note)
+	p.line("    ", command)
 }
 
 // mdPatch shows the patch in a fence longer than any run of backticks in it, so that nothing in the source ends it.
@@ -185,8 +184,6 @@ func mdPatch(r *report.Report) string {
 	if s.empty() {
 		return ""
 	}
-	notes := s.notes
-	s.notes = nil
 	out := mdSection(s)
 	if r.Patch.Diff == "" {
 		return out
@@ -194,10 +191,8 @@ func mdPatch(r *report.Report) string {
 	text := strings.Join(diffLines(r.Patch.Diff), "\n")
 	fence := strings.Repeat("`", max(3, longestRun(text, '`')+1))
 	out += "\n" + fence + "diff\n" + text + "\n" + fence + "\n"
-	for _, n := range notes {
-		out += "\n" + md(n) + "\n"
-	}
-	return out
+	note, command := applying(r.Patch)
+	return out + "\n" + md(note) + "\n\n" + mdCommand(command)
 }
 
 // longestRun counts the most of a character in a row.

@@ -102,11 +102,11 @@ func mdFindings(r *report.Report) string {
 	b.WriteString("\n**Findings**, the largest share of " + whose(r) + " first; effects are " + effectBasis(r) + " for one change at a time.\n\n")
 	for _, f := range r.Findings {
 		fmt.Fprintf(&b, "- **%s** (%s)", md(f.Rule), md(string(f.Severity)))
-		if e := bestEffect(f); e != nil {
-			fmt.Fprintf(&b, " → %s, %s", md(effectText(*e)), md(string(e.Basis)))
-		}
 		if f.Location != nil {
 			fmt.Fprintf(&b, " at %s", md(place(f.Location)))
+		}
+		if e := bestEffect(f); e != nil {
+			fmt.Fprintf(&b, " → %s, %s", md(effectText(*e)), md(string(e.Basis)))
 		}
 		fmt.Fprintf(&b, "\n  %s\n", md(f.Summary))
 		for _, c := range f.Recommendations {

@@ -88,6 +88,11 @@ func checkWidth(t *testing.T, r *report.Report, text string) {
 	for _, m := range r.Measurements {
 		commands["      "+safe(m.Labels[report.LabelCommand])] = true
 	}
+	if r.Patch != nil {
+		for _, l := range diffLines(r.Patch.Diff) {
+			commands[strings.TrimRight("    "+l, " ")] = true
+		}
+	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		if n := columns(line); n > width && !commands[line] {
@@ -98,7 +103,7 @@ func checkWidth(t *testing.T, r *report.Report, text string) {
 
 // TestColourAddsNothingButColour strips the escapes and expects the plain text.
 func TestColourAddsNothingButColour(t *testing.T) {
-	for _, name := range []string{"reopened.json", "bench-gzip-chunk64.json"} {
+	for _, name := range []string{"reopened.json", "bench-gzip-chunk64.json", "launch-classifier.json"} {
 		colourOnly(t, load(t, filepath.Join(fixtures, name)))
 	}
 }
