@@ -111,6 +111,7 @@ func (r *Report) Validate() error {
 	}
 	v.effect("joint", r.Joint)
 	v.benchmark(r)
+	v.launch(r)
 	for _, m := range r.Measurements {
 		v.measurement(m, newerMinor(r.SchemaVersion))
 	}
