@@ -110,8 +110,8 @@ func (r *Report) Validate() error {
 		v.ratio("phase "+p.Name, &p.Ratio)
 	}
 	v.effect("joint", r.Joint)
-	v.benchmark(r)
 	v.launch(r)
+	v.benchmark(r)
 	for _, m := range r.Measurements {
 		v.measurement(m, newerMinor(r.SchemaVersion))
 	}
