@@ -40,6 +40,7 @@ func readCast(rec *recording.Recording) cast {
 	c := cast{all: map[string]*actor{}}
 	started := rec.Header.StartMonotonic.Seconds()
 	first := map[string]float64{}
+	parents := map[string]bool{} // process numbers of those that started a trainer
 	skew := 0.0
 	for _, e := range rec.Events {
 		at := e.At.Seconds()
@@ -57,7 +58,13 @@ func readCast(rec *recording.Recording) cast {
 					}
 				}
 			}
+			if a.role == "launcher" && e.Attrs["role"] == "trainer" && parents[e.Attrs["pid"]] {
+				continue // its ranks have ended, and what is left of the job looks like one
+			}
 			a.learn(e.Attrs)
+			if a.role == "trainer" {
+				parents[e.Attrs["ppid"]] = true
+			}
 		case recording.EventExit:
 			if a := c.all[e.Entity]; a != nil && at < a.died {
 				a.died = at

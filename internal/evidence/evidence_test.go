@@ -314,3 +314,16 @@ func TestLateTicksAreNoGap(t *testing.T) {
 		t.Errorf("warnings %q", e.Warnings)
 	}
 }
+
+// TestLauncherThatOutlivesItsRanks is no trainer, though it is all that is left of the job at the end.
+func TestLauncherThatOutlivesItsRanks(t *testing.T) {
+	s := simulate(t, recording.Header{})
+	s.r.Event(recording.EventProcess, "process/90.1", map[string]string{"pid": "90", "ppid": "1", "role": "launcher"})
+	s.trainer("100.1", "rank", "0", "ppid", "90")
+	s.bear("100.1", 2, 50)
+	s.run(30, inputBound)
+	s.r.Event(recording.EventProcess, "process/90.1", map[string]string{"pid": "90", "ppid": "1", "role": "trainer"})
+	if e := s.evidence(); len(e.Ranks) != 1 || e.Ranks[0].PID != 100 {
+		t.Errorf("ranks %+v", e.Ranks)
+	}
+}

@@ -151,6 +151,7 @@ type hookLoop struct {
 	clock   *hookClock
 	b       *builder
 	grown   map[string][]float64
+	spent   float64 // seconds of the window, all members together
 }
 
 // of returns the growth of a trainer's total per window.

@@ -127,16 +127,17 @@ func (b *builder) gather(entities []string, clock *hookClock) []*hookLoop {
 	for _, e := range entities {
 		l := &hookLoop{members: []string{e}, call: b.calls[e], clock: clock, b: b, grown: map[string][]float64{}}
 		l.call.Evaluates = !l.trains()
-		if sum(l.time()) <= 0 {
+		if l.spent = sum(l.time()); l.spent <= 0 {
 			continue
 		}
 		key, ok := callKey(l.call)
 		same := slices.IndexFunc(byPlace[key], func(o *hookLoop) bool {
-			return sum(o.time())+sum(l.time()) <= leastOverlap*told && !b.atOnce(o, e)
+			return o.spent+l.spent <= leastOverlap*told && !b.atOnce(o, e)
 		})
 		if ok && same >= 0 {
 			o := byPlace[key][same]
-			o.members, o.call, o.grown = append(o.members, e), l.call, map[string][]float64{}
+			o.members, o.call, o.spent = append(o.members, e), l.call, o.spent+l.spent
+			clear(o.grown)
 			continue
 		}
 		out = append(out, l)

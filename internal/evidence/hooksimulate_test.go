@@ -14,16 +14,18 @@ import (
 // outside looks go on.
 type launched struct {
 	*simulation
-	id     string             // the trainer
-	looks  moment             // what is seen from outside meanwhile
-	now    float64            // seconds since the recording's start
-	clock  float64            // up to which is told
-	totals map[string]float64 // by signal and entity
-	sent   map[string]float64
-	order  []total
-	off    bool
-	epochs map[int]*epochTold
-	others []*launched // trainers that run beside this one, in step with it
+	id      string             // the trainer
+	looks   moment             // what is seen from outside meanwhile
+	now     float64            // seconds since the recording's start
+	clock   float64            // up to which is told
+	totals  map[string]float64 // by signal and entity
+	sent    map[string]float64
+	order   []total
+	unsent  []string
+	written map[string]news
+	off     bool
+	epochs  map[int]*epochTold
+	others  []*launched // trainers that run beside this one, in step with it
 }
 
 type total struct {
@@ -41,7 +43,7 @@ func launch(t *testing.T, header recording.Header, id string) *launched {
 
 // join lets a trainer of a simulation tell.
 func join(s *simulation, id string) *launched {
-	l := &launched{simulation: s, id: id, looks: moment{asleep: 1, gpu: -1}, totals: map[string]float64{}, sent: map[string]float64{}, epochs: map[int]*epochTold{}}
+	l := &launched{simulation: s, id: id, looks: moment{asleep: 1, gpu: -1}, totals: map[string]float64{}, sent: map[string]float64{}, epochs: map[int]*epochTold{}, written: map[string]news{}}
 	s.r.Event(recording.EventHook, "process/"+id, map[string]string{"state": "loaded", "torch": "2.6.0", "python": "3.13.5"})
 	return l
 }
@@ -67,6 +69,7 @@ func (l *launched) grow(d metric.Desc, entity string, by float64) {
 		l.order = append(l.order, total{d, entity})
 	}
 	l.totals[key] += by
+	l.unsent = append(l.unsent, key)
 }
 
 // pass lets time go by, and records what was told at each tick before its end.
@@ -103,11 +106,18 @@ func (l *launched) record() {
 	l.r.Add(metric.HookClock, "process/"+l.id, bootSeconds+l.clock)
 	l.r.Add(metric.HookLost, "process/"+l.id, 0)
 	for _, x := range l.order {
-		if v, ok := l.sent[x.d.Name+" "+x.entity]; ok {
+		key := x.d.Name + " " + x.entity
+		v, ok := l.sent[key]
+		if n := l.written[key]; n.value != v || n.since == 0 {
+			l.written[key] = news{v, l.at}
+		}
+		if ok && l.at-l.written[key].since < 2 { // the receiver leaves out what has no news
 			l.r.Add(x.d, x.entity, v)
 		}
 	}
 }
+
+type news struct{ value, since float64 }
 
 // tell sends the totals as they are.
 func (l *launched) tell() {
@@ -115,9 +125,10 @@ func (l *launched) tell() {
 		return
 	}
 	l.clock = l.now
-	for k, v := range l.totals {
-		l.sent[k] = v
+	for _, k := range l.unsent {
+		l.sent[k] = l.totals[k]
 	}
+	l.unsent = l.unsent[:0]
 }
 
 // begin makes an iterator; workers of before are gone.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -61,40 +62,81 @@ func sound(t *testing.T, e *Evidence) {
 	}
 }
 
-// FuzzFromRecording bends a sound recording by instructions made of bytes.
+// FuzzFromRecording bends the recording of a job seen from outside by instructions made of bytes.
 func FuzzFromRecording(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, raw []byte) { derivesOrRefuses(t, outsideOnly(t), raw) })
+}
+
+// FuzzFromHook bends one of a job with the hook in it.
+func FuzzFromHook(f *testing.F) {
+	seeds(f)
+	for i := range 12 {
+		f.Add([]byte{9, byte(37 * i), byte(i), 0, 0, 3, byte(20 * i), byte(11 * i), 0, 0, 0, byte(9 * i), 30, 127, 240})
+	}
+	f.Add([]byte{10, 2, 0, 0, 0, 11, 1, 0, 0, 0, 12, 0, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, raw []byte) { derivesOrRefuses(t, withHook(t), raw) })
+}
+
+func seeds(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{1, 3, 0, 0, 200, 4, 9, 1, 1, 255, 2, 7, 0, 9, 13})
 	f.Add(bytes.Repeat([]byte{5, 0, 1, 77, 130}, 8))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		s := simulate(t, recording.Header{Warmup: 2 * time.Second, BatchSize: 8})
-		s.trainer("100.1", "rank", "0")
-		s.bear("100.1", 2, 50)
-		s.run(5, inputBound)
-		s.bury("100.1")
-		s.run(0.3, moment{gpu: 0.5})
-		s.bear("100.1", 2, 0)
-		s.r.Event(recording.EventDataset, "dataset/0", map[string]string{"kind": "hdf5", "path": "/d/x.h5", "bytes": "1e9", "files": "3"})
-		s.r.Add(metric.DatasetOpens, "dataset/0", 0)
-		s.run(4, inputBound)
-		s.r.Add(metric.DatasetOpens, "dataset/0", 100)
-		rec := s.recording("duration")
-		bend(rec, raw)
-		e, err := FromRecording(rec)
-		if err != nil {
-			return
-		}
-		sound(t, e)
-		for _, d := range metric.Derived {
-			e.WhyMissing(d)
-		}
-	})
+}
+
+func derivesOrRefuses(t *testing.T, rec *recording.Recording, raw []byte) {
+	bend(rec, raw)
+	e, err := FromRecording(rec)
+	if err != nil {
+		return
+	}
+	sound(t, e)
+	for _, d := range metric.Derived {
+		e.WhyMissing(d)
+	}
+}
+
+func outsideOnly(t *testing.T) *recording.Recording {
+	s := simulate(t, recording.Header{Warmup: 2 * time.Second, BatchSize: 8})
+	s.trainer("100.1", "rank", "0")
+	s.bear("100.1", 2, 50)
+	s.run(5, inputBound)
+	s.bury("100.1")
+	s.run(0.3, moment{gpu: 0.5})
+	s.bear("100.1", 2, 0)
+	s.r.Event(recording.EventDataset, "dataset/0", map[string]string{"kind": "hdf5", "path": "/d/x.h5", "bytes": "1e9", "files": "3"})
+	s.r.Add(metric.DatasetOpens, "dataset/0", 0)
+	s.run(4, inputBound)
+	s.r.Add(metric.DatasetOpens, "dataset/0", 100)
+	return s.recording("duration")
+}
+
+// withHook trains, evaluates, and has a second trainer that only just began.
+func withHook(t *testing.T) *recording.Recording {
+	l := launch(t, recording.Header{Warmup: time.Second}, "100.1")
+	l.trainer("200.1")
+	l.loader(0, 88, 2)
+	l.loader(1, 95, 0)
+	l.r.Event(recording.EventSite, "site/100.1.0/0", map[string]string{"kind": "open", "what": "a.h5", "file": "a.py", "line": "3"})
+	l.r.Event(recording.EventSlowItem, "loop/100.1.0", map[string]string{"index": "7", "seconds": "0.5", "times": "2"})
+	l.bear("100.1", 2, 5)
+	for range 2 {
+		l.begin(0, 0.1, 2)
+		l.plain(0, 2.5, 0.03, 0.02)
+		l.end(0, 0.1)
+		l.begin(1, 0, 0)
+		l.step(1, false, 0.3, 0.2)
+		l.end(1, 0)
+	}
+	l.r.Add(metric.HookClock, "process/200.1", 7)
+	l.r.Add(metric.HookSteps, "loop/200.1.0", 1)
+	return l.finish()
 }
 
 // bend changes a recording; each five bytes are one change.
 func bend(rec *recording.Recording, raw []byte) {
 	for ; len(raw) >= 5; raw = raw[5:] {
-		kind, which, where := raw[0]%10, int(raw[1]), int(raw[2])
+		kind, which, where := raw[0]%13, int(raw[1]), int(raw[2])
 		value := math.Float64frombits(uint64(binary.BigEndian.Uint16(raw[3:5])) << 48)
 		series := &rec.Series[which%len(rec.Series)]
 		point := &recording.Point{}
@@ -122,7 +164,17 @@ func bend(rec *recording.Recording, raw []byte) {
 		case 8:
 			rec.End = nil
 		case 9:
-			series.Entity = []string{"host", "loader/100.1", "process/100.1", "gpu/A", "cgroup/job", ""}[where%6]
+			series.Entity = []string{"host", "loader/100.1", "process/100.1", "gpu/A", "cgroup/job", "", "loop/100.1.0", "loop/100.1.1", "loop/100.1.x",
+				"loop/200.1.0", "spread/100.1.0/9", "site/100.1.1/0", "site"}[where%13]
+		case 10:
+			event.Kind = []string{recording.EventHook, recording.EventLoader, recording.EventEpoch, recording.EventSite, recording.EventSlowItem}[where%5]
+			event.Entity = []string{"loop/100.1.0", "process/100.1", "site/100.1.0/0", ""}[where%4]
+		case 11:
+			x := strconv.FormatFloat(value, 'g', -1, 64)
+			event.Attrs = map[string]string{"epoch": "1", "begun_s": x, "create_s": x, "first_wait_s": x, "drain_s": x, "wall_s": x, "workers_born": "2", "grad": "1",
+				"num_workers": x, "batch_size": x, "line": x, "index": "3", "seconds": x, "times": x, "state": "off", "persistent_workers": "perhaps"}
+		case 12:
+			event.Attrs = nil
 		}
 	}
 }
@@ -190,6 +242,31 @@ func BenchmarkLongWatch(b *testing.B) {
 	for b.Loop() {
 		if _, err := FromRecording(rec); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestThousandsOfLoops: a job that makes a DataLoader for each hundredth of a second, from one line or from many.
+func TestThousandsOfLoops(t *testing.T) {
+	const loops = 2000
+	for _, lines := range []int{1, loops} {
+		l := launch(t, recording.Header{}, "100.1")
+		l.bear("100.1", 2, 50)
+		for i := range loops {
+			l.loader(i, 88+i%lines, 2)
+			l.begin(i, 0.002, 2)
+			l.step(i, true, 0.003, 0.005)
+		}
+		rec := l.finish()
+		began := time.Now()
+		e := l.derive(rec)
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("%d loops at %d lines took %v", 3000, lines, took)
+		}
+		sound(t, e)
+		near(t, e, 0.01, map[metric.Desc]float64{metric.InputWait: 0.5})
+		if h := e.Facts.Hook; h == nil || len(h.Others) > mostOthers {
+			t.Errorf("%d lines: %+v", lines, h)
 		}
 	}
 }
