@@ -36,7 +36,8 @@ Between the last batch of an epoch and the first of the next, more time passes t
 loads something anew in each worker, or the training script evaluates, logs or saves in between.
 
 ## How it is detected
-The workers were replaced, and the median gap is at least twice what the start method was measured to need plus one batch.
+The workers were replaced, and the median gap is at least twice what the start method was measured to need plus one batch. In a launched job the gap is what the trainer waits for
+the loader: the end of the old workers, iter(), and the first batch. What the script does in between is not in it; for evaluation see job/evaluation-sequential.
 
 ## How to mend it
 Move what __init__ or the first __getitem__ loads into a form that loads fast (one array, memory-mapped), keep workers (persistent_workers=True), run
@@ -71,8 +72,16 @@ Evaluation is work too. The figure says where time goes, not that it is wasted.
 				unit.Seconds(each), unit.Seconds(explained)),
 			Evidence: seen(p, metric.RestartGap, metric.EpochGap, metric.Restarts, metric.EpochTime),
 			Recommendations: []report.Recommendation{{Setting: "work between epochs", From: text(unit.Seconds(each)), To: unit.Seconds(explained),
-				Why: "load per-worker state faster or keep the workers; evaluate and save beside training", Effect: speedup(p, 0, score, "the loader between epochs")}},
+				Why: gapCure(p), Effect: speedup(p, 0, score, "the loader between epochs")}},
 		})
 		return nil
 	},
+}
+
+// gapCure is what may lie between epochs: in a launched job the loader's part alone.
+func gapCure(p *diagnose.Pass) string {
+	if diagnose.Hooked(p.Evidence) {
+		return "load per-worker state faster or keep the workers: the trainer waits for its loader all of this time"
+	}
+	return "load per-worker state faster or keep the workers; evaluate and save beside training"
 }

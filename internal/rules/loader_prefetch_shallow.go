@@ -50,11 +50,15 @@ A trainer that takes several batches at once and then computes for long (gradien
 		if len(change) == 0 {
 			return nil
 		}
+		summary := fmt.Sprintf("The trainer waits %s of the time although the workers are idle %s of theirs: the queue does not smooth how batches vary",
+			unit.Percent(score), unit.Percent(share(p.Get(metric.WorkerIdle))))
+		mean, ok := p.Maybe(metric.FetchTime)
+		if most, told := p.Maybe(metric.FetchP99); ok && told && most > mean {
+			summary += fmt.Sprintf(" (a batch takes %s to make, one in a hundred takes over %s)", unit.Seconds(mean), unit.Seconds(most))
+		}
 		p.Report(report.Finding{
-			Severity: diagnose.Grade(score), Score: score,
-			Summary: fmt.Sprintf("The trainer waits %s of the time although the workers are idle %s of theirs: the queue does not smooth how batches vary",
-				unit.Percent(score), unit.Percent(share(p.Get(metric.WorkerIdle)))),
-			Evidence:        seen(p, metric.InputWait, metric.WorkerIdle, metric.HeadOfLine, metric.QueueBatches, metric.QueueCapacity),
+			Severity: diagnose.Grade(score), Score: score, Summary: summary,
+			Evidence:        seen(p, metric.FetchTime, metric.FetchP99, metric.InputWait, metric.WorkerIdle, metric.HeadOfLine, metric.QueueBatches, metric.QueueCapacity),
 			Recommendations: change,
 			WontHelp:        []string{"more workers: those there are have time to spare"},
 		})
