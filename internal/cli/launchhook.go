@@ -118,7 +118,7 @@ func (h *hookSampler) align(start time.Duration) {
 
 // finish says why there is nothing of the hook, and makes the warm-up fit a watch whose length nobody could know before.
 func (h *hookSampler) finish(r *recording.Recorder, watched time.Duration, o *diagnoseOptions) {
-	if !h.own {
+	if !h.own && o.steps == 0 {
 		r.Header().Warmup = min(o.warmup, defaultWarmup(watched))
 	}
 	if !h.taking {
