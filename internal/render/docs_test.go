@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,9 +15,14 @@ import (
 // excerpt is a part of a page of documentation that shows a section of an example report's text.
 var excerpt = regexp.MustCompile("(?m)^<!-- ([a-z0-9-]+): (.+) -->\n```text\n(?s:.*?)```\n")
 
-// TestDocsShowWhatIsPrinted holds the excerpts in docs/bench-io.md to what the examples render to.
+// TestDocsShowWhatIsPrinted holds the excerpts in the documentation to what the examples render to.
 func TestDocsShowWhatIsPrinted(t *testing.T) {
-	const page = "../../docs/bench-io.md"
+	for _, page := range []string{"../../docs/bench-io.md", "../../docs/launch.md"} {
+		t.Run(path.Base(page), func(t *testing.T) { showsWhatIsPrinted(t, page) })
+	}
+}
+
+func showsWhatIsPrinted(t *testing.T, page string) {
 	file, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)

@@ -161,7 +161,6 @@ func (p *page) patch(r *report.Report) {
 	if r.Patch == nil || r.Patch.Diff == "" {
 		return
 	}
-	p.gap()
 	for _, l := range diffLines(r.Patch.Diff) {
 		style := ""
 		switch l[:min(1, len(l))] {
@@ -173,7 +172,6 @@ func (p *page) patch(r *report.Report) {
 		p.line("    ", p.paint(style, l))
 	}
 	note, command := applying(r.Patch)
-	p.gap()
 	p.wrapped("  ", note)
 	p.line("    ", command)
 }
