@@ -141,21 +141,35 @@ func (f *Forecaster) Plans(unordered bool) (Plans, bool) {
 		return Plans{}, false
 	}
 	out := Plans{Verdict: Nothing, Now: now, Headroom: f.headroom(now)}
-	last := now
+	last := 0.0
 	for _, a := range ambitions(unordered) {
 		found, ok := f.Search(a.reach)
-		if !ok || found.Chosen.Setting == now.Setting || found.Chosen.Rate < last.Rate/enough {
+		last = max(last, found.Now.Rate)
+		if !ok || found.Chosen.Setting == now.Setting || found.Chosen.Rate < last/enough {
 			continue // no more than what is had without it
 		}
 		plan := f.plan(a, now, found)
-		last = plan.After
+		last = found.Chosen.Rate
 		out.Plans = append(out.Plans, plan)
 		out.Verdict = Worthwhile
 	}
-	if out.Verdict == Nothing && now.Limit == Step && now.Rate >= enough*now.Bounds[0].Rate {
+	if out.Verdict == Nothing && f.stepBound(now) {
 		out.Verdict = StepBound
 	}
 	return out, true
+}
+
+// stepBound reports that the trainer hardly waits for more than taking a batch that is ready.
+func (f *Forecaster) stepBound(now Forecast) bool {
+	if now.Limit != Step || now.Setting.Workers == 0 {
+		return false
+	}
+	p := f.pipeline
+	taking := p.Dispatch
+	if !p.Pin {
+		taking += p.Receive
+	}
+	return now.Steady*(p.FreeStep.Center+taking) >= enough
 }
 
 // headroom is what the loader gives to a trainer that takes no time, over the present rate.

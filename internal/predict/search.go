@@ -18,17 +18,20 @@ type Found struct {
 // Search looks for the smallest setting within 3 % of the best that fits; false where nothing can be predicted. Settings whose bounds
 // already lie below that are not simulated.
 func (f *Forecaster) Search(r Reach) (Found, bool) {
-	now, ok := f.Point(f.pipeline.Setting)
+	now, ok := f.quick(f.pipeline.Setting)
 	if !ok {
 		return Found{}, false
 	}
 	found := Found{Now: now, Best: now}
 	tried := []Forecast{now}
+	falls := map[Setting]fall{}
 	for _, set := range f.candidates(r) {
-		if set == now.Setting || f.lowest(set) < enough*found.Best.Rate {
+		family := set
+		family.Workers = 0
+		if set == now.Setting || f.lowest(set) < enough*found.Best.Rate || falls[family].length >= hopeless {
 			continue
 		}
-		one, ok := f.Point(set)
+		one, ok := f.quick(set)
 		if !ok {
 			continue
 		}
@@ -36,14 +39,53 @@ func (f *Forecaster) Search(r Reach) (Found, bool) {
 		if one.Rate > found.Best.Rate {
 			found.Best = one
 		}
+		falls[family] = falls[family].then(one.Rate, found.Best.Rate)
 	}
 	found.Examined = len(tried)
 	found.Chosen = found.Now
 	if now.Rate < enough*found.Best.Rate {
 		found.Chosen = f.smallest(tried, enough*found.Best.Rate)
+		found.Chosen = f.needed(found.Chosen, enough*found.Best.Rate, r)
 	}
 	found.Clamp = f.clamp(found.Chosen, r)
 	return found, true
+}
+
+// hopeless is after how many settings in a row, each with a worker less, slower than the one before it and far from the best, no more of
+// the kind are tried.
+const hopeless = 3
+
+// fall is how often in a row that was so.
+type fall struct {
+	length int
+	rate   float64
+}
+
+func (f fall) then(rate, best float64) fall {
+	if rate < 0.9*best && rate <= f.rate {
+		return fall{f.length + 1, rate}
+	}
+	return fall{0, rate}
+}
+
+// needed takes back each change that is not needed for the rate: a setting as it is costs nothing to keep.
+func (f *Forecaster) needed(chosen Forecast, rate float64, r Reach) Forecast {
+	now := f.pipeline.Setting.plain()
+	for _, k := range changes(now, chosen.Setting) {
+		if now.Workers == 0 || chosen.Setting.Workers == 0 {
+			break
+		}
+		set := k.set(chosen.Setting, now)
+		if one, ok := f.quick(set); ok && one.Rate >= rate && f.pipeline.Fits(set, r) == NoClamp {
+			chosen = one
+		}
+	}
+	return chosen
+}
+
+// quick predicts a setting well enough to compare it with others.
+func (f *Forecaster) quick(set Setting) (Forecast, bool) {
+	return f.point(set, f.brief, min(f.options.Steps, searchSteps))
 }
 
 // candidates are the settings that fit: the most workers first, so that the best is found early and what cannot reach it is passed over.

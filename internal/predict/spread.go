@@ -130,27 +130,25 @@ func (s Spread) Variation() float64 {
 	return math.Sqrt(sum / float64(len(s.values)))
 }
 
-// resample draws another sample of the same size. Its mean is 1 again where keep asks for it: where the uncertainty of the mean is
-// known already, from windows that do not take neighbouring batches for independent.
-func (s Spread) resample(dice *rand.Rand, keep bool) Spread {
+// resample draws another sample of the same size, and says how its mean lies to that of this one.
+func (s Spread) resample(dice *rand.Rand) (Spread, float64) {
 	if s.n == 0 || len(s.values) == 0 {
-		return s
+		return s, 1
 	}
 	values := make([]float64, len(s.values))
 	for i := range values {
 		values[i] = s.values[dice.IntN(len(values))]
 	}
-	if keep {
-		if scaled, ok := unit(values, s.n); ok {
-			return scaled
-		}
-		return s
+	m := mean(values)
+	out, ok := unit(values, s.n)
+	if !ok { // all of them zero
+		return s, 1
 	}
-	return Spread{values: values, n: s.n}
+	return out, m
 }
 
 // draw fills out with factors in random order: whole passes over the values, so that few steps already have the distribution's shape.
-// With probability run a factor is that of the one before it. Their mean is exactly that of the values.
+// With probability run a factor is that of the one before it. Their mean is exactly 1.
 func (s Spread) draw(dice *rand.Rand, out []float64, run float64) {
 	if len(s.values) == 0 {
 		for i := range out {
@@ -166,16 +164,16 @@ func (s Spread) draw(dice *rand.Rand, out []float64, run float64) {
 			continue
 		}
 		if next == len(deck) {
-			dice.Shuffle(len(deck), func(a, b int) { deck[a], deck[b] = deck[b], deck[a] })
 			next = 0
 		}
+		other := next + dice.IntN(len(deck)-next) // Fisher and Yates, as far as is needed
+		deck[next], deck[other] = deck[other], deck[next]
 		out[i] = deck[next]
 		next++
 	}
 	if drawn := mean(out); drawn > 0 {
-		scale := mean(s.values) / drawn
 		for i := range out {
-			out[i] *= scale
+			out[i] /= drawn
 		}
 	}
 }

@@ -1,0 +1,143 @@
+package predict
+
+import (
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/stat"
+)
+
+// slow is a loader of one worker whose batches take eight steps to make, on a machine with room.
+func slow() Pipeline {
+	return Pipeline{
+		Loader: Loader{FreeStep: around(0.1, 0.05), CPU: around(0.7, 0.1), Wait: around(0.1, 0.1), TrainerCPU: around(0.02, 0.1),
+			CPUs: stat.Exact(16), UsableCPUs: 16, BatchBytes: 10e6, WorkerBytes: 200e6, ShmFree: 8e9, Available: 64e9},
+		Setting: Setting{Workers: 1, Prefetch: 2, Start: Fork}, Fetch: Lognormal(0.3), Epoch: 500, Samples: 64,
+		Receive: 5e-4, Dispatch: 2e-4, Starts: map[StartMethod]StartCost{Fork: {Trainer: 0.01, End: 0.005}},
+	}
+}
+
+func TestForecastIsRepeatable(t *testing.T) {
+	first, ok := NewForecaster(slow(), Options{Seed: 7}).Forecast(Setting{Workers: 6})
+	second, _ := NewForecaster(slow(), Options{Seed: 7}).Forecast(Setting{Workers: 6})
+	if !ok || !reflect.DeepEqual(first, second) {
+		t.Errorf("two forecasts with one seed differ: %+v and %+v", first, second)
+	}
+	f := NewForecaster(slow(), Options{})
+	f.Forecast(Setting{Workers: 3, Prefetch: 7})
+	again, _ := f.Forecast(Setting{Workers: 6})
+	fresh, _ := NewForecaster(slow(), Options{}).Forecast(Setting{Workers: 6})
+	if !reflect.DeepEqual(again, fresh) {
+		t.Error("a forecast depends on what was forecast before it")
+	}
+}
+
+// The seed is chance: it must hardly move the center, or 10,000 steps are too few.
+func TestSeedsAgree(t *testing.T) {
+	p := slow()
+	p.Fetch = Lognormal(1)
+	for _, set := range []Setting{{Workers: 2}, {Workers: 8}, {Workers: 12, Prefetch: 4}} {
+		var rates []float64
+		for seed := range uint64(8) {
+			one, _ := NewForecaster(p, Options{Seed: seed, Resamples: -1}).Point(set)
+			rates = append(rates, one.Rate)
+		}
+		if lo, hi := slices.Min(rates), slices.Max(rates); hi/lo > 1.04 {
+			t.Errorf("%d workers: rates from %g to %g/s over seeds", set.Workers, lo, hi)
+		}
+	}
+}
+
+func TestForecastInterval(t *testing.T) {
+	tight, _ := NewForecaster(slow(), Options{}).Forecast(Setting{Workers: 2})
+	s := tight.StepsPerS
+	// The workers limit, and their cost is known to 9 % or so: ±10 % of 0.7 s and ±10 % of 0.1 s at 95 %.
+	if !(s.Lo < s.Center && s.Center < s.Hi) || s.Center != tight.Rate || s.Confidence != 0.9 || s.Lo < 0.9*s.Center || s.Lo > 0.96*s.Center {
+		t.Errorf("interval %+v", s)
+	}
+	wide := slow()
+	wide.CPU = around(0.7, 0.3)
+	loose, _ := NewForecaster(wide, Options{}).Forecast(Setting{Workers: 2})
+	own, _ := NewForecaster(slow(), Options{Calibration: Calibration{Error: 0.2, Source: "a test"}}).Forecast(Setting{Workers: 2})
+	for name, other := range map[string]stat.Summary{"a looser input": loose.StepsPerS, "an error of the model": own.StepsPerS} {
+		if !(other.Lo < s.Lo && other.Hi > s.Hi) {
+			t.Errorf("%s made %+v of %+v", name, other, s)
+		}
+	}
+	if own.Rate != tight.Rate {
+		t.Errorf("the model's error moved the center from %g to %g", tight.Rate, own.Rate)
+	}
+	none, _ := NewForecaster(slow(), Options{Resamples: -1}).Forecast(Setting{Workers: 2})
+	if none.StepsPerS.Confidence != 0 || none.StepsPerS.Lo != none.StepsPerS.Hi {
+		t.Errorf("an interval without resampling: %+v", none.StepsPerS)
+	}
+	if seconds := Seconds(s, 500); !(seconds.Lo < seconds.Center && seconds.Center < seconds.Hi) || math.Abs(seconds.Center-tight.Epoch) > 1e-6*tight.Epoch {
+		t.Errorf("%+v s for an epoch, simulated %g s", seconds, tight.Epoch)
+	}
+}
+
+// Where only the times themselves are known, their own sample gives the interval.
+func TestIntervalFromMeasuredTimes(t *testing.T) {
+	p := slow()
+	p.CPU, p.Wait, p.FreeStep, p.TrainerCPU = stat.Exact(0.7), stat.Exact(0.1), stat.Exact(0.1), stat.Exact(0.02)
+	width := func(n int) float64 {
+		p.Fetch, _ = SpreadOf(exponential(4, n))
+		one, _ := NewForecaster(p, Options{}).Forecast(Setting{Workers: 1})
+		return (one.StepsPerS.Hi - one.StepsPerS.Lo) / one.StepsPerS.Center
+	}
+	// The mean of n exponential times has a deviation of 1/√n, so the 90 % interval is 3.3/√n wide.
+	if few, many := width(25), width(400); math.Abs(few/(3.3/5)-1) > 0.35 || math.Abs(many/(3.3/20)-1) > 0.35 {
+		t.Errorf("intervals of 25 and 400 times are %g and %g wide, want about %g and %g", few, many, 3.3/5, 3.3/20)
+	}
+}
+
+func TestForecastNeverExceedsABound(t *testing.T) {
+	for seed := range uint64(60) {
+		dice := rand.New(rand.NewPCG(seed, 8))
+		p := Pipeline{Loader: loader(dice, 0.1), Fetch: Lognormal(dice.Float64()), Steps: Lognormal(dice.Float64() / 2), Epoch: dice.IntN(3) * 700, StorageShare: dice.Float64()}
+		f := NewForecaster(p, Options{Resamples: -1, Steps: 1000})
+		for _, w := range []int{0, 1, 3, 8} {
+			one, ok := f.Point(Setting{Workers: w})
+			if !ok {
+				t.Fatalf("seed %d: no forecast", seed)
+			}
+			for _, b := range append(one.Bounds, p.Bounds(w)...) {
+				if one.Rate > b.Rate*(1+1e-9) {
+					t.Errorf("seed %d, %d workers: %g/s is above the %s bound of %g/s", seed, w, one.Rate, b.Term, b.Rate)
+				}
+			}
+		}
+	}
+}
+
+// A long epoch is cut off and carried on; it must come to what the whole of it does.
+func TestCutEpochIsTheWholeOne(t *testing.T) {
+	p := slow()
+	p.Epoch = 8000
+	for _, set := range []Setting{{Workers: 4}, {Workers: 8, Persistent: true}, {Workers: 12, Unordered: true}, {}} {
+		whole, _ := NewForecaster(p, Options{Steps: 8000, Resamples: -1}).Point(set)
+		cut, _ := NewForecaster(p, Options{Steps: 2000, Resamples: -1}).Point(set)
+		if math.Abs(cut.Epoch/whole.Epoch-1) > 0.02 || cut.Steps == whole.Steps {
+			t.Errorf("%+v: %g s from %d steps, %g s from all %d", set, cut.Epoch, cut.Steps, whole.Epoch, whole.Steps)
+		}
+	}
+}
+
+func TestNothingKnownForecastsNothing(t *testing.T) {
+	for name, p := range map[string]Pipeline{
+		"nothing":        {},
+		"the step alone": {Loader: Loader{FreeStep: stat.Exact(1)}},
+		"the work alone": {Loader: Loader{CPU: stat.Exact(1)}},
+	} {
+		f := NewForecaster(p, Options{})
+		if one, ok := f.Forecast(Setting{Workers: 2}); ok {
+			t.Errorf("%s: forecast %+v", name, one)
+		}
+		if plans, ok := f.Plans(true); ok {
+			t.Errorf("%s: planned %+v", name, plans)
+		}
+	}
+}
