@@ -24,7 +24,7 @@ const (
 const exitCodesHelp = `pipetune ends with one of these:
 
   0    ran and reported; findings are not failures unless a gate was asked for
-  1    a gate failed (--fail-on)
+  1    a gate failed (--fail-on, compare --gate)
   2    usage, configuration, unreadable input, unknown rule, newer schema
   3    could not measure: no target, target ended too early, permission denied;
        inconclusive under --strict

@@ -74,7 +74,7 @@ type pair struct {
 	unit          string
 	better        direction
 	before, after []report.Metric
-	others        float64 // share of the CPUs that other programs took more after than before; see contention
+	others        float64 // share of its CPU time that the job lost to others after; see contention
 }
 
 // change holds the two sides against each other.
@@ -110,7 +110,7 @@ func (p pair) change() report.Change {
 	if c.Method != report.ByRuns {
 		spread := max(runSpread, spreadOf(s, p.before), spreadOf(s, p.after))
 		shift = widen(shift, normal975*spread*math.Sqrt(1/float64(len(p.before))+1/float64(len(p.after))))
-		shift = p.undisturbed(shift)
+		shift = p.undisturbed(s, shift)
 	}
 	c.Lo, c.Hi = number(s.change(shift.Lo)), number(s.change(shift.Hi))
 	if c.Lo == nil || c.Hi == nil {
@@ -168,18 +168,28 @@ func widen(s stat.Summary, allowance float64) stat.Summary {
 
 // undisturbed reaches for what the change would have been had other programs taken as much CPU on both sides: at most their share better, or
 // worse where they took less.
-func (p pair) undisturbed(s stat.Summary) stat.Summary {
-	up, down := max(p.others, 0), max(-p.others, 0)
+func (p pair) undisturbed(on scale, s stat.Summary) stat.Summary {
+	lost := min(math.Abs(p.others), mostTaken)
+	if on.log {
+		lost = -math.Log1p(-lost) // a rate that lost half is half, a time then is twice as long
+	}
+	up, down := 0.0, lost
+	if p.others > 0 {
+		up, down = lost, 0
+	}
 	switch p.better {
 	case less:
 		up, down = down, up
 	case either:
-		up, down = max(up, down), max(up, down)
+		up, down = lost, lost
 	}
 	s.Hi += up
 	s.Lo -= down
 	return s
 }
+
+// mostTaken bounds the share that others are said to have taken: where they took all there is nothing to compare.
+const mostTaken = 0.95
 
 // chance is how likely a difference as large is where there is none, by the interval's arm on the side of zero.
 func chance(s stat.Summary) float64 {

@@ -1,56 +1,61 @@
 package compare
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// tightCPU is the share of the usable CPUs in use from which what others take is missing to the workers. Below, they take what nobody needs: with a
-// fifth of two CPUs taken and a third of them idle, the rate of a real job did not move.
-const tightCPU = 0.9
+// tightCPU is the share of the usable CPUs in use, on average, from which what others take may be missing to the job. Below, they mostly take what nobody
+// needs: with a fifth of two CPUs taken and over a quarter of them idle, the rate of a real job did not move (docs/compare.md).
+const tightCPU = 0.8
 
-// othersApart is the share of the usable CPUs by which what others take may differ without a word.
+// othersApart is the share of its CPU time that a job may have lost to others without a word.
 const othersApart = 0.05
 
-// contention is how much more of the usable CPUs other programs took after than before, as a share of them; 0 where CPUs were left, or where it is
-// not known. A job that is short of CPU loses at most this share to them, so that much of a loss may be theirs.
-func contention(before, after []*report.Report) (share float64, x, y string) {
-	b, busyB, ok := others(before)
-	a, busyA, ok2 := others(after)
-	if !ok || !ok2 || max(busyB, busyA) < tightCPU {
-		return 0, "", ""
+// contention is the share of its CPU time that the job may have lost to other programs after, beyond what it lost before; below 0 where it lost more
+// before, and 0 where CPUs were left or it is not known. What others took more could all have been the job's, so a loss of up to this share may be theirs.
+func contention(before, after []*report.Report) float64 {
+	b, a := use(before), use(after)
+	if !b.known || !a.known || max(b.busy, a.busy) < tightCPU {
+		return 0
 	}
-	return a - b, cores(before), cores(after)
+	calm := b.job
+	if a.others < b.others {
+		calm = a.job
+	}
+	return (a.others - b.others) / calm
 }
 
-// others is the mean share of the usable CPUs that programs outside the job took, and the largest share of them that was in use.
-func others(runs []*report.Report) (share, busy float64, ok bool) {
+// cpuUse is who used the CPUs of a side: the mean over its runs, in cores, and the largest share of the usable ones in use.
+type cpuUse struct {
+	others, job, busy float64
+	known             bool
+}
+
+func use(runs []*report.Report) cpuUse {
+	var u cpuUse
 	for _, r := range runs {
 		o, ok := r.Metrics["other_cpu_cores"]
-		if !ok || !(r.Host.CPUsUsable > 0) || o.Center < 0 {
-			return 0, 0, false
+		j, ok2 := r.Metrics["job_cpu_cores"]
+		if !ok || !ok2 || o.Center < 0 || !(j.Center > 0) {
+			return cpuUse{}
 		}
-		share += min(o.Center/r.Host.CPUsUsable, 1) / float64(len(runs))
-		busy = max(busy, r.Metrics["usable_cpu_busy_ratio"].Center)
+		u.others += o.Center / float64(len(runs))
+		u.job += j.Center / float64(len(runs))
+		u.busy = max(u.busy, r.Metrics["usable_cpu_busy_ratio"].Center)
 	}
-	return share, busy, true
-}
-
-func cores(runs []*report.Report) string {
-	total := 0.0
-	for _, r := range runs {
-		total += r.Metrics["other_cpu_cores"].Center / float64(len(runs))
-	}
-	return strconv.FormatFloat(total, 'f', 2, 64) + " cores"
+	u.known = finite(u.others) && finite(u.job) && u.job > 0
+	return u
 }
 
 // busyNeighbours tells where other programs took more of a full machine on one side.
 func busyNeighbours(before, after []*report.Report) []report.Condition {
-	share, x, y := contention(before, after)
-	if share < othersApart && share > -othersApart {
+	if math.Abs(contention(before, after)) < othersApart {
 		return nil
 	}
-	return []report.Condition{{Name: "CPU used by other programs", Before: x, After: y,
-		Consequence: "the CPUs were full: the intervals allow for what the others took"}}
+	cores := func(u cpuUse) string { return strconv.FormatFloat(u.others, 'f', 2, 64) + " cores" }
+	return []report.Condition{{Name: "CPU used by other programs", Before: cores(use(before)), After: cores(use(after)),
+		Consequence: "the CPUs were nearly full: the intervals allow for what the others took"}}
 }

@@ -62,7 +62,7 @@ var compared = []struct {
 // metrics compares what both sides measured in all of their runs.
 func metrics(before, after []*report.Report, sameBatch bool) []report.Change {
 	var out []report.Change
-	others, _, _ := contention(before, after)
+	others := contention(before, after)
 	for _, row := range compared {
 		p := pair{better: row.better, others: others}
 		var ok, ok2 bool

@@ -25,21 +25,6 @@ func ComparisonMarkdown(w io.Writer, c *report.Comparison, _ Options) error {
 	return nil
 }
 
-// fitComment puts a comment together and keeps it under maxMarkdown: folded parts go first, the last of them before the others, then the end of the body.
-func fitComment(body string, folded []string, foot string) string {
-	cut := ""
-	for len(folded) > 0 && len(body)+len(foot)+size(folded)+len(cut) > maxMarkdown {
-		folded = folded[:len(folded)-1]
-		cut = "\nSome sections were left out to keep this comment short enough.\n"
-	}
-	if limit := maxMarkdown - len(foot) - len(cut); len(body) > limit {
-		cut = "\nThe rest was cut to keep this comment short enough.\n"
-		body = strings.ToValidUTF8(body[:maxMarkdown-len(foot)-len(cut)], "")
-		body = body[:strings.LastIndexByte(body, '\n')+1]
-	}
-	return body + strings.Join(folded, "") + cut + foot
-}
-
 func mdOutcome(c *report.Comparison) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<!-- pipetune:compare:v1:%s -->\n### pipetune: %s\n\n> [!%s]\n> %s\n", comparisonKey(c), md(cut(outcome(c), headingColumns)), comparisonAlert(c), mdHeadline(c))

@@ -183,3 +183,28 @@ func TestComparisonIsCut(t *testing.T) {
 		t.Errorf("%d bytes: %.300s", len(out), out)
 	}
 }
+
+// TestComparisonDocs holds the example in docs/compare.md to what is printed; -update writes it anew.
+func TestComparisonDocs(t *testing.T) {
+	const path = "../../docs/compare.md"
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const head = "<!-- workers -->\n```text\n"
+	before, rest, ok := strings.Cut(string(b), head)
+	shown, after, ok2 := strings.Cut(rest, "```\n")
+	if !ok || !ok2 {
+		t.Fatalf("%s has no example", path)
+	}
+	want := write(t, ComparisonFormats()[0], compared(t, 0))
+	if *update {
+		if err := os.WriteFile(path, []byte(before+head+want+"```\n"+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if d := cmp.Diff(want, shown); d != "" {
+		t.Errorf("%s (-printed +shown, -update writes it anew):\n%s", path, d)
+	}
+}

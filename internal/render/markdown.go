@@ -20,22 +20,28 @@ func Markdown(w io.Writer, r *report.Report, _ Options) error {
 	if r.Benchmark != nil {
 		body, folded = mdBench(r)
 	}
-	folded = slices.DeleteFunc(folded, func(part string) bool { return part == "" })
 	foot := fmt.Sprintf("\n<sub>pipetune %s · schema %s · paths and host names redacted</sub>\n", md(r.Tool.Version), md(r.SchemaVersion))
+	if _, err := io.WriteString(w, fitComment(body, folded, foot)); err != nil {
+		return fmt.Errorf("writing report: %w", err)
+	}
+	return nil
+}
+
+// fitComment puts a comment together and keeps it under maxMarkdown: folded parts go first, the last of them before the others, then the
+// end of the body.
+func fitComment(body string, folded []string, foot string) string {
+	folded = slices.DeleteFunc(folded, func(part string) bool { return part == "" })
 	cut := ""
 	for len(folded) > 0 && len(body)+len(foot)+size(folded)+len(cut) > maxMarkdown {
 		folded = folded[:len(folded)-1]
 		cut = "\nSome sections were left out to keep this comment short enough.\n"
 	}
-	if limit := maxMarkdown - len(foot) - len(cut); len(body) > limit {
-		body = strings.ToValidUTF8(body[:limit], "")
+	if len(body)+len(foot)+len(cut) > maxMarkdown {
+		cut = "\nThe rest was cut to keep this comment short enough.\n"
+		body = strings.ToValidUTF8(body[:maxMarkdown-len(foot)-len(cut)], "")
 		body = body[:strings.LastIndexByte(body, '\n')+1]
-		cut = "\nThe findings were cut to keep this comment short enough.\n"
 	}
-	if _, err := io.WriteString(w, body+strings.Join(folded, "")+cut+foot); err != nil {
-		return fmt.Errorf("writing report: %w", err)
-	}
-	return nil
+	return body + strings.Join(folded, "") + cut + foot
 }
 
 // mdDiagnosis is a report of diagnose: what always stands there, and the parts that are folded away.
