@@ -21,6 +21,16 @@ type costs struct {
 	slices  int // how often a batch goes back and forth between waiting and computing
 }
 
+// finite reports that no cost is endless.
+func (c *costs) finite() bool {
+	sum := c.step + c.compute + c.spin + c.cpu + c.storage + c.other + c.handover + c.receive + c.dispatch + c.pinning + c.resume +
+		c.start.Trainer + c.start.Worker + c.start.End
+	return sum <= longest
+}
+
+// longest is the longest a batch with all that belongs to it may take, in seconds: a week. What is longer is a mistake in a file.
+const longest = 7 * 24 * 3600
+
 // threads is on how many cores the trainer computes at once.
 func (c *costs) threads() float64 {
 	if c.step > 0 && c.compute > c.step {

@@ -70,12 +70,10 @@ func (p Pipeline) mostByCPU(r Reach) int {
 	return max(int(math.Ceil(min(p.UsableCPUs*perCore, ceiling))), 1)
 }
 
-// most is the largest number of workers worth looking at.
+// most is the largest number of workers the usable cores carry.
 func (p Pipeline) most(r Reach) int {
-	n := p.Setting.Workers
-	limit := ceiling
 	if p.UsableCPUs > 0 {
-		limit = p.mostByCPU(r)
+		return p.mostByCPU(r)
 	}
-	return max(n, limit)
+	return ceiling
 }

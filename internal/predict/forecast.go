@@ -172,7 +172,7 @@ func (f *Forecaster) point(set Setting, d *chances, steps int) (Forecast, bool) 
 
 // simulate runs about so many steps: whole epochs where they are short enough.
 func (f *Forecaster) simulate(c costs, at point, set Setting, d *chances, steps int) Outcome {
-	x := f.pipeline.extent(max(steps, 6*set.outstanding()))
+	x := f.pipeline.extent(max(steps, 4*set.outstanding()))
 	x.cold = !set.Persistent
 	out := f.engine.simulate(c, set, d, x)
 	// Chances whose number is not that of the steps have no mean of exactly 1, and the queue that a cut-off epoch leaves is no rate: the

@@ -141,3 +141,42 @@ func TestNothingKnownForecastsNothing(t *testing.T) {
 		}
 	}
 }
+
+// Whatever a file says, a forecast is a number or none.
+func TestForecastOfNonsense(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	bad := func(x float64) stat.Summary { return stat.Summary{Center: x, Lo: x, Hi: x, N: 5} }
+	for name, edit := range map[string]func(*Pipeline, float64){
+		"step":      func(p *Pipeline, x float64) { p.FreeStep = bad(x) },
+		"cpu":       func(p *Pipeline, x float64) { p.CPU = bad(x) },
+		"wait":      func(p *Pipeline, x float64) { p.Wait = bad(x) },
+		"trainer":   func(p *Pipeline, x float64) { p.TrainerCPU = bad(x) },
+		"cores":     func(p *Pipeline, x float64) { p.CPUs, p.UsableCPUs = bad(x), x },
+		"storage":   func(p *Pipeline, x float64) { p.Storage, p.FromStore = bad(x), bad(1) },
+		"bytes":     func(p *Pipeline, x float64) { p.Storage, p.FromStore = bad(1e9), bad(x) },
+		"share":     func(p *Pipeline, x float64) { p.StorageShare = x },
+		"readers":   func(p *Pipeline, x float64) { p.StorageShare, p.Readers = 1, []float64{1, x} },
+		"spin":      func(p *Pipeline, x float64) { p.Spin = x },
+		"overheads": func(p *Pipeline, x float64) { p.Handover, p.Receive, p.Dispatch, p.Pinning, p.Resume = x, x, x, x, x },
+		"start":     func(p *Pipeline, x float64) { p.Starts = map[StartMethod]StartCost{Fork: {x, x, x}} },
+		"runs":      func(p *Pipeline, x float64) { p.Runs = x },
+		"memory":    func(p *Pipeline, x float64) { p.BatchBytes, p.WorkerBytes, p.ShmFree, p.Available = x, x, x, x },
+		"epoch":     func(p *Pipeline, x float64) { p.Epoch = int(max(min(x, 1e15), -1e15)) },
+		"workers":   func(p *Pipeline, x float64) { p.Setting.Workers = int(max(min(x, 1e15), -1e15)) },
+		"prefetch":  func(p *Pipeline, x float64) { p.Setting.Prefetch = int(max(min(x, 1e15), -1e15)) },
+	} {
+		for _, x := range []float64{nan, inf, -inf, -1, 0, 1e-300, 1e300} {
+			p := slow()
+			p.UsableCPUs = 3
+			edit(&p, x)
+			f := NewForecaster(p, Options{Resamples: 3, Steps: 100})
+			one, ok := f.Forecast(p.Setting)
+			if ok && !(one.StepsPerS.Lo >= 0 && one.StepsPerS.Lo <= one.Rate && one.Rate <= one.StepsPerS.Hi && one.StepsPerS.Hi < inf && one.Epoch < inf) {
+				t.Errorf("%s of %g: %+v", name, x, one.StepsPerS)
+			}
+			if plans, ok := f.Plans(true); ok && len(plans.Plans) > 0 && !(plans.Plans[0].Gain.Center > 1) {
+				t.Errorf("%s of %g: a plan that gains %g", name, x, plans.Plans[0].Gain.Center)
+			}
+		}
+	}
+}

@@ -1,12 +1,18 @@
-// Package predict says what a data loader would do with other settings: batches per second, workers needed, memory of its queue.
+// Package predict says what a data loader would do with other settings: batches per second, input wait, workers needed, memory of its
+// queue, and which changes are worth making.
 //
 // It promises never to exceed the asymptotic bounds (the step, the workers, the CPUs, the storage), to name the bound that limits and
 // the next one, and to give an interval instead of a point. It knows no signals and no machine, only measured costs.
 //
-// The bounds assume that service times do not vary. Real ones do, and then a queue of a few batches cannot hide all of it. The
-// interval therefore runs from what exponentially distributed service times would leave (lower edge) to the bound itself (upper
-// edge), each taken over resampled inputs. Not in the interval: contention that only appears at the new setting (memory
-// bandwidth, locks, a storage device that slows down under load).
+// Two ways lead to a prediction. Loader has the bounds alone: they assume that service times do not vary; real ones do, and then a queue
+// of a few batches cannot hide all of it, so its interval runs from what exponentially distributed service times would leave (lower
+// edge) to the bound itself (upper edge), each taken over resampled inputs. Pipeline adds what a simulation needs: a Forecaster
+// follows PyTorch's DataLoader event by event (simulate.go, engine.go), with times drawn as they were measured, searches the settings
+// that fit the machine, and makes plans.
+//
+// What neither knows: contention that was not measured and only appears at the new setting (memory bandwidth, locks, the interpreter lock
+// between the pinning thread and the trainer), iterable datasets whose workers end at different times, and overheads of the loader at
+// another pace than they were measured at.
 package predict
 
 import "github.com/pipetune/pipetune/internal/stat"

@@ -35,35 +35,52 @@ type Pipeline struct {
 // defaultSlices is how often a batch changes between waiting and computing where the number of its items is not known.
 const defaultSlices = 4
 
+// mostOutstanding is the most batches on their way that are simulated: 256 workers with 64 each. What asks for more is a mistake in a
+// file, not a loader.
+const mostOutstanding = 256 * 64
+
 // costs are the inputs of a simulation with a setting, at one point of the measured costs. False where the step is unknown, or the cost of
 // a batch: without them nothing can be simulated.
 func (p Pipeline) costs(at point, set Setting) (costs, bool) {
 	work := known(at.cpu) + known(at.wait)
-	if math.IsNaN(at.step) || math.IsNaN(at.cpu) && math.IsNaN(at.wait) || !(at.step > 0 || work > 0) {
+	if math.IsNaN(at.step) || math.IsNaN(at.cpu) && math.IsNaN(at.wait) || !(at.step > 0 || work > 0) || set.Workers > ceiling || set.outstanding() > mostOutstanding {
 		return costs{}, false
 	}
 	c := costs{
 		step: known(at.step), compute: known(at.trainer), cpu: known(at.cpu),
-		handover: p.Handover, receive: p.Receive, dispatch: p.Dispatch, pinning: p.Pinning, pin: p.Pin, resume: p.Resume,
-		start: p.Starts[set.Start], cores: known(at.cpus), slices: p.Slices,
+		handover: known(p.Handover), receive: known(p.Receive), dispatch: known(p.Dispatch), pinning: known(p.Pinning), pin: p.Pin, resume: known(p.Resume),
+		cores: known(at.cpus), slices: p.Slices,
 	}
+	start := p.Starts[set.Start]
+	c.start = StartCost{Trainer: known(start.Trainer), Worker: known(start.Worker), End: known(start.End)}
 	if c.slices == 0 {
 		c.slices = defaultSlices
 	}
-	c.spin = min(max(p.Spin, 0), c.compute)
+	c.spin = min(known(p.Spin), c.compute)
 	c.compute -= c.spin
-	c.storage = known(at.wait) * min(max(p.StorageShare, 0), 1)
+	c.storage = known(at.wait) * min(known(p.StorageShare), 1)
 	c.other = known(at.wait) - c.storage
-	c.readers = p.Readers
+	readers := usable(p.Readers)
+	c.readers = readers
 	if least := at.fromStore / at.storage; least > 0 && !math.IsInf(least, 1) { // false where either is unknown
 		// The bytes of a batch take storage at least this long, whoever reads them: what was seen as other waiting, or as computing
 		// while the kernel read ahead, is then time at storage.
 		more := max(least-c.storage, 0)
 		c.storage += more
 		c.other = max(c.other-more, 0)
-		c.readers = limited(p.Readers, c.storage/least, set.Workers)
+		c.readers = limited(readers, c.storage/least, set.Workers)
 	}
-	return c, true
+	return c, c.finite()
+}
+
+// usable is a speed-up curve that can be reckoned with, or none.
+func usable(readers []float64) []float64 {
+	for _, x := range readers {
+		if !(x > 0) || math.IsInf(x, 1) {
+			return nil
+		}
+	}
+	return readers
 }
 
 // limited is a speed-up curve that ends at most.

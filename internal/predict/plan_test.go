@@ -201,3 +201,13 @@ func TestMemoryOfASetting(t *testing.T) {
 		t.Errorf("no workers take %+v", got)
 	}
 }
+
+func BenchmarkPlans(b *testing.B) {
+	p := edited(func(p *Pipeline) {
+		p.UsableCPUs, p.CPUs, p.Epoch, p.Fetch = 128, stat.Exact(128), 5000, Lognormal(1)
+		p.Available, p.ShmFree = 1e12, 1e12
+	})
+	for b.Loop() {
+		NewForecaster(p, Options{}).Plans(true)
+	}
+}

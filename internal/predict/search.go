@@ -117,7 +117,7 @@ func (f *Forecaster) candidates(r Reach) []Setting {
 		persistent = persistent[:1]
 	}
 	var all []Setting
-	for w := p.most(r); w > 0; w-- {
+	for w := f.most(r); w > 0; w-- {
 		for _, start := range starts {
 			for _, kept := range persistent {
 				for _, loose := range unordered {
@@ -133,6 +133,25 @@ func (f *Forecaster) candidates(r Reach) []Setting {
 	}
 	return append(all, Setting{})
 }
+
+// most is the largest number of workers worth looking at: what the machine carries, and of that no more than twice what the bounds ask
+// for and a few, which is for what variance takes of them; never fewer than there are.
+func (f *Forecaster) most(r Reach) int {
+	set := f.pipeline.Setting.plain()
+	limit, now := f.pipeline.most(r), min(set.Workers, ceiling)
+	set.Workers = limit
+	highest := f.lowest(set)
+	for w := 1; 2*w+spare < limit; w++ {
+		set.Workers = w
+		if f.lowest(set) >= highest {
+			return max(2*w+spare, now)
+		}
+	}
+	return max(limit, now)
+}
+
+// spare is how many workers beyond twice the bounds' number are tried.
+const spare = 4
 
 // lowest is the lowest bound of a setting; +Inf where none is known.
 func (f *Forecaster) lowest(set Setting) float64 {
