@@ -69,7 +69,7 @@ func mdHeadline(c *report.Comparison) string {
 	if _, interval := changeText(*x); interval != "" {
 		fmt.Fprintf(&b, " (95 %% CI %s", md(interval))
 		if x.P != nil {
-			fmt.Fprintf(&b, ", p = %s", md(chanceText(x.P)))
+			fmt.Fprintf(&b, ", p %s", md(strings.Replace("= "+chanceText(x.P), "= <", "< ", 1)))
 		}
 		fmt.Fprintf(&b, ", n = %d + %d %s)", x.NBefore, x.NAfter, md(x.Method))
 	}
