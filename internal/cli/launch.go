@@ -50,6 +50,7 @@ type launch struct {
 	told     hook.State // as of the end of the watch
 	fix      fix        // what it comes to as a patch
 
+	chosen  int // trainer that is watched of several trainings; 0: there is one training
 	child   *launched
 	started time.Time
 	over    chan struct{} // closed by the first signal that asks the job to end
@@ -298,6 +299,9 @@ func (l *launch) say(out outcome) {
 
 // notes says what was asked for and could not be had. Why the hook told nothing is among the report's warnings.
 func (l *launch) notes(out outcome) {
+	if !l.o.quiet && out.report != nil && l.chosen != 0 {
+		note(l.env.Stderr, fmt.Sprintf("the command runs several trainings; the one of process %d was watched", l.chosen))
+	}
 	if !l.o.quiet && out.report != nil && l.o.steps > 0 && !l.trains() {
 		note(l.env.Stderr, "--steps: without the hook no steps are counted; the watch went on for its duration, or to the job's end")
 	}

@@ -96,8 +96,8 @@ func (l *launch) looksLikeTraining(ctx context.Context, b *beginning) bool {
 	return time.Since(b.since) >= steadyFor
 }
 
-// attach takes hold of the job below the launched process: where several trainings run there, of the one that the hook told of first, else of
-// the oldest.
+// attach takes hold of the job below the launched process: where several trainings run there, of one that the hook says takes batches, else of the
+// oldest; chosen then is its process number.
 func (l *launch) attach(ctx context.Context) (*job.Job, error) {
 	opts := job.Options{FS: l.fs, UID: l.uid, Redaction: l.redact, Launched: true}
 	j, err := job.Attach(ctx, l.child.process.Pid, opts)
@@ -114,5 +114,6 @@ func (l *launch) attach(ctx context.Context) (*job.Job, error) {
 			}
 		}
 	}
+	l.chosen = pid
 	return job.Attach(ctx, pid, opts)
 }
