@@ -33,7 +33,7 @@ value took 48 ms, pad_sequence of 64 tensors 0.1 ms.
 
 ## How it is detected
 Only a launched job tells it: the hook times collate_fn apart from the dataset, in the worker. What one copy of the batch's bytes and a
-fixed millisecond would take is legitimate; the rest is what the rule is about. Where copying is most of it, there is nothing wrong with the function, and
+fixed millisecond would take is legitimate; the rest, as far as it is CPU time, is what the rule is about. Where copying is most of it, there is nothing wrong with the function, and
 the finding says so.
 
 ## How to mend it
@@ -58,7 +58,11 @@ functions do work that is needed, such as tokenizing or mixing samples; the figu
 		took := ratio * fetch
 		size, known := p.Maybe(metric.BatchBytes)
 		copying := p.Limit(collateFixed.Name) + max(size, 0)/p.Limit(collateSpeed.Name)
-		excess := share(1 - copying/took)
+		own := took // without the time a worker stands in the run queue, which is nobody's function
+		if cpu, ok := p.Maybe(metric.FetchCPU); ok && cpu > 0 {
+			own = min(own, cpu)
+		}
+		excess := share(1 - copying/own)
 		f := report.Finding{Evidence: seen(p, metric.CollateRatio, metric.FetchTime, metric.MadeCollate, metric.BatchBytes, metric.FetchCPU)}
 		f.Summary = fmt.Sprintf("%s takes %s of making a batch: %s", collateName(p), unit.Percent(ratio), unit.Seconds(took))
 		if known && size > 0 {
