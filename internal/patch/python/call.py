@@ -28,11 +28,13 @@ class Names:
     """What names of the file stand for, as far as they make loaders."""
 
     def __init__(self, tree):
-        self.imported, self.classes, self.functions, self.same = {}, {}, set(), {}
+        self.imported, self.modules, self.classes, self.functions, self.same = {}, {}, {}, set(), {}
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom):
                 for alias in node.names:
                     self.imported[alias.asname or alias.name] = (node.module or "", alias.name)
+            elif isinstance(node, ast.Import):
+                self.modules.update({alias.asname: alias.name for alias in node.names if alias.asname})
             elif isinstance(node, ast.ClassDef):
                 self.classes[node.name] = node
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -45,7 +47,7 @@ class Names:
         if isinstance(func, ast.Subscript):  # DataLoader[int](...)
             func = func.value
         if isinstance(func, ast.Attribute):
-            return (func.attr, dotted(func.value), None) if func.attr.endswith("DataLoader") else None
+            return (func.attr, self.module(dotted(func.value)), None) if func.attr.endswith("DataLoader") else None
         if not isinstance(func, ast.Name) or depth > 8:
             return None
         name = func.id
@@ -57,6 +59,11 @@ class Names:
         if name in self.same:
             return self.loader(self.same[name], depth + 1)
         return (name, "", None) if name.endswith("DataLoader") and name not in self.functions else None
+
+    def module(self, name):
+        """The full name of a module that the file calls by another one."""
+        head, dot, rest = name.partition(".")
+        return self.modules.get(head, ".".join(self.imported.get(head, (head,)))) + dot + rest
 
     def descends(self, definition, depth):
         return depth <= 8 and any(self.loader(base, depth + 1) for base in definition.bases)
@@ -76,7 +83,7 @@ class Names:
         name, module, definition = made
         if definition is not None:
             return Target(call, name, None, passes_on(definition))
-        plain = name == "DataLoader" and (not module or module.split(".")[0] in ("torch", "data", "utils", "tud", "td"))
+        plain = name == "DataLoader" and (not module or module.split(".")[0] == "torch")
         return Target(call, name, 0 if plain else None, True)
 
 

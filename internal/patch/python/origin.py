@@ -8,7 +8,9 @@ DEEPEST = 3  # assignments that are followed
 
 
 class Origins:
-    """Tells origins in one file. shown is how the file is named to the person."""
+    """Tells origins in one file. shown is how the file is named to the person, to is the value that is wanted: None where what is told of is only
+    a part of what the value is computed from.
+    """
 
     def __init__(self, source, shown, setting, to):
         self.source, self.shown, self.setting, self.to = source, shown, setting, to
@@ -18,6 +20,8 @@ class Origins:
 
     def tell(self, node, depth=0):
         """One line about a value: how it is written, where that comes from, and how to change it from outside where that can be said."""
+        if isinstance(node, ast.Call) and last(node.func) in ("int", "bool", "str") and len(node.args) == 1:
+            return self.tell(node.args[0], depth)
         code = self.source.code(node)
         told = self.environment(node)
         if told:
@@ -32,10 +36,22 @@ class Origins:
             return "%s: %s" % (code, self.subscript(node, depth))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
             return "%s: %s" % (code, self.base(node.func.value, depth))
-        if isinstance(node, ast.Call) and last(node.func) in ("int", "bool", "str") and len(node.args) == 1:
-            return self.tell(node.args[0], depth)
         written, _ = literal(node)
-        return "%s %s" % (code, self.at(node)) if written else "%s: an expression %s" % (code, self.at(node))
+        if written:
+            return "%s %s" % (code, self.at(node))
+        part = self.part(node) if depth < DEEPEST else None
+        if part is None:
+            return "%s: an expression %s" % (code, self.at(node))
+        alone = self if isinstance(node, ast.IfExp) else Origins(self.source, self.shown, self.setting, None)
+        return "%s: an expression %s of %s" % (code, self.at(node), alone.tell(part, depth + 1))
+
+    def part(self, node):
+        """The first value in an expression that is not a function and not of an imported module; None where there is none."""
+        skipped = {id(n) for c in ast.walk(node) if isinstance(c, ast.Call) for n in ast.walk(c.func)}
+        for n in ast.walk(node.body if isinstance(node, ast.IfExp) else node):
+            if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript)) and id(n) not in skipped and n is not node:
+                return n
+        return None
 
     def value(self, how, node, at, depth):
         """A value behind another, with the place where it is handed on: "assigned 1 (train.py:3)"."""
@@ -132,7 +148,7 @@ class Origins:
     def flag(self, flag, default, node, action=""):
         told = flag if default is None else "%s, default %s" % (flag, self.source.code(default))
         told = "%s %s" % (told, self.at(node))
-        if not flag.startswith("-"):
+        if not flag.startswith("-") or self.to is None:
             return told
         if action.startswith("store_") and action != "store_const":
             return told + ("; start the job with %s" % flag if (action == "store_true") == (self.to == "True") else "; start the job without %s" % flag)
@@ -194,7 +210,8 @@ class Origins:
                 told = "environment variable %s" % name.value
                 if default is not None:
                     told += ", default " + self.source.code(default)
-                return "%s %s; set %s=%s" % (told, self.at(n), name.value, self.to.strip("\"'"))
+                cure = "; set %s=%s" % (name.value, self.to.strip("\"'")) if n is node and self.to is not None else ""
+                return "%s %s%s" % (told, self.at(n), cure)
         return ""
 
 
