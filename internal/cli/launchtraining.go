@@ -72,6 +72,18 @@ func (l *launch) steps() int64 {
 	return most
 }
 
+// trainers names the processes that have taken batches, as the hook tells.
+func (l *launch) trainers() (entities []string) {
+	if l.receiver != nil {
+		for _, t := range l.receiver.State().Trainers {
+			if t.Steps > 0 {
+				entities = append(entities, t.Entity)
+			}
+		}
+	}
+	return entities
+}
+
 // looksLikeTraining looks at the job's processes as attaching to it would: a trainer with loader workers trains; one that has had a framework
 // loaded for some seconds is taken to.
 func (l *launch) looksLikeTraining(ctx context.Context, b *beginning) bool {
@@ -99,7 +111,7 @@ func (l *launch) looksLikeTraining(ctx context.Context, b *beginning) bool {
 // attach takes hold of the job below the launched process: where several trainings run there, of one that the hook says takes batches, else of the
 // oldest; chosen then is its process number.
 func (l *launch) attach(ctx context.Context) (*job.Job, error) {
-	opts := job.Options{FS: l.fs, UID: l.uid, Redaction: l.redact, Launched: true}
+	opts := job.Options{FS: l.fs, UID: l.uid, Redaction: l.redact, Launched: true, Told: l.trainers}
 	j, err := job.Attach(ctx, l.child.process.Pid, opts)
 	var several *job.Error
 	if !errors.As(err, &several) || len(several.Candidates) == 0 {

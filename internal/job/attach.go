@@ -117,6 +117,7 @@ func assemble(asked procfs.ID, o Options) (*Job, error) {
 	for _, n := range j.table.nodes {
 		j.table.recheck(n)
 	}
+	j.table.heed()
 	j.table.classify(asked)
 	if len(j.table.nodes) == 0 {
 		return nil, &Error{PID: asked.PID, Kind: ErrNoProcess, Detail: "it ended while it was looked at"}

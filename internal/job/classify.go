@@ -33,7 +33,7 @@ func (t *table) classify(asked procfs.ID) (changed bool) {
 				break
 			}
 			p.role = Launcher
-			p.everLauncher = p.everLauncher || n.everOwner || n.inside.rank >= 0
+			p.everLauncher = p.everLauncher || n.everOwner || n.takesBatches || n.inside.rank >= 0
 		}
 	}
 	for _, n := range order {
@@ -111,7 +111,7 @@ func isWorker(child, owner facts, method StartMethod) bool {
 	return owner.caught&workerSignals != workerSignals || child.polls
 }
 
-// chooseTrainers marks the trainers: whoever has or had loader workers; else who looks most like one.
+// chooseTrainers marks the trainers: whoever has or had loader workers, or is told to take batches; else who looks most like one.
 func (t *table) chooseTrainers(order []*node, asked procfs.ID) []*node {
 	var trainers []*node
 	mark := func(n *node) {
@@ -122,7 +122,7 @@ func (t *table) chooseTrainers(order []*node, asked procfs.ID) []*node {
 	}
 	parents := map[int]bool{}
 	for _, n := range order {
-		if n.everOwner && n.role == "" {
+		if (n.everOwner || n.takesBatches) && n.role == "" {
 			mark(n)
 			parents[n.ppid] = true
 		}

@@ -24,6 +24,9 @@ type Options struct {
 	Self int
 	// Launched says that pipetune itself started the process that is attached to: that it launches the trainers is no news.
 	Launched bool
+	// Told returns the entities of processes that are known to take batches, as somebody inside of the job tells; nil where nobody does. It is
+	// asked at each full look, and may know more each time.
+	Told func() []string
 	// GPUPIDs are processes that compute on a GPU as NVML names them. NVML knows no pid namespaces, so numbers that mean another
 	// process here, or none, are to be expected and are checked against what the process itself has open.
 	GPUPIDs []int

@@ -21,7 +21,8 @@ type node struct {
 	seen      time.Duration // when it was first seen
 	described bool
 	// everOwner says that it had loader workers: a trainer stays one between two epochs, when its workers are gone.
-	everOwner bool
+	everOwner    bool
+	takesBatches bool // as it was told
 	// everLauncher says that trainers with workers, or ranks, were found below it: it is none itself once they are gone.
 	everLauncher bool
 	pinThread    int

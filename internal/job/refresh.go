@@ -46,6 +46,7 @@ func (j *Job) Refresh(ctx context.Context, now time.Duration, sink recording.Sin
 		j.lastFull = now
 		changed = j.bury(now, sink) || changed
 		changed = len(j.table.grow(j.roots, now, slow)) > 0 || changed
+		changed = j.table.heed() || changed
 	} else {
 		changed = j.newborns(now, sink)
 	}

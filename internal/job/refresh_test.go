@@ -148,6 +148,27 @@ func TestRefreshTakesNoLauncherForATrainer(t *testing.T) {
 	}
 }
 
+// TestRefreshHeedsWhoTakesBatches: ranks without workers below a script that imports torch itself look like its helpers, until they are told of.
+func TestRefreshHeedsWhoTakesBatches(t *testing.T) {
+	m := newMachine(t, shell(10, 1), trainer(50, 10), trainer(100, 50), trainer(200, 50))
+	var told []string
+	j, err := Attach(context.Background(), 50, Options{FS: m.fs(), Told: func() []string { return told }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(j.Close)
+	s := newMemo()
+	j.Refresh(context.Background(), 0, s)
+	if got := roles(j.Tree()); !cmp.Equal(got, map[int]Role{50: Trainer, 100: Other, 200: Other}) {
+		t.Fatalf("roles %v", got)
+	}
+	told = []string{"process/100.1100", "process/200.1200", "process/50.1"}
+	j.Refresh(context.Background(), fullEvery, s)
+	if got := roles(j.Tree()); !cmp.Equal(got, map[int]Role{50: Launcher, 100: Trainer, 200: Trainer}) {
+		t.Errorf("roles %v", got)
+	}
+}
+
 func TestRefreshFindsThePinningThread(t *testing.T) {
 	for _, name := range []string{"pt_data_pin", "Thread-12 (_pin"} {
 		t.Run(name, func(t *testing.T) {

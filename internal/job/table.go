@@ -18,6 +18,7 @@ type table struct {
 	nodes map[int]*node
 	buf   procfs.Buffer
 	guard *guard
+	inner func() []string // Options.Told
 	// hadTrainer says that some process has looked like a trainer: when it is gone, nothing else is taken for one.
 	hadTrainer bool
 	skipped    int // processes not followed because of maxNodes
@@ -26,7 +27,7 @@ type table struct {
 }
 
 func newTable(o Options) *table {
-	return &table{fs: o.FS, self: o.Self, nodes: map[int]*node{}, guard: &guard{}}
+	return &table{fs: o.FS, self: o.Self, nodes: map[int]*node{}, guard: &guard{}, inner: o.Told}
 }
 
 // add takes hold of a process that has been seen below the roots. It returns nil where there is none, or where it is pipetune.
@@ -110,6 +111,21 @@ func (t *table) recheck(n *node) bool {
 	if parent := t.nodes[n.ppid]; !n.facts.polls && parent != nil && caught&parent.facts.caught&workerSignals == workerSignals {
 		n.facts.polls = n.pollsForWork()
 		changed = changed || n.facts.polls
+	}
+	return changed
+}
+
+// heed marks the processes that are told to take batches. It reports whether there are new ones.
+func (t *table) heed() bool {
+	if t.inner == nil {
+		return false
+	}
+	changed := false
+	told := t.inner()
+	for _, n := range t.nodes {
+		if !n.takesBatches && slices.Contains(told, Entity(n.id)) {
+			n.takesBatches, changed = true, true
+		}
 	}
 	return changed
 }
