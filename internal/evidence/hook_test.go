@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -319,4 +320,40 @@ func TestHookClockOfAnotherOrigin(t *testing.T) {
 		}
 	}
 	near(t, l.derive(rec), 1e-6, map[metric.Desc]float64{metric.InputWait: 0.6, metric.BatchesPerS: 20})
+}
+
+// TestHookLessThanAll: messages that were lost cost no amount, but epochs; a hook that switched itself off late told enough.
+func TestHookLessThanAll(t *testing.T) {
+	l := launch(t, recording.Header{}, "100.1")
+	l.loader(0, 88, 2)
+	l.bear("100.1", 2, 50)
+	for range 5 {
+		l.begin(0, 0, 2)
+		l.plain(0, 6, 0.01, 0.04)
+		l.end(0, 0)
+		l.lost += 2
+	}
+	rec := l.finish()
+	rec.Events = slices.DeleteFunc(rec.Events, func(e recording.Event) bool {
+		return e.Kind == recording.EventEpoch && (e.Attrs["epoch"] == "1" || e.Attrs["epoch"] == "3")
+	})
+	e := l.derive(rec)
+	near(t, e, 1e-6, map[metric.Desc]float64{metric.InputWait: 0.2, metric.EpochTime: 6, metric.Restarts: 4})
+	if len(e.Warnings) != 1 || !strings.Contains(e.Warnings[0], "times of epochs are of 3 of 5") {
+		t.Errorf("lost messages: %q", e.Warnings)
+	}
+
+	l = launch(t, recording.Header{}, "100.1")
+	l.loader(0, 88, 2)
+	l.bear("100.1", 2, 50)
+	l.begin(0, 0, 2)
+	l.plain(0, 27, 0.01, 0.04)
+	l.r.Event(recording.EventHook, "process/100.1", map[string]string{"state": "off", "reason": "it raised"})
+	l.off = true
+	l.plain(0, 3, 0.01, 0.04)
+	e = l.evidence()
+	near(t, e, 1e-6, map[metric.Desc]float64{metric.InputWait: 0.2})
+	if len(e.Warnings) != 1 || e.Warnings[0] != "the hook switched itself off: it raised; the exact figures are of the time before" {
+		t.Errorf("off late: %q", e.Warnings)
+	}
 }

@@ -114,7 +114,7 @@ func (b *builder) never(l *hookLoop, entity string) bool {
 // of the new, and the wait for its first batch; what the trainer does in between is its own.
 func (b *builder) hookEpochs(r *rank) {
 	h := r.hook
-	if workers := h.training.call.Workers; workers != nil && *workers == 0 {
+	if h.loadsItself() {
 		return
 	}
 	restarts := b.hookRestarts(h)

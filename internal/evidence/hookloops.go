@@ -37,6 +37,12 @@ func (h *hooked) waits() []float64 {
 	return out
 }
 
+// loadsItself tells whether the training loop has no workers.
+func (h *hooked) loadsItself() bool {
+	workers := h.training.call.Workers
+	return workers != nil && *workers == 0
+}
+
 // all returns every loop gone over in the window, training first.
 func (h *hooked) all() []*hookLoop {
 	return slices.Concat([]*hookLoop{h.training}, h.evaluations, h.sources)

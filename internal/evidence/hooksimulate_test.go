@@ -23,6 +23,7 @@ type launched struct {
 	order   []total
 	unsent  []string
 	written map[string]news
+	lost    float64
 	off     bool
 	epochs  map[int]*epochTold
 	others  []*launched // trainers that run beside this one, in step with it
@@ -104,7 +105,7 @@ func (l *launched) record() {
 		return
 	}
 	l.r.Add(metric.HookClock, "process/"+l.id, bootSeconds+l.clock)
-	l.r.Add(metric.HookLost, "process/"+l.id, 0)
+	l.r.Add(metric.HookLost, "process/"+l.id, l.lost)
 	for _, x := range l.order {
 		key := x.d.Name + " " + x.entity
 		v, ok := l.sent[key]

@@ -82,12 +82,18 @@ func notNegative(s stat.Summary) stat.Summary {
 func (b *builder) hookSplit(r *rank, i int, run, out float64) (wait, running, asleep float64) {
 	h := r.hook
 	wait = hold(orNothing(divide(h.waits()[i], h.trained()[i])))
-	if !r.noLoader {
+	if !h.loadsItself() {
 		return wait, run, out
 	}
-	onCPU := min(wait, hold(orNothing(divide(h.training.made(metric.HookFetchCPU)[i], h.told[i]))), run)
+	loads := h.training.made(metric.HookFetchCPU)[i] * (1 + b.delayPerCPU(r)) // ready to run looks like running
+	ran := min(wait, hold(orNothing(divide(loads, h.told[i]))), run)
 	stored := divide(b.states(r.entity, metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen)[i], r.looks[i])
-	return wait, run - onCPU, max(out-max(wait-onCPU-orNothing(stored), 0), 0)
+	return wait, run - ran, max(out-max(wait-ran-orNothing(stored), 0), 0)
+}
+
+// delayPerCPU is how long the main thread is ready without a CPU for each second that it has one.
+func (b *builder) delayPerCPU(r *rank) float64 {
+	return orNothing(divide(sum(b.grow(metric.ProcRunDelay, r.entity)), sum(b.grow(metric.ProcMainCPU, r.entity))))
 }
 
 // deviceBusy is the share of each window in which the device worked, by its own clock, from the steps that were timed with it; nil where none was.
@@ -124,7 +130,7 @@ func (b *builder) hookLoader(r *rank) {
 	if call.Workers != nil {
 		b.exact(metric.NumWorkers, float64(*call.Workers), metric.Measured)
 		b.drop(metric.InWorkerless)
-		if *call.Workers == 0 {
+		if r.hook.loadsItself() {
 			b.drop(ofWorkers...)
 			b.replace(metric.InWorkerless, r.wait) // what was bounded from outside is exact here
 		}
@@ -176,19 +182,15 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 	if seen, ok := b.center(metric.WorkerCPUBatch); !ok || seen < sum(cpu)/sum(fetches) {
 		b.replace(metric.WorkerCPUBatch, stat.Ratio(cpu, fetches))
 	}
-	who, part := r.crew, divide(sum(took), sum(r.hook.ofAll(func(l *hookLoop) []float64 { return l.made(metric.HookFetchTime) })))
-	if len(who) == 0 || r.hook.training.call.Workers != nil && *r.hook.training.call.Workers == 0 {
-		who, part = []*actor{r.actor}, divide(sum(took), sum(r.hook.told))
+	delay := make([]float64, len(took))
+	if r.hook.loadsItself() {
+		per := b.delayPerCPU(r)
+		delay = each(len(took), func(i int) float64 { return cpu[i] * per })
+	} else if all, _, ok := b.total(metric.ProcRunDelay, r.crew); ok {
+		part := divide(sum(took), sum(r.hook.ofAll(func(l *hookLoop) []float64 { return l.made(metric.HookFetchTime) })))
+		delay = each(len(took), func(i int) float64 { return all[i] * hold(orNothing(part)) })
 	}
-	delay, _, ok := b.total(metric.ProcRunDelay, who)
-	part = hold(orNothing(part))
-	waits := each(len(took), func(i int) float64 {
-		w := took[i] - cpu[i]
-		if ok {
-			w -= delay[i] * part
-		}
-		return w
-	})
+	waits := each(len(took), func(i int) float64 { return took[i] - cpu[i] - delay[i] })
 	b.replace(metric.WorkerWaitBatch, notNegative(stat.Ratio(waits, fetches)))
 }
 

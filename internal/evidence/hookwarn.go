@@ -56,7 +56,7 @@ func (b *builder) warnTold(r *rank) {
 	if lost := sum(b.grow(metric.HookLost, r.entity)); lost >= 1 {
 		ended := 0.0
 		for _, e := range h.epochs {
-			if end := e.begun + e.wall; finite(e.drain) && end >= b.steady.from && end < b.steady.to {
+			if end := e.begun + e.wall; finite(e.drain) && end >= b.steady.from && end <= b.steady.to {
 				ended++
 			}
 		}
