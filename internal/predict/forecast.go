@@ -54,18 +54,22 @@ type Forecast struct {
 	Setting Setting
 	Outcome
 
-	StepsPerS stat.Summary // steps per second over whole epochs; its center is Outcome.Rate
-	Bounds    []Bound      // the ceilings, the lowest first
-	Limit     Term         // the lowest
-	Next      Term         // the next one; "" where no other is known
+	StepsPerS   stat.Summary // steps per second over whole epochs; its center is Outcome.Rate
+	SamplesPerS stat.Summary // the same in samples; N is 0 where the samples of a batch are not known
+	Bounds      []Bound      // the ceilings in steps per second, the lowest first
+	Limit       Term         // the lowest
+	Next        Term         // the next one; "" where no other is known
 
 	rates []float64 // of the bootstrap, resample by resample; the same resample is the same for every setting
 }
 
-// Per turns steps per second into another unit: with the samples of a batch, samples per second.
-func Per(s stat.Summary, scale float64) stat.Summary {
-	s.Center, s.Lo, s.Hi = s.Center*scale, s.Lo*scale, s.Hi*scale
-	return s
+// told fills in what follows from the steps per second.
+func (f *Forecaster) told(out Forecast) Forecast {
+	if n := f.pipeline.Samples; n > 0 && !math.IsInf(n, 1) {
+		out.SamplesPerS = out.StepsPerS
+		out.SamplesPerS.Center, out.SamplesPerS.Lo, out.SamplesPerS.Hi = n*out.StepsPerS.Center, n*out.StepsPerS.Lo, n*out.StepsPerS.Hi
+	}
+	return out
 }
 
 // Seconds turns a rate into the seconds that n steps take. The zero Summary means that the rate is zero.
@@ -143,8 +147,8 @@ func (f *Forecaster) Forecast(set Setting) (Forecast, bool) {
 		usual = append(usual, f.rate(f.pipeline.center(), out.Setting, d, resampleSteps))
 	}
 	out.StepsPerS = f.interval(out.Rate, out.rates, usual)
-	f.known[out.Setting] = out
-	return out, true
+	f.known[out.Setting] = f.told(out)
+	return f.known[out.Setting], true
 }
 
 // Point predicts a setting without an interval.
@@ -167,7 +171,7 @@ func (f *Forecaster) point(set Setting, d *chances, steps int) (Forecast, bool) 
 	if len(out.Bounds) > 1 {
 		out.Next = out.Bounds[1].Term
 	}
-	return out, out.Rate > 0
+	return f.told(out), out.Rate > 0
 }
 
 // simulate runs about so many steps: whole epochs where they are short enough.

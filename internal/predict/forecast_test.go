@@ -74,6 +74,9 @@ func TestForecastInterval(t *testing.T) {
 	if none.StepsPerS.Confidence != 0 || none.StepsPerS.Lo != none.StepsPerS.Hi {
 		t.Errorf("an interval without resampling: %+v", none.StepsPerS)
 	}
+	if got := tight.SamplesPerS; math.Abs(got.Lo-64*s.Lo) > 1e-9 || math.Abs(got.Hi-64*s.Hi) > 1e-9 || got.N != s.N {
+		t.Errorf("%+v samples/s of %+v batches/s of 64", got, s)
+	}
 	if seconds := Seconds(s, 500); !(seconds.Lo < seconds.Center && seconds.Center < seconds.Hi) || math.Abs(seconds.Center-tight.Epoch) > 1e-6*tight.Epoch {
 		t.Errorf("%+v s for an epoch, simulated %g s", seconds, tight.Epoch)
 	}
@@ -109,6 +112,26 @@ func TestForecastNeverExceedsABound(t *testing.T) {
 					t.Errorf("seed %d, %d workers: %g/s is above the %s bound of %g/s", seed, w, one.Rate, b.Term, b.Rate)
 				}
 			}
+		}
+	}
+}
+
+// What storage gives is reached, whichever way it is known, and not passed.
+func TestStorageIsTheCeiling(t *testing.T) {
+	for name, edit := range map[string]func(*Pipeline){
+		"bytes per second":               func(p *Pipeline) { p.Storage, p.FromStore = stat.Exact(1e8), stat.Exact(2e7) },
+		"bytes that were not waited for": func(p *Pipeline) { p.Storage, p.FromStore, p.Wait = stat.Exact(1e8), stat.Exact(2e7), stat.Exact(0) },
+		"readers":                        func(p *Pipeline) { p.StorageShare, p.Readers, p.Wait = 1, []float64{2, 2.5, 3}, stat.Exact(0.3) },
+		"the lower of both": func(p *Pipeline) {
+			p.StorageShare, p.Readers, p.Wait, p.Storage, p.FromStore = 1, []float64{1, 2, 3}, stat.Exact(0.3), stat.Exact(1e8), stat.Exact(2e7)
+		},
+	} {
+		p := slow()
+		p.FreeStep, p.CPU, p.Wait, p.Epoch, p.Fetch = stat.Exact(0.01), stat.Exact(0.01), stat.Exact(0.05), 0, Lognormal(0.5)
+		edit(&p)
+		one, _ := NewForecaster(p, Options{Resamples: -1}).Point(Setting{Workers: 8, Prefetch: 4})
+		if math.Abs(one.Rate/5-1) > 0.01 || one.Limit != Storage {
+			t.Errorf("%s: %g/s, limited by %q, want 5/s by storage", name, one.Rate, one.Limit)
 		}
 	}
 }

@@ -73,14 +73,15 @@ func (p Pipeline) costs(at point, set Setting) (costs, bool) {
 	return c, c.finite()
 }
 
-// usable is a speed-up curve that can be reckoned with, or none.
+// usable is a speed-up curve that can be reckoned with, with one reader as its unit; or none.
 func usable(readers []float64) []float64 {
-	for _, x := range readers {
-		if !(x > 0) || math.IsInf(x, 1) {
+	out := make([]float64, len(readers))
+	for i, x := range readers {
+		if out[i] = x / readers[0]; !(out[i] > 0) || math.IsInf(out[i], 1) {
 			return nil
 		}
 	}
-	return readers
+	return out
 }
 
 // limited is a speed-up curve that ends at most.
