@@ -2,7 +2,11 @@
 
 package e2e
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/pipetune/pipetune/pkg/report"
+)
 
 // launchCase is a job of the table, launched.
 type launchCase struct {
@@ -25,7 +29,10 @@ func launchedSuite() (out []launchCase) {
 		}
 		out = append(out, l)
 	}
-	return out
+	return append(out,
+		launchCase{testCase: testCase{name: "collate_loops", class: inputBound, wait: starved, planted: []string{"loader/collate-cost"}}},
+		launchCase{testCase: testCase{name: "evaluation_each_epoch", class: append(keepsUp, report.InputBound, report.HostBound), wait: [2]float64{0, 1},
+			planted: []string{"job/evaluation-sequential"}}, apart: true})
 }
 
 // launchVariations run in `make e2e` only.
