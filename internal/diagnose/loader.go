@@ -71,6 +71,9 @@ func modelOf(e *evidence.Evidence) (Loader, bool) {
 // agree scales the costs of a batch to what the workers' shares of time and the rate of batches say of them. The two are medians over
 // different windows; where a rate varies much they drift apart, and the model must begin from what is seen now.
 func (l *Loader) agree(e *evidence.Evidence, workers, rate float64) {
+	if Hooked(e) {
+		return // the hook times each batch; shares of workers are of evaluations too, the rate is of training alone
+	}
 	busy, ok := e.Get(metric.WorkerBusy)
 	cost := l.CPU.Center + l.Wait.Center
 	delay, ok2 := e.Get(metric.WorkerRunDelay)

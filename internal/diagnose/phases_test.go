@@ -83,3 +83,16 @@ func TestLoaderAsItWasCalled(t *testing.T) {
 		t.Errorf("from outside: %+v", l)
 	}
 }
+
+// While an evaluation goes on the workers of training idle, which makes their batches no cheaper.
+func TestModelOfAJobThatEvaluates(t *testing.T) {
+	seen := together(steady, map[string]float64{"num_workers": 2, "worker_busy_ratio": 0.3, "worker_run_delay_ratio": 0, "batches_per_s": 20, "free_step_time_s": 0.03,
+		"worker_cpu_per_batch_s": 0.06, "worker_wait_per_batch_s": 0.04})
+	l, ok := modelOf(saw(launched("", 0), seen))
+	if !ok || l.CPU.Center != 0.06 || l.Wait.Center != 0.04 {
+		t.Errorf("got %+v, %v", l, ok)
+	}
+	if l, _ := modelOf(saw(evidence.Facts{}, seen)); l.CPU.Center >= 0.06 {
+		t.Errorf("from outside the shares of workers decide: %+v", l)
+	}
+}
