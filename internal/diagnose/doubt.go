@@ -167,7 +167,7 @@ func contradictions(e *evidence.Evidence, s split, class report.Class, d *doubts
 	if v, ok := e.Get(metric.TrainerStopped); ok && v.Center >= someStopped {
 		d.add("the job was stopped or frozen %s of the time", unit.Percent(v.Center))
 	}
-	if e.Window.Ended {
+	if e.Window.Ended && e.Header.Mode != "launch" { // a job that was started is watched to its end
 		d.add("the job ended while it was watched")
 	}
 }

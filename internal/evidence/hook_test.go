@@ -71,8 +71,12 @@ func TestHookLongWait(t *testing.T) {
 	l.plain(0, 6, 0.01, 0.04)
 	l.step(0, true, 6, 0)
 	l.plain(0, 2, 0.01, 0.04)
-	e := l.evidence()
+	l.ticks(l.now + 1e-6)
+	e := l.derive(l.recording("job-ended"))
 	near(t, e, 1e-6, map[metric.Desc]float64{metric.InputWait: (12 + 13*0.2) / 25, metric.BatchesPerS: (13*20 + 2) / 25.0})
+	if len(e.Warnings) != 0 {
+		t.Errorf("a launched job is watched to its end: %q", e.Warnings)
+	}
 }
 
 // TestHookSlowSteps: steps of 10 s leave a tail that is not told.

@@ -40,6 +40,7 @@ func (b *builder) hookSettings() {
 	if f.Hook == nil {
 		return
 	}
+	f.Framework = cmp.Or(f.Framework, "pytorch") // the hook is in nothing else
 	c := f.Hook.Loader
 	if c.Workers != nil && *c.Workers == 0 { // these mean nothing then
 		f.Prefetch, f.Persistent, f.StartMethod = nil, nil, ""

@@ -65,6 +65,7 @@ func (b *builder) blind(entity string) bool {
 // warnings tells what the person should know of this watch.
 func (b *builder) warnings(clean float64, r *rank) {
 	switch {
+	case b.Ended && b.rec.Header.Mode == "launch": // it is watched to its end
 	case b.Ended:
 		b.warn("the job ended after %s of watching: the figures are of the time before", b.End.Round(100*time.Millisecond))
 	case b.rec.End == nil:
