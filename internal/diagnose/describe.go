@@ -3,6 +3,7 @@ package diagnose
 import (
 	"math"
 	"slices"
+	"time"
 
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -61,7 +62,7 @@ func job(e *evidence.Evidence) *report.Job {
 
 func window(e *evidence.Evidence) *report.Window {
 	w := &report.Window{DurationS: (e.Window.End - e.Window.Start).Seconds(), WarmupS: e.Window.Warmup.Seconds(),
-		StartS: e.Window.Start.Seconds(), StartMono: (e.Header.StartMonotonic + e.Window.Start).Seconds()}
+		StartS: e.Window.Start.Seconds(), StartedAt: started(e), StartMono: (e.Header.StartMonotonic + e.Window.Start).Seconds()}
 	if v, ok := e.Get(metric.BatchesPerS); ok {
 		steps := v.Center * w.DurationS
 		w.Steps = &steps
@@ -77,12 +78,28 @@ func window(e *evidence.Evidence) *report.Window {
 	return w
 }
 
+// started is when the watch began, "" where the recording does not say.
+func started(e *evidence.Evidence) string {
+	if e.Header.StartedAt.IsZero() {
+		return ""
+	}
+	return e.Header.StartedAt.UTC().Format(time.RFC3339)
+}
+
+// comparedBy are the signals that runs are compared by, window by window.
+var comparedBy = []string{metric.SamplesPerS.Name, metric.BatchesPerS.Name, metric.StepTime.Name, metric.InputWait.Name, metric.GPUBusy.Name, metric.DeviceTime.Name,
+	metric.WorkerCPUBatch.Name, metric.WorkerBusy.Name, metric.MadeItem.Name}
+
 // metrics repeats every derived signal under its own name.
 func metrics(e *evidence.Evidence) map[string]report.Metric {
 	out := map[string]report.Metric{}
 	for _, d := range slices.Concat(metric.Derived, metric.HookDerived) {
 		if v, ok := e.Get(d); ok && finite(v.Center, v.Lo, v.Hi) {
-			out[d.Name] = report.Metric{Center: v.Center, Lo: v.Lo, Hi: v.Hi, Confidence: v.Confidence, N: v.N, Unit: string(d.Unit), Basis: basis(v.Basis)}
+			m := report.Metric{Center: v.Center, Lo: v.Lo, Hi: v.Hi, Confidence: v.Confidence, N: v.N, Unit: string(d.Unit), Basis: basis(v.Basis)}
+			if slices.Contains(comparedBy, d.Name) && len(e.Windows(d)) <= report.MaxWindows {
+				m.Windows = e.Windows(d)
+			}
+			out[d.Name] = m
 		}
 	}
 	return out

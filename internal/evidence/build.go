@@ -27,7 +27,7 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 	b.cast.beginAtBirth(b.h)
 	b.h.dwell()
 	b.frame = newFrame(rec, b.h, b.cast)
-	b.ev = &Evidence{Header: rec.Header, Window: b.Window, Unseen: slices.Clone(rec.Unseen), values: map[string]Value{}}
+	b.ev = &Evidence{Header: rec.Header, Window: b.Window, Unseen: slices.Clone(rec.Unseen), values: map[string]Value{}, windows: map[string][]float64{}}
 	b.trainers()
 	b.loader()
 	b.workers()
@@ -78,6 +78,18 @@ func (b *builder) exact(d metric.Desc, x float64, basis metric.Basis) { b.set(d,
 // share takes a ratio of sums over the windows.
 func (b *builder) share(d metric.Desc, num, den []float64, basis metric.Basis) {
 	b.set(d, stat.Ratio(num, den), basis)
+	b.keep(d, num, den)
+}
+
+// keep keeps a signal's value in each window, by which runs are compared. A window that gave none is left out.
+func (b *builder) keep(d metric.Desc, num, den []float64) {
+	var values []float64
+	for i := range min(len(num), len(den)) {
+		if x := divide(num[i], den[i]); finite(x) {
+			values = append(values, x)
+		}
+	}
+	b.ev.windows[d.Name] = values
 }
 
 // center returns a signal that was taken before.

@@ -30,7 +30,8 @@ type Evidence struct {
 	Warnings []string // about the watch, for the person: gaps, thin data, a job that ended
 	Bench    *Bench   // of a benchmark: what it measured beyond single figures; nil for a watch
 
-	values map[string]Value
+	values  map[string]Value
+	windows map[string][]float64 // by signal
 }
 
 // New returns evidence that holds just these values and facts.
@@ -43,6 +44,9 @@ func (e *Evidence) Get(d metric.Desc) (Value, bool) {
 	v, ok := e.values[d.Name]
 	return v, ok
 }
+
+// Windows returns a signal's values window by window, in order of time, where they were kept; nil else.
+func (e *Evidence) Windows(d metric.Desc) []float64 { return e.windows[d.Name] }
 
 // Names lists the signals that are there, in no order.
 func (e *Evidence) Names() []string {

@@ -219,8 +219,9 @@ func (b *builder) hookFigures(r *rank) {
 	r.hook, r.basis = h, metric.Measured
 	r.batches = h.training.of(metric.HookSteps)
 	r.handed = h.ofAll(func(l *hookLoop) []float64 { return l.of(metric.HookSteps) })
-	r.rate = stat.Ratio(r.batches, h.trained())
-	r.wait = stat.Ratio(h.waits(), h.trained())
+	r.clock = h.trained()
+	r.rate = stat.Ratio(r.batches, r.clock)
+	r.wait = stat.Ratio(h.waits(), r.clock)
 	r.wait.Center, r.wait.Lo, r.wait.Hi = hold(r.wait.Center), hold(r.wait.Lo), hold(r.wait.Hi)
 	slices.SortStableFunc(h.evaluations, func(x, y *hookLoop) int { return cmp.Compare(sum(y.time()), sum(x.time())) })
 	slices.SortStableFunc(h.sources, func(x, y *hookLoop) int { return cmp.Compare(sum(y.time()), sum(x.time())) })

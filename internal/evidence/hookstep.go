@@ -42,6 +42,7 @@ func (b *builder) hookStep(r *rank) {
 	h := r.hook
 	trained, waits := h.trained(), h.waits()
 	b.replace(metric.InputWait, r.wait)
+	b.keep(metric.InputWait, waits, trained)
 	b.replace(metric.StepWait, stat.Ratio(waits, r.batches))
 	free := each(len(waits), func(i int) float64 { return trained[i] - waits[i] })
 	b.replace(metric.FreeStepTime, notNegative(stat.Ratio(free, r.batches)))
@@ -50,8 +51,10 @@ func (b *builder) hookStep(r *rank) {
 	switch {
 	case sum(samples) > 0:
 		b.replace(metric.SamplesPerS, stat.Ratio(samples, trained))
+		b.keep(metric.SamplesPerS, samples, trained)
 	case b.rec.Header.BatchSize <= 0 && size != nil && *size > 0:
 		b.set(metric.SamplesPerS, scaled(r.rate, float64(*size)), metric.Inferred)
+		b.keep(metric.SamplesPerS, each(len(r.batches), func(i int) float64 { return r.batches[i] * float64(*size) }), r.clock)
 	}
 	if h.training.trains() {
 		b.replace(metric.Evaluation, stat.Ratio(h.evaluated, h.told))
@@ -172,6 +175,7 @@ func (b *builder) hookMade(r *rank) {
 	}{{metric.MadeItem, took}, {metric.MadeOpen, open}, {metric.MadeRead, read}, {metric.MadeDecode, decode}, {metric.MadeOther, other},
 		{metric.MadeCollate, collate}} {
 		b.replace(p.d, stat.Ratio(p.took, items))
+		b.keep(p.d, p.took, items)
 	}
 	b.replace(metric.MadePerS, stat.Ratio(items, r.hook.trained()))
 }

@@ -30,6 +30,7 @@ func (b *builder) steps() {
 		return
 	}
 	b.set(metric.InputWait, r.wait, r.basis)
+	b.keep(metric.InputWait, r.waiting, r.joint)
 	b.gapsOf(r)
 }
 
@@ -63,9 +64,12 @@ func (b *builder) rates(r *rank) {
 		return
 	}
 	b.set(metric.BatchesPerS, r.rate, metric.Measured)
+	b.keep(metric.BatchesPerS, r.batches, r.clock)
 	b.set(metric.StepTime, inverse(r.rate), metric.Measured)
+	b.keep(metric.StepTime, r.clock, r.batches)
 	if n := b.rec.Header.BatchSize; n > 0 {
 		b.set(metric.SamplesPerS, scaled(r.rate, float64(n)), metric.Inferred)
+		b.keep(metric.SamplesPerS, each(len(r.batches), func(i int) float64 { return r.batches[i] * float64(n) }), r.clock)
 	} else if r.hook == nil {
 		b.miss("the batch size is not known", "give it with --batch-size", metric.SamplesPerS)
 	}
@@ -127,6 +131,7 @@ func (b *builder) split(r *rank) {
 	b.set(metric.HostTime, capped(stat.Ratio(host, b.length), left), hostBasis)
 	taken, _ := b.center(metric.HostTime)
 	b.set(metric.DeviceTime, capped(stat.Ratio(device, b.length), left-taken), basis)
+	b.keep(metric.DeviceTime, device, b.length)
 }
 
 // capped holds a share to what the others leave. They are of the same looks, but where readings are missing each is of the windows that

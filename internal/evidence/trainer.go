@@ -22,6 +22,7 @@ type rank struct {
 	waiting   []float64 // of those, in which it waited for a batch, took one, or was starting workers
 	starting  []float64 // of those, in which it was starting workers and not waiting for a batch
 	receiving []float64 // of those, in which it took a batch; see receive
+	clock     []float64 // seconds in which batches could be counted
 	batches   []float64 // batches handed over, of the training loop where the hook tells it apart; nil where they could not be counted
 	handed    []float64 // batches of all its loaders
 	wait      stat.Summary
@@ -270,6 +271,7 @@ func (b *builder) batches(r *rank) {
 		return
 	}
 	r.batches = each(len(growth), func(i int) float64 { return growth[i] / per })
+	r.clock = clock
 	r.rate = stat.Ratio(r.batches, clock)
 	if sum(r.batches) >= fewBatches || len(b.gaps) > 0 || r.rate.Center <= 0 {
 		return
