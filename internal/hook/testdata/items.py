@@ -51,4 +51,5 @@ def main():
     print(total)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -3,6 +3,8 @@
 import sys
 from collections import UserDict
 
+from .alarm import alarmed
+
 DEEPEST = 6
 MOST = 512  # things looked at in one batch
 # What a kind of tensor without sizes raises, nested ones among them: its size is not known.
@@ -31,7 +33,9 @@ def samples(batch):
         if type(first) is Tensor:
             return first.size(0)
         return first_axis(batch, 0)
-    except UNKNOWN:
+    except UNKNOWN as error:
+        if alarmed(error):
+            raise
         return 0
 
 
@@ -70,6 +74,8 @@ def size(batch):
                 else:
                     below.extend(parts(each))
             level = below
-    except UNKNOWN:
+    except UNKNOWN as error:
+        if alarmed(error):
+            raise
         return 0
     return total

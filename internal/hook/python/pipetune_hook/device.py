@@ -9,6 +9,7 @@ from functools import wraps
 from time import monotonic_ns as clock
 
 from . import settings, state
+from .alarm import alarmed
 from .loop import add_site
 from .wire import text
 
@@ -44,8 +45,8 @@ class Device:
                 self.end = self.mark()
             else:
                 self.drop()  # another loader's epoch lies in this step
-        except Exception:
-            self.on = False  # whatever a version of torch.cuda or a capture of a graph has against it
+        except Exception as error:
+            self.give_up(error)
 
     def took(self, loop):
         """A batch came."""
@@ -61,8 +62,14 @@ class Device:
                 self.arrival = self.mark()
                 self.loop = loop
             self.collect()
-        except Exception:
-            self.on = False
+        except Exception as error:
+            self.give_up(error)
+
+    def give_up(self, error):
+        """Whatever a version of torch.cuda or the capture of a graph has against it, the rest of the hook goes on."""
+        if alarmed(error):
+            raise error
+        self.on = False
 
     def drop(self):
         for event in (self.arrival, self.end):
@@ -89,7 +96,9 @@ def begin():
         if not torch.cuda.is_initialized():
             return
         process.device = Device(torch.cuda)
-    except Exception:
+    except Exception as error:
+        if alarmed(error):
+            raise
         return
     for name in ("item", "cpu", "tolist"):
         waiting(torch.Tensor, name)

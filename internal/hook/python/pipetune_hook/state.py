@@ -1,13 +1,14 @@
 """What one process knows of itself: whether the hook is on, when to tell, and the totals told so far."""
 
+import gc
 import os
-import signal
 import sys
 from itertools import count
 from time import monotonic_ns as clock
 from time import sleep
 
 from . import wire
+from .alarm import alarmed, foreign
 
 EVERY = 100000000  # nanoseconds between two tellings of the totals
 SOON = 10000000  # nanoseconds until the next try after one that nobody took, doubled each time up to EVERY
@@ -89,21 +90,6 @@ def reason(error):
     return wire.text("%s: %s%s" % (type(error).__name__, error, line))
 
 
-def foreign(error):
-    """Says whether error was meant for the job, and only happened to strike within the hook's code: a signal handler's, or another thread's."""
-    if type(error).__module__ != "builtins":
-        return True
-    codes = set()
-    for number in range(1, signal.NSIG):
-        codes.add(getattr(signal.getsignal(number), "__code__", None))
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code in codes:
-            return True
-        trace = trace.tb_next
-    return False
-
-
 def due(now):
     """Spends one of the tellings saved up, so that many short epochs cost no more than REFILL allows."""
     gained = (now - process.refilled) // REFILL
@@ -123,6 +109,7 @@ def tell(now):
     process.next = now + EVERY
     process.look = True
     sender = wire.Sender()
+    collecting = pause_collector()
     try:
         for message, told in pending(now):
             outcome = sender.send(process, message)
@@ -139,6 +126,21 @@ def tell(now):
         return True
     finally:
         sender.close()
+        resume_collector(collecting)
+
+
+def pause_collector():
+    """Keeps garbage from being collected while the hook makes its messages. The iterators of PyTorch have finalizers that must not run in a worker,
+    where they end other workers or wait for ever; whether they do is a matter of how many objects are made there."""
+    collecting = gc.isenabled()
+    if collecting:
+        gc.disable()
+    return collecting
+
+
+def resume_collector(collecting):
+    if collecting:
+        gc.enable()
 
 
 def tell_at_last():
@@ -206,8 +208,10 @@ def hello():
         message["loader"] = process.number
     try:
         message["cwd"] = os.getcwd()
-    except OSError:
-        pass  # the folder was removed under it
+    except OSError as error:
+        if alarmed(error):
+            raise
+        # Else the folder was removed under it.
     rank = os.environ.get("RANK", "")
     if rank.isdigit() and len(rank) < 10:
         message["rank"] = int(rank)

@@ -8,6 +8,8 @@ import _socket
 
 from time import monotonic_ns as clock
 
+from .alarm import alarmed
+
 VERSION = 1
 LONGEST = 16 << 10  # bytes of a datagram
 STRING = 512  # characters of a string
@@ -49,6 +51,8 @@ class Sender:
             self.socket.sendto(data, FLAGS, PATH)
             return SENT
         except OSError as error:
+            if alarmed(error):
+                raise
             return FULL if error.errno in PASSING else GONE
 
     def close(self):

@@ -2,11 +2,13 @@
 
 import select
 import sys
+import weakref
 from functools import wraps
 from time import monotonic_ns as clock
 from time import thread_time_ns
 
 from . import state
+from .alarm import alarmed
 from .loop import LISTED, site_messages, with_sites
 
 KEY = "_pipetune_loader"  # in the configuration of a process: the number of the loader it works for, inherited however it is begun
@@ -95,7 +97,9 @@ def whole(index):
         return index
     try:
         return index.__index__() if not isinstance(index, (str, bytes, tuple, list)) else None
-    except (AttributeError, TypeError, ValueError, RuntimeError):
+    except (AttributeError, TypeError, ValueError, RuntimeError) as error:
+        if alarmed(error):
+            raise
         return None
 
 
@@ -111,6 +115,8 @@ def mark(number):
 def patch(data):
     kind = data.dataloader._DatasetKind
     kind.create_fetcher = staticmethod(creating(kind.create_fetcher))
+    for fetcher in (data._utils.fetch._MapDatasetFetcher, data._utils.fetch._IterableDatasetFetcher):
+        fetcher.fetch = fetching(fetcher.fetch)
     module = data._utils.worker
     module._worker_loop = working(module._worker_loop)
     module.ExceptionWrapper = wrapping(module.ExceptionWrapper)
@@ -152,17 +158,19 @@ def instrument(fetcher, current):
     else:
         fetcher.dataset = Items(fetcher.dataset, current)
     fetcher.collate_fn = collating(fetcher.collate_fn, current)
-    fetcher.fetch = fetching(fetcher.fetch, current)
+    fetcher.__dict__[KEY] = current  # and not a function of the fetcher's own, which would keep it and its dataset alive
 
 
-def fetching(original, current):
-    def fetch(index):
-        if not process.on or process.fetching is not None:
-            return original(index)
+def fetching(original):
+    @wraps(original)
+    def fetch(self, index):
+        current = self.__dict__.get(KEY)
+        if current is None or not process.on or process.fetching is not None:
+            return original(self, index)
         begun, cpu, done = clock(), thread_time_ns(), False
         process.fetching = current
         try:
-            batch = original(index)
+            batch = original(self, index)
             done = True
         finally:
             process.fetching = None
@@ -256,11 +264,14 @@ class Items:
 def working(original):
     @wraps(original)
     def _worker_loop(*args, **kwargs):
+        collecting = state.pause_collector()
         try:
             if here():
                 worker_began(args)
         except Exception as error:
             state.failed(error)
+        finally:
+            state.resume_collector(collecting)
         try:
             return original(*args, **kwargs)
         finally:
@@ -287,10 +298,11 @@ def worker_began(args):
 
 def watch_queue(queue):
     """Tells the totals before the worker goes idle: it may be ended while it waits."""
-    original = getattr(queue, "get", None)
+    original = getattr(type(queue), "get", None)
     reader = getattr(queue, "_reader", None)
     if original is None or reader is None:
         return
+    known = weakref.ref(queue)
     poll = select.poll()
     poll.register(reader.fileno(), select.POLLIN)
 
@@ -302,7 +314,7 @@ def watch_queue(queue):
                     state.tell(now)
         except Exception as error:
             state.failed(error)
-        return original(*args, **kwargs)
+        return original(known(), *args, **kwargs)
 
     queue.get = get
 
