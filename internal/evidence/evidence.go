@@ -32,6 +32,7 @@ type Evidence struct {
 
 	values  map[string]Value
 	windows map[string][]float64 // by signal
+	spreads map[string][]Class   // by signal
 }
 
 // New returns evidence that holds just these values and facts.
@@ -68,6 +69,7 @@ type Window struct {
 	Warmup     time.Duration // dropped before it: asked for or detected, the longer
 	Detected   bool          // the warm-up was longer than asked for
 	Ended      bool          // the job ended in the watch
+	By         string        // what ended the watch, as the recording names it: duration, steps, interrupted, job-ended; "" where it was cut off
 }
 
 // Facts are things that are not numbers, and settings. Empty and nil mean unknown.
@@ -100,6 +102,7 @@ type Hook struct {
 	Syncs         []Site       // lines that wait for the GPU, most time first
 	Slow          []SlowItem   // slowest items, slowest first
 	Steps, Epochs float64      // batches of the training loop in the window, and its epochs that ended there
+	Epoch         EpochCost    // of all epochs that were told, those before the window too
 }
 
 // LoaderCall is the construction of one DataLoader. Empty strings and nil are unknown.

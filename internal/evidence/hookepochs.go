@@ -18,7 +18,7 @@ type epochTold struct {
 	number                   int
 	begun                    float64 // since the recording's start
 	create, firstWait, drain float64
-	wall                     float64
+	wall, steps              float64
 	born                     float64 // workers begun for it
 	grad                     bool
 }
@@ -64,7 +64,7 @@ func (b *builder) readEpochs() map[string][]epochTold {
 			return math.NaN()
 		}
 		b.epochs[k.entity] = append(b.epochs[k.entity], epochTold{entity: k.entity, number: k.number, begun: begun, create: told("create_s"),
-			firstWait: told("first_wait_s"), drain: told("drain_s"), wall: told("wall_s"), born: told("workers_born"), grad: a["grad"] == "1"})
+			firstWait: told("first_wait_s"), drain: told("drain_s"), wall: told("wall_s"), steps: told("steps"), born: told("workers_born"), grad: a["grad"] == "1"})
 	}
 	return b.epochs
 }

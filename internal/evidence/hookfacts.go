@@ -23,7 +23,7 @@ func (b *builder) hookFacts(r *rank) {
 	h := r.hook
 	hello := eventsOf(b.rec, recording.EventHook)[r.entity]
 	out := &Hook{Torch: hello["torch"], Python: cmp.Or(hello["python"], b.rec.Header.Job.Python), Loader: h.training.call,
-		Steps: sum(r.batches), Epochs: sum(h.training.of(metric.HookEpochs))}
+		Steps: sum(r.batches), Epochs: sum(h.training.of(metric.HookEpochs)), Epoch: epochCost(h.epochs)}
 	for _, l := range slices.Concat(h.evaluations, h.sources) {
 		if len(out.Others) < mostOthers {
 			out.Others = append(out.Others, l.call)

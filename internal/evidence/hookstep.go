@@ -1,9 +1,7 @@
 package evidence
 
 import (
-	"math"
 	"slices"
-	"strconv"
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
@@ -156,7 +154,8 @@ func (b *builder) hookMade(r *rank) {
 	collate := l.made(metric.HookCollate)
 	b.replace(metric.FetchTime, stat.Ratio(took, fetches))
 	b.replace(metric.CollateRatio, stat.Ratio(collate, took))
-	if p99, ok := b.fetchQuantile(l, 0.99); ok {
+	b.hookSpreads(l)
+	if p99, ok := ClassQuantile(b.ev.Spread(metric.HookFetchSpread), 0.99); ok {
 		b.exact(metric.FetchP99, p99, metric.Measured)
 	}
 	if sum(cpu) > 0 {
@@ -196,32 +195,4 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 	}
 	waits := each(len(took), func(i int) float64 { return took[i] - cpu[i] - delay[i] })
 	b.replace(metric.WorkerWaitBatch, notNegative(stat.Ratio(waits, fetches)))
-}
-
-// spreadClasses is how many classes of durations a decade has, from a microsecond on (metric.HookFetchSpread); mostClasses reaches 10^10 s.
-const (
-	spreadClasses = 20
-	mostClasses   = 320
-)
-
-// fetchQuantile returns the time within which a part of the batches of a loop is made.
-func (b *builder) fetchQuantile(l *hookLoop, part float64) (float64, bool) {
-	counts := make([]float64, mostClasses)
-	for k := range counts {
-		for _, m := range l.members {
-			t := b.h.of(metric.HookFetchSpread, "spread/"+m[len("loop/"):]+"/"+strconv.Itoa(k))
-			g, _ := l.clock.sinceBirth(t).grow(b.spans)
-			counts[k] += sum(g)
-		}
-	}
-	all := sum(counts)
-	below := 0.0
-	for k, n := range counts {
-		if n > 0 && below+n >= part*all {
-			within := (part*all - below) / n
-			return 1e-6 * math.Pow(10, (float64(k)+hold(within))/spreadClasses), true
-		}
-		below += n
-	}
-	return 0, false
 }

@@ -1,0 +1,102 @@
+package evidence
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
+)
+
+// Class is a class of durations with how many were of it: K is the class of metric.HookFetchSpread, from 10^(K/20) to 10^((K+1)/20) microseconds.
+type Class struct {
+	K     int
+	Count float64
+}
+
+// Spread returns how the durations of a signal were spread over classes in the window, the shortest class first, empty ones left out: of
+// metric.HookFetchSpread and metric.HookWaitSpread. It is nil where the hook did not tell them.
+func (e *Evidence) Spread(d metric.Desc) []Class { return e.spreads[d.Name] }
+
+// spreadClasses is how many classes of durations a decade has, from a microsecond on (metric.HookFetchSpread); mostClasses reaches 10^10 s.
+const (
+	spreadClasses = 20
+	mostClasses   = 320
+)
+
+// hookSpreads keeps how the times of a batch and of a wait for it were spread.
+func (b *builder) hookSpreads(l *hookLoop) {
+	b.ev.spreads = map[string][]Class{
+		metric.HookFetchSpread.Name: b.spread(l, metric.HookFetchSpread, l.clock.sinceBirth),
+		metric.HookWaitSpread.Name:  b.spread(l, metric.HookWaitSpread, l.clock.retime),
+	}
+}
+
+// spread counts the durations of each class of a loop's signal within the windows.
+func (b *builder) spread(l *hookLoop, d metric.Desc, place func(*track) *track) (out []Class) {
+	for k := range mostClasses {
+		n := 0.0
+		for _, m := range l.members {
+			g, _ := place(b.h.of(d, "spread/"+m[len("loop/"):]+"/"+strconv.Itoa(k))).grow(b.spans)
+			n += sum(g)
+		}
+		if n > 0 {
+			out = append(out, Class{k, n})
+		}
+	}
+	return out
+}
+
+// ClassQuantile returns the duration, in seconds, within which a part (0..1) of those that were counted lies; false without any.
+func ClassQuantile(classes []Class, part float64) (float64, bool) {
+	all := 0.0
+	for _, c := range classes {
+		all += c.Count
+	}
+	below := 0.0
+	for _, c := range classes {
+		if c.Count > 0 && below+c.Count >= part*all {
+			within := (part*all - below) / c.Count
+			return 1e-6 * math.Pow(10, (float64(c.K)+hold(within))/spreadClasses), true
+		}
+		below += c.Count
+	}
+	return 0, false
+}
+
+// EpochCost is what the epochs of a training loop were made of, as the hook told it: medians, in seconds. A zero Summary is not told.
+type EpochCost struct {
+	Batches stat.Summary // of an epoch that ran to its end
+	Create  stat.Summary // iter(), of epochs that started workers
+	First   stat.Summary // the wait for their first batch
+	Drain   stat.Summary // the end of such epochs, in which their workers are ended
+	Resume  stat.Summary // iter(), of epochs whose workers were there already
+}
+
+// epochCost gathers it. The very first epoch pays for what is done once, and stands only where there is no other.
+func epochCost(epochs []epochTold) EpochCost {
+	var whole, create, first, drain, resume []float64
+	for i, e := range epochs {
+		if finite(e.drain) && e.steps > 0 {
+			whole = append(whole, e.steps)
+		}
+		if !(e.born > 0) {
+			if finite(e.born) && finite(e.create) {
+				resume = append(resume, e.create)
+			}
+			continue
+		}
+		if i == 1 && len(create) == 1 { // the first one is not alone any more
+			create, first = nil, nil
+		}
+		for _, x := range []struct {
+			to *[]float64
+			v  float64
+		}{{&create, e.create}, {&first, e.firstWait}, {&drain, e.drain}} {
+			if finite(x.v) {
+				*x.to = append(*x.to, x.v)
+			}
+		}
+	}
+	return EpochCost{Batches: stat.Median(whole), Create: stat.Median(create), First: stat.Median(first), Drain: stat.Median(drain), Resume: stat.Median(resume)}
+}

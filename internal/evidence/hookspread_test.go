@@ -1,0 +1,60 @@
+package evidence
+
+import (
+	"math"
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/metric"
+)
+
+func TestSpreadOfARecording(t *testing.T) {
+	e := derive(t, recordings+"/launched-hdf5-per-item.jsonl")
+	classes := e.Spread(metric.HookFetchSpread)
+	if len(classes) < 3 {
+		t.Fatalf("%d classes of times to make a batch", len(classes))
+	}
+	counted, took := 0.0, 0.0
+	for i, c := range classes {
+		if i > 0 && c.K <= classes[i-1].K || c.Count <= 0 {
+			t.Errorf("class %d of %g comes after %d", c.K, c.Count, classes[i-1].K)
+		}
+		counted += c.Count
+		took += c.Count * 1e-6 * math.Pow(10, (float64(c.K)+0.5)/spreadClasses)
+	}
+	mean, _ := e.Get(metric.FetchTime)
+	if got := took / counted; math.Abs(got/mean.Center-1) > 0.1 {
+		t.Errorf("the classes' mean is %g s, that of the batches %g s", got, mean.Center)
+	}
+	if derive(t, recordings+"/one-worker.jsonl").Spread(metric.HookFetchSpread) != nil {
+		t.Error("classes without a hook")
+	}
+}
+
+func TestEpochCost(t *testing.T) {
+	none := math.NaN()
+	first := epochTold{create: 3, firstWait: 2, drain: 0.1, born: 2, steps: 40}
+	usual := epochTold{create: 0.03, firstWait: 0.4, drain: 0.01, born: 2, steps: 40}
+	kept := epochTold{create: 0.004, firstWait: 0.2, drain: 0.001, steps: 40}
+	left := epochTold{create: 0.03, firstWait: 0.4, drain: none, born: 2, steps: 7}
+	for _, c := range []struct {
+		name                           string
+		epochs                         []epochTold
+		batches, create, drain, resume float64
+	}{
+		{"none", nil, 0, 0, 0, 0},
+		{"only the first", []epochTold{first}, 40, 3, 0.1, 0},
+		{"restarts", []epochTold{first, usual, usual}, 40, 0.03, 0.01, 0},
+		{"persistent", []epochTold{first, kept, kept}, 40, 3, 0.1, 0.004},
+		{"left in the middle", []epochTold{first, usual, left}, 40, 0.03, 0.055, 0},
+	} {
+		got := epochCost(c.epochs)
+		for _, x := range []struct {
+			what      string
+			got, want float64
+		}{{"batches", got.Batches.Center, c.batches}, {"create", got.Create.Center, c.create}, {"drain", got.Drain.Center, c.drain}, {"resume", got.Resume.Center, c.resume}} {
+			if math.Abs(x.got-x.want) > 1e-9 {
+				t.Errorf("%s: %s %g, want %g", c.name, x.what, x.got, x.want)
+			}
+		}
+	}
+}
