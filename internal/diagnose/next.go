@@ -13,7 +13,7 @@ func next(e *evidence.Evidence, r *report.Report) []string {
 	var out []string
 	switch {
 	case r.Verdict.Class == report.Inconclusive:
-		out = append(out, "pipetune diagnose --duration 60s")
+		out = append(out, longerWatch(e))
 	case r.Verdict.Rule != "":
 		out = append(out, "pipetune explain "+r.Verdict.Rule)
 	case len(r.Findings) > 0:

@@ -15,10 +15,17 @@ import (
 // the watch, and whether this is a replay.
 func Run(e *evidence.Evidence, rules []Rule) *report.Report {
 	r := describe(e)
-	table := judgeAll(r, e, rules, Judge)
+	judge := Judge
+	if tooLittle(e) {
+		judge = judgeShort
+	}
+	table := judgeAll(r, e, rules, judge)
 	r.Verdict = verdict(e, r.Findings, table)
 	r.Joint = joint(e, r.Findings)
 	r.Next = next(e, r)
+	if tooLittle(e) {
+		withhold(r)
+	}
 	return r
 }
 
@@ -94,6 +101,9 @@ func whyMissing(e *evidence.Evidence, d metric.Desc) (reason, cure string) {
 	}
 	if gpuSignals[d.Name] {
 		return e.Facts.GPUWhyNot, ""
+	}
+	if hookSignals[d.Name] && !Hooked(e) && e.Header.Mode == "launch" {
+		return "only the hook tells it, from inside the job, and it told nothing", ""
 	}
 	if hookSignals[d.Name] && !Hooked(e) {
 		return "only a launched job tells it, from inside", "start the job with pipetune: pipetune diagnose -- COMMAND"

@@ -97,6 +97,18 @@ func TestRuleWithoutItsSignalsAbstainsWithTheCure(t *testing.T) {
 	}
 }
 
+// TestHookThatToldNothing: a person who has launched the job is not told to launch it.
+func TestHookThatToldNothing(t *testing.T) {
+	for mode, want := range map[string]string{"attach": "start the job with pipetune: pipetune diagnose -- COMMAND", "launch": ""} {
+		e := saw(evidence.Facts{}, steady)
+		e.Header.Mode = mode
+		r := Run(e, []Rule{{ID: "loader/x", Needs: []metric.Desc{metric.MadeCollate}, Eval: func(*Pass) error { return nil }}})
+		if len(r.Abstained) != 1 || r.Abstained[0].Cure != want || !strings.Contains(r.Abstained[0].Reason, "from inside") {
+			t.Errorf("%s: %+v, want the cure %q", mode, r.Abstained, want)
+		}
+	}
+}
+
 func TestRuleThatFailsIsAWarning(t *testing.T) {
 	r := Run(saw(evidence.Facts{}, steady), []Rule{{ID: "a/b", Eval: func(*Pass) error { return errors.New("out of luck") }}})
 	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "a/b") {

@@ -74,11 +74,19 @@ func (b *builder) warnings(clean float64, r *rank) {
 	if b.Detected {
 		b.warn("the first %s differ from the rest and are left out as warm-up", b.Warmup.Round(100*time.Millisecond))
 	}
-	if clean < shortWindow {
+	switch ownEnd := b.Ended && b.rec.Header.Mode == "launch"; {
+	case clean >= shortWindow:
+	case ownEnd:
+		b.warn("only %.1f s could be used: let the job run longer, for at least %.0f s of training", clean, shortWindow+b.Warmup.Seconds())
+	default:
 		b.warn("only %.1f s could be used: watch for longer, at least %.0f s", clean, shortWindow+b.Warmup.Seconds())
 	}
 	if r != nil && r.batches != nil && sum(r.batches) < fewSteps {
-		b.warn("only %.0f batches passed in the window: watch for longer", sum(r.batches))
+		longer := "watch for longer"
+		if b.Ended && b.rec.Header.Mode == "launch" {
+			longer = "let the job run longer"
+		}
+		b.warn("only %.0f batches passed in the window: %s", sum(r.batches), longer)
 	}
 	lost := 0.0
 	for _, g := range b.gaps {

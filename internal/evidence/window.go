@@ -141,6 +141,9 @@ func newFrame(rec *recording.Recording, h history, c cast) frame {
 	end, ended := watchEnd(rec, h, c)
 	f := frame{gaps: readGaps(rec, h, c)}
 	f.Ended = ended
+	if rec.End != nil {
+		f.By = rec.End.Reason
+	}
 	asked := min(max(rec.Header.Warmup.Seconds(), 0), end/2)
 	detected := min(detectWarmup(h, c, f.gaps, end), end/2)
 	f.steady = span{max(asked, detected), end}

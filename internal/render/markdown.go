@@ -166,7 +166,7 @@ func mdTime(r *report.Report) string {
 func mdUnseen(r *report.Report) string {
 	var b strings.Builder
 	for _, g := range groupAbstained(r.Abstained) {
-		fmt.Fprintf(&b, "- %s: %s", md(strings.Join(g.names, ", ")), md(g.reason))
+		fmt.Fprintf(&b, "- %s: %s", md(g.list()), md(g.reason))
 		if g.cure != "" {
 			fmt.Fprintf(&b, " (%s)", md(g.cure))
 		}

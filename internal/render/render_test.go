@@ -3,6 +3,8 @@ package render
 import (
 	"bytes"
 	"flag"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -126,5 +128,22 @@ func colourOnly(t *testing.T, r *report.Report) {
 	}
 	if d := cmp.Diff(without.String(), stripped); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestReasonThatLeavesOutNearlyAllNamesNone: fifty names under one reason say no more than their number.
+func TestReasonThatLeavesOutNearlyAllNamesNone(t *testing.T) {
+	r := &report.Report{Kind: "diagnose"}
+	for i := range mostNamed + 1 {
+		r.Abstained = append(r.Abstained, report.Abstained{Rule: fmt.Sprintf("a/rule-%d", i), Reason: "too little was seen"})
+	}
+	for _, write := range []func(io.Writer, *report.Report, Options) error{Text, Markdown} {
+		var b strings.Builder
+		if err := write(&b, r, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if text := b.String(); strings.Contains(text, "a/rule-") || !strings.Contains(text, fmt.Sprintf("%d rules", mostNamed+1)) || strings.Count(text, "too little was seen") != 1 {
+			t.Errorf("wrote:\n%s", text)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package render
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -134,13 +135,23 @@ func (p *page) unseen(r *report.Report) {
 		if g.cure != "" {
 			p.wrapped("    → ", g.cure)
 		}
-		p.wrapped("    leaves out ", strings.Join(g.names, ", "))
+		p.wrapped("    leaves out ", g.list())
 	}
 }
 
 type abstainGroup struct {
 	reason, cure string
 	names        []string
+}
+
+// mostNamed is how many rules are named that share a reason: what leaves out more concerns the whole watch, not those rules.
+const mostNamed = 30
+
+func (g *abstainGroup) list() string {
+	if len(g.names) > mostNamed {
+		return fmt.Sprintf("%d rules", len(g.names))
+	}
+	return strings.Join(g.names, ", ")
 }
 
 // groupAbstained gathers what shares a reason and a cure, in order of first appearance.

@@ -20,16 +20,18 @@ var qualityTooShort = diagnose.Rule{
 	Title: "The watch was too short to be sure",
 	Doc: `
 ## What it means
-After the warm-up too little time or too few steps were left. The figures hold for what was seen, their intervals are wide.
+After the warm-up too little time or too few steps were left. The figures hold for what was seen, their intervals are wide. Below five seconds
+no other rule judges and there is no verdict: a handful of looks gives shares of 0 or 100 % by chance.
 
 ## How it is detected
 The steady window is shorter than ten seconds, or fewer than twenty steps were seen in it.
 
 ## How to mend it
-Watch longer: pipetune diagnose --duration 60s, or longer where a step takes many seconds.
+Watch longer: pipetune diagnose --duration 60s, or longer where a step takes many seconds. A job that pipetune starts itself (pipetune diagnose --
+python train.py) is watched to its end: let it run longer, with more epochs or more data, or raise --steps.
 
 ## When it is wrong
-A job that is entirely starved shows it in seconds; the verdict then stands in spite of this note.
+A job that is entirely starved shows it in seconds; from five seconds on the verdict then stands in spite of this note.
 `,
 	Needs:  []metric.Desc{metric.WindowTime},
 	Limits: []diagnose.Limit{shortWindow, fewSteps},
@@ -40,18 +42,20 @@ A job that is entirely starved shows it in seconds; the verdict then stands in s
 		if window >= p.Limit(shortWindow.Name) && (!counted || steps >= p.Limit(fewSteps.Name)) {
 			return nil
 		}
-		to, summary := 60.0, fmt.Sprintf("Only %s were left after the warm-up", unit.Seconds(window))
+		summary := fmt.Sprintf("Only %s were left after the warm-up", unit.Seconds(window))
 		if window >= p.Limit(shortWindow.Name) {
 			summary = fmt.Sprintf("Only about %s steps were seen in %s", unit.Number(steps), unit.Seconds(window))
 		}
 		const longest = 3600 // more than an hour's watch is no longer a watch
+		seconds := 0.0
 		if counted && rate > 0 {
-			to = min(max(to, 2*p.Limit(fewSteps.Name)/rate), longest)
+			seconds = min(2*p.Limit(fewSteps.Name)/rate, longest)
 		}
+		setting, to := diagnose.Longer(p.Evidence, seconds)
 		p.Report(report.Finding{
 			Severity: report.Info, Summary: summary,
 			Evidence:        seen(p, metric.WindowTime, metric.BatchesPerS),
-			Recommendations: []report.Recommendation{{Setting: "--duration", From: nil, To: whole(to) + "s", Why: "enough steps for a narrow interval"}},
+			Recommendations: []report.Recommendation{{Setting: setting, From: nil, To: to, Why: "enough steps for a narrow interval"}},
 		})
 		return nil
 	},
