@@ -8,14 +8,6 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// Calibration is how far the model itself was off in runs whose settings it had not seen. It widens every interval. The zero value
-// says that the model was never held against such runs: intervals then hold what the inputs leave open and nothing of the model's own
-// error, and whoever shows them must say so.
-type Calibration struct {
-	Error  float64 // half-width of the relative error of the rate at the intervals' confidence, 0..1
-	Source string  // where it was measured
-}
-
 // Options are how much is computed. The zero value is what is used.
 type Options struct {
 	Seed        uint64
@@ -205,8 +197,7 @@ func (f *Forecaster) rate(at point, set Setting, d *chances, steps int) float64 
 	return f.simulate(c, at, set, d, steps).Rate
 }
 
-// interval is how the resampled rates lie around those with the inputs as measured, around center, with the model's own error added as
-// independent errors are: in squares, of logarithms.
+// interval is how the resampled rates lie around those with the inputs as measured, around center, with the model's own error added.
 func (f *Forecaster) interval(center float64, rates, usual []float64) stat.Summary {
 	p := f.pipeline
 	out := stat.Summary{Center: center, Lo: center, Hi: center, N: fewest(p.FreeStep, p.CPU, p.Wait)}
@@ -216,11 +207,8 @@ func (f *Forecaster) interval(center float64, rates, usual []float64) stat.Summa
 	tail := (1 - f.options.Confidence) / 2
 	middle := quantile(slices.Clone(usual), 0.5)
 	lo, hi := quantile(slices.Clone(rates), tail)/middle, quantile(slices.Clone(rates), 1-tail)/middle
-	own := math.Log1p(max(f.options.Calibration.Error, 0))
-	out.Lo = center * math.Exp(-math.Hypot(math.Log(min(lo, 1)), own))
-	out.Hi = center * math.Exp(math.Hypot(math.Log(max(hi, 1)), own))
-	out.Confidence = f.options.Confidence
-	return out
+	out.Lo, out.Hi, out.Confidence = center*min(lo, 1), center*max(hi, 1), f.options.Confidence
+	return f.options.Calibration.Widen(out)
 }
 
 // Gain is how many times as fast as before a setting is, resample by resample: what both have in common cancels.
