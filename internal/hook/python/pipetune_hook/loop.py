@@ -1,6 +1,7 @@
 """What a trainer does with one DataLoader: its totals, and the epochs it goes over it."""
 
 from _thread import get_ident
+from time import monotonic_ns as clock
 
 from . import state
 from .batch import samples, size
@@ -11,6 +12,7 @@ TOGETHER = 4  # sites in one message
 FILES = 8  # files told apart at one line
 MOST_OPEN = 16  # epochs under way that are watched for lying within one another
 PROGRESS = 1000000000  # nanoseconds between two tellings of an epoch under way
+SLOW = 1000000000  # nanoseconds by which a telling is overdue when it is made at a batch's arrival, and not left to the next call for one
 INNER = 256  # epochs within one step that are kept apart
 
 process = state.process
@@ -138,10 +140,15 @@ class Epoch:
         if steps % 50 == 0 or steps < 4:
             loop.bytes = size(batch) or loop.bytes
         loop.changed = True
-        if now >= process.next:
-            if len(loop.waits) > LISTED:
-                loop.waits = loop.waits[-LISTED:]
-            state.tell(now)
+        if len(loop.waits) > 2 * LISTED:
+            loop.waits = loop.waits[-LISTED:]
+        if self.steps == 1 or now >= process.next + SLOW:
+            spent = telling(now)
+            self.wait += spent
+            loop.wait += spent
+            if self.steps == 1:
+                self.first_wait += spent
+                loop.first_wait += spent
 
     def drained(self, begun, now):
         """The __next__ that ended it."""
@@ -159,7 +166,9 @@ class Epoch:
         give_up(self)
         process.current = process.open[-1].loop if process.open else None
         if state.due(now):
-            state.tell(now)
+            spent = telling(now)
+            self.drain += spent
+            loop.drain += spent
 
     def news(self, now):
         return not self.told_at or now - self.told_at >= PROGRESS and self.last > self.told_at
@@ -198,8 +207,16 @@ def begin(loop, begun, now, iterator):
     if len(process.open) > MOST_OPEN:
         give_up(process.open[0])
     if epoch.number == 0 or state.due(now):
-        state.tell(now)
+        spent = telling(now)
+        epoch.create += spent
+        loop.create += spent
     return epoch
+
+
+def telling(now):
+    """Tells, and returns the time that took: the job waits for it as for the call it is made in, so it counts there."""
+    state.tell(now)
+    return clock() - now
 
 
 def worker_pids(iterator):

@@ -158,6 +158,9 @@ def stepping(original, torch):
             epoch.enter(begun)
             if device is not None:
                 device.enter(epoch.loop)
+            if begun >= process.next:
+                # Within the wait, which it is part of: where batches are late, telling costs nothing, as they are being made meanwhile.
+                state.tell(begun)
         except Exception as error:
             failed(error)
             return original(self)

@@ -231,7 +231,7 @@ class Items:
         took = clock() - begun
         current.item_time += took
         current.items += 1
-        if took > current.floor or (type(index) is int and index in current.slow):
+        if current.items > 1 and (took > current.floor or (type(index) is int and index in current.slow)):  # the first one loads what all need
             try:
                 current.slow_item(index, took)
             except Exception as error:
