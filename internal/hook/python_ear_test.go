@@ -18,14 +18,11 @@ import (
 
 const python = "/usr/bin/python3"
 
-// needTorch skips where the interpreter has no PyTorch: the hook is about nothing else.
+// needTorch fails where the interpreter has no PyTorch, with what to do about it: the hook is about nothing else.
 func needTorch(t *testing.T) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("starts real PyTorch jobs")
-	}
-	if err := exec.Command(python, "-c", "import importlib.util as u, sys; sys.exit(not (u.find_spec('torch') and u.find_spec('h5py') and u.find_spec('PIL')))").Run(); err != nil {
-		t.Skipf("%s lacks torch, h5py or Pillow: %v", python, err)
+	if out, err := exec.Command(python, "-c", "import importlib.util as u; [u.find_spec(m) or exit(m + ' is missing') for m in ('torch', 'h5py', 'PIL')]").CombinedOutput(); err != nil {
+		t.Fatalf("%s: %s (%v)\napt-get install -y python3-torch python3-h5py python3-pil", python, bytes.TrimSpace(out), err)
 	}
 }
 
