@@ -16,6 +16,7 @@ type costs struct {
 	resume   float64 // seconds of the trainer to begin an epoch with persistent workers
 
 	cores   float64   // cores for workers and trainer; fractions are a quota; +Inf = they never run out
+	others  float64   // threads of other programs that compute on them all the time, each with as much right as a thread of the job
 	readers []float64 // speed-up of storage with 1, 2, … waiting at once; beyond the last it is the last. Empty means it has no limit
 	start   StartCost
 	slices  int // how often a batch goes back and forth between waiting and computing
@@ -57,9 +58,30 @@ func (c *costs) speedup(n int) float64 {
 	return c.readers[min(n, len(c.readers))-1]
 }
 
+// pace is how fast each of n threads of the job computes beside those of others, 0..1: the kernel gives all the same.
+func (c *costs) pace(n float64) float64 {
+	if n+c.others > c.cores {
+		return c.cores / (n + c.others)
+	}
+	return 1
+}
+
+// obtainable is how many cores the job gets at the most, with so many workers: with all of its threads at once, for the more there are the more
+// they get beside others.
+func (c *costs) obtainable(workers int) float64 {
+	n := c.threads()
+	if _, _, spinning := c.stepParts(); workers > 0 {
+		n = float64(workers) + max(n, spinning)
+		if c.pin {
+			n++
+		}
+	}
+	return n * c.pace(n)
+}
+
 // contended reports whether workers can get into each other's way, so that it matters how a batch's work is cut.
 func (c *costs) contended(workers int) bool {
-	if c.cores < float64(workers)+c.threads() {
+	if c.cores < float64(workers)+c.threads()+c.others {
 		return true
 	}
 	return c.storage > 0 && len(c.readers) > 0 && workers > 1 && c.speedup(workers) < float64(workers)

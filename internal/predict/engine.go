@@ -155,11 +155,7 @@ func (e *engine) use(r resource, weight float64) {
 	switch r {
 	case cpu:
 		e.load += weight
-		if e.load > e.cores {
-			e.clocks[cpu].share(e.cores / e.load)
-		} else {
-			e.clocks[cpu].share(1)
-		}
+		e.clocks[cpu].share(e.pace(e.load))
 	case storage:
 		e.reading += int(weight)
 		if e.reading > 0 {

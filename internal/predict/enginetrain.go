@@ -204,11 +204,10 @@ func (e *engine) stepFactor() float64 {
 	return e.draws.step[(len(e.tally.waits)-1)%len(e.draws.step)]
 }
 
-// serial is a loader without workers: loading and step take turns, and only a quota below one core stretches anything.
+// serial is a loader without workers: loading and step take turns, and only other programs, or a quota below one core, stretch anything.
 func (e *engine) serial() {
 	computing, device, spinning := e.stepParts()
-	slow := max(1, 1/e.cores)
-	stretched := max(1, e.threads()/e.cores)
+	slow, stretched := 1/e.pace(1), 1/e.pace(e.threads())
 	for k := range e.stop {
 		f, g := e.draws.service[k%len(e.draws.service)], e.draws.step[k%len(e.draws.step)]
 		wait := f*(e.storage+e.other+e.cpu*slow) + e.dispatch*slow

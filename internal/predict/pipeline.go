@@ -17,6 +17,8 @@ type Pipeline struct {
 	Readers      []float64 // speed-up of storage with 1, 2, … reading at once over one alone; nil = only Storage limits it
 	Slices       int       // items of a batch, which is how often its making changes between waiting and computing; 0 = unknown
 
+	Others float64 // threads of other programs that compute all the time on the cores CPUs, which then are all that the job may use
+
 	Spin float64 // of TrainerCPU per batch, what only waits for the GPU in a busy loop
 
 	Handover float64 // CPU of a worker per batch beside making it
@@ -49,7 +51,7 @@ func (p Pipeline) costs(at point, set Setting) (costs, bool) {
 	c := costs{
 		step: known(at.step), compute: known(at.trainer), cpu: known(at.cpu),
 		handover: known(p.Handover), receive: known(p.Receive), dispatch: known(p.Dispatch), pinning: known(p.Pinning), pin: p.Pin, resume: known(p.Resume),
-		cores: known(at.cpus), slices: p.Slices,
+		cores: known(at.cpus), others: known(p.Others), slices: p.Slices,
 	}
 	start := p.Starts[set.Start]
 	c.start = StartCost{Trainer: known(start.Trainer), Worker: known(start.Worker), End: known(start.End)}
@@ -101,6 +103,9 @@ func limited(readers []float64, most float64, workers int) []float64 {
 // bounds are the ceilings of the point with a setting: those of the Loader, and storage's curve where it is the lower one.
 func (p Pipeline) bounds(at point, c costs, workers int) []Bound {
 	at.trainer = c.compute // what spins is no bound: nobody waits for it
+	if c.others > 0 && at.cpus > 0 {
+		at.cpus = min(at.cpus, c.obtainable(workers))
+	}
 	if c.storage > 0 && len(c.readers) > 0 && workers > 0 {
 		most := 0.0
 		for n := 1; n <= workers; n++ {
