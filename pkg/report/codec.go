@@ -110,6 +110,7 @@ func (r *Report) Validate() error {
 		v.ratio("phase "+p.Name, &p.Ratio)
 	}
 	v.effect("joint", r.Joint)
+	v.plans(r)
 	v.launch(r)
 	v.benchmark(r)
 	for _, m := range r.Measurements {
@@ -139,6 +140,9 @@ func (r *Report) fillLists() {
 	for i := range r.Findings {
 		fill(&r.Findings[i].Evidence)
 		fill(&r.Findings[i].Recommendations)
+	}
+	for i := range r.Plans {
+		fill(&r.Plans[i].Changes)
 	}
 }
 

@@ -38,7 +38,8 @@ type Recommendation struct {
 	To      string  `json:"to"`
 	Why     string  `json:"why"`
 	Caveat  string  `json:"caveat,omitempty"`
-	Effect  *Effect `json:"effect"` // null: cannot be predicted; the why says so
+	Effect  *Effect `json:"effect"`          // null: cannot be predicted; the why says so
+	Watch   string  `json:"watch,omitempty"` // of a plan's change, since 1.2.0: what to look at afterwards
 }
 
 // Effect is what a change is predicted to bring.
@@ -53,15 +54,6 @@ type Effect struct {
 	Limit  string  `json:"limit,omitempty"` // what bounds it then
 }
 
-// Plan is a set of changes with a risk.
-type Plan struct {
-	Name    string           `json:"name"` // "conservative", "moderate", "aggressive"
-	Risk    string           `json:"risk"` // "low", "medium", "high"
-	Changes []Recommendation `json:"changes"`
-	Effect  *Effect          `json:"effect"`
-	Check   string           `json:"check"` // the command that checks it
-}
-
 // Measurement is one figure of a benchmark.
 type Measurement struct {
 	Probe  string            `json:"probe"`
@@ -72,7 +64,7 @@ type Measurement struct {
 
 // Abstained is a rule, or a signal, that could not be judged.
 type Abstained struct {
-	Rule    string   `json:"rule,omitempty"`
+	Rule    string   `json:"rule,omitempty"` // its ID, or "plans"
 	Missing []string `json:"missing"`
 	Reason  string   `json:"reason"`
 	Cure    string   `json:"cure,omitempty"`

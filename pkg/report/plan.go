@@ -1,0 +1,92 @@
+package report
+
+import "slices"
+
+// Plan is a set of changes of the loader's settings with a risk.
+type Plan struct {
+	Name    string           `json:"name"`    // one of PlanNames
+	Risk    string           `json:"risk"`    // "low", "medium", "high"
+	Changes []Recommendation `json:"changes"` // what brings most first; the effect of each is that of it alone
+	Effect  *Effect          `json:"effect"`  // of all of them together
+	Check   string           `json:"check"`   // the command that checks it
+
+	// Since 1.2.0. Times and shares are those the model expects with all of the changes.
+	StepTimeS        *float64 `json:"step_time_s,omitempty"`
+	EpochTimeS       *float64 `json:"epoch_time_s,omitempty"` // null: the length of an epoch is not known
+	InputWaitRatio   *float64 `json:"input_wait_ratio,omitempty"`
+	ExtraMemoryBytes *int64   `json:"extra_memory_bytes,omitempty"` // below 0: that much less; null: not known
+	ExtraShmBytes    *int64   `json:"extra_shm_bytes,omitempty"`    // of it in /dev/shm
+	Next             string   `json:"next_limit,omitempty"`         // what would limit after the effect's limit
+	Clamp            string   `json:"clamp,omitempty"`              // what allows no more workers, where more would help
+}
+
+// The names of plans, each reaching further than the one before.
+const (
+	Conservative = "conservative"
+	Moderate     = "moderate"
+	Aggressive   = "aggressive"
+)
+
+// PlanNames lists them.
+var PlanNames = []string{Conservative, Moderate, Aggressive}
+
+// Outlook is what a simulation of the loader says of its settings: whether a change is worth it, and what limits. Since 1.2.0.
+type Outlook struct {
+	Outcome    string   `json:"outcome"`              // one of Outcomes
+	Statement  string   `json:"statement"`            // the same in a sentence or two
+	Now        *Effect  `json:"now"`                  // what the model makes of the settings as they are, before: what was seen
+	Limit      string   `json:"limit,omitempty"`      // what limits now
+	Next       string   `json:"next_limit,omitempty"` // what would limit then
+	Headroom   *float64 `json:"headroom_times"`       // how many times the present rate the loader alone would give; null: not known
+	Confidence float64  `json:"confidence"`           // of the intervals of the plans, 0..1
+	Calibrated string   `json:"calibrated,omitempty"` // where the model's own error was measured, which the intervals then hold; "": nowhere
+	Assumed    []string `json:"assumed,omitempty"`    // inputs that were not measured in this watch
+	First      string   `json:"first,omitempty"`      // the rule whose finding comes before any setting
+}
+
+// What a simulation of the loader comes to.
+const (
+	OutcomeWorthwhile = "worthwhile" // a plan brings more than it costs attention
+	OutcomeNothing    = "nothing"    // no setting within reach brings 3 %
+	OutcomeStep       = "step"       // nothing, because the training step is the limit
+)
+
+// Outcomes lists these words.
+var Outcomes = []string{OutcomeWorthwhile, OutcomeNothing, OutcomeStep}
+
+// Recommended is the plan to follow where nobody says otherwise: the moderate one, or the conservative one where that reaches as far. It is
+// nil where neither is there.
+func (r *Report) Recommended() *Plan {
+	for _, name := range []string{Moderate, Conservative} {
+		if i := slices.IndexFunc(r.Plans, func(p Plan) bool { return p.Name == name }); i >= 0 {
+			return &r.Plans[i]
+		}
+	}
+	return nil
+}
+
+// plans checks the plans and what they come to.
+func (v *validator) plans(r *Report) {
+	for _, p := range r.Plans {
+		v.word("plan", p.Name, PlanNames...)
+		v.word("plan "+p.Name+" risk", p.Risk, "low", "medium", "high")
+		v.effect("plan "+p.Name, p.Effect)
+		v.ratio("plan "+p.Name+" input_wait_ratio", p.InputWaitRatio)
+		for _, c := range p.Changes {
+			v.effect("plan "+p.Name+" "+c.Setting, c.Effect)
+		}
+		for _, x := range []*float64{p.StepTimeS, p.EpochTimeS} {
+			if x != nil {
+				v.finite("plan "+p.Name, *x)
+			}
+		}
+	}
+	if o := r.Outlook; o != nil {
+		v.word("outlook", o.Outcome, Outcomes...)
+		v.effect("outlook", o.Now)
+		v.ratio("outlook confidence", &o.Confidence)
+		if o.Headroom != nil {
+			v.finite("outlook headroom", *o.Headroom)
+		}
+	}
+}
