@@ -22,6 +22,9 @@ func Run(e *evidence.Evidence, rules []Rule) *report.Report {
 	table := judgeAll(r, e, rules, judge)
 	r.Verdict = verdict(e, r.Findings, table)
 	r.Joint = joint(e, r.Findings)
+	if !tooLittle(e) {
+		plan(r, e)
+	}
 	r.Next = next(e, r)
 	if tooLittle(e) {
 		withhold(r)

@@ -1,0 +1,379 @@
+package diagnose
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/predict"
+	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// What handing a batch over costs beside making it, where the job was not seen to do it often enough to tell: measured with PyTorch 1.13 and
+// 2.14 on Debian, batches of one or two tensors. A figure that is observed stands in place of these.
+const (
+	handoverCPU  = 0.6e-3  // s of a worker per batch
+	takingCPU    = 0.85e-3 // s of the trainer per batch: receiving one and asking for the next; 0.7 ms in 1.13, 1.0 ms in 2.14
+	dispatchPart = 0.3     // of this: asking for the next
+	mostTaking   = 3e-3    // s; a wait that is longer, however rarely, is for a batch that was not ready
+	readyWaits   = 0.05    // quantile of the waits that is a batch which was ready, where the loader is ahead at times
+	resumeCPU    = 6e-3    // s to begin an epoch with persistent workers: 4 to 8 ms
+	forkCPU      = 12e-3   // s of the trainer per forked worker: 8 to 15 ms
+	joinTime     = 5e-3    // s of the trainer per worker that ends: 4 to 5 ms
+	importCPU    = 1.6     // s of CPU of a worker that does not begin as a copy of its trainer: 1.1 to 2.2 s, the import of torch
+)
+
+// model is a loader as the simulation sees it, and how its results are told.
+type model struct {
+	predict.Pipeline
+	as      Loader // metric, unit and scale of effects, and what was seen
+	assumed []string
+}
+
+// noModel says why there is none.
+func noModel(e *evidence.Evidence, missing []metric.Desc, reason, cure string) *report.Abstained {
+	a := &report.Abstained{Rule: PlansID, Missing: []string{}, Reason: reason, Cure: cure}
+	for _, d := range missing {
+		if _, ok := e.Get(d); ok {
+			continue
+		}
+		a.Missing = append(a.Missing, d.Name)
+		if why, cure := whyMissing(e, d); a.Reason == "" {
+			a.Reason, a.Cure = why, cure
+		}
+	}
+	if a.Reason == "" {
+		a.Reason = "this watch gave too little to model the loader"
+	}
+	if a.Cure == "" && Workerless(e) && !Hooked(e) {
+		a.Cure = launchCure
+	}
+	return a
+}
+
+const launchCure = "start the job with pipetune: pipetune diagnose -- COMMAND"
+
+// pipelineOf makes the model of the loader; where that cannot be done it says why.
+func pipelineOf(e *evidence.Evidence) (*model, *report.Abstained) {
+	l, ok := modelOf(e)
+	if !ok || l.Metric == Relative {
+		needs := []metric.Desc{metric.NumWorkers, metric.BatchesPerS, metric.FreeStepTime, metric.WorkerCPUBatch}
+		if Workerless(e) {
+			needs = []metric.Desc{metric.BatchesPerS, metric.FreeStepTime, metric.FetchTime}
+		}
+		return nil, noModel(e, needs, "", "")
+	}
+	if !(l.FreeStep.Center > 0) {
+		return nil, noModel(e, nil, "no time was seen that is not spent waiting for data: without a step there is nothing to feed", "watch for longer")
+	}
+	batches, _ := e.Get(metric.BatchesPerS)
+	m := &model{as: l, Pipeline: predict.Pipeline{Loader: l.Loader, Setting: setting(e, l)}}
+	if wait, ok := e.Get(metric.WorkerWaitBatch); ok && l.Workers == 0 { // without what it was ready for without a CPU
+		m.Wait = wait.Summary
+	}
+	if l.Metric == metric.SamplesPerS.Name {
+		m.Samples = l.scale
+	}
+	if n := e.Facts.BatchSize; n != nil {
+		m.Slices = *n
+	}
+	m.Pin = e.Facts.PinMemory != nil && *e.Facts.PinMemory && e.Facts.GPUName != ""
+	m.beside(e)
+	m.overheads(e)
+	m.epochs(e, batches.Center)
+	m.trainer(e, batches.Center)
+	m.spreads(e, batches.Center)
+	m.StorageShare = waitsForStorage(e)
+	return m, nil
+}
+
+// setting is the loader's setting as it is. What cannot be seen is taken to be PyTorch's default.
+func setting(e *evidence.Evidence, l Loader) predict.Setting {
+	s := predict.Setting{Workers: l.Workers, Prefetch: l.Prefetch, Start: startMethod(e)}
+	if p := e.Facts.Persistent; p != nil {
+		s.Persistent = *p
+	}
+	if h := e.Facts.Hook; h != nil && h.Loader.InOrder != nil {
+		s.Unordered = !*h.Loader.InOrder
+	}
+	return s
+}
+
+// startMethod is how workers are started, or would be: multiprocessing's default on Linux is fork, and forkserver from Python 3.14 on.
+func startMethod(e *evidence.Evidence) predict.StartMethod {
+	switch s := predict.StartMethod(e.Facts.StartMethod); s {
+	case predict.Fork, predict.Spawn, predict.ForkServer:
+		return s
+	}
+	if h := e.Facts.Hook; h != nil {
+		major, rest, _ := strings.Cut(h.Python, ".")
+		minor, _, _ := strings.Cut(rest, ".")
+		a, err := strconv.Atoi(major)
+		b, err2 := strconv.Atoi(minor)
+		if err == nil && err2 == nil && (a > 3 || a == 3 && b >= 14) {
+			return predict.ForkServer
+		}
+	}
+	return predict.Fork
+}
+
+// overheads takes what handing a batch over costs. Seen from outside, a worker's CPU per batch holds its part already.
+func (m *model) overheads(e *evidence.Evidence) {
+	taking := takingCPU
+	if low, ok := evidence.ClassQuantile(e.Spread(metric.HookWaitSpread), readyWaits); ok && low > 0 && low <= mostTaking && m.Setting.Workers > 0 {
+		taking = low
+	} else {
+		m.assumed = append(m.assumed, "what taking a batch costs")
+	}
+	m.Dispatch = dispatchPart * taking
+	m.Receive = taking - m.Dispatch
+	if Hooked(e) {
+		making, ok := e.Get(metric.FetchCPU)
+		if ok {
+			m.Handover = max(handoverCPU-max(m.CPU.Center-making.Center, 0), 0)
+		}
+	}
+	m.Resume = resumeCPU
+}
+
+// epochs takes how long an epoch is and what beginning and ending one costs: as the hook told it, or from the gap that was seen between the
+// batches of two sets of workers.
+func (m *model) epochs(e *evidence.Evidence, rate float64) {
+	start := m.Setting.Start
+	workers := float64(m.Setting.Workers)
+	work := m.CPU.Center + m.Wait.Center
+	cost := predict.StartCost{Trainer: forkCPU, End: joinTime}
+	if start != predict.Fork {
+		cost.Worker = importCPU
+	}
+	m.Starts = map[predict.StartMethod]predict.StartCost{}
+	seen := false
+	if h := e.Facts.Hook; h != nil {
+		if h.Epoch.Batches.N > 0 {
+			m.Epoch = int(math.Round(h.Epoch.Batches.Center))
+		} else if n, b := h.Loader.Items, h.Loader.BatchSize; n != nil && b != nil && *b > 0 && !h.Loader.Iterable {
+			m.Epoch = (*n + *b - 1) / *b
+		}
+		if h.Epoch.Resume.N > 0 {
+			m.Resume = h.Epoch.Resume.Center
+		}
+		if h.Epoch.Create.N > 0 && workers > 0 {
+			cost.Trainer, cost.End, seen = h.Epoch.Create.Center*m.pace(1)/workers, h.Epoch.Drain.Center/workers, true
+			if m.Setting.Persistent { // what ended its epochs did not end workers
+				cost.End = joinTime
+			}
+			cost.Worker = max(h.Epoch.First.Center*m.pace(workers)-work, 0)
+		}
+	} else if epoch, ok := e.Get(metric.EpochTime); ok && epoch.Center > 0 {
+		m.Epoch = int(math.Round(epoch.Center * rate))
+		if gap, ok := e.Get(metric.RestartGap); ok && workers > 0 {
+			seen, cost = true, predict.StartCost{Trainer: max(gap.Center*m.pace(1)-work, 0) / workers}
+			if start != predict.Fork { // each imports torch, all at once
+				cost = predict.StartCost{Worker: max(gap.Center*m.pace(workers)-work, 0)}
+				m.withoutStart(cost.Worker * workers)
+			}
+		}
+	}
+	if !seen && m.Epoch > 0 {
+		m.assumed = append(m.assumed, "what starting a worker costs")
+	}
+	m.Starts[start] = cost
+}
+
+// beside tells on what cores the job computes and beside how much of other programs. How long its workers were ready to run without a CPU,
+// for each second that they had one, tells how many threads shared the cores; where that is not known, what the others used of them does.
+func (m *model) beside(e *evidence.Evidence) {
+	usable, ok := e.Get(metric.UsableCPUs)
+	other, ok2 := e.Get(metric.OtherCPU)
+	present, ok3 := e.Get(metric.PresentCPUs)
+	if !ok || !ok2 || usable.Center <= 0 {
+		return
+	}
+	if ok3 && present.Center > usable.Center { // some of them compute elsewhere; which is not told
+		other.Center = max(other.Center-(present.Center-usable.Center), 0)
+	}
+	m.Others = max(other.Center, 0)
+	running, delay := metric.WorkerCPU, metric.WorkerRunDelay
+	if m.Setting.Workers == 0 {
+		running, delay = metric.MainCPU, metric.MainRunDelay
+	}
+	cpu, ok := e.Get(running)
+	late, ok2 := e.Get(delay)
+	job, ok3 := e.Get(metric.JobCPU)
+	if other.Center >= leastOthers && ok && ok2 && ok3 && cpu.Center > leastOnCPU {
+		slowed := 1 + late.Center/cpu.Center
+		m.Others = max(usable.Center*slowed-job.Center*slowed, m.Others)
+	}
+	m.Others = min(m.Others, mostOthers*usable.Center)
+	m.CPUs = scaled(usable.Summary, 1/max(m.as.ranks, 1))
+	m.Others /= max(m.as.ranks, 1)
+}
+
+// pace is how fast each of n threads that compute gets on, beside those of others, 0..1.
+func (m *model) pace(n float64) float64 {
+	if m.CPUs.N == 0 || m.CPUs.Center <= 0 {
+		return 1
+	}
+	return min(1, m.CPUs.Center/(n+m.Others))
+}
+
+// When others are taken to be in the way, and when the job's own delays tell by how much.
+const (
+	leastOthers = 0.25 // cores; below it what delays the job is mostly itself
+	leastOnCPU  = 0.02 // cores of a worker or trainer; below it its delays are those of waking up
+	mostOthers  = 8.0  // threads per core; a busier machine is no place to predict anything
+)
+
+// leastCost is the part of a batch's CPU time that is left to it when starting workers is taken off.
+const leastCost = 0.1
+
+// withoutStart takes the CPU time of starting workers off that of the batches of an epoch, over which it was divided.
+func (m *model) withoutStart(cpu float64) {
+	if m.Epoch > 0 && m.CPU.Center > 0 {
+		m.CPU = scaled(m.CPU, max(1-cpu/float64(m.Epoch)/m.CPU.Center, leastCost))
+	}
+}
+
+// trainer takes what the trainer computes in a step: its CPU time without loading and without taking batches. Of that, what only waits for
+// a GPU in a busy loop is nobody's bound.
+func (m *model) trainer(e *evidence.Evidence, rate float64) {
+	all, ok := e.Get(metric.TrainerCPU)
+	if !ok || rate <= 0 {
+		return
+	}
+	ranks := max(m.as.ranks, 1)
+	own := scaled(all.Summary, 1/(rate*ranks))
+	taking := m.Receive + m.Dispatch
+	if m.Setting.Workers == 0 {
+		taking = m.CPU.Center
+	}
+	left := max(own.Center-taking, 0)
+	if own.Center > 0 {
+		m.TrainerCPU = scaled(own, left/own.Center)
+		// Of the step as it was seen, what the trainer was ready for without a CPU is not its own; the simulation adds it where it arises.
+		if delay, ok := e.Get(metric.MainRunDelay); ok {
+			late := max(delay.Center, 0) / rate * left / own.Center
+			m.FreeStep = scaled(m.FreeStep, max(m.FreeStep.Center-late, min(left, m.FreeStep.Center))/m.FreeStep.Center)
+		}
+	}
+	host, ok := e.Get(metric.HostTime)
+	main, ok2 := e.Get(metric.MainCPU)
+	if _, gpu := e.Get(metric.GPUBusy); gpu && ok && ok2 {
+		m.Spin = min(max(main.Center-host.Center, 0)/rate, left)
+	}
+}
+
+// How much a batch's time is taken to vary where it was not timed batch by batch.
+const (
+	leastVariation = 0.05
+	mostVariation  = 1 // exponential times, beyond which a window's mean is too uncertain to tell
+)
+
+// spreads takes how batches and steps vary.
+func (m *model) spreads(e *evidence.Evidence, rate float64) {
+	var classes []predict.Class
+	for _, c := range e.Spread(metric.HookFetchSpread) {
+		classes = append(classes, predict.Class{K: c.K, Count: c.Count})
+	}
+	if s, ok := predict.SpreadOfClasses(classes); ok {
+		m.Fetch = s
+		return
+	}
+	m.assumed = append(m.assumed, "how batches vary")
+	m.Fetch = predict.Lognormal(max(variation(e, rate), leastVariation))
+}
+
+// variation is the coefficient of variation of a batch's cost that the windows allow: a mean of n batches varies by the square root of n
+// less than one batch does.
+func variation(e *evidence.Evidence, rate float64) float64 {
+	values := e.Windows(metric.WorkerCPUBatch)
+	time, ok := e.Get(metric.WindowTime)
+	if len(values) < 3 || !ok || rate <= 0 {
+		return 0
+	}
+	mean, squares := 0.0, 0.0
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	for _, v := range values {
+		squares += (v - mean) * (v - mean) / float64(len(values)-1)
+	}
+	if mean <= 0 {
+		return 0
+	}
+	per := rate * time.Center / float64(len(values)) // batches of a window
+	return min(math.Sqrt(squares*max(per, 1))/mean, mostVariation)
+}
+
+// waitsForStorage is the part of a worker's waiting that is for storage.
+func waitsForStorage(e *evidence.Evidence) float64 {
+	at := func(ds ...metric.Desc) (sum float64) {
+		for _, d := range ds {
+			v, _ := e.Get(d)
+			sum += unitShare(v.Center)
+		}
+		return sum
+	}
+	stored := at(metric.WorkerStorage, metric.WorkerOpenWait)
+	all := stored + at(metric.WorkerFileLock, metric.WorkerLock, metric.WorkerHandOver, metric.WorkerOtherWait)
+	if all <= 0 {
+		return 0
+	}
+	return stored / all
+}
+
+// misfit is by what factor the model's rate at the settings as they are differs from the one that was seen, at least 1.
+func (m *model) misfit(now predict.Forecast) float64 {
+	seen := m.as.Now.Center
+	modelled := now.Rate * m.as.scale
+	if seen <= 0 || modelled <= 0 {
+		return math.Inf(1)
+	}
+	return max(seen/modelled, modelled/seen)
+}
+
+// effect tells a setting's rate in the job's own unit. The model gives it in two ways: the rate itself, and how many times as fast as now
+// that is, applied to what was seen. The interval is the narrower one with room for both figures, and reaches no higher than the inputs' best
+// edges allow.
+func (m *model) effect(to predict.Forecast, gain stat.Summary) *report.Effect {
+	scale, now := m.as.scale, m.as.Now.Center
+	rate := to.StepsPerS
+	lo, hi := rate.Lo*scale, rate.Hi*scale
+	if (gain.Hi-gain.Lo)*now < hi-lo { // what both settings have in common cancels in the gain
+		lo, hi = gain.Lo*now, gain.Hi*now
+	}
+	lo, hi = min(lo, rate.Center*scale, gain.Center*now), max(hi, rate.Center*scale, gain.Center*now)
+	after := math.Sqrt(rate.Center * scale * gain.Center * now)
+	if len(to.Bounds) > 0 {
+		after = min(after, to.Bounds[0].Rate*scale)
+	}
+	if most := m.most(to.Setting.Workers); !math.IsInf(most, 1) {
+		hi = min(hi, most*scale)
+	}
+	lo = min(lo, hi)
+	out := &report.Effect{Metric: m.as.Metric, Unit: m.as.Unit, Before: now, After: min(max(after, lo), hi), Lo: lo, Hi: hi, Basis: report.Modelled, Limit: limitText[to.Limit]}
+	if !finite(out.Before, out.After, out.Lo, out.Hi) {
+		return nil
+	}
+	return out
+}
+
+// most is the lowest bound with every cost at its cheapest edge; +Inf where none is known.
+func (m *model) most(workers int) float64 {
+	best := m.Loader
+	for _, s := range []*stat.Summary{&best.FreeStep, &best.CPU, &best.Wait, &best.TrainerCPU, &best.FromStore} {
+		s.Center = max(s.Lo, s.Center/20)
+	}
+	best.CPUs.Center, best.Storage.Center = best.CPUs.Hi, best.Storage.Hi
+	if m.Spin > 0 {
+		best.TrainerCPU.Center = max(best.TrainerCPU.Center-m.Spin, 0)
+	}
+	bounds := best.Bounds(workers)
+	if len(bounds) == 0 {
+		return math.Inf(1)
+	}
+	return bounds[0].Rate
+}
