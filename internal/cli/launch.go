@@ -45,6 +45,7 @@ type launch struct {
 
 	receiver *hook.Receiver // nil where it could not be made; noHook says why
 	noHook   string
+	quiet    reason     // why the hook tells nothing, as seen while the training was waited for
 	folder   string     // of the hook, first on the job's PYTHONPATH
 	socket   string     // of the receiver
 	told     hook.State // as of the end of the watch
@@ -201,11 +202,8 @@ func (l *launch) watch(ctx context.Context) (*recording.Recording, error) {
 	s.take(j)
 	defer s.close()
 	o := *l.o
-	quiet := &silence{fs: l.fs, socket: l.socket, folder: l.folder, paths: s.paths}
-	s.hook = &hookSampler{receiver: l.receiver, taking: l.trains(), trainer: s.target, explain: quiet.explain, why: l.noHook, own: o.ownWarmup}
-	if l.receiver != nil {
-		quiet.state = l.receiver.State
-	}
+	quiet := &silence{fs: l.fs, socket: l.socket, folder: l.folder, paths: s.paths, state: l.state}
+	s.hook = &hookSampler{receiver: l.receiver, taking: l.trains(), trainer: s.target, explain: quiet.tell, why: l.noHook, own: o.ownWarmup}
 	if !s.hook.taking && l.hooked() {
 		o.duration = max(o.duration, patience)
 	}
@@ -250,12 +248,12 @@ type outcome struct {
 // conclude judges what was recorded and writes the files.
 func (l *launch) conclude(ctx context.Context, rec *recording.Recording, err error) outcome {
 	if rec == nil {
-		l.nothing(err)
+		l.nothing(err, err != nil)
 		return outcome{err: l.o.gateOnNothing()}
 	}
 	r, judgeErr := judge(rec)
 	if judgeErr != nil {
-		l.nothing(judgeErr)
+		l.nothing(judgeErr, false)
 		return outcome{err: l.o.gateOnNothing()}
 	}
 	l.amendReport(ctx, r)
@@ -267,19 +265,6 @@ func (l *launch) conclude(ctx context.Context, rec *recording.Recording, err err
 		out.err = l.o.gate(l.env, r)
 	}
 	return out
-}
-
-// nothing says why there is no report. The job is none the worse for it, so this is no error.
-func (l *launch) nothing(err error) {
-	if l.o.quiet {
-		return
-	}
-	ran := time.Since(l.started).Round(100 * time.Millisecond)
-	why := "nothing in it took a batch or looked like training"
-	if err != nil {
-		why = err.Error()
-	}
-	note(l.env.Stderr, fmt.Sprintf("no report: the job ended after %s, and %s", ran, why))
 }
 
 // say lets out what was held back, and the report after it.

@@ -21,9 +21,9 @@ import (
 // silence is what is needed to say why the hook of a launched job tells nothing.
 type silence struct {
 	fs     procfs.FS
-	socket string // of the receiver
-	folder string // the hook's, on the job's PYTHONPATH
-	paths  *isolate.Paths
+	socket string         // of the receiver
+	folder string         // the hook's, on the job's PYTHONPATH
+	paths  *isolate.Paths // nil: folders within the job's root are not looked at
 	state  func() hook.State
 }
 
@@ -33,54 +33,66 @@ const (
 	silentTorch  = "no process of the job has imported torch.utils.data"
 )
 
-// explain says why the hook tells nothing of a process; "" where that cannot be told now.
-func (s *silence) explain(id procfs.ID) string {
+// reason is why the hook tells nothing of a process. The zero value: that cannot be told now.
+type reason struct {
+	text   string
+	weight int // 1: the process is nothing for the hook; 2: it may become something; 3: the hook was kept out
+}
+
+// tell is explain in words alone.
+func (s *silence) tell(id procfs.ID) string { return s.explain(id).text }
+
+// explain says why the hook tells nothing of a process.
+func (s *silence) explain(id procfs.ID) reason {
 	if s.state().Loaded > 0 {
-		return silentLoader
+		return reason{silentLoader, 2}
 	}
 	p, err := s.fs.OpenID(id)
 	if err != nil {
-		return ""
+		return reason{}
 	}
 	defer p.Close()
 	exe, err := p.Exe()
 	if err != nil && !errors.Is(err, fs.ErrPermission) {
-		return "" // it has just ended
+		return reason{} // it has just ended
 	}
 	if err != nil {
-		return "process " + strconv.Itoa(id.PID) + " may not be looked at: it belongs to another user or has privileges of its own"
+		return reason{"process " + strconv.Itoa(id.PID) + " may not be looked at: it belongs to another user or has privileges of its own", 3}
 	}
 	name := path.Base(strings.TrimSuffix(exe, " (deleted)"))
 	if !strings.HasPrefix(name, "python") && !strings.HasPrefix(name, "pypy") {
-		return untrusted.Sanitize(name) + " is not a Python"
+		return reason{untrusted.Sanitize(name) + " is not a Python", 1}
 	}
 	if major, minor, ok := pythonVersion(name); ok && (major < 3 || major == 3 && minor < 8) {
-		return fmt.Sprintf("Python %d.%d is older than 3.8", major, minor)
+		return reason{fmt.Sprintf("Python %d.%d is older than 3.8", major, minor), 3}
 	}
 	if argv, err := p.Cmdline(); err == nil {
 		if flag := isolating(argv); flag != "" {
-			return "Python was started with " + flag + ", which keeps out what PYTHONPATH adds"
+			return reason{"Python was started with " + flag + ", which keeps out what PYTHONPATH adds", 3}
 		}
 	}
 	if env, err := p.Environ(); err == nil {
 		switch search, found := env["PYTHONPATH"]; {
 		case env[hook.EnvSocket] == "":
-			return "the job's environment was emptied: " + hook.EnvSocket + " is not in it"
+			return reason{"the job's environment was emptied: " + hook.EnvSocket + " is not in it", 3}
 		case env[hook.EnvSocket] != s.socket:
-			return "another pipetune, below this one, has launched the training"
+			return reason{"another pipetune, below this one, has launched the training", 3}
 		case found && !slices.Contains(strings.Split(search, ":"), s.folder):
-			return "PYTHONPATH was set anew within the job; add to it instead: PYTHONPATH=folder:$PYTHONPATH"
+			return reason{"PYTHONPATH was set anew within the job; add to it instead: PYTHONPATH=folder:$PYTHONPATH", 3}
 		}
 	}
 	if status, err := p.Status(); err == nil && status.UID.Or(-1) != os.Geteuid() {
-		return fmt.Sprintf("the training runs as another user, number %d", status.UID.Or(-1))
+		return reason{fmt.Sprintf("the training runs as another user, number %d", status.UID.Or(-1)), 3}
+	}
+	if s.paths == nil {
+		return reason{silentTorch, 2}
 	}
 	// The job's root folder is somebody else's: only a child may look there.
 	inside := filepath.Join("/proc", strconv.Itoa(id.PID), "root", s.socket)
 	if _, err := s.paths.Lstat(context.Background(), "hook", inside); errors.Is(err, fs.ErrNotExist) {
-		return "the training runs in a container or chroot that does not see the folder " + filepath.Dir(s.socket)
+		return reason{"the training runs in a container or chroot that does not see the folder " + filepath.Dir(s.socket), 3}
 	}
-	return silentTorch
+	return reason{silentTorch, 2}
 }
 
 // pythonVersion reads the version in the name of an interpreter: python3.7.

@@ -53,14 +53,14 @@ func TestSilenceOfNoPython(t *testing.T) {
 	loaded := 0
 	s := &silence{state: func() hook.State { return hook.State{Loaded: loaded} }}
 	id := procfs.ID{PID: os.Getpid(), Start: startOf(t, os.Getpid())}
-	if got := s.explain(id); !strings.HasSuffix(got, "is not a Python") {
+	if got := s.tell(id); !strings.HasSuffix(got, "is not a Python") {
 		t.Errorf("explained with %q", got)
 	}
-	if got := s.explain(procfs.ID{PID: id.PID, Start: id.Start + 1}); got != "" {
+	if got := s.tell(procfs.ID{PID: id.PID, Start: id.Start + 1}); got != "" {
 		t.Errorf("another process of that number is explained with %q", got)
 	}
-	if loaded = 1; s.explain(id) != silentLoader {
-		t.Errorf("explained with %q", s.explain(id))
+	if loaded = 1; s.tell(id) != silentLoader {
+		t.Errorf("explained with %q", s.tell(id))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 // How the beginning of the training is waited for.
 const (
 	beginEvery = 100 * time.Millisecond // the hook is asked: a lock and a copy
+	firstLook  = 300 * time.Millisecond // at the job's processes: Python has started by then, and a job that ends soon is seen once
 	lookEvery  = time.Second            // the job's processes are looked at: some milliseconds, in which torch's import is disturbed by microseconds
 	// steadyFor is how long a process has to have a framework loaded before it is taken for a trainer without loader workers: importing torch and
 	// making a model takes some seconds.
@@ -34,7 +35,7 @@ func (l *launch) await(ctx context.Context) bool {
 	ticker := time.NewTicker(beginEvery)
 	defer ticker.Stop()
 	var b beginning
-	looked := l.started
+	look := l.started.Add(firstLook)
 	for {
 		select {
 		case <-l.child.gone:
@@ -46,8 +47,8 @@ func (l *launch) await(ctx context.Context) bool {
 		if l.trains() || time.Since(l.started) >= watchAfter {
 			return true
 		}
-		if !l.hooked() && time.Since(looked) >= lookEvery {
-			looked = time.Now()
+		if !l.hooked() && !time.Now().Before(look) {
+			look = time.Now().Add(lookEvery)
 			if l.looksLikeTraining(ctx, &b) {
 				return true
 			}
@@ -93,6 +94,7 @@ func (l *launch) looksLikeTraining(ctx context.Context, b *beginning) bool {
 	}
 	defer j.Close()
 	tree := j.Tree()
+	l.notice(tree)
 	for _, p := range tree.Trainers() {
 		if len(tree.Workers(p.ID)) > 0 {
 			return true
