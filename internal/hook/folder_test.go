@@ -232,17 +232,20 @@ func TestEnviron(t *testing.T) {
 }
 
 func TestFoldersOfAKilledPipetuneAreRemoved(t *testing.T) {
-	parent := short(t)
+	parent, elsewhere := filepath.Join(short(t), "[a]*"), short(t) // no pattern, but a name
+	if err := os.Mkdir(parent, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	files := []source{{name: "sitecustomize.py", data: []byte("x")}}
-	make := func() *folder {
+	make := func(parent string) *folder {
 		f, err := newFolder(parent, files)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return f
 	}
-	dead, young, theirs := make(), make(), make()
-	for _, f := range []*folder{dead, theirs} {
+	dead, young, theirs, other := make(parent), make(parent), make(parent), make(elsewhere)
+	for _, f := range []*folder{dead, theirs, other} {
 		s, err := bind(f.path)
 		if err != nil {
 			t.Fatal(err)
@@ -256,12 +259,12 @@ func TestFoldersOfAKilledPipetuneAreRemoved(t *testing.T) {
 	}
 	alive := open(t, Config{Dir: parent})
 	again := open(t, Config{Dir: parent})
-	for path, want := range map[string]bool{dead.path: false, young.path: true, theirs.path: true, alive.folder.path: true, again.folder.path: true} {
+	for path, want := range map[string]bool{dead.path: false, young.path: true, theirs.path: true, other.path: true, alive.folder.path: true, again.folder.path: true} {
 		if _, err := os.Stat(path); (err == nil) != want {
 			t.Errorf("%s: %v, want it there: %v", path, err, want)
 		}
 	}
-	for _, f := range []*folder{dead, young, theirs} {
+	for _, f := range []*folder{dead, young, theirs, other} {
 		if err := f.root.Close(); err != nil {
 			t.Error(err)
 		}

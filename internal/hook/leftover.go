@@ -8,14 +8,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tidy removes the private folders of one's own in parent that a killed pipetune left there: those with a socket that nobody listens to any more. One
+// mostLeft bounds how many folders are looked at: others may use the name too.
+const mostLeft = 64
+
+// tidy removes the private folders of one's own in parent that a killed pipetune left there, and in no other folder: those with a socket that nobody listens to any more. One
 // that cannot be removed stays; it is a few kilobytes, and somebody else's trouble is no reason not to begin.
 func tidy(parent string, euid int) {
-	left, err := filepath.Glob(filepath.Join(parent, folderPattern))
+	list, err := os.ReadDir(parent)
 	if err != nil {
 		return
 	}
-	for _, dir := range left[:min(len(left), 64)] {
+	looked := 0
+	for _, entry := range list {
+		if ours, err := filepath.Match(folderPattern, entry.Name()); err != nil || !ours || looked == mostLeft {
+			continue
+		}
+		looked++
+		dir := filepath.Join(parent, entry.Name())
 		info, err := os.Lstat(dir)
 		if err != nil || !info.IsDir() || info.Mode().Perm() != 0o700 || owner(dir) != euid || !deserted(filepath.Join(dir, socketName)) {
 			continue
