@@ -22,7 +22,7 @@ const (
 	readyWaits   = 0.05    // quantile of the waits that is a batch which was ready, where the loader is ahead at times
 	resumeCPU    = 6e-3    // s to begin an epoch with persistent workers: 4 to 8 ms
 	forkCPU      = 12e-3   // s of the trainer per forked worker: 8 to 15 ms
-	joinTime     = 5e-3    // s of the trainer per worker that ends: 4 to 5 ms
+	joinTime     = 8e-3    // s of CPU of a worker to end: 7 to 10 ms
 	importCPU    = 1.6     // s of CPU of a worker that does not begin as a copy of its trainer: 1.1 to 2.2 s, the import of torch
 )
 
@@ -161,7 +161,7 @@ func (m *model) epochs(e *evidence.Evidence, rate float64) {
 			m.Resume = h.Epoch.Resume.Center
 		}
 		if h.Epoch.Create.N > 0 && workers > 0 {
-			cost.Trainer, cost.End, seen = h.Epoch.Create.Center*m.pace(1)/workers, h.Epoch.Drain.Center/workers, true
+			cost.Trainer, cost.End, seen = h.Epoch.Create.Center*m.pace(1)/workers, h.Epoch.Drain.Center*m.pace(workers), true
 			if m.Setting.Persistent { // what ended its epochs did not end workers
 				cost.End = joinTime
 			}

@@ -66,6 +66,14 @@ func (c *costs) pace(n float64) float64 {
 	return 1
 }
 
+// ending is how long the trainer waits for workers to end: they do so side by side, as far as there are cores.
+func (c *costs) ending(set Setting) float64 {
+	if set.Persistent || set.Workers == 0 {
+		return 0
+	}
+	return c.start.End / c.pace(float64(set.Workers))
+}
+
 // obtainable is how many cores the job gets at the most, with so many workers: with all of its threads at once, for the more there are the more
 // they get beside others.
 func (c *costs) obtainable(workers int) float64 {

@@ -266,3 +266,22 @@ func BenchmarkSimulate(b *testing.B) {
 		})
 	}
 }
+
+// Workers end side by side: on two cores, four take twice as long as one and two as long as one, whether the epoch is simulated whole or cut off.
+// A real DataLoader took 7.5, 7.7 and 15.5 ms to end 1, 2 and 4 forked workers (testdata/loader_sleeps_1.13.tsv).
+func TestWorkersEndSideBySide(t *testing.T) {
+	ones := slices.Repeat([]float64{1}, 40)
+	for workers, want := range map[int]float64{1: 0.5, 2: 0.5, 4: 1} {
+		c := costs{step: 1, cores: 2, start: StartCost{End: 0.5}}
+		for _, x := range []extent{{epoch: 40, epochs: 1, cold: true}, {epoch: 40, steps: 30, cold: true}} {
+			var e engine
+			set := Setting{Workers: workers, Prefetch: 2}
+			with := e.simulate(c, set, given(ones, ones), x).Epoch
+			c := c
+			c.start.End = 0
+			if got := with - e.simulate(c, set, given(ones, ones), x).Epoch; math.Abs(got-want) > 1e-9 {
+				t.Errorf("%d workers, %d steps: ending takes %g s, want %g s", workers, x.total(), got, want)
+			}
+		}
+	}
+}

@@ -135,10 +135,7 @@ func (e *engine) look() bool {
 	m := &e.main
 	if m.taken == e.batches {
 		m.at = ended
-		if e.set.Persistent || !(e.costs.start.End > 0) {
-			return false
-		}
-		cost := e.costs.start.End * float64(e.set.Workers)
+		cost := e.costs.ending(e.set)
 		e.tally.starting += cost
 		e.tally.ending += cost
 		return e.take(e.set.Workers, wall, cost, 0)

@@ -38,5 +38,5 @@ func (s Setting) outstanding() int { return s.Workers * s.Prefetch }
 type StartCost struct {
 	Trainer float64 // seconds of the trainer per worker: Process.start(), one after the other
 	Worker  float64 // seconds of CPU in each worker before its first batch: imports, unpickling the dataset
-	End     float64 // seconds of the trainer per worker at the end of an epoch: joining it
+	End     float64 // seconds of CPU of each worker to end, all at once; the trainer waits for the last
 }

@@ -61,10 +61,7 @@ func (e *engine) simulate(c costs, set Setting, d *chances, x extent) Outcome {
 		out.WaitRatio = sum / e.t
 		if x.epoch > 0 {
 			opening := t.starting
-			ending := 0.0
-			if !set.Persistent && set.Workers > 0 {
-				ending = c.start.End * float64(set.Workers)
-			}
+			ending := c.ending(set)
 			out.Epoch = e.t + float64(x.epoch-n)/out.Steady + ending
 			out.Rate = float64(x.epoch) / out.Epoch
 			out.StartShare = (opening + ending) / out.Epoch

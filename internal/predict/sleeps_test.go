@@ -73,7 +73,7 @@ func overheads(all map[string]recorded) costs {
 	step, one, kept := all["step-bound"], all["one-worker"], all["short-kept"]
 	c := costs{cores: 2, slices: 1, resume: kept.number["create"]} // create: the first epoch's start is among twelve
 	c.receive, c.dispatch = 0.75*step.number["wait"], 0.25*step.number["wait"]
-	c.start = StartCost{Trainer: step.number["create"]/step.number["workers"] - step.number["prefetch"]*c.dispatch, End: step.number["drain"] / step.number["workers"]}
+	c.start = StartCost{Trainer: step.number["create"]/step.number["workers"] - step.number["prefetch"]*c.dispatch, End: step.number["drain"] * c.cores / step.number["workers"]}
 	c.start.Worker = max(step.number["first_wait"]-step.number["service"]-c.receive, 0)
 	c.handover = (one.number["epoch"]-one.number["create"]-one.number["first_wait"]-one.number["stepped"]-one.number["drain"])/(one.number["batches"]-1) - one.number["slept"]
 	return c
@@ -91,7 +91,7 @@ func simulated(r recorded, c costs) Outcome {
 	c.step, c.other = r.number["step"], r.number["service"]
 	if r.field["start"] == "spawn" { // one import of torch and of the script in each worker, on a core of its own: its start is all there is to learn
 		c.start.Worker = r.number["first_wait"] - r.number["slept"]
-		c.start.End = r.number["drain"] / r.number["workers"]
+		c.start.End = r.number["drain"]
 	}
 	if number("workers") == 0 {
 		c.dispatch = 0 // no queues
