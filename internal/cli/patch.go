@@ -70,20 +70,13 @@ func (l *launch) amendReport(ctx context.Context, r *report.Report) {
 	l.fix = fix{diff: p.Diff, why: whyNoDiff(shown)}
 }
 
-// patchable are the recommended settings that are arguments of DataLoader with a value that can be written down: of each the first that is recommended,
-// since findings are ranked. Where that one names no value, a lower finding must not have its way instead.
+// patchable are the recommended settings that are arguments of DataLoader with a value that can be written down: of the moderate plan, and of each
+// other setting the first that is recommended. Where that one names no value, a lower finding must not have its way instead.
 func patchable(r *report.Report) []patch.Setting {
 	var list []patch.Setting
-	seen := map[string]bool{}
-	for _, f := range r.Findings {
-		for _, c := range f.Recommendations {
-			if f.Severity == report.Info || seen[c.Setting] {
-				continue
-			}
-			seen[c.Setting] = true
-			if to, ok := asPython(c.Setting, c.To); ok {
-				list = append(list, patch.Setting{Name: c.Setting, To: to})
-			}
+	for _, c := range r.Advice() {
+		if to, ok := asPython(c.Setting, c.To); ok {
+			list = append(list, patch.Setting{Name: c.Setting, To: to})
 		}
 	}
 	return list

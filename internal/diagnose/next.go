@@ -27,6 +27,16 @@ func next(e *evidence.Evidence, r *report.Report) []string {
 
 var plainWord = regexp.MustCompile(`^~?[A-Za-z0-9_./=:@%+,-]+$`)
 
+// shellArgument quotes a word of a command line as it is: options stay options.
+func shellArgument(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return quoted(word)
+}
+
+func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+
 // ShellWord quotes a path, which is data, for a POSIX shell: a copied line must not run anything else.
 func ShellWord(path string) string {
 	if plainWord.MatchString(path) && !strings.HasPrefix(path, "-") {
@@ -35,5 +45,5 @@ func ShellWord(path string) string {
 	if strings.HasPrefix(path, "-") {
 		path = "./" + path
 	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	return quoted(path)
 }

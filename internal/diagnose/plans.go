@@ -68,7 +68,7 @@ func checkCommand(e *evidence.Evidence) string {
 	if e.Header.Mode == "launch" && len(e.Header.Job.Command) > 0 {
 		watch += " --"
 		for _, word := range e.Header.Job.Command {
-			watch += " " + ShellWord(word)
+			watch += " " + shellArgument(word)
 		}
 	}
 	return watch + " && pipetune compare before.json after.json"
@@ -196,16 +196,13 @@ func (m *model) outlook(f *predict.Forecaster, p predict.Plans, r *report.Report
 	return o
 }
 
-// settable are the settings the simulation knows.
-var settable = []string{string(predict.NumWorkers), string(predict.PrefetchFactor), string(predict.PersistentWorkers), string(predict.Context), string(predict.InOrder)}
-
 // firstCause is the rule that leads the verdict where its cure is no setting that is simulated; "" else.
 func firstCause(r *report.Report) string {
 	if r.Verdict.Class != report.InputBound || r.Verdict.Rule == "" {
 		return ""
 	}
 	for _, f := range r.Findings {
-		if f.Rule == r.Verdict.Rule && !slices.ContainsFunc(f.Recommendations, func(c report.Recommendation) bool { return slices.Contains(settable, c.Setting) }) {
+		if f.Rule == r.Verdict.Rule && !slices.ContainsFunc(f.Recommendations, func(c report.Recommendation) bool { return slices.Contains(report.Simulated, c.Setting) }) {
 			return f.Rule
 		}
 	}

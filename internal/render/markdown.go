@@ -46,7 +46,7 @@ func fitComment(body string, folded []string, foot string) string {
 
 // mdDiagnosis is a report of diagnose: what always stands there, and the parts that are folded away.
 func mdDiagnosis(r *report.Report) (body string, folded []string) {
-	return mdHead(r) + mdFigures(r) + mdFindings(r), []string{mdPatch(r), mdTime(r), mdLoader(r), mdUnseen(r), mdHow(r)}
+	return mdHead(r) + mdFigures(r) + mdFindings(r) + mdPlans(r), []string{mdPatch(r), mdTime(r), mdLoader(r), mdUnseen(r), mdHow(r)}
 }
 
 func size(parts []string) (n int) {

@@ -33,6 +33,7 @@ func (p *page) diagnosis(r *report.Report) {
 	p.section(slowSection(r))
 	p.ranks(r)
 	p.findings(r)
+	p.plans(r)
 	p.patch(r)
 	p.unseen(r)
 	p.warnings(r)

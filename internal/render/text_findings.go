@@ -187,12 +187,8 @@ var loaderArguments = []string{"batch_size", "num_workers", "prefetch_factor", "
 // tryLine is a DataLoader call with the recommended arguments, "" where none is one.
 func tryLine(r *report.Report) string {
 	value := map[string]string{}
-	for _, f := range r.Findings {
-		for _, c := range f.Recommendations {
-			if _, taken := value[c.Setting]; !taken && f.Severity != report.Info {
-				value[c.Setting] = c.To
-			}
-		}
+	for _, c := range r.Advice() {
+		value[c.Setting] = c.To
 	}
 	var args []string
 	for _, name := range loaderArguments {

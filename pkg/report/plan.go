@@ -65,6 +65,31 @@ func (r *Report) Recommended() *Plan {
 	return nil
 }
 
+// Simulated are the settings that plans are about. Where there is a plan it has the last word on them.
+var Simulated = []string{"num_workers", "prefetch_factor", "persistent_workers", "multiprocessing_context", "in_order"}
+
+// Advice lists the settings to change, each once: those of the recommended plan where there is one, and what findings recommend that no
+// simulation can tell; else those of the findings, the first finding first. Findings that cost nothing now are left out.
+func (r *Report) Advice() []Recommendation {
+	var list []Recommendation
+	settled := map[string]bool{}
+	if p := r.Recommended(); p != nil {
+		list = append(list, p.Changes...)
+		for _, name := range Simulated {
+			settled[name] = true
+		}
+	}
+	for _, f := range r.Findings {
+		for _, c := range f.Recommendations {
+			if f.Severity != Info && !settled[c.Setting] {
+				settled[c.Setting] = true
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}
+
 // plans checks the plans and what they come to.
 func (v *validator) plans(r *Report) {
 	for _, p := range r.Plans {

@@ -1,0 +1,77 @@
+package render
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// TestPlansShow: with plans, without any, and where nothing was modelled.
+func TestPlansShow(t *testing.T) {
+	r := load(t, fixtures+"/launch-plans.json")
+	text := shown(t, r)
+	for _, want := range []string{"PLANS ", "moderate, medium risk   num_workers: 1 → 4", "Check it:  pipetune diagnose -o after.json -- ", "not calibrated on this machine", "Try it:   DataLoader(..., num_workers=4)"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing:\n%s", want, text)
+		}
+	}
+	r.Outlook.Calibrated = "on 60 runs"
+	if text := shown(t, r); strings.Contains(text, "not calibrated") || !strings.Contains(text, "on 60 runs") {
+		t.Error("where the model was calibrated is not said")
+	}
+	r.Plans, r.Outlook.Statement = nil, "The training step is the limit."
+	if text := shown(t, r); !strings.Contains(text, "The training step is the limit.") || strings.Contains(text, "Check it") || strings.Contains(text, "calibrated") {
+		t.Errorf("without plans:\n%s", text)
+	}
+	r.Outlook = nil
+	if text := shown(t, r); strings.Contains(text, "PLANS") {
+		t.Errorf("without an outlook:\n%s", text)
+	}
+}
+
+// TestPlansWithHoles: what a hand-edited file may lack.
+func TestPlansWithHoles(t *testing.T) {
+	n, less := 0.0, int64(-1<<20)
+	r := &report.Report{Plans: []report.Plan{{}, {Name: "moderate", Risk: "low", Changes: []report.Recommendation{{}, {Setting: "x"}}, StepTimeS: &n, ExtraMemoryBytes: &less, ExtraShmBytes: &less}}}
+	text := shown(t, r)
+	if !strings.Contains(text, "1 MiB less memory") || !strings.Contains(text, "?") {
+		t.Errorf("%s", text)
+	}
+	checkWidth(t, r, text)
+	var b bytes.Buffer
+	if err := Markdown(&b, r, Options{}); err != nil || !strings.Contains(b.String(), "**Plans**") {
+		t.Errorf("%v: %s", err, b.String())
+	}
+}
+
+// The recommended plan has the last word on what it is about, and none on the rest.
+func TestTryLineIsThePlans(t *testing.T) {
+	change := func(name, to string) report.Recommendation { return report.Recommendation{Setting: name, To: to} }
+	r := &report.Report{Findings: []report.Finding{{Severity: report.Error, Recommendations: []report.Recommendation{change("num_workers", "6"), change("prefetch_factor", "8"), change("pin_memory", "True")}}}}
+	if got := tryLine(r); got != "DataLoader(..., num_workers=6, prefetch_factor=8, pin_memory=True)" {
+		t.Errorf("without a plan: %s", got)
+	}
+	r.Plans = []report.Plan{{Name: "conservative", Changes: []report.Recommendation{change("num_workers", "2")}}, {Name: "aggressive", Changes: []report.Recommendation{change("num_workers", "9")}}}
+	if got := tryLine(r); got != "DataLoader(..., num_workers=2, pin_memory=True)" {
+		t.Errorf("with a conservative one: %s", got)
+	}
+	r.Plans[0].Name = "moderate"
+	if got := tryLine(r); got != "DataLoader(..., num_workers=2, pin_memory=True)" {
+		t.Errorf("with a moderate one: %s", got)
+	}
+	r.Plans = r.Plans[1:]
+	if got := tryLine(r); got != "DataLoader(..., num_workers=6, prefetch_factor=8, pin_memory=True)" {
+		t.Errorf("with an aggressive one alone: %s", got)
+	}
+}
+
+func shown(t *testing.T, r *report.Report) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Text(&b, r, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
