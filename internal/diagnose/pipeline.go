@@ -31,6 +31,17 @@ type model struct {
 	predict.Pipeline
 	as      Loader // metric, unit and scale of effects, and what was seen
 	assumed []string
+	quiet   *predict.Forecaster // of a machine without the other programs; nil where they take little
+}
+
+// without prepares what the loader would do if the other programs were gone. How much of the variation of its batches is theirs cannot be
+// told; none is left, so that this is an upper edge and no forecast.
+func (m *model) without() {
+	if m.Others >= leastOthers {
+		p := m.Pipeline
+		p.Others, p.Fetch = 0, predict.Spread{}
+		m.quiet = predict.NewForecaster(p, predict.Options{Resamples: -1})
+	}
 }
 
 // noModel says why there is none.
@@ -87,6 +98,7 @@ func pipelineOf(e *evidence.Evidence) (*model, *report.Abstained) {
 	m.trainer(e, batches.Center)
 	m.spreads(e, batches.Center)
 	m.StorageShare = waitsForStorage(e)
+	m.without()
 	return m, nil
 }
 
@@ -336,8 +348,8 @@ func (m *model) misfit(now predict.Forecast) float64 {
 }
 
 // effect tells a setting's rate in the job's own unit. The model gives it in two ways: the rate itself, and how many times as fast as now
-// that is, applied to what was seen. The interval is the narrower one with room for both figures, and reaches no higher than the inputs' best
-// edges allow.
+// that is, applied to what was seen. The interval is the narrower one with room for both figures, and up to what would be without other programs,
+// but no higher than the inputs' best edges allow.
 func (m *model) effect(to predict.Forecast, gain stat.Summary) *report.Effect {
 	scale, now := m.as.scale, m.as.Now.Center
 	rate := to.StepsPerS
@@ -347,6 +359,11 @@ func (m *model) effect(to predict.Forecast, gain stat.Summary) *report.Effect {
 	}
 	lo, hi = min(lo, rate.Center*scale, gain.Center*now), max(hi, rate.Center*scale, gain.Center*now)
 	after := math.Sqrt(rate.Center * scale * gain.Center * now)
+	if m.quiet != nil {
+		if gone, ok := m.quiet.Point(to.Setting); ok { // they come and go
+			hi = max(hi, gone.Rate*scale)
+		}
+	}
 	if len(to.Bounds) > 0 {
 		after = min(after, to.Bounds[0].Rate*scale)
 	}

@@ -155,6 +155,7 @@ func (m *model) bytes(x float64) *int64 {
 
 // outlook says what the plans come to.
 func (m *model) outlook(f *predict.Forecaster, p predict.Plans, r *report.Report) *report.Outlook {
+	m.quiet = nil // of what is, other programs are a part
 	o := &report.Outlook{Outcome: string(p.Verdict), Now: m.effect(p.Now, f.Gain(p.Now, p.Now)), Limit: limitText[p.Now.Limit], Next: limitText[p.Now.Next],
 		Confidence: Confidence, Calibrated: calibration.Source, Assumed: m.assumed, First: firstCause(r)}
 	if p.Headroom > 0 {
@@ -189,6 +190,9 @@ func (m *model) outlook(f *predict.Forecaster, p predict.Plans, r *report.Report
 	}
 	if p.Now.StartShare >= Moderate.Value && p.Now.Setting.Workers > 0 {
 		o.Statement += " Starting and ending workers takes " + unit.Percent(p.Now.StartShare) + " of an epoch."
+	}
+	if m.Others >= leastOthers && len(p.Plans) > 0 {
+		o.Statement += " The upper ends of the intervals allow for the other programs to stop."
 	}
 	if o.First != "" {
 		o.Statement += " These are settings only: " + o.First + " comes first."
