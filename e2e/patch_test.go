@@ -116,8 +116,12 @@ func (m machine) reportOf(ctx context.Context, b bench, name, when string) (*rep
 	return rep, err
 }
 
-// predicted is the effect that was promised for these settings: the first recommendation of each, or all of them together.
+// predicted is the effect that was promised for these settings: that of the plan whose patch it is, else the first recommendation of each, or all of
+// them together.
 func predicted(rep *report.Report, settings []string) (*report.Effect, error) {
+	if p := rep.Recommended(); p != nil && p.Effect != nil && planned(rep.Patch, p) {
+		return p.Effect, nil
+	}
 	if len(rep.Patch.Settings) > len(settings) && rep.Joint != nil {
 		return rep.Joint, nil
 	}
@@ -129,4 +133,18 @@ func predicted(rep *report.Report, settings []string) (*report.Effect, error) {
 		}
 	}
 	return nil, fmt.Errorf("no effect is predicted for %v", settings)
+}
+
+// planned tells whether a patch changes just what a plan does.
+func planned(p *report.Patch, plan *report.Plan) bool {
+	changed := 0
+	for _, s := range p.Settings {
+		if s.How == report.PatchReplaced || s.How == report.PatchAdded {
+			if !slices.ContainsFunc(plan.Changes, func(c report.Recommendation) bool { return c.Setting == s.Setting }) {
+				return false
+			}
+			changed++
+		}
+	}
+	return changed == len(plan.Changes)
 }
