@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -28,10 +27,6 @@ func startJob(argv, environ []string) (*launched, error) {
 	program, err := findProgram(argv[0])
 	if err != nil {
 		return nil, err
-	}
-	if signal.Ignored(os.Interrupt) {
-		// A shell without job control starts a background command with SIGINT and SIGQUIT ignored; a Go program keeps the first only.
-		signal.Ignore(syscall.SIGQUIT)
 	}
 	attr := &os.ProcAttr{Env: environ, Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}}
 	process, err := os.StartProcess(program, argv, attr)

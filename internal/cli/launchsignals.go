@@ -6,6 +6,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/cli/inherit"
 )
 
 // Signals that a launched job may be sent by way of pipetune, and whether they ask it to end.
@@ -19,8 +21,9 @@ var passedOn = map[os.Signal]bool{
 var byTerminal = map[os.Signal]bool{syscall.SIGINT: true, syscall.SIGQUIT: true, syscall.SIGWINCH: true}
 
 // jobSignals begins to take the signals that are passed on. What was ignored when pipetune was started (nohup; a background command of a
-// shell without job control) stays ignored, here and in the job. A write to a closed pipe becomes an error: the job's status is still owed.
+// shell without job control; SIGPIPE under systemd) stays ignored, here and in the job. A write to a closed pipe becomes an error: the job's status is still owed.
 func jobSignals() (<-chan os.Signal, func()) {
+	inherit.Restore()
 	c := make(chan os.Signal, 16)
 	for s := range passedOn {
 		if !signal.Ignored(s) {
@@ -28,7 +31,9 @@ func jobSignals() (<-chan os.Signal, func()) {
 		}
 	}
 	pipe := make(chan os.Signal, 1)
-	signal.Notify(pipe, syscall.SIGPIPE)
+	if !signal.Ignored(syscall.SIGPIPE) {
+		signal.Notify(pipe, syscall.SIGPIPE)
+	}
 	return c, func() {
 		signal.Stop(c)
 		signal.Stop(pipe)
