@@ -45,9 +45,9 @@ func newDiagnose(env Env) *cobra.Command { return newDiagnoseWith(env, &diagnose
 func newDiagnoseWith(env Env, o *diagnoseOptions) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diagnose [flags] [-- COMMAND [ARGS]...]",
-		Short: "watch a running training job and tell what holds it back",
-		Long: `diagnose watches a running training job from outside: no code change, no root, no
-tracing, no signal, no port. It looks at the trainer, its loader workers, the
+		Short: "watch a training job, running or started here, and tell what holds it back",
+		Long: `diagnose watches a running training job from outside: no code change, no root,
+no tracing, no signal, no port. It looks at the trainer, its loader workers, the
 GPUs, the CPUs, memory and the disks that hold the dataset, then reports what
 holds the job back, how sure that is, and what to change to which value.
 
@@ -56,18 +56,18 @@ training job; where there are several, it asks, or lists them and ends with 3.
 
 With a command after -- it starts the job itself, with a hook on its PYTHONPATH
 that tells the times of each step, what an item costs, and the line of your
-source that makes the loader; again without a code change. Stdin, stdout, stderr,
-signals and exit status are the job's own; the report goes to stderr when the job
-has ended. The watch begins with the first batch and lasts to the job's end, at
-most 10 minutes; where --duration or --steps says less, the report comes then,
-and the job runs on, or is ended with --then terminate. A job that the hook
-cannot enter is watched from outside. If pipetune is killed the job runs on.
-See: pipetune help exit-codes`,
+source that makes the loader; again without a code change. Stdin, stdout,
+stderr, signals and exit status are the job's own; the report goes to stderr
+when the job has ended. The watch begins with the first batch and lasts to the
+job's end, at most 10 minutes; where --duration or --steps says less, the report
+comes then, and the job runs on, or is ended with --then terminate. A job that
+the hook cannot enter is watched from outside. If pipetune is killed the job
+runs on. See: pipetune help exit-codes`,
 		Example: `  pipetune diagnose
   pipetune diagnose --pid 41207 --duration 60s -o before.json
   pipetune diagnose --batch-size 64 -o run.jsonl -o report.md
   pipetune diagnose -- python train.py --epochs 3
-  pipetune diagnose --steps 500 --then terminate -o before.json -- torchrun train.py`,
+  pipetune diagnose --steps 500 --then terminate -- torchrun train.py`,
 		Args: o.arguments,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := fromEnvironment(c.Flags(), env.Getenv); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pipetune/pipetune/internal/hdf5"
+	"github.com/pipetune/pipetune/internal/hook"
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/nvml"
 	"github.com/pipetune/pipetune/internal/procfs"
@@ -33,7 +34,7 @@ const (
 )
 
 // checks is the table of what doctor looks at.
-var checks = []func(context.Context, *doctor) []check{checkGPU, checkThreads, checkProcesses, checkPressure, checkCgroup, checkFiles, checkHDF5, checkPython}
+var checks = []func(context.Context, *doctor) []check{checkGPU, checkThreads, checkProcesses, checkPressure, checkCgroup, checkFiles, checkHDF5, checkHook, checkPython}
 
 type doctor struct {
 	fs     procfs.FS
@@ -179,6 +180,26 @@ func checkHDF5(ctx context.Context, d *doctor) []check {
 		return []check{{name, stateMissing, err.Error(), ""}}
 	}
 	return []check{{name, stateOK, "read in a child process", ""}}
+}
+
+// checkHook tells whether the folder and the socket for a launched job can be made, by making them.
+func checkHook(context.Context, *doctor) []check {
+	const name = "launched jobs"
+	parent, err := hook.Try()
+	if err != nil {
+		return []check{{name, stateLimited, "watched from outside only: " + err.Error(), "export TMPDIR=FOLDER, one of your own with a short path"}}
+	}
+	detail := "timed from inside: the hook's private folder can be made in " + parent
+	for _, other := range []string{"XDG_RUNTIME_DIR", "TMPDIR"} {
+		switch dir := os.Getenv(other); dir {
+		case "":
+		case parent:
+			return []check{{name, stateOK, detail, ""}}
+		default:
+			detail += "; " + other + " is passed over: it has to be a folder of your own that can be written to, with a short path"
+		}
+	}
+	return []check{{name, stateOK, detail, ""}}
 }
 
 func checkPython(_ context.Context, d *doctor) []check {

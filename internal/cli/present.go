@@ -146,7 +146,11 @@ func (p *presentation) gate(env Env, r *report.Report) error {
 		return fail(exitMissing, "pipetune doctor says what can be seen here and how to change that", "required signals are missing: %s", strings.Join(missing, ", "))
 	}
 	if p.strict && r.Verdict != nil && r.Verdict.Class == report.Inconclusive {
-		return fail(exitNotMeasured, "watch longer: --duration 60s", "the verdict is inconclusive")
+		hint := "watch longer: --duration 60s"
+		if p.launch {
+			hint = "let the job train for longer"
+		}
+		return fail(exitNotMeasured, hint, "the verdict is inconclusive")
 	}
 	if why := inconclusiveBench(r); p.strict && why != "" {
 		return fail(exitNotMeasured, "give it more time: --budget 2m", "the benchmark is inconclusive: %s", why)

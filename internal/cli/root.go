@@ -24,12 +24,13 @@ func newRoot(env Env) *cobra.Command {
 		Use:   "pipetune",
 		Short: "why the GPU starves during training, and what to change to which value",
 		Long: `pipetune tells why your GPU starves during training, and what to change to
-which value: it watches a running training job from outside, with no code
-change, no root and no tracing, finds what holds it back, and predicts what
-each change would bring.`,
-		Example: `  pipetune diagnose                 find my training job, watch it 30 s, report
-  pipetune diagnose --pid 41207     watch this one
-  pipetune bench-io /data/train.h5  measure how fast the dataset can be read
+which value: it watches a running training job from outside, or starts the job
+and times each step from inside, with no code change, no root and no tracing,
+finds what holds it back, and predicts what each change would bring.`,
+		Example: `  pipetune diagnose                     find my training job, watch it 30 s, report
+  pipetune diagnose --pid 41207         watch this one
+  pipetune diagnose -- python train.py  start it, report when it has ended
+  pipetune bench-io /data/train.h5      measure how fast the dataset can be read
   pipetune explain loader/workers-too-few`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -42,6 +43,8 @@ each change would bring.`,
 		return fail(exitUsage, "see: "+c.CommandPath()+" --help", "%w", err)
 	})
 	root.AddCommand(newDiagnose(env), newBench(env), newCompare(env), newReport(env), newExplain(env), newDoctor(env), newDemo(env), newVersion(env))
+	root.SetHelpCommand(newHelp())
+	root.SetUsageTemplate(helpTemplate(root))
 	root.AddCommand(topic("exit-codes", "the exit codes", exitCodesHelp), topic("environment", "environment variables", environmentHelp))
 	return root
 }

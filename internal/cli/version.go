@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pipetune/pipetune/internal/hook"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -24,8 +25,8 @@ func newVersion(env Env) *cobra.Command {
 		Short: "version, schemas and build",
 		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(env.Stdout, "pipetune %s\ncommit    %s\nreport    %s %s\nrecording %s %s\nbuilt by  %s for %s/%s\n", version, orUnknown(commit),
-				report.Schema, report.SchemaVersion, recording.Schema, recording.SchemaVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(env.Stdout, "pipetune %s\ncommit    %s\nreport    %s %s\nrecording %s %s\nhook      %s\nbuilt by  %s for %s/%s\n", version, orUnknown(commit),
+				report.Schema, report.SchemaVersion, recording.Schema, recording.SchemaVersion, orUnknown(hook.Digest()), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}
