@@ -15,6 +15,9 @@ import (
 // leastBudget is the shortest run that leaves each probe a few rounds.
 const leastBudget = 2 * time.Second
 
+// longestTime bounds a step and an item's transforms: what is longer is a slip of the unit.
+const longestTime = time.Hour
+
 // benchOptions are the flags of bench-io.
 type benchOptions struct {
 	presentation
@@ -25,6 +28,8 @@ type benchOptions struct {
 	seed      uint64
 	workers   int
 	batchSize int
+	step      time.Duration
+	transform time.Duration
 	python    string
 	scratch   string
 	other     string
@@ -62,6 +67,7 @@ shows the plan and measures nothing.`,
 		Example: `  pipetune bench-io /data/train.h5
   pipetune bench-io /data/train.h5 --try --budget 2m -o bench.md -o bench.json
   pipetune bench-io /data/imagenet/train --batch-size 64 -o bench.md
+  pipetune bench-io /data/train.h5 --batch-size 64 --step-time 30ms --transform-time 2ms
   pipetune bench-io /data/train.h5 --compare-path /dev/shm
   pipetune bench-io /data/train.h5 --list`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -88,7 +94,9 @@ shows the plan and measures nothing.`,
 	f.DurationVar(&o.budget, "budget", probe.DefaultBudget, "how long to measure, at the most")
 	f.Uint64Var(&o.seed, "seed", 0, "of the random order and the sample (default: drawn, and said in the report)")
 	f.IntVar(&o.workers, "workers", 0, "measure up to this many worker processes (0: by the usable CPUs)")
-	f.IntVar(&o.batchSize, "batch-size", 0, "also measure gathering a whole batch of this many items")
+	f.IntVar(&o.batchSize, "batch-size", 0, "also measure gathering a whole batch of this many items, and predict a DataLoader with it (default there: 32)")
+	f.DurationVar(&o.step, "step-time", 0, "how long the training's step takes with its data at hand, such as 30ms: for the predicted DataLoader")
+	f.DurationVar(&o.transform, "transform-time", 0, "CPU time of the training's own transforms per item, such as 2ms: for the predicted DataLoader")
 	f.StringVar(&o.python, "python", "auto", "`INTERPRETER` whose libraries are timed on the same files; auto: that of a running job, else python3; none")
 	f.BoolVar(&o.try, "try", false, "rewrite a sample into other layouts and measure each")
 	f.StringVar(&o.scratch, "scratch", "", "`FOLDER` for --try (default: TMPDIR or /tmp)")
@@ -111,6 +119,10 @@ func (o *benchOptions) check() error {
 		return fail(exitUsage, "", "--workers %d: at most 256", o.workers)
 	case o.batchSize < 0:
 		return fail(exitUsage, "", "--batch-size %d: must not be negative", o.batchSize)
+	case o.step < 0 || o.step > longestTime:
+		return fail(exitUsage, "give the time of one step: --step-time 30ms", "--step-time %s: must be between 0s and %s", o.step, longestTime)
+	case o.transform < 0 || o.transform > longestTime:
+		return fail(exitUsage, "give the time for one item: --transform-time 2ms", "--transform-time %s: must be between 0s and %s", o.transform, longestTime)
 	case o.block < 512 || o.block > 256<<20:
 		return fail(exitUsage, "", "--block-bytes %d: must be between 512 and 268435456", o.block)
 	case o.scratch != "" && !o.try:

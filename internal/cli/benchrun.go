@@ -103,6 +103,7 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 	used := usage(b.runner)
 	r.Tool.Overhead = overheadOf(used, before, time.Since(began))
 	diagnose.Bench(r, rules.All())
+	diagnose.Forecast(r, diagnose.TrainingAhead{BatchSize: o.batchSize, Step: o.step, Transform: o.transform})
 	for i, command := range r.Next {
 		r.Next[i] = expandable(command)
 	}

@@ -20,6 +20,7 @@ func (p *page) bench(r *report.Report) {
 	p.section(itemsSection(r))
 	p.phases(r)
 	p.section(workersSection(r))
+	p.section(forecastSection(r))
 	p.findings(r)
 	for _, s := range []section{trySection(r), tierSection(r), hdf5Section(r), batchSection(r), deviceSection(r)} {
 		p.section(s)

@@ -20,7 +20,7 @@ func mdBench(r *report.Report) (body string, folded []string) {
 	if r.Benchmark.Interrupted {
 		b.WriteString("> Interrupted: what was measured until then.\n")
 	}
-	for _, s := range []section{itemsSection(r), workersSection(r)} {
+	for _, s := range []section{itemsSection(r), workersSection(r), forecastSection(r)} {
 		b.WriteString(mdSection(s))
 	}
 	b.WriteString(mdChart(r))

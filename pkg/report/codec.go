@@ -113,6 +113,7 @@ func (r *Report) Validate() error {
 	v.plans(r)
 	v.launch(r)
 	v.benchmark(r)
+	v.forecast(r)
 	for _, m := range r.Measurements {
 		v.measurement(m, newerMinor(r.SchemaVersion))
 	}

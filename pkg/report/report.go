@@ -28,6 +28,7 @@ type Report struct {
 	Joint         *Effect           `json:"joint,omitempty"` // all recommendations together; single effects do not add up
 	Plans         []Plan            `json:"plans"`
 	Outlook       *Outlook          `json:"outlook,omitempty"`   // what the plans come to, since 1.2.0; absent where nothing could be modelled
+	Forecast      *Forecast         `json:"forecast,omitempty"`  // bench-io only, since 1.2.0: what a DataLoader would give
 	Benchmark     *Benchmark        `json:"benchmark,omitempty"` // bench-io only, since 1.1.0
 	Measurements  []Measurement     `json:"measurements"`
 	Abstained     []Abstained       `json:"abstained"`

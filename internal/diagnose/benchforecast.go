@@ -1,0 +1,169 @@
+package diagnose
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/predict"
+	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// TrainingAhead is what a benchmark cannot measure of the training that will read its dataset.
+type TrainingAhead struct {
+	BatchSize int           // 0: the default
+	Step      time.Duration // of the trainer with its data at hand; 0: not known
+	Transform time.Duration // CPU per item on top of reading and decoding
+}
+
+// usualBatch stands in where no batch size is given.
+const usualBatch = 32
+
+// Forecast adds to a benchmark's report what a DataLoader over the dataset would give. Nothing is added where no item was timed.
+func Forecast(r *report.Report, t TrainingAhead) {
+	if r.Benchmark == nil || t.Step < 0 || t.Transform < 0 {
+		return
+	}
+	e := evidence.FromBenchmark(r)
+	p, out, ok := aheadOf(e, t)
+	if !ok {
+		return
+	}
+	f := predict.NewForecaster(p, predict.Options{Confidence: Confidence, Calibration: calibration})
+	best := 0.0
+	tried := map[int]float64{}
+	most := mostAhead(p.UsableCPUs)
+	for w := range most + 1 {
+		one, ok := f.Point(predict.Setting{Workers: w})
+		if !ok {
+			return
+		}
+		tried[w] = one.Rate
+		best = max(best, one.Rate)
+	}
+	for w := 0; out.Needed == nil; w++ {
+		if tried[w] >= enoughOfBest*best {
+			out.Needed = &w
+		}
+	}
+	for w := range most + 1 {
+		if w&(w-1) != 0 && w != *out.Needed && w != int(p.UsableCPUs) {
+			continue // powers of two, and those that matter
+		}
+		one, _ := f.Forecast(predict.Setting{Workers: w})
+		out.Rows = append(out.Rows, aheadRow(p, one, t))
+	}
+	last := out.Rows[slices.IndexFunc(out.Rows, func(x report.ForecastRow) bool { return x.NumWorkers == *out.Needed })]
+	out.Statement = fmt.Sprintf("num_workers=%d gives %s samples/s", *out.Needed, unit.Number(last.SamplesPerS))
+	if last.Limit != "" {
+		out.Statement += ", limited by " + last.Limit
+	}
+	out.Statement += "; more bring less than 3 %. The model's own error is not in the intervals: it was not calibrated on this machine. " +
+		"Collating, and what else the training's own code does to an item, is in it only as far as --transform-time says."
+	r.Forecast = &out
+}
+
+// enoughOfBest is the share of the best rate at which more workers are no longer worth it, as in plans.
+const enoughOfBest = 0.97
+
+// mostAhead is up to how many workers are looked at: twice the usable CPUs, beyond which PyTorch has long warned.
+func mostAhead(cpus float64) int { return int(min(max(2*math.Ceil(cpus), 2), 64)) }
+
+// aheadOf is the pipeline that a benchmark and what is said of the training make.
+func aheadOf(e *evidence.Evidence, t TrainingAhead) (predict.Pipeline, report.Forecast, bool) {
+	item, isCold, ok := Settled(e)
+	if !ok || item.Center <= 0 {
+		return predict.Pipeline{}, report.Forecast{}, false
+	}
+	out := report.Forecast{BatchSize: t.BatchSize, BatchSizeGiven: t.BatchSize > 0, TransformTimeS: t.Transform.Seconds(), Item: "warm", PrefetchFactor: 2,
+		Confidence: Confidence, Rows: []report.ForecastRow{}}
+	if !out.BatchSizeGiven {
+		out.BatchSize = usualBatch
+	}
+	warm, haveWarm := e.Get(metric.BenchItem)
+	cpu, wait := item.Summary, stat.Summary{}
+	if isCold {
+		out.Item = "cold"
+		cpu = stat.Summary{}
+		wait = item.Summary
+		if haveWarm { // what a cold item takes beyond a warm one is waiting for storage
+			cpu, wait = warm.Summary, stat.Summary{Center: max(item.Center-warm.Center, 0), N: item.N}
+			wait.Lo, wait.Hi = max(item.Lo-warm.Center, 0), max(item.Hi-warm.Center, 0)
+		}
+	}
+	if own, ok := e.Get(metric.BenchPython); ok && own.Center > 0 && cpu.N > 0 {
+		cpu = own.Summary
+		out.Item += ", in Python (" + e.Bench.Decoders[0].Name + ")"
+	}
+	out.ItemTimeS = cpu.Center + wait.Center
+	if t.Step > 0 {
+		out.StepTimeS = known(t.Step.Seconds())
+	}
+	batch := float64(out.BatchSize)
+	p := predict.Pipeline{Slices: out.BatchSize, Samples: batch, StorageShare: 1,
+		// Items vary by about as much as their mean; a batch of many varies less.
+		Fetch:    predict.Lognormal(1 / math.Sqrt(batch)),
+		Handover: handoverCPU, Dispatch: dispatchPart * takingCPU, Receive: (1 - dispatchPart) * takingCPU}
+	p.FreeStep = stat.Exact(t.Step.Seconds())
+	p.CPU = scaled(cpu, batch)
+	p.CPU.N = max(p.CPU.N, 1)
+	extra := batch * t.Transform.Seconds()
+	p.CPU.Center, p.CPU.Lo, p.CPU.Hi = p.CPU.Center+extra, p.CPU.Lo+extra, p.CPU.Hi+extra
+	if wait.N > 0 {
+		p.Wait = scaled(wait, batch)
+	}
+	if v, ok := e.Get(metric.UsableCPUs); ok {
+		p.CPUs, p.UsableCPUs = v.Summary, v.Center
+	}
+	if v, ok := e.Get(metric.BenchItemBytes); ok {
+		p.BatchBytes = batch * v.Center
+	}
+	if most, ok := ceilingAhead(e, isCold); ok {
+		p.Storage, p.FromStore = stat.Exact(most), stat.Exact(batch)
+		if least := batch / most; p.Wait.N == 0 && least < p.CPU.Center { // the part of an item that is read one after another, whoever reads
+			p.CPU, p.Wait = scaled(p.CPU, 1-least/p.CPU.Center), stat.Exact(least)
+		}
+	}
+	return p, out, true
+}
+
+// ceilingAhead is the most items per second that storage, or a lock, lets through: as worker processes reading at once showed it, or, cold, by
+// what the device gives to direct reads of an item's size.
+func ceilingAhead(e *evidence.Evidence, isCold bool) (float64, bool) {
+	if isCold {
+		v, ok := e.Get(metric.BenchDeviceReads)
+		if amplified, known := e.Get(metric.BenchAmplify); ok && known && amplified.Center > 1 {
+			v.Center /= amplified.Center
+		}
+		return v.Center, ok && v.Center > 0
+	}
+	item, ok := e.Get(metric.BenchItem)
+	workers, ok2 := e.Get(metric.BenchWorkers)
+	efficiency, ok3 := e.Get(metric.BenchEfficiency)
+	if !ok || !ok2 || !ok3 || item.Center <= 0 || e.Bench.Bound != "lock" && e.Bench.Bound != "device" {
+		return 0, false
+	}
+	return workers.Center * efficiency.Center / item.Center, true
+}
+
+// limitAhead says what bounds a row, in a column's width.
+var limitAhead = map[predict.Term]string{
+	predict.Step: "the step", predict.Workers: "the workers", predict.CPUs: "the CPUs", predict.Storage: "reading", predict.Serial: "taking turns",
+}
+
+func aheadRow(p predict.Pipeline, one predict.Forecast, t TrainingAhead) report.ForecastRow {
+	row := report.ForecastRow{NumWorkers: one.Setting.Workers, SamplesPerS: one.SamplesPerS.Center, Lo: one.SamplesPerS.Lo, Hi: one.SamplesPerS.Hi, Limit: limitAhead[one.Limit]}
+	if t.Step > 0 {
+		row.WaitS, row.InputWaitRatio = known(one.Wait), known(unitShare(one.WaitRatio))
+	}
+	if p.BatchBytes > 0 {
+		n := int64(p.QueueBytes(one.Setting.Workers, max(one.Setting.Prefetch, 2)))
+		row.QueueBytes = &n
+	}
+	return row
+}

@@ -1,0 +1,91 @@
+package diagnose
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+func benchmarked(t *testing.T, name string) *report.Report {
+	t.Helper()
+	f, err := os.Open("../../testdata/reports/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := report.Decode(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func ahead(t *testing.T, name string, with TrainingAhead) *report.Forecast {
+	t.Helper()
+	r := benchmarked(t, name)
+	Forecast(r, with)
+	if r.Forecast == nil {
+		t.Fatalf("%s: no forecast", name)
+	}
+	if err := r.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return r.Forecast
+}
+
+// TestForecastOfABenchmark holds the table to what must be so: never faster than the CPUs and the step allow, no slower by more workers, and
+// the needed number among its rows.
+func TestForecastOfABenchmark(t *testing.T) {
+	for _, name := range []string{"bench-gzip-chunk64.json", "bench-small-pngs.json", "bench-contiguous.json"} {
+		for _, with := range []TrainingAhead{{}, {BatchSize: 64, Step: 30 * time.Millisecond, Transform: 2 * time.Millisecond}, {BatchSize: 1, Step: time.Hour}} {
+			f := ahead(t, name, with)
+			cpus := benchmarked(t, name).Host.CPUsUsable
+			needed, last := false, 0.0
+			for _, w := range f.Rows {
+				needed = needed || w.NumWorkers == *f.Needed
+				if !(w.Lo <= w.SamplesPerS && w.SamplesPerS <= w.Hi && w.SamplesPerS > 0) {
+					t.Errorf("%s %+v: %+v", name, with, w)
+				}
+				if with.Step > 0 && w.SamplesPerS > float64(f.BatchSize)/with.Step.Seconds()*1.0001 {
+					t.Errorf("%s: %g/s, faster than the step", name, w.SamplesPerS)
+				}
+				if with.Transform > 0 && w.SamplesPerS > cpus/with.Transform.Seconds()*1.0001 {
+					t.Errorf("%s: %g/s with transforms of %s on %g CPUs", name, w.SamplesPerS, with.Transform, cpus)
+				}
+				if w.NumWorkers > 1 && w.SamplesPerS < 0.97*last {
+					t.Errorf("%s: %d workers give %g/s, fewer %g/s", name, w.NumWorkers, w.SamplesPerS, last)
+				}
+				if w.NumWorkers > 0 {
+					last = w.SamplesPerS
+				}
+				if (w.WaitS != nil) != (with.Step > 0) {
+					t.Errorf("%s: a wait per step: %v, a step: %v", name, w.WaitS != nil, with.Step > 0)
+				}
+			}
+			if !needed || f.BatchSizeGiven != (with.BatchSize > 0) {
+				t.Errorf("%s: %+v", name, f)
+			}
+			if diff := cmp.Diff(f, ahead(t, name, with)); diff != "" {
+				t.Errorf("%s: not the same twice: %s", name, diff)
+			}
+		}
+	}
+}
+
+func TestForecastNeedsAnItem(t *testing.T) {
+	r := benchmarked(t, "bench-contiguous.json")
+	r.Measurements = nil
+	Forecast(r, TrainingAhead{})
+	if r.Forecast != nil {
+		t.Errorf("%+v from nothing", r.Forecast)
+	}
+	r = benchmarked(t, "reopened.json")
+	Forecast(r, TrainingAhead{})
+	if r.Forecast != nil {
+		t.Error("a forecast of a job that was watched")
+	}
+}

@@ -1,0 +1,54 @@
+package report
+
+// Forecast is what a DataLoader over a benchmarked dataset is expected to give here, by number of workers. Since 1.2.0; bench-io only.
+type Forecast struct {
+	Statement      string        `json:"statement"`
+	BatchSize      int           `json:"batch_size"`
+	BatchSizeGiven bool          `json:"batch_size_given"` // false: the default was taken
+	StepTimeS      *float64      `json:"step_time_s"`      // null: not given; the trainer then takes batches as fast as they come
+	TransformTimeS float64       `json:"transform_time_s"` // CPU time per item that was given on top of what was measured
+	ItemTimeS      float64       `json:"item_time_s"`      // of one worker, without that
+	Item           string        `json:"item"`             // what was measured: "warm, in Python (h5py)"
+	PrefetchFactor int           `json:"prefetch_factor"`
+	Confidence     float64       `json:"confidence"` // of the intervals, 0..1
+	Rows           []ForecastRow `json:"rows"`       // by workers, rising
+	Needed         *int          `json:"needed"`     // the fewest workers within 3 % of the best; null: none was looked for
+}
+
+// ForecastRow is one number of workers.
+type ForecastRow struct {
+	NumWorkers     int      `json:"num_workers"`
+	SamplesPerS    float64  `json:"samples_per_s"`
+	Lo             float64  `json:"lo"`
+	Hi             float64  `json:"hi"`
+	WaitS          *float64 `json:"wait_s"`           // per step; null without a step time
+	InputWaitRatio *float64 `json:"input_wait_ratio"` // of the time; null without a step time
+	QueueBytes     *int64   `json:"queue_bytes"`      // finished batches in /dev/shm, at the most; null: an item's size is not known
+	Limit          string   `json:"limit,omitempty"`
+}
+
+// forecast checks it.
+func (v *validator) forecast(r *Report) {
+	f := r.Forecast
+	if f == nil {
+		return
+	}
+	if r.Kind != "bench-io" {
+		v.fail("forecast", "of a "+r.Kind)
+	}
+	v.finite("forecast", f.TransformTimeS, f.ItemTimeS)
+	v.ratio("forecast confidence", &f.Confidence)
+	if f.StepTimeS != nil {
+		v.finite("forecast step_time_s", *f.StepTimeS)
+	}
+	for _, w := range f.Rows {
+		v.finite("forecast", w.SamplesPerS, w.Lo, w.Hi)
+		v.ratio("forecast input_wait_ratio", w.InputWaitRatio)
+		if w.Lo > w.Hi {
+			v.fail("forecast", "interval upside down")
+		}
+		if w.WaitS != nil {
+			v.finite("forecast wait_s", *w.WaitS)
+		}
+	}
+}
