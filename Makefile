@@ -53,7 +53,7 @@ test: ## everything: lint, race-enabled unit tests, the binary's promises, end-t
 	@$(STAGE) dependencies scripts/deps build job tools
 	@$(STAGE) "static libraries" scripts/static-libs $(LIB)
 	@$(STAGE) gofmt scripts/check-format
-	@$(STAGE) "go vet" $(GO) vet -tags e2e,overhead,peers ./...
+	@$(STAGE) "go vet" $(GO) vet -tags e2e,overhead,peers,calibrate ./...
 	@$(STAGE) staticcheck $(MAKE) staticcheck
 	@$(STAGE) "unit tests (race detector, fuzz seeds, import rules)" $(GO) test -race ./...
 	@$(STAGE) build $(MAKE) build
@@ -88,18 +88,24 @@ bench-peers: ## bench-io's own speed beside fio, h5py, libjpeg-turbo's tool, Pil
 	@$(MAKE) build
 	$(GO) test -tags e2e,peers ./e2e -run TestPeers -count=1 -v -timeout 40m
 
+.PHONY: calibrate
+calibrate: ## real DataLoaders with 72 settings against what is predicted of them; writes docs/calibration.md, 18 minutes
+	@scripts/deps build job tools $(if $(TORCH),suite)
+	@$(MAKE) build
+	E2E_CALIBRATION=$(if $(TORCH),,../docs/calibration.md) $(GO) test -tags e2e,calibrate ./e2e -run TestCalibration -count=1 -v -timeout 60m
+
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck and the import rules
 	@scripts/deps build
 	@scripts/static-libs $(LIB)
 	@scripts/check-format
-	$(GO) vet -tags e2e,overhead,peers ./...
+	$(GO) vet -tags e2e,overhead,peers,calibrate ./...
 	@$(MAKE) staticcheck
 	$(GO) test ./internal/archtest
 
 .PHONY: staticcheck
 staticcheck: $(STATICCHECK)
-	$(STATICCHECK) -tags e2e,overhead,peers ./...
+	$(STATICCHECK) -tags e2e,overhead,peers,calibrate ./...
 
 $(STATICCHECK):
 	@mkdir -p $(TOOLS)

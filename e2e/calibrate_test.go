@@ -1,0 +1,198 @@
+//go:build e2e && calibrate
+
+package e2e
+
+import (
+	"fmt"
+	"hash/fnv"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/predict"
+	"github.com/pipetune/pipetune/internal/stat"
+)
+
+// What predictions promise, over the whole grid.
+const (
+	maxMedianError  = 0.05
+	maxTailError    = 0.15 // nine of ten configurations
+	tailShare       = 0.9
+	leastCoverage   = 0.80 // of the 90 % intervals
+	mostCoverage    = 0.97
+	calibratedShare = 0.9
+	leastTrials     = 60
+)
+
+// What disturbs a run here is less than what disturbs a diagnosis: a few percent count.
+const (
+	nearlyAlone   = 0.1 // cores that others used
+	mostAttempts  = 3
+	answerWithin  = 3 * time.Minute
+	calibrationBy = "E2E_CALIBRATION" // environment: the page to write the table to, when the whole grid was run
+)
+
+// trial is one configuration with what became of it.
+type trial struct {
+	grid
+	from      *known            // the run it is predicted from
+	foreseen  diagnose.Foreseen // with nothing of the model's own error
+	told      stat.Summary      // its interval with that error, as the other half of the trials tells it
+	observed  float64           // steps per second
+	others    float64           // cores that others used, in this run or in the one it is predicted from, the larger
+	firstHalf bool
+}
+
+// off is the relative error of the prediction.
+func (t trial) off() float64 { return t.foreseen.Told.Center/t.observed - 1 }
+
+func (t trial) inside() bool { return t.told.Lo <= t.observed && t.observed <= t.told.Hi }
+
+// TestCalibration predicts the rate of real DataLoaders with settings of every kind, each from one run of the same workload at another
+// setting, runs them, and tells how far off the model is. E2E_JOBS='cpu|w=4' runs a part of the grid.
+func TestCalibration(t *testing.T) {
+	m := findMachine(t)
+	wanted := regexp.MustCompile(os.Getenv("E2E_JOBS"))
+	var trials []trial
+	began := time.Now()
+	all, parts := calibrationGrid(), map[string][]grid{}
+	asked := 0
+	for _, g := range all {
+		if wanted.MatchString(g.name()) {
+			parts[g.Workload] = append(parts[g.Workload], g)
+			asked++
+		}
+	}
+	if asked == 0 {
+		t.Fatalf("no configuration matches E2E_JOBS=%s", wanted)
+	}
+	var versions string
+	for _, w := range workloads {
+		if len(parts[w]) == 0 {
+			continue
+		}
+		some, err := m.tryOut(t, w, parts[w], &versions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trials = append(trials, some...)
+		fmt.Printf("%d of %d configurations, %.0f s\n", len(trials), asked, time.Since(began).Seconds())
+	}
+	c, err := judgeTrials(trials)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.machine, c.versions, c.seconds = describeMachine(), versions, time.Since(began).Seconds()
+	text := c.text()
+	fmt.Print(text)
+	if page := os.Getenv(calibrationBy); page != "" && asked == len(all) {
+		if err := writeBetweenMarkers(page, text); err != nil {
+			t.Error(err)
+		}
+	}
+	if asked < len(all) {
+		return // a part of the grid says nothing about the promises
+	}
+	for _, failure := range c.failures() {
+		t.Error(failure)
+	}
+}
+
+// tryOut runs the configurations of one workload and what they are predicted from.
+func (m machine) tryOut(t *testing.T, workload string, part []grid, versions *string) (trials []trial, err error) {
+	j, err := m.startCalibration()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if stopErr := j.stop(); stopErr != nil {
+			t.Error(stopErr)
+		}
+	}()
+	bases := map[grid]*known{}
+	disturbance := map[grid]float64{}
+	for _, g := range part {
+		from := g.base()
+		if bases[from] == nil {
+			k, others, err := quietly(j.cmd.Process.Pid, func() (known, error) { return m.launchKnown(t, from) })
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", from.name(), err)
+			}
+			bases[from], disturbance[from] = &k, others
+			*versions = fmt.Sprintf("PyTorch %s, Python %s", k.Torch, k.Python)
+			fmt.Printf("  %-46s %8.2f/s, to predict from %s\n", from.name(), k.rate(), disturbed(others))
+		}
+		a, others, err := quietly(j.cmd.Process.Pid, func() (answer, error) { return j.run(g) })
+		if err != nil {
+			return nil, err
+		}
+		x := trial{grid: g, from: bases[from], observed: a.rate(), others: max(others, disturbance[from])}
+		if x.foreseen, err = x.foresee(predict.Calibration{}); err != nil {
+			return nil, fmt.Errorf("%s: %w", g.name(), err)
+		}
+		trials = append(trials, x)
+		fmt.Printf("  %-46s %8.2f/s, predicted %8.2f/s %+6.1f %% %s\n", g.name(), x.observed, x.foreseen.Told.Center, 100*x.off(), disturbed(others))
+	}
+	return trials, nil
+}
+
+// foresee tells what a report of the run it is predicted from says of it, if the model were as far off as c says.
+func (t trial) foresee(c predict.Calibration) (diagnose.Foreseen, error) {
+	out, err := diagnose.Foresee(t.from.evidence, c, t.setting())
+	if err != nil {
+		return diagnose.Foreseen{}, err
+	}
+	return out[0], nil
+}
+
+func disturbed(others float64) string {
+	if others <= nearlyAlone {
+		return ""
+	}
+	return fmt.Sprintf("(others used %.2f cores)", others)
+}
+
+// halves splits trials into two by a fixed hash of their names, as evenly as their number allows.
+func halves(trials []trial) {
+	key := func(i int) uint64 {
+		h := fnv.New64a()
+		h.Write([]byte(trials[i].name()))
+		return h.Sum64()
+	}
+	order := make([]int, len(trials))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		if x, y := key(a), key(b); x != y {
+			if x < y {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(trials[a].name(), trials[b].name())
+	})
+	for place, i := range order {
+		trials[i].firstHalf = place < (len(order)+1)/2
+	}
+}
+
+// describeMachine is the machine in words.
+func describeMachine() string {
+	model := "unknown processor"
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		if found := regexp.MustCompile(`(?m)^model name\s*:\s*(.+)$`).FindSubmatch(text); found != nil {
+			model = string(found[1])
+		}
+	}
+	release := ""
+	if text, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		release = ", Linux " + strings.TrimSpace(string(text))
+	}
+	return fmt.Sprintf("%d CPUs (%s)%s", runtime.NumCPU(), model, release)
+}

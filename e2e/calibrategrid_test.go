@@ -1,0 +1,102 @@
+//go:build e2e && calibrate
+
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/predict"
+)
+
+// workloads are those of testdata/jobs/calibrate.py, their class first.
+var workloads = []string{"cpu-short", "cpu-long", "io-short", "io-long", "mixed-short", "mixed-long", "bursty-short", "bursty-long"}
+
+// grid is a configuration of testdata/jobs/calibrate.py.
+type grid struct {
+	Workload   string              `json:"workload"`
+	Workers    int                 `json:"workers"`
+	Prefetch   int                 `json:"prefetch"`
+	Persistent bool                `json:"persistent"`
+	Start      predict.StartMethod `json:"start"`
+}
+
+func (g grid) name() string {
+	if g.Workers == 0 {
+		return g.Workload + " w=0"
+	}
+	kept := "restarted"
+	if g.Persistent {
+		kept = "persistent"
+	}
+	return fmt.Sprintf("%s w=%d p=%d %s %s", g.Workload, g.Workers, g.Prefetch, g.Start, kept)
+}
+
+func (g grid) class() string {
+	class, _, _ := strings.Cut(g.Workload, "-")
+	return class
+}
+
+func (g grid) setting() predict.Setting {
+	if g.Workers == 0 {
+		return predict.Setting{}
+	}
+	return predict.Setting{Workers: g.Workers, Prefetch: g.Prefetch, Persistent: g.Persistent, Start: g.Start}
+}
+
+// base is the run that a configuration is predicted from: one worker and the rest as PyTorch has it, which is how a job that starves was
+// often begun. What starting workers costs can only be known from a run that starts them in the same way; where it is paid once, fork will do.
+func (g grid) base() grid {
+	from := grid{Workload: g.Workload, Workers: 1, Prefetch: 2, Start: predict.Fork}
+	if g.Workers > 0 && !g.Persistent {
+		from.Start = g.Start
+	}
+	return from
+}
+
+// calibrationGrid is a part of workers 0–4 × prefetch_factor 1–8 × persistent_workers × start methods for each workload, drawn so that each
+// value comes equally often: decks are dealt out, as long until none is what is predicted from and none comes twice.
+func calibrationGrid() (all []grid) {
+	for i, w := range workloads {
+		other := predict.Spawn // beside fork
+		if strings.HasSuffix(w, "-long") {
+			other = predict.ForkServer
+		}
+		dice := rand.New(rand.NewPCG(20, uint64(i)))
+		var part []grid
+		for part == nil || slices.ContainsFunc(part, func(g grid) bool { return g == g.base() }) || twice(part) {
+			part = deal(w, other, dice)
+		}
+		all = append(append(all, grid{Workload: w, Start: predict.Fork}), part...)
+	}
+	return all
+}
+
+// deal draws each number of workers twice.
+func deal(workload string, other predict.StartMethod, dice *rand.Rand) (part []grid) {
+	prefetch := shuffled(dice, 1, 1, 2, 2, 4, 4, 8, 8)
+	kept := shuffled(dice, true, true, true, true, false, false, false, false)
+	start := shuffled(dice, predict.Fork, predict.Fork, predict.Fork, predict.Fork, other, other, other, other)
+	for i := range prefetch {
+		part = append(part, grid{Workload: workload, Workers: 1 + i/2, Prefetch: prefetch[i], Persistent: kept[i], Start: start[i]})
+	}
+	return part
+}
+
+func shuffled[T any](dice *rand.Rand, deck ...T) []T {
+	dice.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
+	return deck
+}
+
+func twice(part []grid) bool {
+	seen := map[grid]bool{}
+	for _, g := range part {
+		if seen[g] {
+			return true
+		}
+		seen[g] = true
+	}
+	return false
+}

@@ -1,0 +1,191 @@
+//go:build e2e && calibrate
+
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/predict"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// calibrationJob is a running testdata/jobs/calibrate.py.
+type calibrationJob struct {
+	bench     bench
+	cmd       *exec.Cmd
+	ask       io.WriteCloser
+	answers   *bufio.Reader
+	complaint *bytes.Buffer
+}
+
+func (m machine) startCalibration() (*calibrationJob, error) {
+	b, err := newBench(m.python, m.root)
+	if err != nil {
+		return nil, err
+	}
+	j := &calibrationJob{bench: b, cmd: b.shell(nil, b.python, b.inside(filepath.Join(b.work, "jobs", "calibrate.py"))), complaint: &bytes.Buffer{}}
+	j.cmd.Stderr = j.complaint
+	if j.ask, err = j.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	answers, err := j.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	j.answers = bufio.NewReaderSize(answers, 1<<20)
+	return j, j.cmd.Start()
+}
+
+// stop ends the job, which leaves when there is nothing more to answer.
+func (j *calibrationJob) stop() (err error) {
+	defer func() { err = errors.Join(err, os.RemoveAll(j.bench.work)) }()
+	if err := j.ask.Close(); err != nil && !errors.Is(err, syscall.EPIPE) {
+		return err
+	}
+	late := time.AfterFunc(20*time.Second, func() { _ = syscall.Kill(-j.cmd.Process.Pid, syscall.SIGKILL) })
+	defer late.Stop()
+	if err := j.cmd.Wait(); err != nil {
+		return fmt.Errorf("calibrate.py: %w: %.2000s", err, j.complaint.Bytes())
+	}
+	return nil
+}
+
+// Seconds and epochs that a run goes on for, at the least. What others are predicted from is watched for longer.
+const (
+	trySeconds, tryEpochs   = 6, 2
+	baseSeconds, baseEpochs = 12, 3
+)
+
+// asked is a configuration as the script takes it.
+func (g grid) asked(seconds, epochs int, settle bool) string {
+	text, err := json.Marshal(struct {
+		grid
+		Seconds int  `json:"seconds"`
+		Epochs  int  `json:"epochs"`
+		Settle  bool `json:"settle"`
+	}{g, seconds, epochs, settle})
+	if err != nil {
+		panic(err) // of plain words and numbers
+	}
+	return string(text)
+}
+
+// run asks for one configuration.
+func (j *calibrationJob) run(g grid) (a answer, err error) {
+	late := time.AfterFunc(answerWithin, func() { _ = syscall.Kill(-j.cmd.Process.Pid, syscall.SIGKILL) })
+	defer late.Stop()
+	if _, err := io.WriteString(j.ask, g.asked(trySeconds, tryEpochs, true)+"\n"); err != nil {
+		return a, fmt.Errorf("%s: %w: %.2000s", g.name(), err, j.complaint.Bytes())
+	}
+	line, err := j.answers.ReadBytes('\n')
+	if err != nil {
+		return a, fmt.Errorf("%s: no answer within %v: %w: %.2000s", g.name(), answerWithin, err, j.complaint.Bytes())
+	}
+	return readAnswer(line)
+}
+
+// quietly runs something until others leave it alone, and returns what came of the time they disturbed least, with the cores they used.
+func quietly[T any](pid int, run func() (T, error)) (best T, least float64, err error) {
+	least = math.Inf(1)
+	for range mostAttempts {
+		before, children := readCPU(pid), childrenCPU()
+		got, err := run()
+		if err != nil {
+			return best, least, err
+		}
+		now := readCPU(pid)
+		now.groups += childrenCPU() - children // those that ended meanwhile
+		if others := before.others(now, nil); others < least {
+			best, least = got, others
+		}
+		if least <= nearlyAlone {
+			break
+		}
+	}
+	return best, least, nil
+}
+
+// childrenCPU is the CPU time of the processes that this one has started and seen end.
+func childrenCPU() float64 {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &used); err != nil {
+		return 0
+	}
+	return float64(used.Utime.Nano()+used.Stime.Nano()) / 1e9
+}
+
+// answer is what a run told.
+type answer struct {
+	Steps, Seconds, Wait float64 // the wait is a step's mean
+	Epochs               [][5]float64
+	Torch, Python        string
+}
+
+func (a answer) rate() float64 { return a.Steps / a.Seconds }
+
+func readAnswer(line []byte) (a answer, err error) {
+	if err := json.Unmarshal(line, &a); err != nil {
+		return a, fmt.Errorf("reading an answer of calibrate.py: %w", err)
+	}
+	if a.Steps <= 0 || a.Seconds <= 0 {
+		return a, errors.New("calibrate.py answers without a step")
+	}
+	return a, nil
+}
+
+// known is what others are predicted from: a run that pipetune launched, and what it told.
+type known struct {
+	answer
+	evidence *evidence.Evidence
+}
+
+// launchKnown launches a configuration as a user would.
+func (m machine) launchKnown(t *testing.T, g grid) (k known, err error) {
+	b, err := newBench(m.python, m.root)
+	if b.work != "" {
+		defer func() { err = errors.Join(err, os.RemoveAll(b.work)) }()
+	}
+	if err != nil {
+		return k, err
+	}
+	out := filepath.Join(b.work, "known.jsonl")
+	job := b.shell(nil, b.python, b.inside(filepath.Join(b.work, "jobs", "calibrate.py")), g.asked(baseSeconds, baseEpochs, false))
+	stdout, err := m.launch(t.Context(), b, []string{"-q", "-o", out}, job.Args)
+	if err != nil {
+		return k, err
+	}
+	m.keepFile(t, out, strings.ReplaceAll(g.name(), " ", "_")+".jsonl")
+	if k.answer, err = readAnswer(stdout); err != nil {
+		return k, err
+	}
+	file, err := os.Open(out)
+	if err != nil {
+		return k, err
+	}
+	defer file.Close()
+	rec, err := recording.Read(file)
+	if err != nil {
+		return k, err
+	}
+	if k.evidence, err = evidence.FromRecording(rec); err != nil {
+		return k, err
+	}
+	// Where a report would have no plans this run is not one to predict from, and the reason is told.
+	_, err = diagnose.Foresee(k.evidence, predict.Calibration{}, g.setting())
+	return k, err
+}

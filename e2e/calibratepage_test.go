@@ -1,0 +1,194 @@
+//go:build e2e && calibrate
+
+package e2e
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/predict"
+	"github.com/pipetune/pipetune/internal/stat"
+)
+
+// calibration is what the trials amount to.
+type calibration struct {
+	trials            []trial
+	all               summary
+	classes           map[string]summary
+	first, second     summary
+	learned           [2]float64 // Calibration.Error from the first half of the trials, and from the second
+	error             float64    // from all of them: what a release goes by
+	calibrated        bool       // these three are known
+	unwidened         float64    // share of trials inside the interval of the inputs alone
+	machine, versions string
+	seconds           float64
+}
+
+// summary is of absolute relative errors of the rate.
+type summary struct {
+	n                   int
+	median, tail, worst float64
+	covered             float64 // share inside the interval
+}
+
+// judgeTrials widens each half's intervals by the error that the other half had, so that no interval knows the run it is held against.
+func judgeTrials(trials []trial) (calibration, error) {
+	halves(trials)
+	c := calibration{trials: trials, classes: map[string]summary{}}
+	var parts [2][]predict.Trial
+	side := func(t trial) int {
+		if t.firstHalf {
+			return 0
+		}
+		return 1
+	}
+	for _, t := range trials {
+		parts[side(t)] = append(parts[side(t)], predict.Trial{Forecast: t.foreseen.Told, Observed: t.observed})
+	}
+	var ok [3]bool
+	c.learned[0], ok[0] = predict.Calibrate(parts[0], calibratedShare)
+	c.learned[1], ok[1] = predict.Calibrate(parts[1], calibratedShare)
+	c.error, ok[2] = predict.Calibrate(slices.Concat(parts[0], parts[1]), calibratedShare)
+	c.calibrated = ok == [3]bool{true, true, true} // else there are too few: each half needs nine
+	for i := range trials {
+		t := &trials[i]
+		if narrow := t.foreseen.Told; narrow.Lo <= t.observed && t.observed <= narrow.Hi {
+			c.unwidened += 1 / float64(len(trials))
+		}
+		wide, err := t.foresee(predict.Calibration{Error: c.learned[1-side(*t)]})
+		if err != nil {
+			return c, err
+		}
+		t.told = wide.Told
+	}
+	of := func(keep func(trial) bool) summary {
+		return summarize(slices.DeleteFunc(slices.Clone(trials), func(t trial) bool { return !keep(t) }))
+	}
+	c.all = summarize(trials)
+	c.first, c.second = of(func(t trial) bool { return t.firstHalf }), of(func(t trial) bool { return !t.firstHalf })
+	for _, t := range trials {
+		c.classes[t.class()] = of(func(o trial) bool { return o.class() == t.class() })
+	}
+	return c, nil
+}
+
+func summarize(trials []trial) summary {
+	s := summary{n: len(trials)}
+	var errors []float64
+	for _, t := range trials {
+		errors = append(errors, math.Abs(t.off()))
+		if t.inside() {
+			s.covered += 1 / float64(len(trials))
+		}
+	}
+	if len(errors) == 0 {
+		return s
+	}
+	s.median, _ = stat.Quantile(errors, 0.5)
+	s.tail, _ = stat.Quantile(errors, tailShare)
+	s.worst = slices.Max(errors)
+	return s
+}
+
+// failures lists the promises that were not kept.
+func (c calibration) failures() (failures []string) {
+	fail := func(format string, args ...any) { failures = append(failures, fmt.Sprintf(format, args...)) }
+	if c.all.n < leastTrials {
+		fail("%d configurations, want %d", c.all.n, leastTrials)
+	}
+	if c.all.median > maxMedianError || c.all.tail > maxTailError {
+		fail("median error %s, nine of ten within %s; promised %s and %s", inPercent(c.all.median), inPercent(c.all.tail), inPercent(maxMedianError), inPercent(maxTailError))
+	}
+	if c.all.covered < leastCoverage || c.all.covered > mostCoverage {
+		fail("90 %% intervals hold %s of the configurations, promised %s to %s", inPercent(c.all.covered), inPercent(leastCoverage), inPercent(mostCoverage))
+	}
+	return failures
+}
+
+func inPercent(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }
+
+// text is the generated part of docs/calibration.md.
+func (c calibration) text() string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	disturbed := 0
+	for _, t := range c.trials {
+		if t.others > nearlyAlone {
+			disturbed++
+		}
+	}
+	line("Measured on %s: %s; %s. The grid took %.0f minutes. In %d of %d configurations others used more than %g cores, three runs long.\n",
+		time.Now().UTC().Format(time.DateOnly), c.machine, c.versions, c.seconds/60, disturbed, len(c.trials), nearlyAlone)
+	line("| | configurations | median error | nine of ten within | worst | inside the 90 %% interval |")
+	line("|---|--:|--:|--:|--:|--:|")
+	row := func(name string, s summary) {
+		line("| %s | %d | %s | %s | %s | %s |", name, s.n, inPercent(s.median), inPercent(s.tail), inPercent(s.worst), inPercent(s.covered))
+	}
+	row("**all**", c.all)
+	for _, class := range slices.Sorted(maps.Keys(c.classes)) {
+		row(class, c.classes[class])
+	}
+	row("first half", c.first)
+	row("second half", c.second)
+	if !c.calibrated {
+		line("\nToo few configurations to tell the model's own error from: the intervals hold what the inputs leave open.\n")
+		b.WriteString(table(c.trials))
+		return b.String()
+	}
+	line("\nThe model's own error (`Calibration.Error`) is %.4f by the first half, with which the second half's intervals were made, %.4f by the second, with which", c.learned[0], c.learned[1])
+	line("the first half's were, and %.4f by all. Without it, %s of the configurations are inside what the inputs alone leave open.\n", c.error, inPercent(c.unwidened))
+	b.WriteString(table(c.trials))
+	return b.String()
+}
+
+// table is a row for each configuration.
+func table(trials []trial) string {
+	var b strings.Builder
+	b.WriteString("| workload | workers | prefetch | workers are | predicted, steps/s | 90 % interval | limit | observed | error | inside |\n")
+	b.WriteString("|---|--:|--:|---|--:|---|---|--:|--:|---|\n")
+	for _, t := range trials {
+		kept, prefetch, inside := "–", "–", "yes"
+		if t.Workers > 0 {
+			kept, prefetch = string(t.Start)+", anew each epoch", fmt.Sprint(t.Prefetch)
+			if t.Persistent {
+				kept = string(t.Start) + ", persistent"
+			}
+		}
+		if !t.inside() {
+			inside = "**no**"
+		}
+		mark := ""
+		if t.others > nearlyAlone {
+			mark = fmt.Sprintf(" (others used %.2f cores)", t.others)
+		}
+		fmt.Fprintf(&b, "| %s | %d | %s | %s | %.2f | %.2f – %.2f | %s | %.2f%s | %+.1f %% | %s |\n", t.Workload, t.Workers, prefetch, kept, t.foreseen.Told.Center,
+			t.told.Lo, t.told.Hi, cmp.Or(string(t.foreseen.Limit), "–"), t.observed, mark, 100*t.off(), inside)
+	}
+	return b.String()
+}
+
+// The generated part of a page lies between these lines.
+const (
+	tableBegins = "<!-- make calibrate: begin -->\n"
+	tableEnds   = "<!-- make calibrate: end -->\n"
+)
+
+// writeBetweenMarkers replaces the generated part of a page.
+func writeBetweenMarkers(path, text string) error {
+	page, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := strings.Cut(string(page), tableBegins)
+	_, after, ok2 := strings.Cut(rest, tableEnds)
+	if !ok || !ok2 {
+		return fmt.Errorf("%s has no lines %q and %q to write between", path, strings.TrimSpace(tableBegins), strings.TrimSpace(tableEnds))
+	}
+	return os.WriteFile(path, []byte(before+tableBegins+"\n"+text+"\n"+tableEnds+after), 0o644)
+}
