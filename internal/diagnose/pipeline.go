@@ -8,7 +8,6 @@ import (
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/predict"
-	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -31,17 +30,8 @@ type model struct {
 	predict.Pipeline
 	as      Loader // metric, unit and scale of effects, and what was seen
 	assumed []string
+	usual   []predict.Class     // how batches vary without the first of each worker; nil where all of them count
 	quiet   *predict.Forecaster // of a machine without the other programs; nil where they take little
-}
-
-// without prepares what the loader would do if the other programs were gone. How much of the variation of its batches is theirs cannot be
-// told; none is left, so that this is an upper edge and no forecast.
-func (m *model) without() {
-	if m.Others >= leastOthers {
-		p := m.Pipeline
-		p.Others, p.Fetch = 0, predict.Spread{}
-		m.quiet = predict.NewForecaster(p, predict.Options{Resamples: -1})
-	}
 }
 
 // noModel says why there is none.
@@ -151,50 +141,6 @@ func (m *model) overheads(e *evidence.Evidence) {
 	m.Resume = resumeCPU
 }
 
-// epochs takes how long an epoch is and what beginning and ending one costs: as the hook told it, or from the gap that was seen between the
-// batches of two sets of workers.
-func (m *model) epochs(e *evidence.Evidence, rate float64) {
-	start := m.Setting.Start
-	workers := float64(m.Setting.Workers)
-	work := m.CPU.Center + m.Wait.Center
-	cost := predict.StartCost{Trainer: forkCPU, End: joinTime}
-	if start != predict.Fork {
-		cost.Worker = importCPU
-	}
-	m.Starts = map[predict.StartMethod]predict.StartCost{}
-	seen := false
-	if h := e.Facts.Hook; h != nil {
-		if h.Epoch.Batches.N > 0 {
-			m.Epoch = int(math.Round(h.Epoch.Batches.Center))
-		} else if n, b := h.Loader.Items, h.Loader.BatchSize; n != nil && b != nil && *b > 0 && !h.Loader.Iterable {
-			m.Epoch = (*n + *b - 1) / *b
-		}
-		if h.Epoch.Resume.N > 0 {
-			m.Resume = h.Epoch.Resume.Center
-		}
-		if h.Epoch.Create.N > 0 && workers > 0 {
-			cost.Trainer, cost.End, seen = h.Epoch.Create.Center*m.pace(1)/workers, h.Epoch.Drain.Center*m.pace(workers), true
-			if m.Setting.Persistent { // what ended its epochs did not end workers
-				cost.End = joinTime
-			}
-			cost.Worker = max(h.Epoch.First.Center*m.pace(workers)-work, 0)
-		}
-	} else if epoch, ok := e.Get(metric.EpochTime); ok && epoch.Center > 0 {
-		m.Epoch = int(math.Round(epoch.Center * rate))
-		if gap, ok := e.Get(metric.RestartGap); ok && workers > 0 {
-			seen, cost = true, predict.StartCost{Trainer: max(gap.Center*m.pace(1)-work, 0) / workers}
-			if start != predict.Fork { // each imports torch, all at once
-				cost = predict.StartCost{Worker: max(gap.Center*m.pace(workers)-work, 0)}
-				m.withoutStart(cost.Worker * workers)
-			}
-		}
-	}
-	if !seen && m.Epoch > 0 {
-		m.assumed = append(m.assumed, "what starting a worker costs")
-	}
-	m.Starts[start] = cost
-}
-
 // beside tells on what cores the job computes and beside how much of other programs. How long its workers were ready to run without a CPU,
 // for each second that they had one, tells how many threads shared the cores; where that is not known, what the others used of them does.
 func (m *model) beside(e *evidence.Evidence) {
@@ -239,16 +185,6 @@ const (
 	mostOthers  = 8.0  // threads per core; a busier machine is no place to predict anything
 )
 
-// leastCost is the part of a batch's CPU time that is left to it when starting workers is taken off.
-const leastCost = 0.1
-
-// withoutStart takes the CPU time of starting workers off that of the batches of an epoch, over which it was divided.
-func (m *model) withoutStart(cpu float64) {
-	if m.Epoch > 0 && m.CPU.Center > 0 {
-		m.CPU = scaled(m.CPU, max(1-cpu/float64(m.Epoch)/m.CPU.Center, leastCost))
-	}
-}
-
 // trainer takes what the trainer computes in a step: its CPU time without loading and without taking batches. Of that, what only waits for
 // a GPU in a busy loop is nobody's bound.
 func (m *model) trainer(e *evidence.Evidence, rate float64) {
@@ -286,9 +222,11 @@ const (
 
 // spreads takes how batches and steps vary.
 func (m *model) spreads(e *evidence.Evidence, rate float64) {
-	var classes []predict.Class
-	for _, c := range e.Spread(metric.HookFetchSpread) {
-		classes = append(classes, predict.Class{K: c.K, Count: c.Count})
+	classes := m.usual
+	if classes == nil {
+		for _, c := range e.Spread(metric.HookFetchSpread) {
+			classes = append(classes, predict.Class{K: c.K, Count: c.Count})
+		}
 	}
 	if s, ok := predict.SpreadOfClasses(classes); ok {
 		m.Fetch = s
@@ -335,62 +273,4 @@ func waitsForStorage(e *evidence.Evidence) float64 {
 		return 0
 	}
 	return stored / all
-}
-
-// misfit is by what factor the model's rate at the settings as they are differs from the one that was seen, at least 1.
-func (m *model) misfit(now predict.Forecast) float64 {
-	seen := m.as.Now.Center
-	modelled := now.Rate * m.as.scale
-	if seen <= 0 || modelled <= 0 {
-		return math.Inf(1)
-	}
-	return max(seen/modelled, modelled/seen)
-}
-
-// effect tells a setting's rate in the job's own unit. The model gives it in two ways: the rate itself, and how many times as fast as now
-// that is, applied to what was seen. The interval is the narrower one with room for both figures, and up to what would be without other programs,
-// but no higher than the inputs' best edges allow.
-func (m *model) effect(to predict.Forecast, gain stat.Summary) *report.Effect {
-	scale, now := m.as.scale, m.as.Now.Center
-	rate := to.StepsPerS
-	lo, hi := rate.Lo*scale, rate.Hi*scale
-	if (gain.Hi-gain.Lo)*now < hi-lo { // what both settings have in common cancels in the gain
-		lo, hi = gain.Lo*now, gain.Hi*now
-	}
-	lo, hi = min(lo, rate.Center*scale, gain.Center*now), max(hi, rate.Center*scale, gain.Center*now)
-	after := math.Sqrt(rate.Center * scale * gain.Center * now)
-	if m.quiet != nil {
-		if gone, ok := m.quiet.Point(to.Setting); ok { // they come and go
-			hi = max(hi, gone.Rate*scale)
-		}
-	}
-	if len(to.Bounds) > 0 {
-		after = min(after, to.Bounds[0].Rate*scale)
-	}
-	if most := m.most(to.Setting.Workers); !math.IsInf(most, 1) {
-		hi = min(hi, most*scale)
-	}
-	lo = min(lo, hi)
-	out := &report.Effect{Metric: m.as.Metric, Unit: m.as.Unit, Before: now, After: min(max(after, lo), hi), Lo: lo, Hi: hi, Basis: report.Modelled, Limit: limitText[to.Limit]}
-	if !finite(out.Before, out.After, out.Lo, out.Hi) {
-		return nil
-	}
-	return out
-}
-
-// most is the lowest bound with every cost at its cheapest edge; +Inf where none is known.
-func (m *model) most(workers int) float64 {
-	best := m.Loader
-	for _, s := range []*stat.Summary{&best.FreeStep, &best.CPU, &best.Wait, &best.TrainerCPU, &best.FromStore} {
-		s.Center = max(s.Lo, s.Center/20)
-	}
-	best.CPUs.Center, best.Storage.Center = best.CPUs.Hi, best.Storage.Hi
-	if m.Spin > 0 {
-		best.TrainerCPU.Center = max(best.TrainerCPU.Center-m.Spin, 0)
-	}
-	bounds := best.Bounds(workers)
-	if len(bounds) == 0 {
-		return math.Inf(1)
-	}
-	return bounds[0].Rate
 }

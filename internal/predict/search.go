@@ -131,6 +131,9 @@ func (f *Forecaster) candidates(r Reach) []Setting {
 			}
 		}
 	}
+	if p.Kept {
+		return all
+	}
 	return append(all, Setting{})
 }
 

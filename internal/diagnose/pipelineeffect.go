@@ -1,0 +1,77 @@
+package diagnose
+
+import (
+	"math"
+
+	"github.com/pipetune/pipetune/internal/predict"
+	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// without prepares what the loader would do if the other programs were gone. How much of the variation of its batches is theirs cannot be
+// told; none is left, so that this is an upper edge and no forecast.
+func (m *model) without() {
+	if m.Others >= leastOthers {
+		p := m.Pipeline
+		p.Others, p.Fetch = 0, predict.Spread{}
+		m.quiet = predict.NewForecaster(p, predict.Options{Resamples: -1})
+	}
+}
+
+// misfit is by what factor the model's rate at the settings as they are differs from the one that was seen, at least 1.
+func (m *model) misfit(now predict.Forecast) float64 {
+	seen := m.as.Now.Center
+	modelled := now.Rate * m.as.scale
+	if seen <= 0 || modelled <= 0 {
+		return math.Inf(1)
+	}
+	return max(seen/modelled, modelled/seen)
+}
+
+// effect tells a setting's rate in the job's own unit. The model gives it in two ways: the rate itself, and how many times as fast as now
+// that is, applied to what was seen. The interval is the narrower one with room for both figures, and up to what would be without other programs,
+// but no higher than the inputs' best edges allow.
+func (m *model) effect(to predict.Forecast, gain stat.Summary) *report.Effect {
+	scale, now := m.as.scale, m.as.Now.Center
+	rate := to.StepsPerS
+	lo, hi := rate.Lo*scale, rate.Hi*scale
+	if (gain.Hi-gain.Lo)*now < hi-lo { // what both settings have in common cancels in the gain
+		lo, hi = gain.Lo*now, gain.Hi*now
+	}
+	lo, hi = min(lo, rate.Center*scale, gain.Center*now), max(hi, rate.Center*scale, gain.Center*now)
+	after := math.Sqrt(rate.Center * scale * gain.Center * now)
+	if m.quiet != nil {
+		if gone, ok := m.quiet.Point(to.Setting); ok { // they come and go
+			hi = max(hi, gone.Rate*scale)
+		}
+	}
+	if len(to.Bounds) > 0 {
+		after = min(after, to.Bounds[0].Rate*scale)
+	}
+	if most := m.most(to.Setting.Workers); !math.IsInf(most, 1) {
+		hi = min(hi, most*scale)
+	}
+	lo = min(lo, hi)
+	out := &report.Effect{Metric: m.as.Metric, Unit: m.as.Unit, Before: now, After: min(max(after, lo), hi), Lo: lo, Hi: hi, Basis: report.Modelled, Limit: limitText[to.Limit]}
+	if !finite(out.Before, out.After, out.Lo, out.Hi) {
+		return nil
+	}
+	return out
+}
+
+// most is the lowest bound with every cost at its cheapest edge; +Inf where none is known.
+func (m *model) most(workers int) float64 {
+	best := m.Loader
+	for _, s := range []*stat.Summary{&best.FreeStep, &best.CPU, &best.Wait, &best.TrainerCPU, &best.FromStore} {
+		s.Center = max(s.Lo, s.Center/20)
+	}
+	best.CPUs.Center, best.Storage.Center = best.CPUs.Hi, best.Storage.Hi
+	if m.Spin > 0 {
+		best.TrainerCPU.Center = max(best.TrainerCPU.Center-m.Spin, 0)
+	}
+	bounds := best.Bounds(workers)
+	if len(bounds) == 0 {
+		return math.Inf(1)
+	}
+	return bounds[0].Rate
+}

@@ -1,0 +1,99 @@
+package diagnose
+
+import (
+	"math"
+
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/predict"
+)
+
+// epochs takes how long an epoch is and what beginning and ending one costs: as the hook told it, or from the gap that was seen between the
+// batches of two sets of workers.
+func (m *model) epochs(e *evidence.Evidence, rate float64) {
+	start := m.Setting.Start
+	workers := float64(m.Setting.Workers)
+	work := m.CPU.Center + m.Wait.Center
+	cost := predict.StartCost{Trainer: forkCPU, End: joinTime}
+	if start != predict.Fork {
+		cost.Worker = importCPU
+	}
+	m.Starts = map[predict.StartMethod]predict.StartCost{}
+	seen := false
+	if h := e.Facts.Hook; h != nil {
+		if h.Epoch.Batches.N > 0 {
+			m.Epoch = int(math.Round(h.Epoch.Batches.Center))
+		} else if n, b := h.Loader.Items, h.Loader.BatchSize; n != nil && b != nil && *b > 0 && !h.Loader.Iterable {
+			m.Epoch = (*n + *b - 1) / *b
+		}
+		if h.Epoch.Resume.N > 0 {
+			m.Resume = h.Epoch.Resume.Center
+		}
+		if h.Epoch.Create.N > 0 && workers > 0 {
+			cost.Trainer, cost.End, seen = h.Epoch.Create.Center*m.pace(1)/workers, h.Epoch.Drain.Center*m.pace(workers), true
+			if m.Setting.Persistent { // what ended its epochs did not end workers
+				cost.End = joinTime
+			}
+			if m.lateStart(e, h.Epoch.First.Center) { // in the first batch of each worker, and mostly no computing
+				cost.Trainer += max(h.Epoch.First.Center*m.pace(1)-m.CPU.Center-m.Wait.Center, 0) / workers
+			} else {
+				cost.Worker = max(h.Epoch.First.Center*m.pace(workers)-work, 0)
+			}
+		}
+	} else if epoch, ok := e.Get(metric.EpochTime); ok && epoch.Center > 0 {
+		m.Epoch = int(math.Round(epoch.Center * rate))
+		if gap, ok := e.Get(metric.RestartGap); ok && workers > 0 {
+			seen, cost = true, predict.StartCost{Trainer: max(gap.Center*m.pace(1)-work, 0) / workers}
+			if start != predict.Fork { // each imports torch, all at once
+				cost = predict.StartCost{Worker: max(gap.Center*m.pace(workers)-work, 0)}
+				m.withoutStart(cost.Worker * workers)
+			}
+		}
+	}
+	if !seen && m.Epoch > 0 {
+		m.assumed = append(m.assumed, "what starting a worker costs")
+	}
+	m.Starts[start] = cost
+}
+
+// slowStart is the part of the first wait of an epoch from which a batch counts as the first of its worker.
+const slowStart = 0.5
+
+// lateStart takes the first batches of workers out of the others, where a dataset opens or reads what it needs in its first item: as many
+// batches as workers were started then take about as long as the first wait. It reports whether that is so.
+func (m *model) lateStart(e *evidence.Evidence, first float64) bool {
+	restarts, ok := e.Get(metric.Restarts)
+	started := restarts.Center * float64(m.Setting.Workers)
+	usual, ok2 := evidence.ClassQuantile(e.Spread(metric.HookFetchSpread), 0.5)
+	if !ok || !ok2 || started < 1 || usual >= slowStart*first {
+		return false
+	}
+	slow, slowTime, all, allTime := 0.0, 0.0, 0.0, 0.0
+	for _, c := range e.Spread(metric.HookFetchSpread) {
+		took, _ := evidence.ClassQuantile([]evidence.Class{c}, 0.5)
+		if took >= slowStart*first {
+			slow, slowTime = slow+c.Count, slowTime+c.Count*took
+		} else {
+			m.usual = append(m.usual, predict.Class{K: c.K, Count: c.Count})
+		}
+		all, allTime = all+c.Count, allTime+c.Count*took
+	}
+	if slow < started/2 || slow > 2*started || slow >= all || allTime <= slowTime {
+		m.usual = nil
+		return false
+	}
+	keep := (allTime - slowTime) / (all - slow) / (allTime / all)
+	m.CPU, m.Wait = scaled(m.CPU, keep), scaled(m.Wait, keep)
+	m.Kept = true // whether the trainer would pay for its first batch once, or each epoch, did not show
+	return true
+}
+
+// leastCost is the part of a batch's CPU time that is left to it when starting workers is taken off.
+const leastCost = 0.1
+
+// withoutStart takes the CPU time of starting workers off that of the batches of an epoch, over which it was divided.
+func (m *model) withoutStart(cpu float64) {
+	if m.Epoch > 0 && m.CPU.Center > 0 {
+		m.CPU = scaled(m.CPU, max(1-cpu/float64(m.Epoch)/m.CPU.Center, leastCost))
+	}
+}
