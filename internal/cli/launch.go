@@ -284,6 +284,9 @@ func (l *launch) say(out outcome) {
 
 // notes says what was asked for and could not be had. Why the hook told nothing is among the report's warnings.
 func (l *launch) notes(out outcome) {
+	if err := l.state().Err; err != nil && !l.o.quiet {
+		note(l.env.Stderr, err.Error())
+	}
 	if !l.o.quiet && out.report != nil && l.chosen != 0 {
 		note(l.env.Stderr, fmt.Sprintf("the command runs several trainings; the one of process %d was watched", l.chosen))
 	}

@@ -194,6 +194,9 @@ func (r *Receiver) Close() {
 		failed := r.socket.conn.Close()
 		<-r.ended
 		left := r.folder.remove()
+		if left != nil {
+			left = fmt.Errorf("removing the hook's private folder %s: %w", r.folder.path, left)
+		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.left = errors.Join(failed, left)
