@@ -180,10 +180,13 @@ func (b *builder) hookMade(r *rank) {
 }
 
 // costOfBatch takes CPU time and waiting of a worker per batch. The hook knows the CPU time of the thread that makes batches; where its process
-// takes more, in threads of its own, that stands.
+// takes more, in threads of its own, that stands, less what workers took to start and to end.
 func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
-	if seen, ok := b.center(metric.WorkerCPUBatch); !ok || seen < sum(cpu)/sum(fetches) {
+	seen, ok := b.ev.values[metric.WorkerCPUBatch.Name]
+	if besides := b.ofStarts(r, fetches, took); !ok || seen.Center-besides < sum(cpu)/sum(fetches) {
 		b.replace(metric.WorkerCPUBatch, stat.Ratio(cpu, fetches))
+	} else if besides > 0 {
+		b.replace(metric.WorkerCPUBatch, scaled(seen.Summary, 1-besides/seen.Center))
 	}
 	delay := make([]float64, len(took))
 	if r.hook.loadsItself() {
@@ -195,4 +198,17 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 	}
 	waits := each(len(took), func(i int) float64 { return took[i] - cpu[i] - delay[i] })
 	b.replace(metric.WorkerWaitBatch, notNegative(stat.Ratio(waits, fetches)))
+}
+
+// ofStarts is the most CPU time that workers can have taken to start and to end, per batch made: the wait for the first batch of an epoch, but for
+// making one, and its end. Workers that import torch anew each epoch of 20 batches may take longer for that than for all of these.
+func (b *builder) ofStarts(r *rank, fetches, took []float64) float64 {
+	restarts, ok := b.center(metric.Restarts)
+	workers := r.hook.training.call.Workers
+	if !ok || workers == nil || r.hook.loadsItself() {
+		return 0
+	}
+	epoch := epochCost(r.hook.epochs)
+	most := max(epoch.First.Center-sum(took)/sum(fetches), 0) + epoch.Drain.Center
+	return restarts * float64(*workers) * most / sum(fetches)
 }
