@@ -72,21 +72,23 @@ func TestCalibration(t *testing.T) {
 		t.Fatalf("no configuration matches E2E_JOBS=%s", wanted)
 	}
 	var versions string
+	var refused []string
 	for _, w := range workloads {
 		if len(parts[w]) == 0 {
 			continue
 		}
-		some, err := m.tryOut(t, w, parts[w], &versions)
+		some, without, err := m.tryOut(t, w, parts[w], &versions)
 		if err != nil {
 			t.Fatal(err)
 		}
-		trials = append(trials, some...)
-		fmt.Printf("%d of %d configurations, %.0f s\n", len(trials), asked, time.Since(began).Seconds())
+		trials, refused = append(trials, some...), append(refused, without...)
+		fmt.Printf("%d of %d configurations, %.0f s\n", len(trials)+len(refused), asked, time.Since(began).Seconds())
 	}
 	c, err := judgeTrials(trials)
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.refused = refused
 	c.machine, c.versions, c.seconds = describeMachine(), versions, time.Since(began).Seconds()
 	text := c.text()
 	fmt.Print(text)
@@ -103,11 +105,11 @@ func TestCalibration(t *testing.T) {
 	}
 }
 
-// tryOut runs the configurations of one workload and what they are predicted from.
-func (m machine) tryOut(t *testing.T, workload string, part []grid, versions *string) (trials []trial, err error) {
+// tryOut runs the configurations of one workload and what they are predicted from. Those that cannot be predicted are told with the reason.
+func (m machine) tryOut(t *testing.T, workload string, part []grid, versions *string) (trials []trial, refused []string, err error) {
 	j, err := m.startCalibration()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() {
 		if stopErr := j.stop(); stopErr != nil {
@@ -119,26 +121,44 @@ func (m machine) tryOut(t *testing.T, workload string, part []grid, versions *st
 	for _, g := range part {
 		from := g.base()
 		if bases[from] == nil {
-			k, others, err := quietly(j.cmd.Process.Pid, func() (known, error) { return m.launchKnown(t, from) })
+			k, others, err := m.known(t, j, from)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", from.name(), err)
+				return nil, nil, err
 			}
 			bases[from], disturbance[from] = &k, others
 			*versions = fmt.Sprintf("PyTorch %s, Python %s", k.Torch, k.Python)
 			fmt.Printf("  %-46s %8.2f/s, to predict from %s\n", from.name(), k.rate(), disturbed(others))
 		}
+		if why := bases[from].refusal; why != nil {
+			refused = append(refused, fmt.Sprintf("%s: %v", g.name(), why))
+			fmt.Printf("  %s\n", refused[len(refused)-1])
+			continue
+		}
 		a, others, err := quietly(j.cmd.Process.Pid, func() (answer, error) { return j.run(g) })
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		x := trial{grid: g, from: bases[from], observed: a.rate(), others: max(others, disturbance[from])}
 		if x.foreseen, err = x.foresee(predict.Calibration{}); err != nil {
-			return nil, fmt.Errorf("%s: %w", g.name(), err)
+			return nil, nil, fmt.Errorf("%s: %w", g.name(), err)
 		}
 		trials = append(trials, x)
 		fmt.Printf("  %-46s %8.2f/s, predicted %8.2f/s %+6.1f %% %s\n", g.name(), x.observed, x.foreseen.Told.Center, 100*x.off(), disturbed(others))
 	}
-	return trials, nil
+	return trials, refused, nil
+}
+
+// known runs what others are predicted from; once more where a report of it would have no plans.
+func (m machine) known(t *testing.T, j *calibrationJob, from grid) (k known, others float64, err error) {
+	for range mostAttempts {
+		if k, others, err = quietly(j.cmd.Process.Pid, func() (known, error) { return m.launchKnown(t, from) }); err != nil {
+			return k, others, fmt.Errorf("%s: %w", from.name(), err)
+		}
+		if k.refusal == nil {
+			break
+		}
+	}
+	return k, others, nil
 }
 
 // foresee tells what a report of the run it is predicted from says of it, if the model were as far off as c says.

@@ -20,6 +20,7 @@ import (
 type calibration struct {
 	trials            []trial
 	all               summary
+	refused           []string // what could not be predicted, with the reason
 	classes           map[string]summary
 	first, second     summary
 	learned           [2]float64 // Calibration.Error from the first half of the trials, and from the second
@@ -136,6 +137,9 @@ func (c calibration) text() string {
 	}
 	row("first half", c.first)
 	row("second half", c.second)
+	if len(c.refused) > 0 {
+		line("\nNot predicted, as a report of the run that they are predicted from would have no plans: %s.", strings.Join(c.refused, "; "))
+	}
 	if !c.calibrated {
 		line("\nToo few configurations to tell the model's own error from: the intervals hold what the inputs leave open.\n")
 		b.WriteString(table(c.trials))
