@@ -90,6 +90,7 @@ type stepTotals struct {
 	Clock         int64   `json:"clock"` // moment up to which the totals of all loaders of this process are told
 	Steps         int64   `json:"steps"`
 	GradSteps     int64   `json:"grad_steps"`
+	AsideSteps    int64   `json:"aside_steps,omitempty"`
 	Samples       int64   `json:"samples"` // 0: the size of the first axis is not known
 	Wait          int64   `json:"wait"`
 	FirstWait     int64   `json:"first_wait"`

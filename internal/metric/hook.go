@@ -9,6 +9,7 @@ var (
 
 	HookSteps     = Desc{"hook_steps", Count, Counter, "batches the trainer took"}
 	HookGradSteps = Desc{"hook_grad_steps", Count, Counter, "of these, batches asked for while gradients were enabled: training, not evaluation"}
+	HookAside     = Desc{"hook_aside_steps", Count, Counter, "of these, batches taken by another thread than the main one: a prefetcher's wait is not the step's"}
 	HookSamples   = Desc{"hook_samples", Count, Counter, "samples in these batches, from the size of the first axis"}
 	HookWait      = Desc{"hook_wait_s", Seconds, Counter, "time in __next__ of the steps, the first of each epoch included, the one that ends it not"}
 	HookFirstWait = Desc{"hook_first_wait_s", Seconds, Counter, "of this, the first of each epoch"}
@@ -49,7 +50,7 @@ var (
 )
 
 // Hook lists the signals of the hook.
-var Hook = []Desc{HookClock, HookLost, HookSteps, HookGradSteps, HookSamples, HookWait, HookFirstWait, HookCreate, HookDrain, HookStepTime, HookNested,
+var Hook = []Desc{HookClock, HookLost, HookSteps, HookGradSteps, HookAside, HookSamples, HookWait, HookFirstWait, HookCreate, HookDrain, HookStepTime, HookNested,
 	HookBegun, HookEpochs, HookBatchSize, HookSyncs, HookSyncTime, HookDeviceSteps, HookDeviceTime, HookDeviceStarved,
 	HookFetches, HookItems, HookFetchTime, HookFetchCPU, HookItemTime, HookCollate, HookOpens, HookOpenTime, HookReads, HookReadTime,
 	HookDecodes, HookDecodeTime, HookFetchSpread, HookWaitSpread, HookSiteCalls, HookSiteTime}
