@@ -54,7 +54,7 @@ func TestLaunchOverhead(t *testing.T) {
 // stepsPerSecond runs the job once. Launched, no message may be lost.
 func (m machine) stepsPerSecond(t *testing.T, b bench, launched bool) (float64, error) {
 	stopwatch, out := filepath.Join(b.work, "stopwatch.jsonl"), filepath.Join(b.work, "fast.jsonl")
-	job := b.shell(nil, b.scriptArgs(testCase{name: "fast_steps"}, "--stopwatch", b.inside(stopwatch), "--seconds", hookSeconds)...)
+	job := b.shell(b.showHook(), b.scriptArgs(testCase{name: "fast_steps"}, "--stopwatch", b.inside(stopwatch), "--seconds", hookSeconds)...)
 	if !launched {
 		if output, err := job.CombinedOutput(); err != nil {
 			return 0, fmt.Errorf("the bare job: %w: %s", err, output)

@@ -219,7 +219,7 @@ func (m machine) launchOnce(ctx context.Context, t *testing.T, c launchCase) (l 
 	}
 	stopwatch := filepath.Join(b.work, "stopwatch.jsonl")
 	out := filepath.Join(b.work, c.name+".json")
-	job := b.shell(prelude, b.scriptArgs(c.testCase, "--stopwatch", b.inside(stopwatch), "--seconds", cmp.Or(c.seconds, launchSeconds))...)
+	job := b.shell(append(b.showHook(), prelude...), b.scriptArgs(c.testCase, "--stopwatch", b.inside(stopwatch), "--seconds", cmp.Or(c.seconds, launchSeconds))...)
 	quiet, err := c.neighbours()
 	if err != nil {
 		return l, err
@@ -239,15 +239,28 @@ func (m machine) launchOnce(ctx context.Context, t *testing.T, c launchCase) (l 
 	return l, l.read(b, out, stopwatch)
 }
 
-// launch runs diagnose with flags on a command and returns what came on stdout. Both chroot and caller see the folder that the hook lies in.
+// hookDir is where the hook's private folder of this bench's launches is made.
+func (b bench) hookDir() string { return filepath.Join(b.work, "hook") }
+
+// showHook lets a job in a chroot see that folder by the name it has outside. A container is given it as a volume in the same way.
+func (b bench) showHook() []string {
+	if b.root == "" {
+		return nil
+	}
+	return []string{"mkdir -p " + b.root + b.hookDir(), "mount --bind " + b.hookDir() + " " + b.root + b.hookDir()}
+}
+
+// launch runs diagnose with flags on a command and returns what came on stdout.
 func (m machine) launch(ctx context.Context, b bench, flags, command []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
 	defer cancel()
-	hookDir, err := os.MkdirTemp("/dev/shm", workPrefix)
-	if err != nil {
+	hookDir := b.hookDir()
+	if err := os.MkdirAll(hookDir, 0o700); err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(hookDir)
+	if b.root != "" {
+		defer os.RemoveAll(b.root + b.work) // the mount point; what was mounted there ended with the job's mount namespace
+	}
 	cmd := exec.CommandContext(ctx, m.binary, slices.Concat([]string{"diagnose"}, flags, []string{"--"}, command)...)
 	cmd.Dir = b.work
 	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+hookDir)

@@ -100,7 +100,7 @@ func (m machine) reportOf(ctx context.Context, b bench, name, when string) (*rep
 	if when == "before" {
 		flags = append(flags, "-o", filepath.Join(b.work, "fix.patch"))
 	}
-	job := b.shell(nil, b.scriptArgs(testCase{name: name}, "--seconds", launchSeconds)...)
+	job := b.shell(b.showHook(), b.scriptArgs(testCase{name: name}, "--seconds", launchSeconds)...)
 	if _, err := m.launch(ctx, b, flags, job.Args); err != nil {
 		return nil, err
 	}

@@ -126,7 +126,7 @@ func TestSearchAgainstAllSettings(t *testing.T) {
 		if !ok {
 			t.Fatal("nothing found")
 		}
-		best, smallest := found.Now.Rate, p.Setting.Workers
+		best := found.Now.Rate
 		all := f.candidates(reach)
 		rates := make([]float64, len(all))
 		for i, set := range all {
@@ -135,7 +135,7 @@ func TestSearchAgainstAllSettings(t *testing.T) {
 			best = max(best, one.Rate)
 		}
 		if found.Now.Rate < enough*best {
-			smallest = math.MaxInt
+			smallest := math.MaxInt
 			for i, set := range all {
 				if rates[i] >= enough*best && set.Prefetch >= p.Setting.Prefetch {
 					smallest = min(smallest, int(f.size(set)))
