@@ -283,7 +283,7 @@ func (b bench) prepare(ctx context.Context, c launchCase) error {
 	if c.around.cold {
 		return nil // made already
 	}
-	cmd := b.shell(nil, b.scriptArgs(c.testCase, "--make-only")...)
+	cmd := b.shell(nil, b.scriptArgs(c.testCase, "--make-only", "--seconds", "0.1")...) // the seconds are for jobs without a data set
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("making the data set: %w: %s", err, output)
 	}
