@@ -91,7 +91,7 @@ runs on. See: pipetune help exit-codes`,
 	f.DurationVar(&o.duration, "duration", 30*time.Second, "how long to watch, warm-up included; of a command: to its end, at most "+launchDuration.String())
 	f.DurationVar(&o.warmup, "warmup", 5*time.Second, "what to drop at the start; a sixth of --duration where that is less")
 	f.DurationVar(&o.interval, "interval", 100*time.Millisecond, "time between two ticks")
-	f.IntVar(&o.steps, "steps", 0, "of a command: watch this many batches after the warm-up (0: as long as --duration says)")
+	f.IntVar(&o.steps, "steps", 0, "of a command: watch this many batches after the warm-up, for at least "+minSteady.String()+" (0: as long as --duration says)")
 	f.StringVar(&o.then, "then", thenRun, "of a command, once the watch is over: run lets it run on, terminate ends it with SIGTERM")
 	f.IntVar(&o.batchSize, "batch-size", 0, "samples per batch, to report samples/s (0: not known)")
 	f.BoolVar(&o.noRedact, "no-redact", false, "keep user name, host name, folders and command line as they are")

@@ -148,8 +148,11 @@ func (l *launch) run(ctx context.Context) error {
 		return waitErr
 	}
 	l.closeHook()
-	if l.hurried() {
-		return leave(status, out.err, l.stderr)
+	if l.hurried() && !early {
+		if !l.o.quiet {
+			note(l.stderr, "no report: a second signal asked pipetune to end without one")
+		}
+		return leave(status, nil, l.stderr)
 	}
 	if !early {
 		out = l.conclude(ctx, rec, err)
@@ -232,11 +235,16 @@ func (l *launch) enough(taking bool) func(time.Duration) string {
 			return endJobEnded
 		case !taking && steps > 0:
 			return endAgain
-		case l.o.steps > 0 && from >= 0 && steps-from >= int64(l.o.steps):
+		case from >= 0 && l.o.enoughSteps(steps-from, at):
 			return endSteps
 		}
 		return ""
 	}
+}
+
+// enoughSteps says whether the batches of --steps were taken, and whether that took long enough to judge by. taken: since the warm-up.
+func (o *diagnoseOptions) enoughSteps(taken int64, at time.Duration) bool {
+	return o.steps > 0 && taken >= int64(o.steps) && at >= o.warmup+minSteady
 }
 
 // outcome is what the diagnosis came to.
