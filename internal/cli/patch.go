@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,11 +52,12 @@ func (l *launch) amendReport(ctx context.Context, r *report.Report) {
 		l.fix = fix{why: "the hook did not see where the DataLoader is made"}
 		return
 	}
-	folder := from.Call.Folder
+	call := patchedCall(from, r)
+	folder := call.Folder
 	if folder == "" {
 		folder, _ = os.Getwd() // without it the file is named from the root
 	}
-	request := patch.Request{Python: from.Executable, File: from.Call.File, Line: from.Call.Line, Folder: folder, Began: l.started, Settings: settings}
+	request := patch.Request{Python: from.Executable, File: call.File, Line: call.Line, Folder: folder, Began: l.started, Settings: settings}
 	if r.Job != nil && r.Job.Loader != nil {
 		request.Workers = r.Job.Loader.NumWorkers
 	}
@@ -112,6 +114,19 @@ func patchedTrainer(list []hook.Trainer, r *report.Report) (hook.Trainer, bool) 
 		return hook.Trainer{}, false
 	}
 	return known[max(0, slices.IndexFunc(known, func(t hook.Trainer) bool { return t.PID == pid }))], true
+}
+
+// patchedCall is where the loader that the report's settings are of is made: of those of its trainer the one on the line that the report names, which has
+// lost its folder where that says too much.
+func patchedCall(from hook.Trainer, r *report.Report) hook.Call {
+	if r.Job == nil || r.Job.Loader == nil || r.Job.Loader.Location == nil {
+		return from.Call
+	}
+	at := r.Job.Loader.Location
+	if i := slices.IndexFunc(from.Calls, func(c hook.Call) bool { return c.Line == at.Line && filepath.Base(c.File) == filepath.Base(at.File) }); i >= 0 {
+		return from.Calls[i]
+	}
+	return from.Call
 }
 
 // redactPatch is a patch as a report may show it: in a public place.

@@ -68,6 +68,20 @@ func TestPatchedTrainer(t *testing.T) {
 	}
 }
 
+// TestPatchedCall: of two loaders of a trainer the one that the report is of is patched.
+func TestPatchedCall(t *testing.T) {
+	one, two, other := hook.Call{File: "/home/ann/run/train.py", Line: 8}, hook.Call{File: "/home/ann/run/train.py", Line: 14}, hook.Call{File: "/home/ann/run/data.py", Line: 14}
+	from := hook.Trainer{Call: one, Calls: []hook.Call{one, other, two}}
+	for name, c := range map[string]struct {
+		at   *report.Location
+		want hook.Call
+	}{"named": {&report.Location{File: "train.py", Line: 14}, two}, "not among them": {&report.Location{File: "train.py", Line: 15}, one}, "no place": {nil, one}} {
+		if got := patchedCall(from, &report.Report{Job: &report.Job{Loader: &report.Loader{Location: c.at}}}); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
 // TestAmendReport makes a patch of a file in a home folder with a secret beside the call: the report's is redacted, the file's is not.
 func TestAmendReport(t *testing.T) {
 	home, err := filepath.EvalSymlinks(t.TempDir())

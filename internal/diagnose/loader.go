@@ -17,6 +17,7 @@ type Loader struct {
 	Now          stat.Summary // in that unit
 	scale        float64      // that unit per batch
 	ranks        float64      // trainers that share the machine
+	beside       beside       // other loaders of each step
 }
 
 // Relative is the Metric of a model whose batches could not be counted: its unit of time is one step as it is now, its result a factor.
@@ -32,6 +33,7 @@ func modelOf(e *evidence.Evidence) (Loader, bool) {
 	l.UsableCPUs, l.BatchBytes, l.WorkerBytes = number(metric.UsableCPUs), number(metric.BatchBytes), number(metric.WorkerPrivate)
 	l.ShmFree, l.Available = number(metric.ShmFree), number(metric.Available)
 	l.ranks = number(metric.Ranks)
+	l.beside = besides(e)
 	if n := l.ranks; n > 1 {
 		l.UsableCPUs, l.ShmFree, l.Available = l.UsableCPUs/n, l.ShmFree/n, l.Available/n
 	}
@@ -52,7 +54,7 @@ func modelOf(e *evidence.Evidence) (Loader, bool) {
 		return Loader{}, false
 	}
 	l.Workers = int(workers.Center + 0.5)
-	l.FreeStep, l.CPU = step.Summary, cpu.Summary
+	l.FreeStep, l.CPU = l.beside.step(step.Summary), cpu.Summary
 	if v, ok := e.Get(metric.WorkerWaitBatch); ok {
 		l.Wait = v.Summary
 	}
@@ -155,7 +157,7 @@ func countedInside(e *evidence.Evidence, l Loader) (Loader, bool) {
 	if cpu, ok := e.Get(metric.FetchCPU); ok {
 		onCPU = unitShare(cpu.Center / fetch.Center)
 	}
-	l.FreeStep, l.CPU, l.Wait = step.Summary, scaled(fetch.Summary, onCPU), scaled(fetch.Summary, 1-onCPU)
+	l.FreeStep, l.CPU, l.Wait = l.beside.step(step.Summary), scaled(fetch.Summary, onCPU), scaled(fetch.Summary, 1-onCPU)
 	l.inRate(e, batches)
 	return l, true
 }
@@ -190,7 +192,7 @@ func cores(e *evidence.Evidence) stat.Summary {
 	if n, ok := e.Get(metric.Ranks); ok && n.Center > 1 {
 		s = scaled(s, 1/n.Center)
 	}
-	return s
+	return besides(e).left(s)
 }
 
 // ceiling is the bytes per second the job's cgroup lets it read; unknown where it sets no limit.

@@ -166,7 +166,7 @@ func (m *model) beside(e *evidence.Evidence) {
 		m.Others = max(usable.Center*slowed-job.Center*slowed, m.Others)
 	}
 	m.Others = min(m.Others, mostOthers*usable.Center)
-	m.CPUs = scaled(usable.Summary, 1/max(m.as.ranks, 1))
+	m.CPUs = m.as.beside.left(scaled(usable.Summary, 1/max(m.as.ranks, 1)))
 	m.Others /= max(m.as.ranks, 1)
 }
 

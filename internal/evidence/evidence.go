@@ -93,7 +93,8 @@ type Facts struct {
 	Hook        *Hook // what the hook told of the training loop; nil without it
 }
 
-// Hook is what was told from inside a launched job about the training loop: the loader with the most time among those asked while gradients are enabled.
+// Hook is what was told from inside a launched job about the training loop: the loader with the most time among those asked while gradients are enabled or,
+// of several that are gone over in each step, the one that training waits most for.
 type Hook struct {
 	Torch, Python string
 	Loader        LoaderCall
@@ -103,6 +104,9 @@ type Hook struct {
 	Slow          []SlowItem   // slowest items, slowest first
 	Steps, Epochs float64      // batches of the training loop in the window, and its epochs that ended there
 	Epoch         EpochCost    // of all epochs that were told, those before the window too
+	Together      int          // loaders gone over in each step, Loader among them
+	LeastStep     float64      // seconds of a step with the others of them as they are, whatever Loader is given; 0 where there is none
+	BesideCPUs    float64      // CPUs that the others' workers use
 }
 
 // LoaderCall is the construction of one DataLoader. Empty strings and nil are unknown.
@@ -117,7 +121,8 @@ type LoaderCall struct {
 	StartMethod                      string
 	Iterable                         bool
 	Items                            *int
-	Evaluates                        bool // asked without gradients
+	Evaluates                        bool    // asked without gradients
+	Wait                             float64 // seconds of the window that its trainer stood still for it
 }
 
 // Site is a line of the person's source with the calls made from it in the window.

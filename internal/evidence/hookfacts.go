@@ -24,9 +24,13 @@ func (b *builder) hookFacts(r *rank) {
 	hello := eventsOf(b.rec, recording.EventHook)[r.entity]
 	out := &Hook{Torch: hello["torch"], Python: cmp.Or(hello["python"], b.rec.Header.Job.Python), Loader: h.training.call,
 		Steps: sum(r.batches), Epochs: sum(h.training.of(metric.HookEpochs)), Epoch: epochCost(h.epochs)}
+	out.Loader.Wait, out.Together = sum(h.training.waits()), len(h.partners)+1
+	out.LeastStep, out.BesideCPUs = h.besides()
 	for _, l := range slices.Concat(h.evaluations, h.sources) {
 		if len(out.Others) < mostOthers {
-			out.Others = append(out.Others, l.call)
+			call := l.call
+			call.Wait = sum(l.waits())
+			out.Others = append(out.Others, call)
 		}
 	}
 	out.Opens, out.Syncs = topSites(b.sites(h.all(), "open")), topSites(b.sites([]*hookLoop{h.training}, "sync"))

@@ -14,9 +14,10 @@ import (
 // hooked is what the hook told of one trainer over the windows.
 type hooked struct {
 	clock       *hookClock
-	training    *hookLoop   // gradients enabled, most time; where none has any, just most time
+	training    *hookLoop   // gradients enabled, most time; where none has any, just most time; of several in each step, most wait
+	partners    []*hookLoop // of sources, those gone over in each step of training, as in zip
 	evaluations []*hookLoop // no gradients, while training stands still
-	sources     []*hookLoop // gone over beside training, as in zip
+	sources     []*hookLoop // others with gradients, or all others where none has any
 	epochs      []epochTold // of training, in order of their beginning
 	told        []float64   // seconds of each window that are told
 	evaluated   []float64   // of those, in evaluations
@@ -75,10 +76,12 @@ func (b *builder) readHook(a *actor) *hooked {
 	}
 	h := &hooked{clock: clock, told: clock.told(b.spans)}
 	loops := b.gather(entities, clock)
-	if h.training = longest(loops); h.training == nil || sum(h.training.of(metric.HookSteps)) <= 0 {
+	main := longest(loops)
+	if main == nil || sum(main.of(metric.HookSteps)) <= 0 {
 		b.thin = append(b.thin, thinHook{a.entity, 0})
 		return nil
 	}
+	h.choose(main, loops)
 	trains := h.training.trains()
 	for _, l := range loops {
 		switch {
@@ -94,7 +97,7 @@ func (b *builder) readHook(a *actor) *hooked {
 	return h
 }
 
-// longest picks the training loop.
+// longest picks the loop with the most time, those that train first.
 func longest(loops []*hookLoop) *hookLoop {
 	var best *hookLoop
 	for _, l := range loops {

@@ -17,6 +17,7 @@ func (b *builder) told() {
 	b.hookLoader(r)
 	b.hookEpochs(r)
 	b.hookMade(r)
+	b.hookTogether(r)
 	b.hookOpens(r)
 	b.hookFacts(r)
 }

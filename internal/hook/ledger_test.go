@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
@@ -162,9 +164,10 @@ func TestTotalsOfALoop(t *testing.T) {
 	}
 	got := s.Trainers[0]
 	want := Trainer{PID: 10, Entity: "process/10.110", Rank: 3, Begun: time.Hour, Heard: time.Hour, Steps: 30, GradSteps: 30, Python: "3.11.2", Torch: "1.13.1",
-		Executable: "/usr/bin/python3", Call: Call{File: "/home/ann/run/train.py", Line: 88, Folder: "/home/ann/run"}}
-	if got != want {
-		t.Errorf("trainer\n%+v, want\n%+v", got, want)
+		Executable: "/usr/bin/python3", Call: Call{File: "/home/ann/run/train.py", Line: 88, Folder: "/home/ann/run"},
+		Calls: []Call{{File: "/home/ann/run/train.py", Line: 88, Folder: "/home/ann/run"}}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("trainer (-want +got):\n%s", d)
 	}
 	if e := f.events(recording.EventLoader); len(e) != 1 || e[0].Entity != loop || e[0].Attrs["file"] != "train.py" || e[0].Attrs["line"] != "88" ||
 		e[0].Attrs["given"] != "batch_size,num_workers" || e[0].Attrs["pin_memory"] != "0" {

@@ -39,6 +39,7 @@ type Trainer struct {
 	Python, Torch string        // versions, sanitized
 	Executable    string        // of its interpreter, as the job named it
 	Call          Call
+	Calls         []Call // every place where a loader that was gone over is constructed, Call among them
 }
 
 // Call is where the training loop's DataLoader was constructed, as the job named it: for making a patch, never for a recording.
@@ -57,7 +58,7 @@ func (l *ledger) state() State {
 			continue
 		}
 		told := Trainer{PID: t.pid, Entity: t.entity, Rank: -1, Begun: t.begun, Heard: t.heard, Off: t.off, Python: t.python, Torch: t.torch,
-			Executable: t.executable, Call: t.call()}
+			Executable: t.executable, Call: t.call(), Calls: t.calls()}
 		if t.rank != nil {
 			told.Rank = *t.rank
 		}
@@ -76,7 +77,7 @@ func (l *ledger) state() State {
 func (p *process) call() Call {
 	var best *loop
 	for _, lp := range p.loops {
-		if lp.made == nil || lp.made.File == "" || lp.made.File[0] == '<' { // "<stdin>": typed, and in no file
+		if !lp.inFile() {
 			continue
 		}
 		if best == nil || lp.trains() && !best.trains() || lp.trains() == best.trains() && lp.time() > best.time() {
@@ -86,9 +87,28 @@ func (p *process) call() Call {
 	if best == nil {
 		return Call{}
 	}
-	file := best.made.File
-	if !filepath.IsAbs(file) && best.folder != "" {
-		file = filepath.Join(best.folder, file)
+	return best.call()
+}
+
+// calls are the places where loaders that were gone over are constructed, each once, in the order they were heard of.
+func (p *process) calls() []Call {
+	var out []Call
+	for _, lp := range p.loops {
+		if lp.inFile() && !slices.Contains(out, lp.call()) {
+			out = append(out, lp.call())
+		}
 	}
-	return Call{File: file, Line: best.made.Line, Folder: best.folder}
+	return out
+}
+
+// inFile tells whether the construction of a loader is in a file, and not typed ("<stdin>").
+func (lp *loop) inFile() bool { return lp.made != nil && lp.made.File != "" && lp.made.File[0] != '<' }
+
+// call is the construction of a loader that is in a file.
+func (lp *loop) call() Call {
+	file := lp.made.File
+	if !filepath.IsAbs(file) && lp.folder != "" {
+		file = filepath.Join(lp.folder, file)
+	}
+	return Call{File: file, Line: lp.made.Line, Folder: lp.folder}
 }

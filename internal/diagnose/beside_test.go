@@ -1,0 +1,26 @@
+package diagnose
+
+import (
+	"math"
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/evidence"
+)
+
+// TestOtherLoadersOfAStepBoundTheOne: with a second loader that needs 30 ms a step no number of workers of the first brings more.
+func TestOtherLoadersOfAStepBoundTheOne(t *testing.T) {
+	seen := map[string]float64{"num_workers": 1, "input_wait_ratio": 0.8, "free_step_time_s": 0.01, "worker_cpu_per_batch_s": 0.05, "batches_per_s": 20, "usable_cpus": 16}
+	facts := launched("train.py", 16)
+	alone, ok := modelOf(saw(facts, seen))
+	facts.Hook = &evidence.Hook{Together: 2, LeastStep: 0.03, BesideCPUs: 1}
+	both, ok2 := modelOf(saw(facts, seen))
+	if !ok || !ok2 || alone.FreeStep.Center != 0.01 || both.FreeStep.Center != 0.03 {
+		t.Fatalf("a step of %v s alone, %v s beside another; %v %v", alone.FreeStep, both.FreeStep, ok, ok2)
+	}
+	if e := both.Effect(12); e == nil || e.After > 1/0.03+1e-6 {
+		t.Errorf("promised %+v", e)
+	}
+	if math.Abs(alone.CPUs.Center-both.CPUs.Center-1) > 1e-9 {
+		t.Errorf("%v CPUs alone, %v beside another", alone.CPUs, both.CPUs)
+	}
+}

@@ -1,0 +1,112 @@
+package evidence
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
+)
+
+// sharedTime is the part of a loop's time that must be another's too for both to be gone over in each step.
+const sharedTime = 0.5
+
+// choose picks, of the loops that are gone over together with the longest one, as by zip, the one that training waits most for: that is where a change
+// helps. The others of them are its partners.
+func (h *hooked) choose(longest *hookLoop, loops []*hookLoop) {
+	group := []*hookLoop{longest}
+	for _, l := range loops {
+		if l != longest && l.trains() == longest.trains() && together(longest, l, h.told) {
+			group = append(group, l)
+		}
+	}
+	slices.SortStableFunc(group, func(x, y *hookLoop) int { return cmp.Compare(sum(y.waits()), sum(x.waits())) })
+	h.training, h.partners = group[0], group[1:]
+}
+
+// together tells whether two loops take turns within each step: their times cover each other, or the epochs of one lie within the steps of the other.
+func together(x, y *hookLoop, told []float64) bool {
+	xs, ys := x.time(), y.time()
+	shared, within := 0.0, 0.0
+	xNested, yNested := x.of(metric.HookNested), y.of(metric.HookNested)
+	for i := range told {
+		shared += max(xs[i]+ys[i]-told[i], 0)
+		within += max(min(xNested[i], ys[i]), min(yNested[i], xs[i]))
+	}
+	return max(shared, within) >= sharedTime*min(sum(xs), sum(ys))
+}
+
+// hookTogether takes what loaders that are gone over in each step mean for the one that is told of: what was seen of all workers together is of
+// several loaders, and is told from inside of the one alone, or not at all.
+func (b *builder) hookTogether(r *rank) {
+	h := r.hook
+	if len(h.partners) == 0 || h.loadsItself() {
+		return
+	}
+	seenCPU, hasCPU := b.center(metric.WorkerCPU)
+	seenDelay, hasDelay := b.center(metric.WorkerRunDelay)
+	b.drop(mixed...)
+	b.miss("several loaders are gone over in each step, and whose workers these are does not show", "", mixed...)
+	l := h.training
+	took, cpu := l.made(metric.HookFetchTime), l.made(metric.HookFetchCPU)
+	workers := l.call.Workers
+	if workers == nil || sum(took) <= 0 {
+		return
+	}
+	lived := each(len(h.told), func(i int) float64 { return h.told[i] * float64(*workers) })
+	busy := each(len(took), func(i int) float64 { return min(took[i], lived[i]) })
+	b.share(metric.WorkerBusy, busy, lived, metric.Measured)
+	b.share(metric.WorkerIdle, each(len(busy), func(i int) float64 { return lived[i] - busy[i] }), lived, metric.Measured)
+	if sum(cpu) <= 0 {
+		return
+	}
+	b.share(metric.WorkerRunning, each(len(cpu), func(i int) float64 { return min(cpu[i], busy[i]) }), lived, metric.Measured)
+	b.share(metric.WorkerOtherWait, each(len(cpu), func(i int) float64 { return max(busy[i]-cpu[i], 0) }), lived, metric.Measured)
+	b.share(metric.WorkerCPU, cpu, lived, metric.Measured)
+	b.replace(metric.WorkerCPUBatch, stat.Ratio(cpu, l.made(metric.HookFetches)))
+	if hasCPU && hasDelay && seenCPU > 0 { // per second on a CPU all workers are delayed alike
+		b.set(metric.WorkerRunDelay, scaled(stat.Ratio(cpu, lived), seenDelay/seenCPU), metric.Inferred)
+	}
+}
+
+// mixed are the signals of workers seen from outside that mean nothing where workers of several loaders are at work.
+var mixed = []metric.Desc{metric.WorkerIdle, metric.WorkerBusy, metric.WorkerRunning, metric.WorkerStorage, metric.WorkerOpenWait, metric.WorkerFileLock,
+	metric.WorkerLock, metric.WorkerHandOver, metric.WorkerOtherWait, metric.WorkerStopped, metric.WorkerCPU, metric.WorkerRunDelay, metric.WorkerCPUBatch,
+	metric.WorkerImbalance, metric.QueueBatches, metric.QueueCapacity, metric.HeadOfLine, metric.LoaderIsAhead, metric.IdleWhileWaits}
+
+// besides says what the partners of the training loop leave to it: how short a step can get with them as they are, and the CPUs that they use.
+func (h *hooked) besides() (leastStep, cpus float64) {
+	steps, trained := sum(h.training.of(metric.HookSteps)), sum(h.trained())
+	if steps <= 0 || trained <= 0 {
+		return 0, 0
+	}
+	own := max(trained-sum(h.waits()), 0) / steps
+	for _, p := range h.partners {
+		took := sum(p.made(metric.HookFetchTime)) / steps
+		if n := p.call.Workers; n != nil && *n > 0 {
+			leastStep = max(leastStep, took/float64(*n))
+			cpus += sum(p.made(metric.HookFetchCPU)) / trained
+		} else {
+			own += sum(p.waits()) / steps
+		}
+	}
+	if len(h.partners) == 0 {
+		return 0, 0
+	}
+	return max(leastStep, own), cpus
+}
+
+// warnTogether says of which of several loaders the report is.
+func (b *builder) warnTogether(h *hooked) {
+	all, own := sum(h.waits()), sum(h.training.waits())
+	if len(h.partners) == 0 || all <= 0 {
+		return
+	}
+	place := "an unknown line"
+	if c := h.training.call; c.File != "" && c.Line > 0 {
+		place = c.File + ":" + strconv.Itoa(c.Line)
+	}
+	b.warn("%d loaders are gone over in each step; %.0f %% of the wait is for the one made at %s, and settings and costs of a loader are of that one",
+		len(h.partners)+1, 100*own/all, place)
+}
