@@ -215,6 +215,29 @@ func TestHookTimesWhatItemsAreMadeOf(t *testing.T) {
 	}
 }
 
+// TestHookTellsWhoTakesTheBatches: a batch counts as taken aside where another thread than the main one takes it; after a fork the one that forked is.
+func TestHookTellsWhoTakesTheBatches(t *testing.T) {
+	needTorch(t)
+	t.Parallel()
+	e := listen(t)
+	if o := e.run(nil, script(t, "aside.py")); o.status != 0 || o.stderr != "" {
+		t.Fatalf("job ended with %d: %s", o.status, o.stderr)
+	}
+	type batches struct{ steps, aside any } // nil: not told
+	got := map[any]batches{}                // by batch size
+	for _, d := range e.told {
+		if d.Kind != "steps" || d.Steps == nil {
+			continue
+		}
+		made, _ := e.last("loader", func(m datagram) bool { return m.PID == d.PID && *m.Loader == *d.Loader })
+		got[made.Made["batch_size"]] = batches{d.Steps["steps"], d.Steps["aside_steps"]}
+	}
+	want := map[any]batches{5.0: {2.0, nil}, 2.0: {5.0, 5.0}, 1.0: {10.0, 8.0}, 4.0: {3.0, nil}, 3.0: {4.0, 4.0}, 10.0: {1.0, nil}}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(batches{})); diff != "" {
+		t.Errorf("batches by batch size (-want +got):\n%s", diff)
+	}
+}
+
 // TestHookTimesAPretendedGPU stands in for a GPU: what the hook calls of torch.cuda is there, and the waits for it are sleeps.
 func TestHookTimesAPretendedGPU(t *testing.T) {
 	needTorch(t)

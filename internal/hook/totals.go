@@ -11,7 +11,7 @@ type total struct {
 
 // The totals of a trainer for one loop, in the order of stepTotals.values.
 var stepSignals = [...]total{
-	stepCount: {desc: metric.HookSteps}, stepGrad: {desc: metric.HookGradSteps}, {desc: metric.HookSamples, unknown: true},
+	stepCount: {desc: metric.HookSteps}, stepGrad: {desc: metric.HookGradSteps}, stepAside: {desc: metric.HookAside, unknown: true}, {desc: metric.HookSamples, unknown: true},
 	stepWait: {desc: metric.HookWait, time: true}, {desc: metric.HookFirstWait, time: true}, stepCreate: {desc: metric.HookCreate, time: true},
 	stepDrain: {desc: metric.HookDrain, time: true}, stepTime: {desc: metric.HookStepTime, time: true}, {desc: metric.HookNested, time: true},
 	{desc: metric.HookBegun}, {desc: metric.HookEpochs},
@@ -23,16 +23,17 @@ var stepSignals = [...]total{
 const (
 	stepCount  = 0
 	stepGrad   = 1
-	stepWait   = 3
-	stepCreate = 5
-	stepDrain  = 6
-	stepTime   = 7
+	stepAside  = 2
+	stepWait   = 4
+	stepCreate = 6
+	stepDrain  = 7
+	stepTime   = 8
 )
 
 type stepValues [len(stepSignals)]int64
 
 func (s *stepTotals) values() stepValues {
-	return stepValues{s.Steps, s.GradSteps, s.Samples, s.Wait, s.FirstWait, s.Create, s.Drain, s.StepTime, s.Nested, s.Begun, s.Epochs,
+	return stepValues{s.Steps, s.GradSteps, s.AsideSteps, s.Samples, s.Wait, s.FirstWait, s.Create, s.Drain, s.StepTime, s.Nested, s.Begun, s.Epochs,
 		s.Syncs, s.SyncTime, s.DeviceSteps, s.DeviceTime, s.DeviceStarved}
 }
 

@@ -26,7 +26,7 @@ class Loop:
         self.made = made  # settings and place of its construction
         self.told_made = False
         self.changed = False
-        self.steps = self.grad_steps = self.samples = 0
+        self.steps = self.grad_steps = self.aside_steps = self.samples = 0
         self.wait = self.first_wait = self.create = self.drain = 0
         self.step_time = self.nested = 0
         self.begun = self.epochs = 0
@@ -46,6 +46,8 @@ class Loop:
             "first_wait": self.first_wait, "create": self.create, "drain": self.drain, "step_time": self.step_time,
             "nested": self.nested, "begun": self.begun, "epochs": self.epochs, "batch_bytes": self.bytes,
         }
+        if self.aside_steps:
+            steps["aside_steps"] = self.aside_steps
         if self.syncs:
             steps["syncs"], steps["sync_time"] = self.syncs, self.sync_time
         if self.device_steps:
@@ -128,11 +130,14 @@ class Epoch:
         self.grad = grad
         if grad:
             loop.grad_steps += 1
+        thread = get_ident()
+        if thread != process.main:
+            loop.aside_steps += 1
         if self.steps:
             loop.waits.append(wait // 1000)
         else:
             self.first_wait = wait
-            self.thread = get_ident()
+            self.thread = thread
             loop.first_wait += wait
             self.told_at = 0
         self.steps += 1

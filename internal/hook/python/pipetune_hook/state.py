@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+from _thread import get_ident
 from itertools import count
 from time import monotonic_ns as clock
 from time import sleep
@@ -21,6 +22,13 @@ getpid = os.getpid
 HERE = __file__.rpartition("/")[0] + "/"
 
 
+def main_thread():
+    """The thread that the program runs in: after a fork the one that forked, which threading keeps track of."""
+    threading = sys.modules.get("threading")
+    main = getattr(threading, "main_thread", get_ident)()
+    return getattr(main, "ident", main)
+
+
 class Process:
     """The state of this process. A forked child finds its parent's and starts anew: see here()."""
 
@@ -30,6 +38,7 @@ class Process:
 
     def begin(self):
         self.pid = getpid()
+        self.main = main_thread()
         self.seq = count(1)
         self.lost = 0
         self.greeted = False
