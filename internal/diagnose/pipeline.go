@@ -81,6 +81,7 @@ func pipelineOf(e *evidence.Evidence) (*model, *report.Abstained) {
 	if n := e.Facts.BatchSize; n != nil {
 		m.Slices = *n
 	}
+	m.Anew = MadeAnew(e)
 	m.Pin = e.Facts.PinMemory != nil && *e.Facts.PinMemory && e.Facts.GPUName != ""
 	m.beside(e)
 	m.overheads(e)
@@ -95,7 +96,7 @@ func pipelineOf(e *evidence.Evidence) (*model, *report.Abstained) {
 // setting is the loader's setting as it is. What cannot be seen is taken to be PyTorch's default.
 func setting(e *evidence.Evidence, l Loader) predict.Setting {
 	s := predict.Setting{Workers: l.Workers, Prefetch: l.Prefetch, Start: startMethod(e)}
-	if p := e.Facts.Persistent; p != nil {
+	if p := e.Facts.Persistent; p != nil && !MadeAnew(e) { // workers live no longer than their loader
 		s.Persistent = *p
 	}
 	if h := e.Facts.Hook; h != nil && h.Loader.InOrder != nil {

@@ -122,6 +122,8 @@ type LoaderCall struct {
 	Iterable                         bool
 	Items                            *int
 	Evaluates                        bool    // asked without gradients
+	Made                             int     // of the training loop: loaders that the call made, up to the end of the watch
+	Anew                             bool    // of the training loop: it makes one for each epoch, or most of them
 	Wait                             float64 // seconds of the window that its trainer stood still for it
 }
 

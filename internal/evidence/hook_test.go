@@ -119,7 +119,7 @@ func TestHookRestarts(t *testing.T) {
 		sound(t, e)
 		want(t, e, map[metric.Desc]float64{metric.Restarts: 4, metric.EpochTime: 6, metric.RestartGap: 1})
 		near(t, e, 1e-6, map[metric.Desc]float64{metric.InputWait: (5*1.0 + 25*0.2) / 30, metric.EpochGap: (4*0.8 + 5*0.2) / 30, metric.BatchesPerS: 101 * 5 / 30.0})
-		if h := e.Facts.Hook; h == nil || len(h.Others) != 0 || math.Abs(h.Epochs-5) > 1e-6 || e.Facts.Persistent == nil || *e.Facts.Persistent {
+		if h := e.Facts.Hook; h == nil || h.Loader.Anew != anew || anew && h.Loader.Made != 5 || len(h.Others) != 0 || math.Abs(h.Epochs-5) > 1e-6 || e.Facts.Persistent == nil || *e.Facts.Persistent {
 			t.Errorf("made anew %v: %+v", anew, h)
 		}
 	}

@@ -83,6 +83,7 @@ func firstBegun(epochs []epochTold) (float64, bool) {
 func (b *builder) epochsOf(h *hooked, entities []string, epochs map[string][]epochTold) {
 	l := h.training
 	key, placed := callKey(l.call)
+	h.made = len(l.members)
 	for _, e := range entities {
 		if !slices.Contains(l.members, e) {
 			call := b.calls[e]
@@ -90,6 +91,7 @@ func (b *builder) epochsOf(h *hooked, entities []string, epochs map[string][]epo
 			if other, _ := callKey(call); !placed || other != key || !b.never(l, e) {
 				continue
 			}
+			h.made++
 			h.earlier = h.earlier || number(loopNumber(e)) < number(loopNumber(l.members[0]))
 		}
 		for _, x := range epochs[e] {
@@ -99,6 +101,20 @@ func (b *builder) epochsOf(h *hooked, entities []string, epochs map[string][]epo
 		}
 	}
 	slices.SortStableFunc(h.epochs, func(x, y epochTold) int { return cmp.Compare(x.begun, y.begun) })
+}
+
+// anew tells whether the training loop's call makes a loader for each epoch, or most of them: workers live no longer than their loader.
+func (h *hooked) anew() bool {
+	again := 0
+	for _, e := range h.epochs {
+		if e.number > 0 {
+			again++
+		}
+	}
+	if len(h.epochs) == 0 {
+		again = int(math.Round(sum(h.training.of(metric.HookBegun)))) - h.made
+	}
+	return h.made > 1 && again < h.made
 }
 
 // loopNumber is the last part of a loop's name.

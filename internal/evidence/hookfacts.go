@@ -24,6 +24,7 @@ func (b *builder) hookFacts(r *rank) {
 	hello := eventsOf(b.rec, recording.EventHook)[r.entity]
 	out := &Hook{Torch: hello["torch"], Python: cmp.Or(hello["python"], b.rec.Header.Job.Python), Loader: h.training.call,
 		Steps: sum(r.batches), Epochs: sum(h.training.of(metric.HookEpochs)), Epoch: epochCost(h.epochs)}
+	out.Loader.Made, out.Loader.Anew = h.made, h.anew()
 	out.Loader.Wait, out.Together = sum(h.training.waits()), len(h.partners)+1
 	out.LeastStep, out.BesideCPUs = h.besides()
 	for _, l := range slices.Concat(h.evaluations, h.sources) {

@@ -22,6 +22,7 @@ type hooked struct {
 	told        []float64   // seconds of each window that are told
 	evaluated   []float64   // of those, in evaluations
 	earlier     bool        // the call of the training loop made loaders before those of the window
+	made        int         // loaders that this call made in all
 }
 
 // trained is how long of each window the trainer did not evaluate: what shares and rates of the training loop are of.

@@ -30,6 +30,7 @@ type Pipeline struct {
 	Resume float64                   // to begin an epoch with persistent workers
 	Starts map[StartMethod]StartCost // measured ones; a start method that is not here is not recommended
 
+	Anew bool // each epoch has a loader of its own, whose workers end with it: persistent_workers changes nothing
 	Kept bool // what loading would cost the trainer itself is not known: to go without workers is not recommended
 
 	Epoch   int     // batches of an epoch; 0 = it never ends

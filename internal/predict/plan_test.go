@@ -211,3 +211,20 @@ func BenchmarkPlans(b *testing.B) {
 		NewForecaster(p, Options{}).Plans(true)
 	}
 }
+
+// TestLoadersMadeAnewKeepNoWorkers: where each epoch has a loader of its own, no plan turns persistent_workers on.
+func TestLoadersMadeAnewKeepNoWorkers(t *testing.T) {
+	f := NewForecaster(edited(func(p *Pipeline) {
+		p.Setting, p.Epoch, p.CPU, p.Wait, p.Anew = Setting{Workers: 4, Prefetch: 2, Start: Spawn}, 12, stat.Exact(0.1), stat.Exact(0.1), true
+		p.Starts = map[StartMethod]StartCost{Spawn: {Trainer: 0.05, Worker: 1.5, End: 0.1}}
+	}), Options{Resamples: 20, Steps: 2000})
+	plans, ok := f.Plans(true)
+	if !ok {
+		t.Fatal("nothing was predicted")
+	}
+	for _, p := range plans.Plans {
+		if slices.Contains(knobs(p), PersistentWorkers) {
+			t.Errorf("the %s plan turns %v", p.Name, knobs(p))
+		}
+	}
+}

@@ -113,7 +113,7 @@ func (f *Forecaster) candidates(r Reach) []Setting {
 		unordered = append(unordered, true)
 	}
 	persistent := []bool{now.Persistent, true}
-	if now.Persistent || p.Epoch == 0 {
+	if now.Persistent || p.Epoch == 0 || p.Anew {
 		persistent = persistent[:1]
 	}
 	var all []Setting

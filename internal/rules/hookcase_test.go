@@ -14,6 +14,7 @@ import (
 //	call FILE:LINE
 //	evaluation FILE:LINE          another loader, asked without gradients; later settings of the form evaluation.KEY are of it
 //	workers, prefetch, batch_size, persistent, pin_memory, in_order, collate, start_method, iterable: of the call; for the training loop also facts, as evidence makes them
+//	anew TIMES                    the call made so many loaders, one for each epoch
 //	open FILE:LINE CALLS SECONDS WHAT    a line that opens HDF5 files
 //	sync FILE:LINE CALLS SECONDS WHAT    a line that waits for the GPU
 //	slow INDEX SECONDS TIMES      one of the slowest items
@@ -50,6 +51,9 @@ func setHook(f *evidence.Facts, key, value string) error {
 		h.Slow, err = addSlow(h.Slow, value)
 	case "collate":
 		call.Collate = value
+	case "anew":
+		call.Anew = true
+		call.Made, err = strconv.Atoi(value)
 	case "start_method":
 		call.StartMethod = value
 	case "iterable":

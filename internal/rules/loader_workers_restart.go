@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
@@ -15,7 +16,7 @@ var loaderWorkersRestart = diagnose.Rule{
 	Resource: report.Startup,
 	Doc: `
 ## What it means
-persistent_workers is off, its default: at the end of each epoch all workers exit, and the next epoch begins with starting processes,
+persistent_workers is off, its default, or the script makes a new DataLoader for each epoch: at the end of each epoch all workers exit, and the next epoch begins with starting processes,
 loading whatever the Dataset loads on first use, and filling an empty queue. The trainer waits for all of it.
 
 ## How it is detected
@@ -25,8 +26,8 @@ of the next is a noticeable share of the watch. A launched job tells that gap as
 ## How to mend it
     DataLoader(..., num_workers=N, persistent_workers=True)
 
-The workers then live as long as the loader, and keep open files and caches from one epoch to the next. Create the DataLoader once,
-not once per epoch.
+The workers then live as long as the loader, and keep open files and caches from one epoch to the next. Make the DataLoader once, before the
+loop over epochs: workers of one that is made in it end with it, whatever persistent_workers is.
 
 ## When it is wrong
 persistent_workers keeps the workers' memory for the whole run, those of a validation loader included. A Dataset that must change
@@ -61,13 +62,27 @@ between epochs has to be told in another way, because workers keep their copy.
 
 // keepWorkers recommends what keeps the workers: persistent_workers or, where that is on and they end all the same, one DataLoader for all epochs.
 func keepWorkers(p *diagnose.Pass, effect *report.Effect) report.Recommendation {
+	if diagnose.MadeAnew(p.Evidence) {
+		return makeOnce(p, effect)
+	}
 	if on := p.Evidence.Facts.Persistent; on != nil && *on {
-		return report.Recommendation{Setting: "where the DataLoader is made", To: "once, before the first epoch",
+		return report.Recommendation{Setting: whereMade, To: "once, before the first epoch",
 			Why: "persistent_workers is on, but workers live no longer than their DataLoader", Caveat: "keeps the workers' memory between epochs", Effect: effect}
 	}
 	return report.Recommendation{Setting: "persistent_workers", From: fromFact(p.Evidence.Facts.Persistent), To: "True",
 		Why:    "workers then live through all epochs: a restart of persistent workers takes 4 to 8 ms",
 		Caveat: "keeps the workers' memory between epochs; create the DataLoader once, not once per epoch", Effect: effect}
+}
+
+// whereMade is the setting of a DataLoader that is made anew: a change of the script, which no argument of the call stands for.
+const whereMade = "where the DataLoader is made"
+
+// makeOnce recommends to make the DataLoader before the first epoch, where each epoch makes its own.
+func makeOnce(p *diagnose.Pass, effect *report.Effect) report.Recommendation {
+	line := cmp.Or(lineOf(callOf(p).File, callOf(p).Line), "one line")
+	return report.Recommendation{Setting: whereMade, From: text("at " + line + ", for each epoch"), To: "once, before the loop",
+		Why:    fmt.Sprintf("it is made at %s each epoch (%s so far), and its workers end with it; made once, persistent_workers=True keeps them", line, timesOf(float64(callOf(p).Made))),
+		Caveat: "keeps the workers' memory between epochs; persistent_workers=True alone changes nothing", Effect: effect}
 }
 
 // refill is the share of the gap that stays with persistent workers: the first batch of an epoch still takes as long as a batch takes.
