@@ -232,7 +232,8 @@ func TestHookTellsWhoTakesTheBatches(t *testing.T) {
 		made, _ := e.last("loader", func(m datagram) bool { return m.PID == d.PID && *m.Loader == *d.Loader })
 		got[made.Made["batch_size"]] = batches{d.Steps["steps"], d.Steps["aside_steps"]}
 	}
-	want := map[any]batches{5.0: {2.0, nil}, 2.0: {5.0, 5.0}, 1.0: {10.0, 8.0}, 4.0: {3.0, nil}, 3.0: {4.0, 4.0}, 10.0: {1.0, nil}}
+	want := map[any]batches{5.0: {2.0, nil}, 2.0: {5.0, 5.0}, 1.0: {10.0, 8.0}, 4.0: {3.0, nil}, 3.0: {4.0, 4.0}}
+	delete(got, 10.0) // those that were only made so that the others are told
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(batches{})); diff != "" {
 		t.Errorf("batches by batch size (-want +got):\n%s", diff)
 	}

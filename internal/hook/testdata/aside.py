@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 
 import torch
 from torch.utils.data import DataLoader, TensorDataset
@@ -11,6 +12,13 @@ DATA = TensorDataset(torch.zeros(10, 2))
 
 def go(batch_size):
     return len(list(DataLoader(DATA, batch_size)))
+
+
+def tell():
+    """Totals are told with a first batch, unless nobody took the messages before: of further loaders then."""
+    for _ in range(5):
+        time.sleep(0.05)
+        go(10)
 
 
 def beside(run, *args):
@@ -23,7 +31,7 @@ def forked(run, *args):
     pid = os.fork()
     if pid == 0:
         run(*args)
-        go(10)  # its end tells the totals of the loader before as well
+        tell()
         os._exit(0)
     os.waitpid(pid, 0)
 
@@ -33,5 +41,6 @@ beside(go, 2)  # loader 1
 prefetched = iter(DataLoader(DATA, 1))  # loader 2: made here, and two batches taken here
 next(prefetched), next(prefetched)
 beside(list, prefetched)
+tell()
 beside(forked, go, 4)  # in its process the thread that forked is the main one
 forked(beside, go, 3)  # and here it is not
