@@ -74,13 +74,13 @@ e2e: ## all end-to-end jobs and datasets, and a real DataLoader beside bench-io;
 
 .PHONY: e2e-run
 e2e-run:
-	$(GO) test -tags e2e ./e2e -run '$(if $(E2E_SUITE),TestLayouts|TestJobs,TestLayouts|TestDataLoader|TestJobs)' -count=1 -v -timeout 80m
+	$(GO) test -tags e2e ./e2e -run '$(if $(E2E_SUITE),,TestDataLoader|)TestLayouts|TestJobs|TestLaunch$$|TestPatch|TestHostile' -count=1 -v -timeout 80m
 
 .PHONY: overhead
-overhead: ## what pipetune costs the job it watches: CPU, memory, throughput with and without
+overhead: ## what pipetune costs the job it watches or launches: CPU, memory, throughput with and without
 	@scripts/deps build job tools
 	@$(MAKE) build
-	$(GO) test -tags e2e,overhead ./e2e -run TestOverhead -count=1 -v -timeout 40m
+	$(GO) test -tags e2e,overhead ./e2e -run 'TestOverhead|TestLaunchOverhead' -count=1 -v -timeout 40m
 
 .PHONY: bench-peers
 bench-peers: ## bench-io's own speed beside fio, h5py, libjpeg-turbo's tool, Pillow and find

@@ -15,36 +15,45 @@ type launchCase struct {
 	apart   bool   // what is seen from outside may differ: the hook tells training from evaluation, or sees what cannot be counted
 }
 
-// launchCases are the suite's jobs; what the outside look may miss there, the hook knows.
-var launchCases = launchedSuite()
+// launchCases are what continuous integration launches: of each kind of figure that only the hook knows, one job.
+var launchCases = []launchCase{
+	{testCase: of("hdf5_reopened"), opensAt: `h5py\.File`},
+	{testCase: of("workers_zero")},
+	{testCase: of("workers_restart")},
+	{testCase: of("slow_sample")},
+	{testCase: of("control_keeps_up")},
+	{testCase: testCase{name: "collate_loops", class: inputBound, wait: starved, planted: []string{"loader/collate-cost"}}},
+	{
+		testCase: testCase{
+			name: "evaluation_each_epoch", class: append(keepsUp, report.InputBound, report.HostBound), wait: [2]float64{0, 1},
+			planted: []string{"job/evaluation-sequential"},
+		},
+		apart: true,
+	},
+}
 
-func launchedSuite() (out []launchCase) {
-	for _, c := range suite {
-		l := launchCase{testCase: c}
-		switch c.name {
-		case "hdf5_reopened":
-			l.opensAt = `h5py\.File`
-		case "control_spawn_persistent", "control_large_batches":
-			continue // among the variations: nothing is planted that the hook would see in another way
-		}
-		out = append(out, l)
-	}
-	return append(out,
-		launchCase{testCase: testCase{name: "collate_loops", class: inputBound, wait: starved, planted: []string{"loader/collate-cost"}}},
-		launchCase{testCase: testCase{name: "evaluation_each_epoch", class: append(keepsUp, report.InputBound, report.HostBound), wait: [2]float64{0, 1},
-			planted: []string{"job/evaluation-sequential"}}, apart: true})
+// of returns a job of the table.
+func of(name string) testCase {
+	return cases[slices.IndexFunc(cases, func(c testCase) bool { return c.name == name })]
 }
 
 // launchVariations run in `make e2e` only.
-var launchVariations = func() (out []launchCase) {
-	for _, c := range slices.Concat(suite, variations) {
-		switch c.name {
-		case "control_spawn_persistent", "control_large_batches", "workers_restart_spawn", "iterable_text", "forkserver_few", "ddp_two_ranks", "numpy_batches",
-			"control_workers_zero", "control_restart_cheap":
-			out = append(out, launchCase{testCase: c, apart: c.name == "numpy_batches"})
-		case "hdf5_per_item":
-			out = append(out, launchCase{testCase: c, opensAt: `h5py\.File`})
-		}
-	}
-	return out
-}()
+var launchVariations = []launchCase{
+	{testCase: of("hdf5_per_item"), opensAt: `h5py\.File`},
+	{testCase: of("hdf5_chunk_gzip")},
+	{testCase: of("workers_few")},
+	{testCase: of("cpu_decode")},
+	{testCase: of("storage_throttled")},
+	{testCase: of("noisy_neighbour")},
+	{testCase: of("tight_shm")},
+	{testCase: of("host_bound")},
+	{testCase: of("workers_restart_spawn")},
+	{testCase: of("iterable_text")},
+	{testCase: of("forkserver_few")},
+	{testCase: of("ddp_two_ranks")},
+	{testCase: of("numpy_batches"), apart: true},
+	{testCase: of("control_large_batches")},
+	{testCase: of("control_spawn_persistent")},
+	{testCase: of("control_workers_zero")},
+	{testCase: of("control_restart_cheap")},
+}
