@@ -187,7 +187,7 @@ func checkHook(context.Context, *doctor) []check {
 	const name = "launched jobs"
 	parent, err := hook.Try()
 	if err != nil {
-		return []check{{name, stateLimited, "watched from outside only: " + err.Error(), "export TMPDIR=FOLDER, one of your own with a short path"}}
+		return []check{{name, stateLimited, "watched from outside only: " + err.Error(), "export TMPDIR=FOLDER, one of your own with a short path that holds no ':'"}}
 	}
 	detail := "timed from inside: the hook's private folder can be made in " + parent
 	for _, other := range []string{"XDG_RUNTIME_DIR", "TMPDIR"} {
@@ -196,7 +196,7 @@ func checkHook(context.Context, *doctor) []check {
 		case parent:
 			return []check{{name, stateOK, detail, ""}}
 		default:
-			detail += "; " + other + " is passed over: it has to be a folder of your own that can be written to, with a short path"
+			detail += "; " + other + " is passed over: it has to be a folder of your own that can be written to, with a short path that holds no ':'"
 		}
 	}
 	return []check{{name, stateOK, detail, ""}}

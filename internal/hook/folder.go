@@ -10,12 +10,15 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 const (
-	pythonFolder = "python" // what PYTHONPATH names, inside the private folder
+	pythonFolder = "python"        // what PYTHONPATH names, inside the private folder
+	packageName  = "pipetune_hook" // the folder in that one
+	cacheName    = "__pycache__"   // a file, where Python would make a folder
 	socketName   = "socket"
 	// maxSocketPath is what sun_path of a Unix socket's address holds beside its final zero (linux/un.h).
 	maxSocketPath = 107
@@ -35,18 +38,22 @@ type folder struct {
 func makeFolder(parents []string, files []source) (*folder, error) {
 	var tried []error
 	for _, parent := range parents {
+		if strings.ContainsRune(parent, os.PathListSeparator) {
+			tried = append(tried, fmt.Errorf("%s: PYTHONPATH would end it at its %q", parent, os.PathListSeparator))
+			continue
+		}
 		if n := len(parent) + 1 + longestName + 1 + len(socketName); n > maxSocketPath {
 			tried = append(tried, fmt.Errorf("%s: a socket in it would have a path of %d bytes, and the kernel takes %d", parent, n, maxSocketPath))
 			continue
 		}
 		f, err := newFolder(parent, files)
 		if err == nil {
-			tidy(parent, os.Geteuid())
+			tidy(parent, os.Geteuid(), time.Now())
 			return f, nil
 		}
 		tried = append(tried, err)
 	}
-	return nil, fmt.Errorf("making the hook's private folder (set TMPDIR to a short path that can be written to): %w", errors.Join(tried...))
+	return nil, fmt.Errorf("making the hook's private folder (set TMPDIR to a folder of your own with a short path that holds no %q): %w", os.PathListSeparator, errors.Join(tried...))
 }
 
 func newFolder(parent string, files []source) (*folder, error) {
@@ -89,7 +96,7 @@ func (f *folder) fill(files []source) error {
 	}
 	for _, sub := range folders {
 		// A file stands where Python would keep compiled code: root's Python writes to a folder of mode 0500 too.
-		if err := f.root.WriteFile(path.Join(sub, "__pycache__"), nil, 0o400); err != nil {
+		if err := f.root.WriteFile(path.Join(sub, cacheName), nil, 0o400); err != nil {
 			return err
 		}
 		if err := f.root.Chmod(sub, 0o500); err != nil {

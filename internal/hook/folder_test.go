@@ -212,6 +212,27 @@ func TestALongParentIsPassedOver(t *testing.T) {
 	}
 }
 
+// TestAParentThatPYTHONPATHWouldSplitIsPassedOver: what stands before its colon would be taken for a folder, and so would what follows.
+func TestAParentThatPYTHONPATHWouldSplitIsPassedOver(t *testing.T) {
+	split := filepath.Join(short(t), "a:b c")
+	if err := os.Mkdir(split, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, Config{Dir: split})
+	if filepath.Dir(r.folder.path) != "/tmp" {
+		t.Errorf("the folder is %s", r.folder.path)
+	}
+	_, err := makeFolder([]string{split}, nil)
+	if err == nil {
+		t.Fatal("a folder was made")
+	}
+	for _, part := range []string{split, "PYTHONPATH", "':'", "TMPDIR"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error does not say %q: %v", part, err)
+		}
+	}
+}
+
 func TestEnviron(t *testing.T) {
 	r := open(t, Config{})
 	python, socket := filepath.Join(r.folder.path, "python"), filepath.Join(r.folder.path, "socket")
@@ -228,45 +249,5 @@ func TestEnviron(t *testing.T) {
 				t.Error(diff)
 			}
 		})
-	}
-}
-
-func TestFoldersOfAKilledPipetuneAreRemoved(t *testing.T) {
-	parent, elsewhere := filepath.Join(short(t), "[a]*"), short(t) // no pattern, but a name
-	if err := os.Mkdir(parent, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	files := []source{{name: "sitecustomize.py", data: []byte("x")}}
-	make := func(parent string) *folder {
-		f, err := newFolder(parent, files)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return f
-	}
-	dead, young, theirs, other := make(parent), make(parent), make(parent), make(elsewhere)
-	for _, f := range []*folder{dead, theirs, other} {
-		s, err := bind(f.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.conn.Close(); err != nil { // its name stays, as when a process is killed
-			t.Fatal(err)
-		}
-	}
-	if err := os.Chmod(theirs.path, 0o755); err != nil { // no folder of ours
-		t.Fatal(err)
-	}
-	alive := open(t, Config{Dir: parent})
-	again := open(t, Config{Dir: parent})
-	for path, want := range map[string]bool{dead.path: false, young.path: true, theirs.path: true, other.path: true, alive.folder.path: true, again.folder.path: true} {
-		if _, err := os.Stat(path); (err == nil) != want {
-			t.Errorf("%s: %v, want it there: %v", path, err, want)
-		}
-	}
-	for _, f := range []*folder{dead, young, theirs, other} {
-		if err := f.root.Close(); err != nil {
-			t.Error(err)
-		}
 	}
 }

@@ -2,8 +2,13 @@ package hook
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -11,9 +16,13 @@ import (
 // mostLeft bounds how many folders are looked at: others may use the name too.
 const mostLeft = 64
 
-// tidy removes the private folders of one's own in parent that a killed pipetune left there, and in no other folder: those with a socket that nobody listens to any more. One
-// that cannot be removed stays; it is a few kilobytes, and somebody else's trouble is no reason not to begin.
-func tidy(parent string, euid int) {
+// abandoned is the age from which a folder without a socket is one that was left: between the making of the two lie milliseconds.
+const abandoned = time.Minute
+
+// tidy removes the private folders of one's own in parent that a killed pipetune left there, and in no other folder: those with a socket that nobody
+// listens to any more, and old ones without a socket that hold nothing but the hook. One that cannot be removed stays; it is a few kilobytes, and
+// somebody else's trouble is no reason not to begin.
+func tidy(parent string, euid int, now time.Time) {
 	list, err := os.ReadDir(parent)
 	if err != nil {
 		return
@@ -26,20 +35,49 @@ func tidy(parent string, euid int) {
 		looked++
 		dir := filepath.Join(parent, entry.Name())
 		info, err := os.Lstat(dir)
-		if err != nil || !info.IsDir() || info.Mode().Perm() != 0o700 || owner(dir) != euid || !deserted(filepath.Join(dir, socketName)) {
+		if err != nil || !info.IsDir() || info.Mode().Perm() != 0o700 || owner(dir) != euid {
 			continue
 		}
 		root, err := os.OpenRoot(dir)
 		if err != nil {
 			continue
 		}
-		if made, err := root.Stat("."); err != nil || !os.SameFile(made, info) {
+		left := deserted(filepath.Join(dir, socketName)) || numbered(entry.Name()) && now.Sub(info.ModTime()) >= abandoned && unfinished(root.FS())
+		if made, err := root.Stat("."); err != nil || !os.SameFile(made, info) || !left {
 			root.Close()
 			continue
 		}
 		f := folder{path: dir, root: root}
 		_ = f.remove() // as said above
 	}
+}
+
+// numbered says whether a name is one that os.MkdirTemp makes of folderPattern.
+func numbered(name string) bool {
+	_, err := strconv.ParseUint(strings.TrimPrefix(name, strings.TrimSuffix(folderPattern, "*")), 10, 32)
+	return err == nil
+}
+
+// unfinished says whether a private folder holds nothing, or a part of a hook, of whatever version, and nothing else.
+func unfinished(dir fs.FS) bool {
+	return fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		ours := false
+		switch parent, base := path.Split(name); {
+		case d.IsDir():
+			ours = name == "." || name == pythonFolder || name == path.Join(pythonFolder, packageName)
+		case parent == pythonFolder+"/":
+			ours = base == "sitecustomize.py" || base == cacheName
+		case parent == path.Join(pythonFolder, packageName)+"/":
+			ours = path.Ext(base) == ".py" || base == cacheName
+		}
+		if !ours || !d.IsDir() && !d.Type().IsRegular() {
+			return fs.ErrExist
+		}
+		return nil
+	}) == nil
 }
 
 // deserted says whether there is a socket at a path that nobody listens to.
