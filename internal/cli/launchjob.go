@@ -47,17 +47,25 @@ func findProgram(name string) (string, error) {
 	switch {
 	case err == nil, errors.Is(err, exec.ErrDot):
 		return path, nil
+	case folder(name):
+		return "", fail(exitNotExecutable, "name the program, or Python and the script: pipetune diagnose -- python "+filepath.Join(name, "train.py"),
+			"starting %s: it is a folder", name)
 	case errors.Is(err, fs.ErrPermission) || inPath(name):
 		return "", fail(exitNotExecutable, "chmod +x it, or name the interpreter: pipetune diagnose -- python "+name, "starting %s: it may not be executed", name)
 	}
 	return "", fail(exitNotFound, "", "starting %s: there is no such program", name)
 }
 
-// inPath says whether a file of this name lies in a folder of PATH, or is a folder itself.
+// folder says whether a name with a slash in it, which is not looked up in PATH, is a folder's.
+func folder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir() && strings.Contains(name, "/")
+}
+
+// inPath says whether a file of this name lies in a folder of PATH.
 func inPath(name string) bool {
 	if strings.Contains(name, "/") {
-		info, err := os.Stat(name)
-		return err == nil && info.IsDir()
+		return false
 	}
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {

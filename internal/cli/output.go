@@ -46,7 +46,7 @@ func parseOutputs(paths []string) ([]output, error) {
 		default:
 			f, err := render.BySuffix(p)
 			if err != nil {
-				return nil, fail(exitUsage, "", "-o: %w", err)
+				return nil, fail(exitUsage, "", "-o: %w; of a command after --, %s for the patch", err, strings.Join(patchSuffixes, " or "))
 			}
 			o.format = f
 		}
