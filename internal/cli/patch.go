@@ -45,6 +45,9 @@ func (l *launch) amendReport(ctx context.Context, r *report.Report) {
 	settings := patchable(r)
 	if len(settings) == 0 {
 		l.fix = fix{why: "no setting of the DataLoader is recommended"}
+		if r.Verdict != nil && r.Verdict.Class == report.Inconclusive {
+			l.fix.why = "nothing could be concluded, so no setting is recommended"
+		}
 		return
 	}
 	from, ok := patchedTrainer(l.told.Trainers, r)

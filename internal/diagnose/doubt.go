@@ -39,7 +39,10 @@ func blind(e *evidence.Evidence, s split) []string {
 	if !Training(e) {
 		why = append(why, "nothing of a training job was seen: no framework, no loader workers, no data being read, no GPU at work")
 	}
-	if !s.seen {
+	switch {
+	case Hooked(e) && e.Facts.Hook.Aside:
+		why = append(why, evidence.TakenAside)
+	case !s.seen:
 		reason, _ := e.WhyMissing(metric.InputWait)
 		if reason == "" {
 			reason = "the trainer's main thread could not be followed"

@@ -29,6 +29,9 @@ func Run(e *evidence.Evidence, rules []Rule) *report.Report {
 	if tooLittle(e) {
 		withhold(r)
 	}
+	if r.Verdict.Class == report.Inconclusive {
+		promiseNothing(r)
+	}
 	return r
 }
 

@@ -40,6 +40,17 @@ func withhold(r *report.Report) {
 	maps.DeleteFunc(r.Metrics, func(_ string, m report.Metric) bool { return m.Confidence == 0 })
 }
 
+// promiseNothing takes off a report from which nothing follows what would follow: what changes would bring, and what were if data were free.
+func promiseNothing(r *report.Report) {
+	r.Joint = nil
+	for _, f := range r.Findings {
+		for i := range f.Recommendations {
+			f.Recommendations[i].Effect = nil
+		}
+	}
+	delete(r.Metrics, metric.FreeStepTime.Name)
+}
+
 // How a watch ended, as recordings name it.
 const (
 	byDuration = "duration"

@@ -10,7 +10,10 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-func inconclusive(why []string) string {
+func inconclusive(e *evidence.Evidence, why []string) string {
+	if Hooked(e) && e.Facts.Hook.Aside {
+		return "What holds the job back cannot be told: " + strings.Join(why, "; ") + "."
+	}
 	return "Too little was seen to tell what holds the job back: " + strings.Join(why, "; ") + "."
 }
 

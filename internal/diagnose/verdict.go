@@ -65,7 +65,7 @@ func verdict(e *evidence.Evidence, findings []report.Finding, table map[string]*
 		if !Training(e) {
 			v.Step = report.Step{} // there is no step to divide
 		}
-		v.Statement = inconclusive(why)
+		v.Statement = inconclusive(e, why)
 		return v
 	}
 	cause := leading(findings, table, s.wait.Center)

@@ -104,6 +104,7 @@ type Hook struct {
 	Slow          []SlowItem   // slowest items, slowest first
 	Steps, Epochs float64      // batches of the training loop in the window, and its epochs that ended there
 	Epoch         EpochCost    // of all epochs that were told, those before the window too
+	Aside         bool         // another thread than the main one takes the batches: what it waits is not what a step waits
 	Together      int          // loaders gone over in each step, Loader among them
 	LeastStep     float64      // seconds of a step with the others of them as they are, whatever Loader is given; 0 where there is none
 	BesideCPUs    float64      // CPUs that the others' workers use

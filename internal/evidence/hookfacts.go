@@ -26,6 +26,7 @@ func (b *builder) hookFacts(r *rank) {
 		Steps: sum(r.batches), Epochs: sum(h.training.of(metric.HookEpochs)), Epoch: epochCost(h.epochs)}
 	out.Loader.Made, out.Loader.Anew = h.made, h.anew()
 	out.Loader.Wait, out.Together = sum(h.training.waits()), len(h.partners)+1
+	out.Aside = h.aside() > mostlyAside
 	out.LeastStep, out.BesideCPUs = h.besides()
 	for _, l := range slices.Concat(h.evaluations, h.sources) {
 		if len(out.Others) < mostOthers {

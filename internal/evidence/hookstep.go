@@ -19,6 +19,7 @@ func (b *builder) told() {
 	b.hookMade(r)
 	b.hookTogether(r)
 	b.hookOpens(r)
+	b.hookAside(r)
 	b.hookFacts(r)
 }
 

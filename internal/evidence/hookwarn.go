@@ -44,7 +44,9 @@ func (b *builder) warnHook(r *rank) {
 // warnTold says where what the hook told is not all.
 func (b *builder) warnTold(r *rank) {
 	h := r.hook
-	b.warnTogether(h)
+	if h.aside() <= mostlyAside { // else nothing is told of waits
+		b.warnTogether(h)
+	}
 	if h.training.call.Evaluates {
 		b.warn("no loader was asked for batches with gradients enabled in the window: the figures are of an evaluation, or of inference")
 	}

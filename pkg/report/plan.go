@@ -69,8 +69,12 @@ func (r *Report) Recommended() *Plan {
 var Simulated = []string{"num_workers", "prefetch_factor", "persistent_workers", "multiprocessing_context", "in_order"}
 
 // Advice lists the settings to change, each once: those of the recommended plan where there is one, and what findings recommend that no
-// simulation can tell; else those of the findings, the first finding first. Findings that cost nothing now are left out.
+// simulation can tell; else those of the findings, the first finding first. Findings that cost nothing now are left out. Where nothing was concluded
+// nothing is advised.
 func (r *Report) Advice() []Recommendation {
+	if r.Verdict != nil && r.Verdict.Class == Inconclusive {
+		return nil
+	}
 	var list []Recommendation
 	settled := map[string]bool{}
 	if p := r.Recommended(); p != nil {

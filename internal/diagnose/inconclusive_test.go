@@ -1,0 +1,52 @@
+package diagnose
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// promises is a rule that recommends a setting with what it would bring.
+func promises() Rule {
+	return Rule{ID: "a/promise", Eval: func(p *Pass) error {
+		p.Report(report.Finding{Severity: report.Error, Score: 0.5, Summary: "x", Recommendations: []report.Recommendation{{Setting: "num_workers", To: "4", Why: "y",
+			Effect: &report.Effect{Metric: "batches_per_s", Unit: "1/s", Before: 20, After: 40, Lo: 30, Hi: 50, Basis: report.Modelled}}}})
+		return nil
+	}}
+}
+
+// TestInconclusivePromisesNothing: where nothing follows nothing is advised; a finding stands without what its cure would bring.
+func TestInconclusivePromisesNothing(t *testing.T) {
+	aside := launched("train.py", 88)
+	aside.Hook.Aside = true
+	for _, c := range []struct {
+		name         string
+		e            *evidence.Evidence
+		inconclusive bool
+		says         string
+	}{
+		{"sound", saw(launched("train.py", 88), with(map[string]float64{"input_wait_ratio": 0.5, "free_step_time_s": 0.02})), false, ""},
+		{"stopped", saw(launched("train.py", 88), with(map[string]float64{"input_wait_ratio": 0.5, "free_step_time_s": 0.02, "trainer_stopped_ratio": 0.8})), true, "stopped"},
+		{"a prefetcher", saw(aside, with(map[string]float64{"free_step_time_s": 0.02})), true, "What holds the job back cannot be told: batches are taken by another thread than the main one"},
+	} {
+		c.e.Window.By = byDuration
+		r := Run(c.e, []Rule{promises()})
+		_, free := r.Metrics["free_step_time_s"]
+		if len(r.Findings) != 1 {
+			t.Fatalf("%s: findings %+v", c.name, r.Findings)
+		}
+		promised := r.Findings[0].Recommendations[0].Effect != nil
+		if got := r.Verdict.Class == report.Inconclusive; got != c.inconclusive || promised == got || free == got || (len(r.Advice()) == 0) != got || len(r.Plans) != 0 {
+			t.Errorf("%s: %s, an effect %v, a free step %v, advice %+v, plans %+v", c.name, r.Verdict.Class, promised, free, r.Advice(), r.Plans)
+		}
+		if !strings.Contains(r.Verdict.Statement, c.says) {
+			t.Errorf("%s: said %q", c.name, r.Verdict.Statement)
+		}
+		if c.name == "a prefetcher" && (len(r.Next) != 0 || !slices.Contains(r.Verdict.Doubts, evidence.TakenAside)) {
+			t.Errorf("next %q, doubts %q", r.Next, r.Verdict.Doubts)
+		}
+	}
+}
