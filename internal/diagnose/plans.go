@@ -17,10 +17,6 @@ import (
 // PlansID stands where a rule's ID would in what a report abstained from.
 const PlansID = "plans"
 
-// calibration is how far the simulation was off in runs that it had not seen. None has been measured: intervals hold what the inputs leave
-// open, and reports say so.
-var calibration = predict.Calibration{}
-
 // Confidence is that of the intervals of plans.
 const Confidence = 0.9
 
@@ -38,7 +34,7 @@ func plan(r *report.Report, e *evidence.Evidence) {
 		r.Abstained = append(r.Abstained, *why)
 		return
 	}
-	f := predict.NewForecaster(m.Pipeline, predict.Options{Confidence: Confidence, Calibration: calibration})
+	f := predict.NewForecaster(m.Pipeline, predict.Options{Confidence: Confidence, Calibration: calibrationOf(m.Pipeline)})
 	p, ok := f.Plans(e.Facts.Hook != nil && e.Facts.Hook.Loader.InOrder != nil)
 	if !ok {
 		r.Abstained = append(r.Abstained, *noModel(e, nil, "the costs of the loader are no times that could be simulated", ""))
@@ -157,7 +153,7 @@ func (m *model) bytes(x float64) *int64 {
 func (m *model) outlook(f *predict.Forecaster, p predict.Plans, r *report.Report) *report.Outlook {
 	m.quiet = nil // of what is, other programs are a part
 	o := &report.Outlook{Outcome: string(p.Verdict), Now: m.effect(p.Now, f.Gain(p.Now, p.Now)), Limit: limitText[p.Now.Limit], Next: limitText[p.Now.Next],
-		Confidence: Confidence, Calibrated: calibration.Source, Assumed: m.assumed, First: firstCause(r)}
+		Confidence: Confidence, Calibrated: calibrationOf(m.Pipeline).Source, Assumed: m.assumed, First: firstCause(r)}
 	if p.Headroom > 0 {
 		o.Headroom = known(p.Headroom)
 	}
