@@ -116,20 +116,36 @@ func patchedTrainer(list []hook.Trainer, r *report.Report) (hook.Trainer, bool) 
 	if len(known) == 0 {
 		return hook.Trainer{}, false
 	}
-	return known[max(0, slices.IndexFunc(known, func(t hook.Trainer) bool { return t.PID == pid }))], true
+	best := known[max(0, slices.IndexFunc(known, func(t hook.Trainer) bool { return t.PID == pid }))]
+	if _, ok := namedCall(best, r); !ok { // of trainers in turn, the report may be of a later one
+		for _, t := range known {
+			if _, ok := namedCall(t, r); ok {
+				return t, true
+			}
+		}
+	}
+	return best, true
 }
 
-// patchedCall is where the loader that the report's settings are of is made: of those of its trainer the one on the line that the report names, which has
-// lost its folder where that says too much.
+// patchedCall is where the loader that the report's settings are of is made.
 func patchedCall(from hook.Trainer, r *report.Report) hook.Call {
-	if r.Job == nil || r.Job.Loader == nil || r.Job.Loader.Location == nil {
-		return from.Call
-	}
-	at := r.Job.Loader.Location
-	if i := slices.IndexFunc(from.Calls, func(c hook.Call) bool { return c.Line == at.Line && filepath.Base(c.File) == filepath.Base(at.File) }); i >= 0 {
-		return from.Calls[i]
+	if c, ok := namedCall(from, r); ok {
+		return c
 	}
 	return from.Call
+}
+
+// namedCall is, of the loaders of a trainer, the one on the line that the report names, which has lost its folder where that says too much.
+func namedCall(from hook.Trainer, r *report.Report) (hook.Call, bool) {
+	if r.Job == nil || r.Job.Loader == nil || r.Job.Loader.Location == nil {
+		return hook.Call{}, false
+	}
+	at := r.Job.Loader.Location
+	i := slices.IndexFunc(from.Calls, func(c hook.Call) bool { return c.Line == at.Line && filepath.Base(c.File) == filepath.Base(at.File) })
+	if i < 0 {
+		return hook.Call{}, false
+	}
+	return from.Calls[i], true
 }
 
 // redactPatch is a patch as a report may show it: in a public place.

@@ -72,6 +72,11 @@ func TestPatchedTrainer(t *testing.T) {
 func TestPatchedCall(t *testing.T) {
 	one, two, other := hook.Call{File: "/home/ann/run/train.py", Line: 8}, hook.Call{File: "/home/ann/run/train.py", Line: 14}, hook.Call{File: "/home/ann/run/data.py", Line: 14}
 	from := hook.Trainer{Call: one, Calls: []hook.Call{one, other, two}}
+	later := hook.Trainer{PID: 9, Call: two, Calls: []hook.Call{two}}
+	r := &report.Report{Job: &report.Job{PID: 1, Loader: &report.Loader{Location: &report.Location{File: "train.py", Line: 14}}}}
+	if got, ok := patchedTrainer([]hook.Trainer{{PID: 1, Call: one, Calls: []hook.Call{one}}, later}, r); !ok || got.PID != later.PID {
+		t.Errorf("of two in turn: %+v", got)
+	}
 	for name, c := range map[string]struct {
 		at   *report.Location
 		want hook.Call

@@ -26,9 +26,13 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 	}
 	b.cast.beginAtBirth(b.h)
 	b.h.dwell()
-	b.frame = newFrame(rec, b.h, b.cast)
+	end, ended := watchEnd(rec, b.h, b.cast)
+	turns := b.cast.takeTurns(b.h, end)
+	b.frame = newFrame(rec, b.h, b.cast, turns.life)
+	b.Ended = ended
 	b.ev = &Evidence{Header: rec.Header, Window: b.Window, Unseen: slices.Clone(rec.Unseen), values: map[string]Value{}, windows: map[string][]float64{}}
 	b.trainers()
+	b.warnTurns(turns)
 	b.loader()
 	b.workers()
 	b.reading()

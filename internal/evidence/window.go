@@ -136,19 +136,17 @@ func cut(parts []span, width float64) []span {
 	return out
 }
 
-// newFrame drops the warm-up and cuts the rest into windows.
-func newFrame(rec *recording.Recording, h history, c cast) frame {
-	end, ended := watchEnd(rec, h, c)
+// newFrame drops the warm-up of a stretch of the watch and cuts the rest into windows.
+func newFrame(rec *recording.Recording, h history, c cast, life span) frame {
 	f := frame{gaps: readGaps(rec, h, c)}
-	f.Ended = ended
 	if rec.End != nil {
 		f.By = rec.End.Reason
 	}
-	asked := min(max(rec.Header.Warmup.Seconds(), 0), end/2)
-	detected := min(detectWarmup(h, c, f.gaps, end), end/2)
-	f.steady = span{max(asked, detected), end}
+	asked := min(max(rec.Header.Warmup.Seconds(), 0), life.length()/2)
+	detected := min(detectWarmup(h, c, f.gaps, life), life.length()/2)
+	f.steady = span{life.from + max(asked, detected), life.to}
 	f.Detected = detected > asked
-	f.Start, f.End, f.Warmup = seconds(f.steady.from), seconds(f.steady.to), seconds(f.steady.from)
+	f.Start, f.End, f.Warmup = seconds(f.steady.from), seconds(f.steady.to), seconds(max(asked, detected))
 	parts := without(f.steady, f.gaps)
 	total := 0.0
 	for _, p := range parts {
@@ -165,25 +163,25 @@ func newFrame(rec *recording.Recording, h history, c cast) frame {
 // waitFloor is the least difference in a share of time that makes a warm-up: two looks of ten more or less are chance.
 const waitFloor = 0.2
 
-// detectWarmup returns how many seconds at the start clearly differ from the rest, by batches per second, the share of looks that wait, or
+// detectWarmup returns how many seconds at the start of a stretch clearly differ from the rest, by batches per second, the share of looks that wait, or
 // the GPUs' utilization. Starting up differs in all of them, and each alone may be missing.
-func detectWarmup(h history, c cast, gaps []span, end float64) float64 {
-	if end <= 0 {
+func detectWarmup(h history, c cast, gaps []span, life span) float64 {
+	if life.length() <= 0 {
 		return 0
 	}
-	parts := without(span{0, end}, gaps)
+	parts := without(life, gaps)
 	tensors, per := 0.0, 1.0
 	for _, t := range h.all(metric.LoaderTensors) {
-		g, _ := t.grown(span{0, end})
+		g, _ := t.grown(life)
 		tensors += g
 	}
 	for _, t := range h.all(metric.LoaderTensorsPer) {
 		per = max(per, slices.Min(t.v))
 	}
 	// A window must hold several batches, or slow steps look like a rate that comes and goes.
-	width := max(usualWindow, end/mostWindows)
+	width := max(usualWindow, life.length()/mostWindows)
 	if batches := tensors / per; batches > 0 {
-		width = max(width, 4*end/batches)
+		width = max(width, 4*life.length()/batches)
 	}
 	spans := cut(parts, width)
 	rate := make([]float64, len(spans))
@@ -205,7 +203,7 @@ func detectWarmup(h history, c cast, gaps []span, end float64) float64 {
 	if drop == 0 || drop > len(spans) {
 		return 0
 	}
-	return spans[drop-1].to
+	return spans[drop-1].to - life.from
 }
 
 // toldRate returns the tensors per second a trainer got; NaN where it had workers but their tensors were not told yet.
