@@ -74,7 +74,7 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 		case sig := <-signals:
 			b.signal.Store(&sig)
 			cancel()
-			abortOnSecond(signals, sig)
+			abortOnSecond(signals, sig, func(text string) { note(env.Stderr, text) })
 		case <-ctx.Done():
 		}
 	}()

@@ -49,7 +49,7 @@ const (
 	endSteps       = "steps" // --steps batches were taken
 )
 
-// run samples until the time is up, the job has ended, or a first signal says to stop. A second signal ends the program at once.
+// run samples until the time is up, the job has ended, or a first signal says to stop. A second request ends the program at once.
 func (w *watch) run(ctx context.Context, start time.Time) (*recording.Recording, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -98,7 +98,7 @@ func (w *watch) run(ctx context.Context, start time.Time) (*recording.Recording,
 		case <-w.over:
 		case sig := <-w.signals:
 			reason = endInterrupted
-			go abortOnSecond(w.signals, sig)
+			go abortOnSecond(w.signals, sig, w.warn)
 		}
 		at = time.Since(start)
 	}
@@ -139,13 +139,13 @@ func (w *watch) start(ctx context.Context) []bool {
 }
 
 // abortOnSecond ends the program when the person insists. Children die with it; temporary outputs stay, under names that say so.
-func abortOnSecond(signals <-chan os.Signal, _ os.Signal) {
-	switch <-signals {
-	case syscall.SIGTERM:
+func abortOnSecond(signals <-chan os.Signal, first os.Signal, say func(string)) {
+	sig := secondRequest(signals, first)
+	say("no report: a second signal asked pipetune to end without one")
+	if sig == syscall.SIGTERM {
 		os.Exit(exitTerminated)
-	default:
-		os.Exit(exitInterrupted)
 	}
+	os.Exit(exitInterrupted)
 }
 
 // spent is what pipetune and its children have used so far.
