@@ -17,7 +17,7 @@ func (b *builder) told() {
 	b.hookLoader(r)
 	b.hookEpochs(r)
 	b.hookMade(r)
-	b.hookTogether(r)
+	b.hookWorkers(r)
 	b.hookOpens(r)
 	b.hookAside(r)
 	b.hookFacts(r)

@@ -37,17 +37,19 @@ func together(x, y *hookLoop, told []float64) bool {
 	return max(shared, within) >= sharedTime*min(sum(xs), sum(ys))
 }
 
-// hookTogether takes what loaders that are gone over in each step mean for the one that is told of: what was seen of all workers together is of
-// several loaders, and is told from inside of the one alone, or not at all.
-func (b *builder) hookTogether(r *rank) {
+// hookWorkers tells from inside where the time of the workers goes, where that was not seen from outside, or was seen of several loaders together: those that
+// are gone over in each step have workers each, and what is not known of those of the one loader is not told at all.
+func (b *builder) hookWorkers(r *rank) {
 	h := r.hook
-	if len(h.partners) == 0 || h.loadsItself() {
+	if _, seen := b.center(metric.WorkerBusy); h.loadsItself() || seen && len(h.partners) == 0 {
 		return
 	}
 	seenCPU, hasCPU := b.center(metric.WorkerCPU)
 	seenDelay, hasDelay := b.center(metric.WorkerRunDelay)
-	b.drop(mixed...)
-	b.miss("several loaders are gone over in each step, and whose workers these are does not show", "", mixed...)
+	if len(h.partners) > 0 {
+		b.drop(mixed...)
+		b.miss("several loaders are gone over in each step, and whose workers these are does not show", "", mixed...)
+	}
 	l := h.training
 	took, cpu := l.made(metric.HookFetchTime), l.made(metric.HookFetchCPU)
 	workers := l.call.Workers

@@ -71,3 +71,17 @@ func TestHookLoadersInTurnAreNotTogether(t *testing.T) {
 		t.Errorf("told of %+v, warned %q", h, e.Warnings)
 	}
 }
+
+// TestHookTellsUnseenWorkers: of workers that the watch did not find, as those of a trainer that began late, the hook says how busy they are.
+func TestHookTellsUnseenWorkers(t *testing.T) {
+	l := launch(t, afterFive, "100.1")
+	l.loader(0, 88, 2)
+	l.begin(0, 0.1, 2)
+	l.plain(0, 29.9, 0.03, 0.02) // 20 batches per second of 80 ms, 50 of them on a CPU: 1.6 and 1.0 of 2 workers
+	e := l.evidence()
+	sound(t, e)
+	near(t, e, 1e-3, map[metric.Desc]float64{metric.NumWorkers: 2, metric.WorkerBusy: 0.8, metric.WorkerIdle: 0.2, metric.WorkerRunning: 0.5, metric.WorkerCPU: 0.5, metric.WorkerCPUBatch: 0.05})
+	if h := e.Facts.Hook; h == nil || h.Together != 1 || len(e.Warnings) != 0 {
+		t.Errorf("%+v, warned %q", h, e.Warnings)
+	}
+}
