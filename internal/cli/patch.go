@@ -52,7 +52,7 @@ func (l *launch) amendReport(ctx context.Context, r *report.Report) {
 	}
 	from, ok := patchedTrainer(l.told.Trainers, r)
 	if !ok {
-		l.fix = fix{why: "the hook did not see where the DataLoader is made"}
+		l.fix = fix{why: whyNoSource(r)}
 		return
 	}
 	call := patchedCall(from, r)
@@ -73,6 +73,16 @@ func (l *launch) amendReport(ctx context.Context, r *report.Report) {
 	shown := redactPatch(p, l.redact)
 	r.Patch = &shown
 	l.fix = fix{diff: p.Diff, why: whyNoDiff(shown)}
+}
+
+// whyNoSource says why nobody's source can be patched.
+func whyNoSource(r *report.Report) string {
+	if r.Job != nil && r.Job.Loader != nil {
+		if at := r.Job.Loader.Location; at != nil && strings.HasPrefix(at.File, "<") {
+			return fmt.Sprintf("the DataLoader is made at %s:%d, which is no file: a notebook's cell, or source that was made as the job ran", at.File, at.Line)
+		}
+	}
+	return "the hook did not see where the DataLoader is made"
 }
 
 // patchable are the recommended settings that are arguments of DataLoader with a value that can be written down: of the moderate plan, and of each
