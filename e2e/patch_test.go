@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pipetune/pipetune/pkg/report"
@@ -37,6 +38,13 @@ func TestPatch(t *testing.T) {
 			before, err := m.reportOf(t.Context(), b, c.name, "before")
 			if err != nil {
 				t.Fatal(err)
+			}
+			if m.root != "" {
+				// The source lies in the chroot, where pipetune does not look for it; that must be said, and no other file taken.
+				if before.Patch != nil || !slices.ContainsFunc(before.Warnings, func(w string) bool { return strings.Contains(w, "could not be made a patch") }) {
+					t.Errorf("a job in a chroot got the patch %+v, warnings %q", before.Patch, before.Warnings)
+				}
+				return
 			}
 			if before.Patch == nil || before.Patch.Diff == "" {
 				t.Fatalf("no patch is offered: %+v", before.Patch)
