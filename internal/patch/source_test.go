@@ -107,7 +107,7 @@ func TestRefusals(t *testing.T) {
 		"changed since":         {folder + "/good.py", "changed after the job began", 1, time.Now().Add(-time.Hour)},
 		"a line behind the end": {folder + "/good.py", "holds no call", 9, time.Time{}},
 		"no line":               {folder + "/good.py", "no line", 0, time.Time{}},
-		"from a string":         {"/work/<string>", "in no file", 1, time.Time{}},
+		"from a string":         {"/home/ada/<string>", "in no file", 1, time.Time{}},
 		"a notebook":            {"/tmp/ipykernel_123/456.py", "notebook", 1, time.Time{}},
 		"not absolute":          {"train.py", "not an absolute path", 1, time.Time{}},
 		"not said":              {"", "did not say", 1, time.Time{}},
