@@ -2,28 +2,17 @@ package cli
 
 import (
 	"math"
-	"os"
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/predict"
-	"github.com/pipetune/pipetune/internal/recording"
 )
 
 // evidenceOf is what a recording amounts to.
 func evidenceOf(t *testing.T, path string) *evidence.Evidence {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	rec, err := recording.Read(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := evidence.FromRecording(rec)
+	e, err := evidence.FromRecording(readRecording(t, path))
 	if err != nil {
 		t.Fatal(err)
 	}

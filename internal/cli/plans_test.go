@@ -2,29 +2,18 @@ package cli
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // judged is the report of a recording.
 func judged(t *testing.T, path string) *report.Report {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	rec, err := recording.Read(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := judge(rec)
+	r, err := judge(readRecording(t, path))
 	if err != nil {
 		t.Fatal(err)
 	}

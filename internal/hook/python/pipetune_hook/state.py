@@ -11,7 +11,7 @@ from time import sleep
 from . import wire
 from .alarm import alarmed, foreign
 
-EVERY = 250000000  # nanoseconds between two tellings of the totals, each of which takes the job some 0.2 ms (2-core Xeon, Python 3.11)
+EVERY = 250000000  # nanoseconds between two tellings of the totals, each of which takes the job some 0.2 ms (AMD EPYC, 2 CPUs, Python 3.11)
 SOON = 10000000  # nanoseconds until the next try after one that nobody took, doubled each time up to EVERY
 PATIENCE = 3  # further tries of a worker that ends, a millisecond apart: what it does not tell now is told by nobody
 BURST = 40  # tellings ahead of time that a process may save up for the ends of epochs
