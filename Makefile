@@ -25,7 +25,7 @@ STATICCHECK         := $(TOOLS)/staticcheck-$(STATICCHECK_VERSION)
 export CGO_ENABLED := 1
 export CGO_CFLAGS  := -O2 -g -I/usr/include/hdf5/serial -Wno-deprecated-declarations
 export CGO_LDFLAGS := -O2 -g -L$(LIB) -lturbojpeg -lhdf5_hl -lhdf5 -lsz -laec -lz -ldl -lm -Wl,--as-needed -Wl,-z,relro -Wl,-z,lazy
-export PYTHON TORCH E2E_SUITE
+export PYTHON TORCH E2E_SUITE RELIABILITY_PAGE RELIABILITY_LONG RELIABILITY_MINUTES
 
 # A build from a tag is that version; any other keeps the one in the source. Both say the commit.
 GIT     := git -c safe.directory='*'
@@ -53,11 +53,12 @@ test: ## everything: lint, race-enabled unit tests, the binary's promises, end-t
 	@$(STAGE) dependencies scripts/deps build job tools
 	@$(STAGE) "static libraries" scripts/static-libs $(LIB)
 	@$(STAGE) gofmt scripts/check-format
-	@$(STAGE) "go vet" $(GO) vet -tags e2e,overhead,peers,calibrate ./...
+	@$(STAGE) "go vet" $(GO) vet -tags e2e,overhead,peers,calibrate,reliability ./...
 	@$(STAGE) staticcheck $(MAKE) staticcheck
 	@$(STAGE) "unit tests (race detector, fuzz seeds, import rules)" $(GO) test -race ./...
 	@$(STAGE) build $(MAKE) build
 	@$(STAGE) "binary check" scripts/check-binary bin/pipetune
+	@$(STAGE) "reliability suite, short trials" $(MAKE) trials
 	@$(STAGE) "end-to-end suite" $(MAKE) e2e-run E2E_SUITE=1
 
 .PHONY: unit
@@ -75,6 +76,26 @@ e2e: ## all end-to-end jobs and datasets, and a real DataLoader beside bench-io;
 .PHONY: e2e-run
 e2e-run:
 	$(GO) test -tags e2e ./e2e -run '$(if $(E2E_SUITE),,TestDataLoader|)TestLayouts|TestJobs|TestLaunch$$|TestPatch|TestHostile' -count=1 -v -timeout 80m
+
+# RELIABILITY is an expression over the ids of trials: RELIABILITY='F8|D3'.
+RELIABILITY ?= .*
+
+.PHONY: reliability
+reliability: ## the short trials that it does no harm and survives everything; rows to docs/reliability.md
+	@scripts/deps build job tools
+	@$(MAKE) build
+	@$(MAKE) trials RELIABILITY_PAGE=../docs/reliability.md
+
+.PHONY: nightly
+nightly: ## the long trials as well: hours of mutants, soak and race detector; rows to docs/reliability.md
+	@scripts/deps build job tools
+	@$(MAKE) build
+	@$(MAKE) trials RELIABILITY_LONG=1 RELIABILITY_PAGE=../docs/reliability.md
+
+.PHONY: trials
+trials:
+	$(GO) test -tags reliability ./reliability \
+		-run '^Test[^T]|^TestTrials$$/^($(RELIABILITY))$$' -count=1 -v -timeout 16h
 
 .PHONY: overhead
 overhead: ## what pipetune costs the job it watches or launches: CPU, memory, throughput with and without
@@ -99,13 +120,13 @@ lint: ## gofmt, go vet, staticcheck and the import rules
 	@scripts/deps build
 	@scripts/static-libs $(LIB)
 	@scripts/check-format
-	$(GO) vet -tags e2e,overhead,peers,calibrate ./...
+	$(GO) vet -tags e2e,overhead,peers,calibrate,reliability ./...
 	@$(MAKE) staticcheck
 	$(GO) test ./internal/archtest
 
 .PHONY: staticcheck
 staticcheck: $(STATICCHECK)
-	$(STATICCHECK) -tags e2e,overhead,peers,calibrate ./...
+	$(STATICCHECK) -tags e2e,overhead,peers,calibrate,reliability ./...
 
 $(STATICCHECK):
 	@mkdir -p $(TOOLS)

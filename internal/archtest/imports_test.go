@@ -52,8 +52,9 @@ var mayImport = map[string][]string{
 	"compare": {"stat", "pkg/report"},
 	"render":  {"unit", "pkg/report", "untrusted"},
 
-	"archtest": {},
-	"e2e":      {anything},
+	"archtest":    {},
+	"e2e":         {anything},
+	"reliability": {anything},
 }
 
 // thirdParty lists who may import which module of others. golang.org/x/sys is open to all that touch the machine.
@@ -68,7 +69,7 @@ var thirdParty = map[string][]string{
 	"golang.org/x/image":              {"dataset"},
 	"golang.org/x/term":               {"cli"},
 	"golang.org/x/perf":               {"stat"},
-	"golang.org/x/sys":                {"cli", "job", "hook", "patch", "host", "sampler", "probe", "dataset", "isolate", "nvml", "procfs", "hdf5", "jpeg", "e2e"},
+	"golang.org/x/sys":                {"cli", "job", "hook", "patch", "host", "sampler", "probe", "dataset", "isolate", "nvml", "procfs", "hdf5", "jpeg", "e2e", "reliability"},
 	"github.com/google/go-cmp":        {"test files"},
 	"github.com/rogpeppe/go-internal": {"test files"},
 }

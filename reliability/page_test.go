@@ -1,0 +1,157 @@
+//go:build reliability
+
+package reliability
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// row is one line of the page's table.
+type row struct{ id, fault, made, target, measured, result, day string }
+
+// absent is a row of the page for what cannot be made on the machine the page is written on.
+type absent struct{ id, fault, why, how string }
+
+// notRun is listed with the way to run it.
+var notRun = []absent{
+	{"A4", "metrics endpoint", "pipetune has no network endpoint of any kind", "nothing to run"},
+	{"D1", "145 files of published libhdf5 vulnerabilities", "they are on GitHub only (HDFGroup/cve_hdf5), which this machine does not reach",
+		"clone it, then `RELIABILITY_CORPUS=cve_hdf5 make reliability RELIABILITY=D2`"},
+	{"F6-step", "the real clock is set by hours and years", "it would harm whatever else runs on the machine",
+		"on a machine to throw away: `pipetune diagnose --pid N &`, then `date -s` by ±1 h and ±10 y"},
+	{"F12-driver", "a real NVIDIA driver fails", "no GPU; a library that behaves like one stands in (F12)", "unload the driver, or reset the GPU, under a watch"},
+	{"F1-nfs", "an NFS server goes away", "no NFS client in the kernel; FUSE stands in (F1)", "`bench-io` on a hard mount, then stop the server"},
+}
+
+const (
+	rowsBegin = "<!-- rows: written by make reliability -->"
+	rowsEnd   = "<!-- end of rows -->"
+)
+
+// updatePage puts the rows into the page's table; rows of other trials stay as they are.
+func updatePage(path string, fresh []row) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	before, rest, ok1 := strings.Cut(string(text), rowsBegin)
+	table, after, ok2 := strings.Cut(rest, rowsEnd)
+	if !ok1 || !ok2 {
+		return fmt.Errorf("%s: the lines %q and %q are missing", path, rowsBegin, rowsEnd)
+	}
+	rows := readRows(table)
+	for _, r := range fresh {
+		rows[r.id] = r
+	}
+	page := before + rowsBegin + "\n" + table0(rows) + rowsEnd + after
+	return os.WriteFile(path, []byte(page), 0o644)
+}
+
+// readRows reads the table that table0 has written.
+func readRows(table string) map[string]row {
+	rows := map[string]row{}
+	for line := range strings.Lines(table) {
+		cells := splitRow(line)
+		if len(cells) != 7 || cells[0] == "id" || strings.HasPrefix(cells[0], "-") {
+			continue
+		}
+		rows[cells[0]] = row{cells[0], cells[1], cells[2], cells[3], cells[4], cells[5], cells[6]}
+	}
+	return rows
+}
+
+// splitRow undoes cell.
+func splitRow(line string) []string {
+	line = strings.TrimSpace(line)
+	if !strings.HasPrefix(line, "| ") || !strings.HasSuffix(line, " |") {
+		return nil
+	}
+	parts := strings.Split(strings.ReplaceAll(line[2:len(line)-2], `\|`, "\x00"), " | ")
+	for i := range parts {
+		parts[i] = strings.ReplaceAll(parts[i], "\x00", "|")
+	}
+	return parts
+}
+
+// cell keeps a text within its cell.
+func cell(text string) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(text, "|", `\|`)), " ")
+}
+
+// table0 is the part of the page between the two marks.
+func table0(rows map[string]row) string {
+	var b strings.Builder
+	counts := map[string]int{}
+	var lines []string
+	for _, c := range all() {
+		r, ran := rows[c.id]
+		if !ran {
+			lines = append(lines, line(row{id: c.id, fault: c.fault, made: c.made, target: c.target, measured: "-", result: "not run yet", day: "-"}))
+			counts["not run"]++
+			continue
+		}
+		r.fault, r.made, r.target = c.fault, c.made, c.target
+		verdict, _, _ := strings.Cut(strings.Trim(r.result, "*"), "*")
+		counts[verdict]++
+		lines = append(lines, line(r))
+	}
+	for _, n := range notRun {
+		counts["not run"]++
+		lines = append(lines, line(row{id: n.id, fault: n.fault, made: n.how, target: "-", measured: "-", result: "not run: " + n.why, day: "-"}))
+	}
+	fmt.Fprintf(&b, "\n%d rows: %d met, %d missed, %d failed, %d not run. %s, last written %s.\n\n", len(lines),
+		counts["met"], counts["missed"], counts["failed"], counts["not run"], machineInWords(), time.Now().UTC().Format(time.DateOnly))
+	b.WriteString("| id | fault | made by | target | measured | result | day |\n|---|---|---|---|---|---|---|\n")
+	for _, l := range lines {
+		b.WriteString(l)
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+func line(r row) string {
+	cells := []string{r.id, r.fault, r.made, r.target, r.measured, r.result, r.day}
+	for i := range cells {
+		cells[i] = cell(cells[i])
+		if cells[i] == "" {
+			cells[i] = "-"
+		}
+	}
+	return "| " + strings.Join(cells, " | ") + " |\n"
+}
+
+// machineInWords says where the rows were measured.
+func machineInWords() string {
+	kernel, err := exec.Command("uname", "-r").Output()
+	if err != nil {
+		kernel = []byte("unknown")
+	}
+	return fmt.Sprintf("%d CPUs, Linux %s, %s, %s", runtime.NumCPU(), bytes.TrimSpace(kernel), runtime.GOARCH, runtime.Version())
+}
+
+func TestRowsSurviveThePage(t *testing.T) {
+	first := all()[0]
+	want := row{first.id, first.fault, first.made, first.target, "3 | 4 ms; `a|b`", "**missed**: 3 > 2", "2026-01-02"}
+	got := readRows(table0(map[string]row{first.id: want}))[first.id]
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	ids := slices.Collect(func(yield func(string) bool) {
+		for id := range readRows(table0(nil)) {
+			if !yield(id) {
+				return
+			}
+		}
+	})
+	if len(ids) != len(all())+len(notRun) {
+		t.Errorf("%d rows, %d trials and %d not run", len(ids), len(all()), len(notRun))
+	}
+}

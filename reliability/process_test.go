@@ -1,0 +1,178 @@
+//go:build reliability
+
+package reliability
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// command is a running program with what it writes. It leads a session of its own, so that all it starts can be found and ended.
+type command struct {
+	stand  *stand
+	cmd    *exec.Cmd
+	name   string
+	stdout string // file
+	stderr string // file
+	ended  chan struct{}
+}
+
+// pipetune starts the binary with the trial's own HOME, TMPDIR and XDG_RUNTIME_DIR; change may add to the command before it starts.
+func (s *stand) pipetune(args []string, change ...func(*exec.Cmd)) *command {
+	s.Helper()
+	return s.start("pipetune", append([]string{s.binary}, args...), append([]func(*exec.Cmd){func(cmd *exec.Cmd) {
+		cmd.Env = append(cmd.Env, "HOME="+s.home, "TMPDIR="+s.tmp, "XDG_RUNTIME_DIR="+s.runtime)
+	}}, change...)...)
+}
+
+// start runs any program in the trial's working folder, its output going to files.
+func (s *stand) start(name string, argv []string, change ...func(*exec.Cmd)) *command {
+	s.Helper()
+	dir, err := os.MkdirTemp(s.work, name+"-")
+	if err != nil {
+		s.Fatal(err)
+	}
+	c := &command{stand: s, name: name, stdout: filepath.Join(dir, "stdout"), stderr: filepath.Join(dir, "stderr"), ended: make(chan struct{})}
+	stdout, err := os.Create(c.stdout)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer stdout.Close()
+	stderr, err := os.Create(c.stderr)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer stderr.Close()
+	c.cmd = exec.Command(argv[0], argv[1:]...)
+	c.cmd.Dir, c.cmd.Stdout, c.cmd.Stderr = s.work, stdout, stderr
+	c.cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	for _, f := range change {
+		f(c.cmd)
+	}
+	if err := c.cmd.Start(); err != nil {
+		s.Fatalf("starting %s: %v", name, err)
+	}
+	go func() {
+		_ = c.cmd.Wait() // ProcessState says it all
+		close(c.ended)
+	}()
+	s.Cleanup(c.kill)
+	return c
+}
+
+func (c *command) pid() int { return c.cmd.Process.Pid }
+
+// signal sends one to the program itself.
+func (c *command) signal(sig syscall.Signal) {
+	c.stand.Helper()
+	if err := c.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		c.stand.Errorf("sending %v to %s: %v", sig, c.name, err)
+	}
+}
+
+// wait returns the exit status as a shell gives it: 128 and the signal's number where one ended it.
+func (c *command) wait(limit time.Duration) int {
+	c.stand.Helper()
+	select {
+	case <-c.ended:
+	case <-time.After(limit):
+		c.stand.Fatalf("%s has not ended within %v; stderr: %s", c.name, limit, c.complaints())
+	}
+	if status, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return c.cmd.ProcessState.ExitCode()
+}
+
+// output is what was written to stdout so far.
+func (c *command) output() []byte {
+	c.stand.Helper()
+	text, err := os.ReadFile(c.stdout)
+	if err != nil {
+		c.stand.Fatal(err)
+	}
+	return text
+}
+
+// complaints is what was written to stderr so far.
+func (c *command) complaints() string {
+	c.stand.Helper()
+	text, err := os.ReadFile(c.stderr)
+	if err != nil {
+		c.stand.Fatal(err)
+	}
+	return string(text)
+}
+
+// awaitLines waits until stdout holds n lines.
+func (c *command) awaitLines(n int) {
+	c.stand.Helper()
+	c.stand.until(2*time.Minute, "lines in the output of "+c.name, func() bool {
+		select {
+		case <-c.ended:
+			c.stand.Fatalf("%s has ended; stderr: %s", c.name, c.complaints())
+		default:
+		}
+		return bytes.Count(c.output(), []byte("\n")) >= n
+	})
+}
+
+// session returns the processes of the program's session that still run, zombies left out.
+func (c *command) session() []int {
+	c.stand.Helper()
+	return processes(func(pid int, stat []string) bool {
+		return stat[3] == strconv.Itoa(c.pid()) && stat[0] != "Z" // session and state: fields 6 and 3 of man 5 proc
+	})
+}
+
+// alone fails the trial where a process of an ended program's session outlives it by some seconds: a helper must go with its parent.
+func (c *command) alone() {
+	c.stand.Helper()
+	c.stand.until(30*time.Second, "the processes that "+c.name+" started have ended", func() bool { return len(c.session()) == 0 })
+}
+
+// kill ends the whole session.
+func (c *command) kill() {
+	for range 50 {
+		left := c.session()
+		if len(left) == 0 {
+			break
+		}
+		for _, pid := range left {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have gone meanwhile
+			_ = syscall.Kill(pid, syscall.SIGCONT)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	select {
+	case <-c.ended:
+	case <-time.After(10 * time.Second):
+		c.stand.Errorf("%s, process %d, cannot be ended", c.name, c.pid())
+	}
+}
+
+// processes lists those that match; stat is /proc/PID/stat from the state on.
+func processes(match func(pid int, stat []string) bool) []int {
+	var found []int
+	paths, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // ended meanwhile
+		}
+		_, after, ok := strings.Cut(string(text)[max(0, strings.LastIndexByte(string(text), ')')):], ")")
+		pid, err := strconv.Atoi(strings.Split(path, "/")[2])
+		if fields := strings.Fields(after); ok && err == nil && len(fields) > 20 && match(pid, fields) {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
