@@ -65,16 +65,15 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 	b := &bench{env: env, o: o, runner: newRunner(false), path: path,
 		redact: redaction(env, &diagnoseOptions{noRedact: o.noRedact})}
 	defer b.runner.Close()
-	signals, stop := env.Signals()
+	asked, stop := heed(env)
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		select {
-		case sig := <-signals:
+		case sig := <-asked:
 			b.signal.Store(&sig)
 			cancel()
-			abortOnSecond(signals, sig, func(text string) { note(env.Stderr, text) })
 		case <-ctx.Done():
 		}
 	}()
@@ -190,11 +189,10 @@ func (b *bench) nothingMeasured(ctx context.Context, err error) error {
 
 // interrupted is the failure of a run that was ended before it had anything to report.
 func (b *bench) interrupted() error {
-	code := exitInterrupted
-	if sig := b.signal.Load(); sig != nil && *sig == syscall.SIGTERM {
-		code = exitTerminated
+	if sig := b.signal.Load(); sig != nil {
+		return unmeasured(*sig)
 	}
-	return fail(code, "", "interrupted before anything was measured")
+	return unmeasured(os.Interrupt)
 }
 
 // folders checks, before anything is measured, that the folders to write into are there. They are asked for in a child: a mount may hang.

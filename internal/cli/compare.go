@@ -235,10 +235,12 @@ func unreadable(path string, err error) error {
 
 // show prints and writes the comparison.
 func (o *comparison) show(env Env, c *report.Comparison, format render.ComparisonFormat, outs []comparisonOutput) error {
-	if err := format.Write(env.Stdout, c, render.Options{Color: useColor(o.color, env.Getenv, env.StdoutTerminal)}); err != nil {
-		return fail(exitUsage, "", "%w", err)
-	}
 	var failed error
+	if err := format.Write(env.Stdout, c, render.Options{Color: useColor(o.color, env.Getenv, env.StdoutTerminal)}); err != nil {
+		failed = printFailure(err)
+		complain(env.Stderr, failed)
+		failed = quietExit(exitCode(failed))
+	}
 	for _, out := range outs {
 		if err := out.write(c); err != nil {
 			complain(env.Stderr, err)

@@ -174,9 +174,9 @@ func runDiagnose(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool
 	if err != nil {
 		return err
 	}
-	signals, stop := env.Signals()
+	asked, stop := heed(env)
 	defer stop()
-	rec, recErr := record(ctx, env, o, outs, signals)
+	rec, recErr := record(ctx, env, o, outs, asked)
 	if rec == nil {
 		return recErr
 	}
@@ -192,16 +192,18 @@ func runDiagnose(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool
 }
 
 // record finds the job and watches it. A recording comes back even where writing it to its file failed; then the error says so.
-func record(ctx context.Context, env Env, o *diagnoseOptions, outs []output, signals <-chan os.Signal) (*recording.Recording, error) {
-	s, err := newSession(ctx, env, o)
+func record(ctx context.Context, env Env, o *diagnoseOptions, outs []output, asked <-chan os.Signal) (*recording.Recording, error) {
+	s, err := newSession(ctx, env, o, asked)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
-	if interruptedAlready(signals) {
-		return nil, fail(exitInterrupted, "", "interrupted before anything was measured")
+	select {
+	case sig := <-asked:
+		return nil, unmeasured(sig)
+	default:
 	}
-	return s.record(ctx, o, outs, bounds{signals: signals})
+	return s.record(ctx, o, outs, bounds{asked: asked})
 }
 
 // record watches the job, and writes the recording to the output that takes it.
@@ -228,13 +230,4 @@ func (s *session) record(ctx context.Context, o *diagnoseOptions, outs []output,
 		return rec, err
 	}
 	return rec, file.finish()
-}
-
-func interruptedAlready(signals <-chan os.Signal) bool {
-	select {
-	case <-signals:
-		return true
-	default:
-		return false
-	}
 }

@@ -24,6 +24,8 @@ type Env struct {
 	Signals func() (c <-chan os.Signal, stop func())
 	// JobSignals delivers what a launched job is to get too.
 	JobSignals func() (c <-chan os.Signal, stop func())
+	// Pipes makes a write to a pipe whose reader is gone an error, until stop; nil leaves it to end the program.
+	Pipes func() (stop func())
 }
 
 // System is the environment of the process.
@@ -35,9 +37,18 @@ func System() Env {
 		StdinTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
 		Signals: func() (<-chan os.Signal, func()) {
 			c := make(chan os.Signal, 4)
-			signal.Notify(c, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+			for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+				if !signal.Ignored(s) { // under nohup, and in the background of a script, it stays ignored
+					signal.Notify(c, s)
+				}
+			}
 			return c, func() { signal.Stop(c) }
 		},
 		JobSignals: jobSignals,
+		Pipes: func() func() {
+			c := make(chan os.Signal, 1)
+			signal.Notify(c, syscall.SIGPIPE)
+			return func() { signal.Stop(c) }
+		},
 	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -83,13 +84,15 @@ func judge(rec *recording.Recording) (*report.Report, error) {
 	return r, nil
 }
 
-// show prints and writes the report, then says which exit code it leads to.
+// show prints and writes the report, then says which exit code it leads to. What was measured goes to its files also where it cannot be printed.
 func (p *presentation) show(env Env, r *report.Report, format render.Format, outs []output) error {
-	if err := p.print(env.Stdout, env.StdoutTerminal, env, r, format); err != nil {
+	printed := p.print(env.Stdout, env.StdoutTerminal, env, r, format)
+	if err := p.write(env, r, outs); err != nil {
+		complain(env.Stderr, printed)
 		return err
 	}
-	if err := p.write(env, r, outs); err != nil {
-		return err
+	if printed != nil {
+		return printed
 	}
 	return p.gate(env, r)
 }
@@ -97,9 +100,17 @@ func (p *presentation) show(env Env, r *report.Report, format render.Format, out
 // print writes the report to one of the program's streams.
 func (p *presentation) print(w io.Writer, terminal bool, env Env, r *report.Report, format render.Format) error {
 	if err := format.Write(w, r, render.Options{Color: useColor(p.color, env.Getenv, terminal)}); err != nil {
-		return fail(exitUsage, "", "%w", err)
+		return printFailure(err)
 	}
 	return nil
+}
+
+// printFailure is the failure to print: the stream's own where that tells it.
+func printFailure(err error) error {
+	if f := (*failure)(nil); errors.As(err, &f) {
+		return f
+	}
+	return fail(exitUsage, "", "%w", err)
 }
 
 // write writes the report to its files. Each failure is told at once; the error is without words.

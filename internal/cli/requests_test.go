@@ -39,7 +39,7 @@ func TestSecondRequest(t *testing.T) {
 	signals := make(chan os.Signal, 2)
 	signals <- syscall.SIGTERM
 	signals <- syscall.SIGINT
-	if got := secondRequest(signals, syscall.SIGTERM); got != syscall.SIGINT {
+	if got := secondRequest(signals, syscall.SIGTERM, nil); got != syscall.SIGINT {
 		t.Errorf("%s counts as the second request", got)
 	}
 }

@@ -12,9 +12,17 @@ func Main(args []string, env Env) int {
 	if len(args) > 0 && args[0] == childCommand {
 		return serveChild(args[1:])
 	}
+	if env.Pipes != nil {
+		defer env.Pipes()()
+	}
+	stdout := &outlet{w: env.Stdout}
+	env.Stdout = stdout
 	root := newRoot(env)
 	root.SetArgs(args)
 	err := root.Execute()
+	if err == nil {
+		err = stdout.failure() // of a page that nobody else tells of
+	}
 	complain(env.Stderr, err)
 	return exitCode(err)
 }

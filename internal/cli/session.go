@@ -30,8 +30,8 @@ type session struct {
 	hook   *hookSampler // what the hook of a launched job tells; nil when attached
 }
 
-// newSession finds the job to watch.
-func newSession(ctx context.Context, env Env, o *diagnoseOptions) (*session, error) {
+// newSession finds the job to watch, unless it is asked to end meanwhile.
+func newSession(ctx context.Context, env Env, o *diagnoseOptions, asked <-chan os.Signal) (*session, error) {
 	s := &session{env: env, self: os.Getpid(), redact: redaction(env, o)}
 	opts := job.Options{FS: s.fs, UID: os.Geteuid(), Self: s.self, Redaction: s.redact}
 	if o.ownChild {
@@ -39,7 +39,7 @@ func newSession(ctx context.Context, env Env, o *diagnoseOptions) (*session, err
 	}
 	pid := o.pid
 	if pid == 0 {
-		chosen, err := choose(ctx, env, opts)
+		chosen, err := choose(ctx, env, opts, asked)
 		if err != nil {
 			return nil, err
 		}
@@ -121,7 +121,7 @@ func choices(list []job.Candidate) (lines []string) {
 }
 
 // choose finds the job when no --pid was given. Where several qualify it asks on a terminal, else it lists them and fails.
-func choose(ctx context.Context, env Env, opts job.Options) (int, error) {
+func choose(ctx context.Context, env Env, opts job.Options, asked <-chan os.Signal) (int, error) {
 	found, err := job.Find(ctx, opts)
 	if err != nil {
 		return 0, fail(exitNotMeasured, "", "%w", err)
@@ -139,19 +139,34 @@ func choose(ctx context.Context, env Env, opts job.Options) (int, error) {
 		}
 		return 0, fail(exitNotMeasured, "choose one with --pid", "%d jobs qualify", len(best))
 	}
-	return ask(env, best)
+	return ask(env, best, asked)
 }
 
-func ask(env Env, list []job.Candidate) (int, error) {
+func ask(env Env, list []job.Candidate, asked <-chan os.Signal) (int, error) {
 	for i, c := range list {
 		note(env.Stderr, fmt.Sprintf("%d) pid %d  %s", i+1, c.Trainer.PID, c.Describe()))
 	}
 	if _, err := fmt.Fprintf(env.Stderr, "which one? [1-%d] ", len(list)); err != nil {
 		return 0, fail(exitNotMeasured, "choose one with --pid", "asking for the job: %w", err)
 	}
-	line, err := bufio.NewReader(env.Stdin).ReadString('\n')
-	if err != nil {
-		return 0, fail(exitNotMeasured, "choose one with --pid", "no answer: %w", err)
+	type reply struct {
+		line string
+		err  error
+	}
+	replies := make(chan reply, 1)
+	go func() { // a read of the terminal cannot be called off
+		line, err := bufio.NewReader(env.Stdin).ReadString('\n')
+		replies <- reply{line, err}
+	}()
+	var line string
+	select {
+	case r := <-replies:
+		if r.err != nil {
+			return 0, fail(exitNotMeasured, "choose one with --pid", "no answer: %w", r.err)
+		}
+		line = r.line
+	case sig := <-asked:
+		return 0, unmeasured(sig)
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(line))
 	if err != nil || n < 1 || n > len(list) {

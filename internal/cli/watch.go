@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -35,8 +34,8 @@ type watch struct {
 
 // bounds is what may end a watch beside its duration and the end of the job's trainers. The zero value: nothing.
 type bounds struct {
-	signals <-chan os.Signal // the first ends the watch, a second the program
-	over    <-chan struct{}  // once it is closed, enough gives a reason
+	asked <-chan os.Signal // a request to end the watch
+	over  <-chan struct{}  // once it is closed, enough gives a reason
 	// enough is asked at each tick: the reason to end the watch now, "" to go on. at is the time since its start.
 	enough func(at time.Duration) string
 }
@@ -49,7 +48,7 @@ const (
 	endSteps       = "steps" // --steps batches were taken
 )
 
-// run samples until the time is up, the job has ended, or a first signal says to stop. A second request ends the program at once.
+// run samples until the time is up, the job has ended, or it is asked to stop.
 func (w *watch) run(ctx context.Context, start time.Time) (*recording.Recording, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -96,9 +95,8 @@ func (w *watch) run(ctx context.Context, start time.Time) (*recording.Recording,
 		select {
 		case <-ticker.C:
 		case <-w.over:
-		case sig := <-w.signals:
+		case <-w.asked:
 			reason = endInterrupted
-			go abortOnSecond(w.signals, sig, w.warn)
 		}
 		at = time.Since(start)
 	}
@@ -136,16 +134,6 @@ func (w *watch) start(ctx context.Context) []bool {
 		live[i] = true
 	}
 	return live
-}
-
-// abortOnSecond ends the program when the person insists. Children die with it; temporary outputs stay, under names that say so.
-func abortOnSecond(signals <-chan os.Signal, first os.Signal, say func(string)) {
-	sig := secondRequest(signals, first)
-	say("no report: a second signal asked pipetune to end without one")
-	if sig == syscall.SIGTERM {
-		os.Exit(exitTerminated)
-	}
-	os.Exit(exitInterrupted)
 }
 
 // spent is what pipetune and its children have used so far.

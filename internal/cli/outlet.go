@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"syscall"
+)
+
+// outlet is stdout. It keeps the first failure of a write, since not everybody who writes to it tells of one. A pipe whose reader has gone is
+// none: who reads through head has seen what was wanted, and what else was asked for, files and a gate, is still owed.
+type outlet struct {
+	w   io.Writer
+	err error
+}
+
+// Write implements io.Writer. After a failure nothing is written any more.
+func (o *outlet) Write(b []byte) (int, error) {
+	if o.err == nil {
+		n, err := o.w.Write(b)
+		if err == nil {
+			return n, nil
+		}
+		o.err = err
+	}
+	return len(b), o.failure()
+}
+
+// failure tells what was lost, nil where nothing was that somebody waits for.
+func (o *outlet) failure() error {
+	if o.err == nil || errors.Is(o.err, syscall.EPIPE) {
+		return nil
+	}
+	return fail(exitUsage, "free some space, or write to another file; -o FILE is written in any case", "writing to stdout: %w", plainPathError(o.err))
+}
