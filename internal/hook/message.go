@@ -118,7 +118,7 @@ type workTotals struct {
 	ItemTime   int64   `json:"item_time"`
 	Collate    int64   `json:"collate"`
 	Opens      int64   `json:"opens"`
-	OpenTime   int64   `json:"open_time"` // closes included
+	OpenTime   int64   `json:"open_time"` // closes included, and what is looked up by name in between
 	Reads      int64   `json:"reads"`
 	ReadTime   int64   `json:"read_time"`
 	Decodes    int64   `json:"decodes"`

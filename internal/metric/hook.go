@@ -34,7 +34,7 @@ var (
 	HookItemTime   = Desc{"hook_item_s", Seconds, Counter, "of this, time in the dataset's __getitem__, __getitems__ or iterator"}
 	HookCollate    = Desc{"hook_collate_s", Seconds, Counter, "of this, time in collate_fn"}
 	HookOpens      = Desc{"hook_opens", Count, Counter, "h5py.File opened while items were made"}
-	HookOpenTime   = Desc{"hook_open_s", Seconds, Counter, "time in these opens and their closes"}
+	HookOpenTime   = Desc{"hook_open_s", Seconds, Counter, "time in these opens, in what is looked up by name after them, and in their closes"}
 	HookReads      = Desc{"hook_reads", Count, Counter, "reads of h5py datasets while items were made"}
 	HookReadTime   = Desc{"hook_read_s", Seconds, Counter, "time in these reads, decompression included"}
 	HookDecodes    = Desc{"hook_decodes", Count, Counter, "pictures decoded by Pillow or OpenCV while items were made"}

@@ -5,7 +5,7 @@ package metric
 var (
 	StepWait     = Desc{"step_wait_s", Seconds, Gauge, "input wait per step, the starts of epochs included"}
 	MadeItem     = Desc{"made_item_s", Seconds, Gauge, "a worker's time to make an item, its share of collate included"}
-	MadeOpen     = Desc{"made_item_open_s", Seconds, Gauge, "of this: opening and closing HDF5 files"}
+	MadeOpen     = Desc{"made_item_open_s", Seconds, Gauge, "of this: opening HDF5 files, finding datasets in them by name, and closing them"}
 	MadeRead     = Desc{"made_item_read_s", Seconds, Gauge, "of this: reading HDF5 datasets, decompression included"}
 	MadeDecode   = Desc{"made_item_decode_s", Seconds, Gauge, "of this: Pillow and OpenCV, reading the picture's file included"}
 	MadeOther    = Desc{"made_item_other_s", Seconds, Gauge, "of this: the rest of the dataset's own code, by difference: transforms, and reading by other libraries"}

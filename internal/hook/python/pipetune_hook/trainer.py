@@ -1,6 +1,7 @@
 """Wraps the DataLoader: its construction, the making of its iterators, and each __next__."""
 
 import sys
+import weakref
 from functools import wraps
 from time import monotonic_ns as clock
 
@@ -12,7 +13,8 @@ KEY = "_pipetune"  # of the attributes that loaders and iterators carry, and of 
 process = state.process
 here = state.here
 made_in = {}  # (process number, number): Loop's made, of all loaders that this process or those it was forked from made
-by_dataset = {}  # id of a dataset: the settings of the first loader over it
+by_dataset = {}  # id of a dataset: (reference, whether it is to the loader, settings of the newest loader that the person made over it)
+MOST = 256  # entries of by_dataset
 
 
 def patch(data):
@@ -42,25 +44,58 @@ def constructing(original):
 
 def constructed(loader, original, args, kwargs, frame):
     made = settings.now(loader)
-    items = settings.items(loader.__dict__.get("dataset"))
+    dataset = loader.__dict__.get("dataset")
+    items = settings.items(dataset)
     if items is not None:
         made["items"] = items
     made["given"] = settings.given(original, args, kwargs)
     frame = settings.nearest(frame)
-    earlier = by_dataset.get(id(loader.__dict__.get("dataset")))
-    if frame is not None:
-        made["file"], made["line"], made["function"] = settings.place(frame)
-    if earlier is not None and earlier["dataset"] == made["dataset"] and by_package(sys._getframe(2)):
+    package = by_package(sys._getframe(2))
+    earlier = earlier_over(dataset)
+    if package and earlier is not None:
         # A trainer library makes the person's loader anew: the call that counts is the person's.
         for key in ("file", "line", "function", "given"):
             made[key] = earlier.get(key)
+    elif package and reference_to(dataset) is None:
+        pass  # the person may have made an earlier loader over it that is gone: the library's caller would be the wrong line, so none is told
     elif frame is not None:
-        if len(by_dataset) > 256:
-            by_dataset.clear()
-        by_dataset[id(loader.__dict__.get("dataset"))] = made
+        made["file"], made["line"], made["function"] = settings.place(frame)
+        remember(loader, dataset, made)
     known = loader.__dict__.get(KEY)
     number = known[1] if known in made_in and known[0] == process.pid else len(process.loops)
     announce(loader, number, made)
+
+
+def reference_to(thing):
+    """A weak reference, without a callback: nothing of the hook's runs when the job lets go of the thing. None where its kind allows none."""
+    try:
+        return weakref.ref(thing)
+    except TypeError:
+        return None
+
+
+def remember(loader, dataset, made):
+    """Keeps what is known of a loader for those that are made anew over its dataset. An address alone would not do: the next object may get it."""
+    reference = reference_to(dataset)
+    by_loader = reference is None
+    if by_loader:
+        reference = reference_to(loader)
+    if len(by_dataset) > MOST:
+        by_dataset.clear()
+    if reference is not None:
+        by_dataset[id(dataset)] = (reference, by_loader, made)
+
+
+def earlier_over(dataset):
+    """The settings of an earlier loader over this very dataset; one that has no weak references is known as long as that loader lives."""
+    known = by_dataset.get(id(dataset))
+    if known is None:
+        return None
+    reference, by_loader, made = known
+    alive = reference()
+    if by_loader and alive is not None:
+        alive = alive.__dict__.get("dataset")
+    return made if alive is dataset and alive is not None else None
 
 
 def by_package(frame):

@@ -27,6 +27,7 @@ class Work:
         self.fetches = self.items = 0
         self.fetch_time = self.fetch_cpu = self.item_time = self.collate = 0
         self.opens = self.open_time = self.reads = self.read_time = self.decodes = self.decode_time = 0
+        self.opened = False  # a file was opened since the batch was begun, and none closed after it
         self.times = []
         self.slow = {}  # index: [summed nanoseconds, times measured]
         self.floor = 0  # nanoseconds that an item must take to be among the slowest
@@ -34,6 +35,7 @@ class Work:
 
     def fetched(self, begun, cpu, done):
         now = clock()
+        self.opened = False
         self.fetch_time += now - begun
         self.fetch_cpu += thread_time_ns() - cpu
         if done:

@@ -1,0 +1,70 @@
+package hook_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestHookKnowsDatasetsAndNotAddresses: of a loader that a library makes, the line told is that of the person's own loader over the same dataset,
+// never that of one whose dataset had the same address before.
+func TestHookKnowsDatasetsAndNotAddresses(t *testing.T) {
+	needTorch(t)
+	t.Parallel()
+	e := listen(t)
+	packages := filepath.Join(t.TempDir(), "site-packages")
+	if err := os.Mkdir(packages, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	library := `from torch.utils.data import DataLoader
+def again(loader):
+    return DataLoader(loader.dataset, batch_size=9)
+def fresh(data):
+    return DataLoader(data)
+`
+	if err := os.WriteFile(filepath.Join(packages, "library.py"), []byte(library), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := script(t, "address.py")
+	o := e.run([]string{"PACKAGES=" + packages}, file)
+	if o.status != 0 || o.stdout != "made\n" || o.stderr != "" {
+		t.Fatalf("job ended with %d, stdout %q, stderr %q", o.status, o.stdout, o.stderr)
+	}
+	dropped, fresh, kept := float64(line(t, file, "# dropped")), float64(line(t, file, "# at a freed address")), float64(line(t, file, "# kept"))
+	want := []any{
+		dropped, fresh, kept, kept, // a dataset of its own has only the library's caller to name
+		dropped, nil, kept, kept, nil, // where the dataset cannot be known again, no line is told
+	}
+	var got []any
+	for _, made := range e.made() {
+		got = append(got, made["line"])
+		if (made["line"] == nil) != (made["file"] == nil) {
+			t.Errorf("line %v of file %v", made["line"], made["file"])
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("lines told of the loaders (-want +got):\n%s", diff)
+	}
+}
+
+// TestHookCountsLookUpsToTheOpenBeforeThem: what is looked up by name in a file opened for the item is part of what opening it costs; in a file
+// that stays open it is the item's own.
+func TestHookCountsLookUpsToTheOpenBeforeThem(t *testing.T) {
+	needTorch(t)
+	t.Parallel()
+	e := listen(t)
+	o := e.run([]string{"FOLDER=" + t.TempDir()}, script(t, "lookup.py"))
+	if o.status != 0 || o.stdout != "20\n" || o.stderr != "" {
+		t.Fatalf("job ended with %d, stdout %q, stderr %q", o.status, o.stdout, o.stderr)
+	}
+	const look = 5e6 // nanoseconds, at least
+	if work, _ := e.work(0); work["opens"] != 10 || work["open_time"] < 10*look || work["reads"] != 10 {
+		t.Errorf("opened per item: %v", work)
+	}
+	work, _ := e.work(1)
+	if rest := work["item_time"] - work["open_time"]; work["opens"] != 1 || work["open_time"] < 2*look || rest < 8*look {
+		t.Errorf("opened once, and %.1f ms are not the open's: %v", rest/1e6, work)
+	}
+}
