@@ -12,9 +12,6 @@ import (
 	"strings"
 )
 
-// MaxBytes bounds what Decode reads.
-const MaxBytes = 64 << 20
-
 // Errors of decoding and validation.
 var (
 	ErrNotReport = errors.New("not a pipetune report")
@@ -57,6 +54,9 @@ func Decode(r io.Reader) (*Report, error) {
 	}
 	if major(head.Version) > major(SchemaVersion) {
 		return nil, fmt.Errorf("%w: report schema %.20q, this pipetune reads up to %s", ErrNewer, head.Version, SchemaVersion)
+	}
+	if err := checkShape(b); err != nil {
+		return nil, err
 	}
 	var rep Report
 	if err := json.Unmarshal(b, &rep); err != nil {

@@ -91,6 +91,13 @@ func TestDecodeRefuses(t *testing.T) {
 		"ratio above one":  {head + `,"verdict":{"class":"gpu-bound","confidence":"low","step":{"input_wait_ratio":1.5}}}`, ErrInvalid},
 		"unknown class":    {head + `,"verdict":{"class":"x","confidence":"low"}}`, ErrInvalid},
 		"upside down":      {head + `,"joint":{"lo":2,"hi":1,"basis":"modelled"}}`, ErrInvalid},
+		"key named twice":  {head + `,"kind":"bench-io"}`, ErrInvalid},
+		"inner key twice":  {head + `,"x":[{"a":1,"b":{"a":2},"A":3}]}`, ErrInvalid},
+		"too many values":  {head + `,"findings":[` + strings.Repeat("{},", MaxValues) + `{}]}`, ErrInvalid},
+		"unknown, many":    {head + `,"x":[` + strings.Repeat("0,", MaxValues) + `0]}`, ErrInvalid},
+		"too deep":         {head + `,"x":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`, ErrInvalid},
+		"deeper still":     {head + `,"x":` + strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000) + `}`, ErrInvalid},
+		"two reports":      {head + `}` + head + `}`, ErrInvalid},
 		"unknown basis":    {head + `,"metrics":{"a":{"basis":"guessed"}}}`, ErrInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,6 +121,14 @@ func TestEncodeRefusesWhatIsNotFinite(t *testing.T) {
 	var b bytes.Buffer
 	if err := Encode(&b, r); !errors.Is(err, ErrInvalid) || b.Len() > 0 {
 		t.Errorf("got %v and %d bytes", err, b.Len())
+	}
+}
+
+// TestSameKeysInDifferentObjects holds the check for keys named twice to objects of their own.
+func TestSameKeysInDifferentObjects(t *testing.T) {
+	const file = `{"schema":"pipetune.report","schema_version":"1.9.0","kind":"diagnose","x":{"kind":["kind","kind",{"kind":"kind"},{"kind":null}],"y":{}},"z":{"x":{}}}`
+	if _, err := Decode(strings.NewReader(file)); err != nil {
+		t.Error(err)
 	}
 }
 
