@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -52,8 +53,13 @@ this version, or shows a report (.json) as it is. FILE - is the standard input.`
 	return c
 }
 
+// replayMemory is from where on the collector runs as often as it must while a file is read and judged: the file may be anybody's. It is no limit:
+// a long recording takes 16 bytes a reading.
+const replayMemory = 160 << 20
+
 // replay reads a file of either kind and returns its report.
 func replay(env Env, path string) (*report.Report, error) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(replayMemory))
 	in := env.Stdin
 	if path != "-" {
 		f, err := openRegular(path)

@@ -23,13 +23,6 @@ import (
 //
 // A last line without a newline is a torn write and is ignored.
 
-// Limits that keep a hostile or damaged file from taking the reader down.
-const (
-	maxLine   = 16 << 20  // bytes in a line
-	maxSeries = 1 << 20   // series in a recording
-	maxPoints = 200 << 20 // readings in a recording
-)
-
 // Errors of reading.
 var (
 	ErrNotRecording = errors.New("not a pipetune recording")
@@ -157,10 +150,11 @@ type (
 
 // Read reads a recording. A recording that was cut off (no end line, or a torn last line) is returned with a nil End and no error.
 // Errors wrap ErrNotRecording, ErrNewer or ErrDamaged, and name the line.
-func Read(r io.Reader) (*Recording, error) {
+func Read(r io.Reader) (*Recording, error) { return read(r, held{most: maxHeld}) }
+
+func read(r io.Reader, h held) (*Recording, error) {
 	br := bufio.NewReaderSize(r, 64<<10)
 	rec := &Recording{}
-	points := 0
 	for n := 1; ; n++ {
 		line, err := readLine(br)
 		if errors.Is(err, io.EOF) {
@@ -179,7 +173,7 @@ func Read(r io.Reader) (*Recording, error) {
 			}
 			return nil, fmt.Errorf("line %d: %w: %v", n, ErrDamaged, err)
 		}
-		if err := rec.take(l, n == 1, &points); err != nil {
+		if err := rec.take(l, n == 1, &h); err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
 	}
@@ -204,7 +198,7 @@ func readLine(br *bufio.Reader) ([]byte, error) {
 	}
 }
 
-func (rec *Recording) take(l anyLine, first bool, points *int) error {
+func (rec *Recording) take(l anyLine, first bool, h *held) error {
 	if first && (l.Header == nil || l.Header.Schema != Schema) {
 		return fmt.Errorf("%w: no header", ErrNotRecording)
 	}
@@ -215,13 +209,13 @@ func (rec *Recording) take(l anyLine, first bool, points *int) error {
 		}
 		rec.Header = *l.Header
 	case l.Series != nil:
-		return rec.define(l.Series)
+		return rec.define(l.Series, h)
 	case l.At != nil:
 		at, err := seconds(*l.At)
 		if err != nil {
 			return err
 		}
-		if *points += len(l.Values); *points > maxPoints {
+		if h.points += len(l.Values); h.points > maxPoints {
 			return fmt.Errorf("%w: more than %d readings", ErrDamaged, maxPoints)
 		}
 		for _, v := range l.Values {
@@ -240,9 +234,15 @@ func (rec *Recording) take(l anyLine, first bool, points *int) error {
 		if err != nil {
 			return err
 		}
-		rec.Events = append(rec.Events, Event{At: at, Kind: l.Event.Kind, Entity: l.Event.Entity, Attrs: l.Event.Attrs})
+		e, err := h.event(Event{At: at, Kind: l.Event.Kind, Entity: l.Event.Entity, Attrs: l.Event.Attrs})
+		if err != nil {
+			return err
+		}
+		rec.Events = append(rec.Events, e)
 	case l.Unseen != nil:
-		rec.Unseen = append(rec.Unseen, Unseen(*l.Unseen))
+		u := Unseen(*l.Unseen)
+		rec.Unseen = append(rec.Unseen, u)
+		return h.take(costUnseen + len(u.Signal) + len(u.Entity) + len(u.Reason) + len(u.Cure))
 	case l.End != nil:
 		at, err := seconds(l.End.At)
 		if err != nil {
@@ -253,7 +253,7 @@ func (rec *Recording) take(l anyLine, first bool, points *int) error {
 	return nil // lines of kinds that a later minor version added are passed over
 }
 
-func (rec *Recording) define(f []json.RawMessage) error {
+func (rec *Recording) define(f []json.RawMessage, h *held) error {
 	if len(f) != 3 {
 		return fmt.Errorf("%w: a series line has three fields", ErrDamaged)
 	}
@@ -266,8 +266,9 @@ func (rec *Recording) define(f []json.RawMessage) error {
 	if id != len(rec.Series) || id >= maxSeries {
 		return fmt.Errorf("%w: series %d out of order", ErrDamaged, id)
 	}
+	s.Metric = h.word(s.Metric)
 	rec.Series = append(rec.Series, s)
-	return nil
+	return h.take(costSeries + len(s.Entity))
 }
 
 func seconds(s float64) (time.Duration, error) {

@@ -3,6 +3,8 @@ package recording
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -146,6 +148,32 @@ func (f *failing) Write(b []byte) (int, error) {
 		return 0, errors.New("no space left on device")
 	}
 	return f.Buffer.Write(b)
+}
+
+// TestReadHoldsNoMoreThanItMay gives the reader what a watch never records, in lines that are each in order.
+func TestReadHoldsNoMoreThanItMay(t *testing.T) {
+	for name, line := range map[string]string{
+		"long notes":   `{"unseen":{"signal":"a","reason":"` + strings.Repeat("r", 1<<20) + `"}}`,
+		"long entity":  `{"event":{"t":1,"kind":"a","entity":"` + strings.Repeat("e", 1<<20) + `"}}`,
+		"long value":   `{"event":{"t":1,"kind":"a","attrs":{"b":"` + strings.Repeat("v", 1<<20) + `"}}}`,
+		"many of them": `{"event":{"t":1,"kind":"a","attrs":{` + manyKeys(20_000) + `}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			lines := strings.NewReader(strings.Repeat(line+"\n", 6))
+			_, err := read(io.MultiReader(strings.NewReader(`{"header":{"schema":"pipetune.recording","schema_version":"1.0.0"}}`+"\n"), lines), held{most: 4 << 20})
+			if !errors.Is(err, ErrDamaged) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func manyKeys(n int) string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprintf(`"%d":"x"`, i)
+	}
+	return strings.Join(keys, ",")
 }
 
 func FuzzRead(f *testing.F) {
