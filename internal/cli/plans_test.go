@@ -70,7 +70,7 @@ func TestPlansOfRecordings(t *testing.T) {
 func checkPlan(t *testing.T, r *report.Report, p report.Plan) {
 	t.Helper()
 	e := p.Effect
-	if e == nil || !(e.Lo <= e.After && e.After <= e.Hi && e.After > e.Before) || len(p.Changes) == 0 || p.Check == "" {
+	if e == nil || !(e.Lo <= e.After && e.After <= e.Hi && e.Worthwhile()) || len(p.Changes) == 0 || p.Check == "" {
 		t.Fatalf("%s: %+v", p.Name, p)
 	}
 	scale := 1.0
@@ -82,6 +82,9 @@ func checkPlan(t *testing.T, r *report.Report, p report.Plan) {
 		t.Errorf("%s: %g, where the step allows %g", p.Name, e.After, most)
 	}
 	for _, c := range p.Changes {
+		if no := r.RuledOut(c.Setting, c.From, c.To); no != nil {
+			t.Errorf("%s changes %s to %s, of which the report says: %s", p.Name, c.Setting, c.To, no.Why)
+		}
 		if c.Effect == nil || c.Watch == "" || c.Caveat == "" || c.Effect.Metric != e.Metric {
 			t.Errorf("%s: %+v", p.Name, c)
 			continue
@@ -91,7 +94,7 @@ func checkPlan(t *testing.T, r *report.Report, p report.Plan) {
 				if same.Setting != c.Setting || same.To != c.To || same.Effect == nil {
 					continue
 				}
-				if same.Effect.Hi < c.Effect.Lo || same.Effect.Lo > c.Effect.Hi {
+				if same.From != nil && c.From != nil && *same.From == *c.From && *same.Effect != *c.Effect {
 					t.Errorf("%s → %s: the finding %s says %g to %g, the plan %g to %g", c.Setting, c.To, f.Rule, same.Effect.Lo, same.Effect.Hi, c.Effect.Lo, c.Effect.Hi)
 				}
 			}

@@ -34,7 +34,8 @@ func plan(r *report.Report, e *evidence.Evidence) {
 		r.Abstained = append(r.Abstained, *why)
 		return
 	}
-	f := predict.NewForecaster(m.Pipeline, predict.Options{Confidence: Confidence, Calibration: calibrationOf(m.Pipeline)})
+	f := predict.NewForecaster(m.Pipeline, predict.Options{Confidence: Confidence, Calibration: calibrationOf(m.Pipeline),
+		RuledOut: func(set predict.Setting) bool { return m.ruledOut(r, set) }})
 	p, ok := f.Plans(e.Facts.Hook != nil && e.Facts.Hook.Loader.InOrder != nil)
 	if !ok {
 		r.Abstained = append(r.Abstained, *noModel(e, nil, "the costs of the loader are no times that could be simulated", ""))
@@ -47,8 +48,15 @@ func plan(r *report.Report, e *evidence.Evidence) {
 		return
 	}
 	check := checkCommand(e)
+	m.agree(f, p.Now, r.Findings)
 	for _, x := range p.Plans {
-		r.Plans = append(r.Plans, m.plan(f, p.Now, x, check))
+		// The model's own gain is not enough: what it misses of the present rate may be as much.
+		if told := m.plan(f, p.Now, x, check); told.Effect != nil && told.Effect.Worthwhile() {
+			r.Plans = append(r.Plans, told)
+		}
+	}
+	if len(r.Plans) == 0 && p.Verdict == predict.Worthwhile {
+		p.Verdict = predict.Nothing
 	}
 	r.Outlook = m.outlook(f, p, r)
 }
@@ -187,7 +195,7 @@ func (m *model) outlook(f *predict.Forecaster, p predict.Plans, r *report.Report
 	if p.Now.StartShare >= Moderate.Value && p.Now.Setting.Workers > 0 {
 		o.Statement += " Starting and ending workers takes " + unit.Percent(p.Now.StartShare) + " of an epoch."
 	}
-	if m.Others >= leastOthers && len(p.Plans) > 0 {
+	if m.Others >= leastOthers && len(r.Plans) > 0 {
 		o.Statement += " The upper ends of the intervals allow for the other programs to stop."
 	}
 	if o.First != "" {
@@ -202,7 +210,11 @@ func firstCause(r *report.Report) string {
 		return ""
 	}
 	for _, f := range r.Findings {
-		if f.Rule == r.Verdict.Rule && !slices.ContainsFunc(f.Recommendations, func(c report.Recommendation) bool { return slices.Contains(report.Simulated, c.Setting) }) {
+		setting := slices.ContainsFunc(f.Recommendations, func(c report.Recommendation) bool { return slices.Contains(report.Simulated, c.Setting) }) ||
+			slices.ContainsFunc(f.Unhelpful, func(u report.Unhelpful) bool {
+				return u.Direction == report.To && slices.Contains(report.Simulated, u.Setting)
+			})
+		if f.Rule == r.Verdict.Rule && !setting {
 			return f.Rule
 		}
 	}

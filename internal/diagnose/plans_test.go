@@ -101,6 +101,86 @@ func TestPlansNameTheFirstCause(t *testing.T) {
 	}
 }
 
+// speaksAgainst is a rule that says of some changes that they will not help.
+func speaksAgainst(id string, score float64, list ...report.Unhelpful) Rule {
+	return Rule{ID: id, Eval: func(p *Pass) error {
+		p.Report(report.Finding{Severity: report.Warning, Score: score, Summary: "x", Unhelpful: list})
+		return nil
+	}}
+}
+
+// What a finding says will not help is in no plan and no advice of the same report.
+func TestPlansKeepToWhatFindingsRuleOut(t *testing.T) {
+	no := report.Unhelpful{Setting: "num_workers", Direction: report.Up, Why: "more workers: the same bytes come no faster"}
+	r := planned(t, starvingLoader, evidence.Facts{}, speaksAgainst("storage/saturated", 0.3, no))
+	if len(r.Plans) != 0 || len(r.Advice()) != 0 || r.Outlook == nil || r.Outlook.Outcome != report.OutcomeNothing {
+		t.Errorf("%d plans, %+v, %+v", len(r.Plans), r.Advice(), r.Outlook)
+	}
+	for _, f := range r.Findings {
+		if f.Rule == "storage/saturated" && !slices.Contains(f.WontHelp, no.Why) {
+			t.Errorf("not said in words: %q", f.WontHelp)
+		}
+	}
+	no.Within = "evaluation" // elsewhere it helps
+	if r := planned(t, starvingLoader, evidence.Facts{}, speaksAgainst("job/evaluation-sequential", 0.3, no)); len(r.Plans) == 0 {
+		t.Errorf("no plan: %+v", r.Outlook)
+	}
+}
+
+// Two findings do not say the opposite of each other: the weightier one stands, and memory always does.
+func TestFindingsAgreeOnASetting(t *testing.T) {
+	no := report.Unhelpful{Setting: "num_workers", Direction: report.Up, Why: "more workers: no"}
+	more := func(score float64) Rule {
+		return Rule{ID: "loader/workers-too-few", Resource: report.Workers, Eval: func(p *Pass) error {
+			from := "1"
+			p.Report(report.Finding{Severity: report.Warning, Score: score, Summary: "x", Recommendations: []report.Recommendation{{Setting: "num_workers", From: &from, To: "4", Why: "y"}}})
+			return nil
+		}}
+	}
+	for _, c := range []struct {
+		name   string
+		rules  []Rule
+		stands bool
+	}{
+		{"a weightier finding speaks against it", []Rule{more(0.2), speaksAgainst("storage/saturated", 0.5, no)}, false},
+		{"a lesser one does", []Rule{more(0.5), speaksAgainst("storage/saturated", 0.2, no)}, true},
+		{"memory does", []Rule{more(0.5), speaksAgainst("memory/swap", 0.1, no)}, false},
+	} {
+		r := planned(t, starvingLoader, evidence.Facts{}, c.rules...)
+		from := "1"
+		recommended := slices.ContainsFunc(r.Findings, func(f report.Finding) bool { return len(f.Recommendations) > 0 })
+		out := r.RuledOut("num_workers", &from, "4") != nil
+		if recommended != c.stands || out == c.stands || (len(r.Plans) > 0) != c.stands {
+			t.Errorf("%s: recommended %v, ruled out %v, %d plans", c.name, recommended, out, len(r.Plans))
+		}
+	}
+}
+
+// A plan brings 3 % at the likely figure over what was seen, and not over what the model makes of it. Here the model is 16 % too slow, and what it
+// expects of one worker more lies below the present rate.
+func TestPlansBringMoreThanWasSeen(t *testing.T) {
+	nearly := map[string]float64{}
+	for k, v := range starvingLoader {
+		nearly[k] = v
+	}
+	for k, v := range map[string]float64{"num_workers": 6, "batches_per_s": 70, "free_step_time_s": 0.0145, "input_wait_ratio": 0.1, "usable_cpus": 16, "present_cpus": 16, "job_cpu_cores": 6} {
+		nearly[k] = v
+	}
+	from, seven := "6", "7"
+	few := Rule{ID: "loader/workers-too-few", Resource: report.Workers, Eval: func(p *Pass) error {
+		p.Report(report.Finding{Severity: report.Warning, Score: 0.1, Summary: "x", Recommendations: []report.Recommendation{{Setting: "num_workers", From: &from, To: seven, Why: "y",
+			Effect: &report.Effect{Metric: "batches_per_s", Unit: "1/s", Before: 70, After: 80, Lo: 75, Hi: 82, Basis: report.Modelled}}}})
+		return nil
+	}}
+	r := planned(t, nearly, evidence.Facts{}, few)
+	if r.Outlook == nil || len(r.Plans) != 0 || r.Outlook.Outcome == report.OutcomeWorthwhile {
+		t.Fatalf("%+v, %+v, %+v", r.Plans, r.Outlook, r.Abstained)
+	}
+	if r.RuledOut("num_workers", &from, seven) == nil || len(r.Advice()) != 0 {
+		t.Errorf("the finding still says otherwise: %+v", r.Findings)
+	}
+}
+
 // The command that checks a plan can be copied, whatever the job's arguments are.
 func TestCheckCommand(t *testing.T) {
 	e := saw(evidence.Facts{}, steady)

@@ -5,6 +5,7 @@
 package diagnose
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/evidence"
@@ -94,9 +95,14 @@ func (p *Pass) Limit(name string) float64 {
 	panic("diagnose: rule " + p.rule.ID + " has no limit " + name)
 }
 
-// Report takes a finding. The rule's id and title are filled in.
+// Report takes a finding. The rule's id and title are filled in, and what will not help is said in words as well.
 func (p *Pass) Report(f report.Finding) {
 	f.Rule, f.Title = p.rule.ID, p.rule.Title
+	for _, u := range f.Unhelpful {
+		if !slices.Contains(f.WontHelp, u.Why) {
+			f.WontHelp = append(f.WontHelp, u.Why)
+		}
+	}
 	p.findings = append(p.findings, f)
 }
 

@@ -21,10 +21,10 @@ func Run(e *evidence.Evidence, rules []Rule) *report.Report {
 	}
 	table := judgeAll(r, e, rules, judge)
 	r.Verdict = verdict(e, r.Findings, table)
-	r.Joint = joint(e, r.Findings)
 	if !tooLittle(e) {
 		plan(r, e)
 	}
+	r.Joint = joint(e, r.Findings)
 	r.Next = next(e, r)
 	if tooLittle(e) {
 		withhold(r)
@@ -50,6 +50,7 @@ func judgeAll(r *report.Report, e *evidence.Evidence, rules []Rule,
 		r.Abstained = append(r.Abstained, abstained...)
 	}
 	settle(r.Findings, table)
+	reconcile(r.Findings)
 	return table
 }
 

@@ -15,6 +15,7 @@ type Options struct {
 	Resamples   int     // of the bootstrap; 0 = 200, below zero none
 	Confidence  float64 // of intervals; 0 = 0.9
 	Calibration Calibration
+	RuledOut    func(Setting) bool // settings that must not be planned, whatever the model makes of them; nil: none
 }
 
 // Steps and resamples. 10,000 steps leave the rate of a loader whose batches vary by as much as their mean to within 2 % of what any other

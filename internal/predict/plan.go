@@ -143,7 +143,7 @@ func (f *Forecaster) Plans(unordered bool) (Plans, bool) {
 	out := Plans{Verdict: Nothing, Now: now, Headroom: f.headroom(now)}
 	last := 0.0
 	for _, a := range ambitions(unordered) {
-		if f.pipeline.Fetch.n == 0 {
+		if !f.pipeline.Fetch.Measured() {
 			a.reach.Prefetches = nil // what depth brings follows from how batches vary, and that was not measured
 		}
 		found, ok := f.Search(a.reach)

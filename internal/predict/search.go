@@ -76,7 +76,7 @@ func (f *Forecaster) needed(chosen Forecast, rate float64, r Reach) Forecast {
 			break
 		}
 		set := k.set(chosen.Setting, now)
-		if one, ok := f.quick(set); ok && one.Rate >= rate && f.pipeline.Fits(set, r) == NoClamp {
+		if one, ok := f.quick(set); ok && one.Rate >= rate && f.pipeline.Fits(set, r) == NoClamp && !f.ruledOut(set) {
 			chosen = one
 		}
 	}
@@ -101,9 +101,12 @@ func (f *Forecaster) candidates(r Reach) []Setting {
 	slices.Sort(prefetches)
 	prefetches = slices.Compact(prefetches)
 	starts := []StartMethod{now.Start}
+	if now.Workers == 0 { // they are started as this process would, and that has its price
+		starts[0] = p.Setting.Start
+	}
 	if r.Start || now.Workers == 0 {
 		for _, s := range []StartMethod{Fork, ForkServer, Spawn} {
-			if _, measured := p.Starts[s]; measured && s != now.Start {
+			if _, measured := p.Starts[s]; measured && s != starts[0] {
 				starts = append(starts, s)
 			}
 		}
@@ -123,7 +126,7 @@ func (f *Forecaster) candidates(r Reach) []Setting {
 				for _, loose := range unordered {
 					for _, prefetch := range prefetches {
 						set := Setting{Workers: w, Prefetch: prefetch, Persistent: kept, Start: start, Unordered: loose}
-						if prefetch > 0 && p.Fits(set, r) == NoClamp {
+						if prefetch > 0 && p.Fits(set, r) == NoClamp && !f.ruledOut(set) {
 							all = append(all, set)
 						}
 					}
@@ -131,10 +134,14 @@ func (f *Forecaster) candidates(r Reach) []Setting {
 			}
 		}
 	}
-	if p.Kept {
+	if p.Kept || f.ruledOut(Setting{}) {
 		return all
 	}
 	return append(all, Setting{})
+}
+
+func (f *Forecaster) ruledOut(set Setting) bool {
+	return f.options.RuledOut != nil && f.options.RuledOut(set)
 }
 
 // most is the largest number of workers worth looking at: what the machine carries, and of that no more than twice what the bounds ask

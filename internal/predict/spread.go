@@ -16,6 +16,9 @@ type Spread struct {
 	n      int // measured times behind it; 0 where it was assumed
 }
 
+// Measured tells whether times that were measured stand behind it.
+func (s Spread) Measured() bool { return s.n > 0 }
+
 // SpreadOf takes measured times. Those that are no times (not finite, below zero) are left out; false where fewer than two are left or
 // all of them are zero.
 func SpreadOf(times []float64) (Spread, bool) {

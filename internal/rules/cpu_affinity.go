@@ -55,7 +55,7 @@ On a shared machine the idle cores may be promised to others.
 			Evidence: seen(p, metric.UsableCPUs, metric.PresentCPUs, metric.UsableBusy, metric.CPUBusyRatio, metric.JobCPU),
 			Recommendations: []report.Recommendation{{Setting: "cores the job may use", From: text(unit.Number(usable)), To: unit.Number(to),
 				Why: "the cost of a batch over the step without waiting; then num_workers can follow", Caveat: "idle cores may be promised to others", Effect: effect}},
-			WontHelp: []string{wontHelpWorkers(usable)},
+			Unhelpful: against(wontHelpWorkers(usable), moreWorkers),
 		})
 		return nil
 	},

@@ -56,7 +56,7 @@ Other programs may hold the cores; see cpu/noisy-neighbour.
 			Evidence: seen(p, metric.MadeItem, metric.MadeDecode, metric.MadeRead, metric.MadeOther, metric.MadeCollate, metric.WorkerRunning, metric.WorkerBusy, metric.UsableBusy, metric.UsableCPUs, metric.JobCPU, metric.WorkerCPUBatch,
 				metric.FreeStepTime),
 			Recommendations: cheaper(p),
-			WontHelp:        []string{wontHelpWorkers(usable)},
+			Unhelpful:       against(wontHelpWorkers(usable), moreWorkers),
 		})
 		return nil
 	},
@@ -82,8 +82,8 @@ func decodeMeasured(p *diagnose.Pass) error {
 		Severity: report.Info,
 		Summary: fmt.Sprintf("Decoding takes %s of an item's %s: %s give at most %s items/s", unit.Percent(ratio), unit.Seconds(item),
 			cpus(usable), unit.Number(usable/item)),
-		Evidence: seen(p, metric.BenchItem, metric.BenchDecode, metric.BenchDecodeRatio, metric.BenchRead, metric.BenchPython, metric.UsableCPUs),
-		WontHelp: advice(fasterStorage(p)),
+		Evidence:  seen(p, metric.BenchItem, metric.BenchDecode, metric.BenchDecodeRatio, metric.BenchRead, metric.BenchPython, metric.UsableCPUs),
+		Unhelpful: fasterStorage(p),
 	}
 	if rec, ok := quickerLibrary(p); ok {
 		f.Recommendations = []report.Recommendation{rec}

@@ -69,7 +69,7 @@ A second training job of one's own counts as "others" too; then the two must sha
 				Why:    "the job alone has the cores it needs: the wait comes from sharing them",
 				Effect: speedup(p, lost/2, lost, "the job's own next limit"),
 			}},
-			WontHelp: []string{"more workers: they would share the same cores"},
+			Unhelpful: besideOthers(p),
 		})
 		return nil
 	},

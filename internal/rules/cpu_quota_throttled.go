@@ -56,7 +56,7 @@ A few throttled periods during start-up are harmless; the figure is of the stead
 				unit.Number(quota)+" CPUs", unit.Percent(throttled)),
 			Evidence:        seen(p, metric.Throttled, metric.UsableCPUs, metric.PresentCPUs, metric.JobCPU, metric.WorkerRunDelay, metric.MainRunDelay),
 			Recommendations: []report.Recommendation{rec},
-			WontHelp:        []string{"more workers: they share the same quota"},
+			Unhelpful:       against("more workers: they share the same quota", moreWorkers),
 		})
 		return nil
 	},

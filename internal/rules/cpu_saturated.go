@@ -49,8 +49,8 @@ Run-queue time also grows under a CPU quota and in a virtual machine whose host 
 			Score:    score,
 			Summary: fmt.Sprintf("%s are %s full; up to %s of the time the job's processes are ready to run but have no CPU",
 				cpus(p.Get(metric.UsableCPUs)), unit.Percent(share(p.Get(metric.UsableBusy))), unit.Percent(delay)),
-			Evidence: seen(p, metric.UsableBusy, metric.UsableCPUs, metric.WorkerRunDelay, metric.MainRunDelay, metric.JobCPU, metric.OtherCPU, metric.CPUPressure),
-			WontHelp: []string{wontHelpWorkers(p.Get(metric.UsableCPUs))},
+			Evidence:  seen(p, metric.UsableBusy, metric.UsableCPUs, metric.WorkerRunDelay, metric.MainRunDelay, metric.JobCPU, metric.OtherCPU, metric.CPUPressure),
+			Unhelpful: against(wontHelpWorkers(p.Get(metric.UsableCPUs)), moreWorkers),
 		}
 		workers, ok := p.Maybe(metric.NumWorkers)
 		if usable := p.Get(metric.UsableCPUs); ok && usable >= 1 && workers > p.Limit(tooManyLimit.Name)*usable {

@@ -49,7 +49,7 @@ The batch size changes training itself (learning rate, generalisation). It does 
 			Evidence: seen(p, metric.GPUBusy, metric.GPUMemUsedRatio, metric.InputWait, metric.GPUSMActive),
 			Recommendations: []report.Recommendation{{Setting: "batch_size", From: from, To: "what torch.cuda.max_memory_allocated() at two sizes allows, up to 80 % of the memory",
 				Why: "fixed costs per step are then shared by more samples; the gain cannot be predicted from outside", Caveat: "the batch size changes training itself"}},
-			WontHelp: []string{"gradient accumulation: it changes the effective batch, not the work per launch"},
+			Unhelpful: against("gradient accumulation: it changes the effective batch, not the work per launch", report.Unhelpful{Setting: "gradient accumulation", Direction: report.Up}),
 		})
 		return nil
 	},

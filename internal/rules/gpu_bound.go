@@ -44,10 +44,10 @@ step that sleeps for another reason (a lock, a network call) looks the same.
 			summary = fmt.Sprintf("Data is ready in time (input wait %s); the GPU is busy %s of the time", unit.Percent(p.Wait()), unit.Percent(share(busy)))
 		}
 		p.Report(report.Finding{
-			Severity: report.Info,
-			Summary:  summary, // the score stays 0: no loader setting gives any of it back
-			Evidence: seen(p, metric.InputWait, metric.DeviceTime, metric.GPUBusy, metric.GPUSMActive, metric.LoaderIsAhead),
-			WontHelp: []string{"more workers, a deeper prefetch_factor or faster storage: the trainer does not wait for data"},
+			Severity:  report.Info,
+			Summary:   summary, // the score stays 0: no loader setting gives any of it back
+			Evidence:  seen(p, metric.InputWait, metric.DeviceTime, metric.GPUBusy, metric.GPUSMActive, metric.LoaderIsAhead),
+			Unhelpful: against("more workers, a deeper prefetch_factor or faster storage: the trainer does not wait for data", moreWorkers, deeperPrefetch, moved),
 		})
 		return nil
 	},

@@ -36,7 +36,7 @@ The GPU may be reserved for somebody else, or used from a container whose proces
 			Evidence: seen(p, metric.GPUIdleJob, metric.GPUCount),
 			Recommendations: []report.Recommendation{{Setting: "processes (one per GPU)", From: text(whole(used)), To: whole(used + idle),
 				Why: "each process brings its own loader; check that CPUs and storage can feed them", Caveat: "the GPU may be meant for somebody else; the effective batch grows"}},
-			WontHelp: []string{"a second GPU, while the loader is the limit: both then wait"},
+			Unhelpful: within("input wait", against("a second GPU, while the loader is the limit: both then wait", report.Unhelpful{Setting: "processes (one per GPU)", Direction: report.Up})),
 		})
 		return nil
 	},

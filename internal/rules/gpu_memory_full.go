@@ -35,10 +35,10 @@ A high figure alone is no fault: many jobs run well like this.
 			return nil
 		}
 		p.Report(report.Finding{
-			Severity: report.Info,
-			Summary:  fmt.Sprintf("%s of the GPU's memory is allocated; how much of it is needed cannot be told from outside", unit.Percent(used)),
-			Evidence: seen(p, metric.GPUMemUsedRatio, metric.GPUCount),
-			WontHelp: []string{"a larger batch_size, until torch.cuda.max_memory_allocated() shows room: it may end the job, and input size says nothing of activations"},
+			Severity:  report.Info,
+			Summary:   fmt.Sprintf("%s of the GPU's memory is allocated; how much of it is needed cannot be told from outside", unit.Percent(used)),
+			Evidence:  seen(p, metric.GPUMemUsedRatio, metric.GPUCount),
+			Unhelpful: against("a larger batch_size, until torch.cuda.max_memory_allocated() shows room: it may end the job, and input size says nothing of activations", largerBatch),
 		})
 		return nil
 	},

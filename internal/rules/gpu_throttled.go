@@ -45,8 +45,8 @@ Large GPUs run at their power cap under full load; that is how they are meant to
 		score := share(device) * part * p.Limit(slowClock.Name)
 		p.Report(report.Finding{
 			Severity: atMostWarning(p, diagnose.Grade(score)), Score: score, Summary: summary,
-			Evidence: seen(p, metric.GPUThrottled, metric.GPUPowerRatio, metric.GPUBusy),
-			WontHelp: []string{"changes of the loader: the device itself is slower"},
+			Evidence:  seen(p, metric.GPUThrottled, metric.GPUPowerRatio, metric.GPUBusy),
+			Unhelpful: unlessStarved(p, "the time the device is slowed down", against("changes of the loader: the device itself is slower", moreWorkers, deeperPrefetch)),
 		})
 		return nil
 	},

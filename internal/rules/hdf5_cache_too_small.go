@@ -97,7 +97,7 @@ func cacheMeasured(p *diagnose.Pass) error {
 		f.Summary += "; nothing is compressed, and the page cache has the data already"
 	}
 	if score == 0 {
-		f.WontHelp = advice(largerCache(p))
+		f.Unhelpful = largerCache(p)
 	}
 	p.Report(f)
 	return nil

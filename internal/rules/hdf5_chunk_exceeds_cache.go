@@ -94,6 +94,6 @@ func inflation(p *diagnose.Pass, amplify float64, summary string) report.Finding
 		Evidence: seen(p, metric.MadeItem, metric.MadeRead, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5Item, metric.HDF5PerChunk, metric.HDF5Amplify, metric.HDF5Filters, metric.HDF5Stored,
 			metric.WorkerRunning, metric.ReadBytes),
 		Recommendations: []report.Recommendation{rec},
-		WontHelp:        []string{"a larger chunk cache, unless it holds most of the dataset: in random order the next item lies in another chunk"},
+		Unhelpful:       against("a larger chunk cache, unless it holds most of the dataset: in random order the next item lies in another chunk", biggerCache),
 	}
 }

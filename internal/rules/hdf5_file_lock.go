@@ -52,7 +52,7 @@ Without the lock a reader can see a file that is being written in an inconsisten
 			Summary:         fmt.Sprintf("Workers wait for a file lock %s of their busy time", unit.Percent(waits)),
 			Evidence:        seen(p, metric.WorkerFileLock, metric.WorkerBusy, metric.HDF5Opens, metric.StorageNet),
 			Recommendations: []report.Recommendation{rec},
-			WontHelp:        []string{"more workers: they wait for the same lock"},
+			Unhelpful:       against("more workers: they wait for the same lock", moreWorkers),
 		})
 		return nil
 	},
@@ -98,7 +98,7 @@ func lockMeasured(p *diagnose.Pass) error {
 		Severity: diagnose.Grade(score), Score: score, Summary: summary,
 		Evidence:        seen(p, metric.BenchLock, metric.BenchOpen, metric.BenchItem, metric.BenchPerFile, metric.StorageNet),
 		Recommendations: []report.Recommendation{rec},
-		WontHelp:        []string{"SWMR mode: it lets one process write while others read, and makes no read faster"},
+		Unhelpful:       against("SWMR mode: it lets one process write while others read, and makes no read faster", swmr),
 	})
 	return nil
 }

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
@@ -112,7 +113,7 @@ func filterMeasured(p *diagnose.Pass) error {
 		Evidence: seen(p, metric.BenchItem, metric.BenchColdItem, metric.BenchFilter, metric.BenchFilterRatio, metric.HDF5Filters, metric.HDF5Amplify,
 			metric.HDF5Stored, metric.BenchTryGain),
 		Recommendations: []report.Recommendation{rec},
-		WontHelp:        advice(largerCache(p), fasterStorage(p)),
+		Unhelpful:       slices.Concat(largerCache(p), fasterStorage(p)),
 	})
 	return nil
 }

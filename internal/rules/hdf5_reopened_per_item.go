@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -143,7 +144,7 @@ func reopenedMeasured(p *diagnose.Pass) error {
 			unit.Seconds(kept), unit.Seconds(anew.Center)),
 		Evidence:        seen(p, metric.BenchItem, metric.BenchReopened, metric.BenchOpen, metric.BenchPerFile),
 		Recommendations: []report.Recommendation{reopenCure(nil)},
-		WontHelp:        []string{"SWMR mode: it lets one process write while others read, and makes no read faster"},
+		Unhelpful:       against("SWMR mode: it lets one process write while others read, and makes no read faster", swmr),
 	})
 	return nil
 }
@@ -180,7 +181,8 @@ func openedMeasured(p *diagnose.Pass) error {
 			whose, unit.Percent(share(open.Center/before.Center)), unit.Seconds(before.Center), state),
 		Evidence:        seen(p, d, metric.BenchItem, metric.BenchColdItem, metric.BenchOpenRatio, metric.BenchPerFile, metric.DatasetFileN, metric.FileBytes),
 		Recommendations: []report.Recommendation{rec},
-		WontHelp:        []string{"keeping handles open: the next item is in another file", "SWMR mode: it makes no read faster"},
+		Unhelpful: slices.Concat(against("keeping handles open: the next item is in another file",
+			report.Unhelpful{Setting: "opening the HDF5 file", Direction: report.Any}), against("SWMR mode: it makes no read faster", swmr)),
 	})
 	return nil
 }

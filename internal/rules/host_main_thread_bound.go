@@ -71,7 +71,7 @@ Where the model trains on the CPU, this is the training itself and nothing is wr
 				Why:    "metrics and logging as tensors, fetched every N steps; a sampling profiler names the lines",
 				Effect: speedup(p, 0, score, "the device"),
 			}},
-			WontHelp: []string{"more workers or a deeper prefetch_factor: data is ready in time"},
+			Unhelpful: unlessStarved(p, "work of the main thread", against("more workers or a deeper prefetch_factor: data is ready in time", moreWorkers, deeperPrefetch)),
 		})
 		return nil
 	},

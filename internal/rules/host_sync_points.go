@@ -61,7 +61,7 @@ of calls the hook knows; boolean tests, printing a tensor and copies that block 
 				Why:    "keep losses and metrics on the device and fetch them at every 50th step; copy with non_blocking=True",
 				Caveat: "the log lags behind by as many steps; code that branches on a value of the GPU still has to wait",
 				Effect: speedup(p, 0, score, "the device")}},
-			WontHelp: []string{"more workers or a deeper prefetch_factor: the GPU does not wait for data in this time"},
+			Unhelpful: unlessStarved(p, "calls that wait for the GPU", against("more workers or a deeper prefetch_factor: the GPU does not wait for data in this time", moreWorkers, deeperPrefetch)),
 		}
 		if score < p.Limit(gainLimit.Name) {
 			f.Severity = report.Info

@@ -73,7 +73,7 @@ func oversizedMeasured(p *diagnose.Pass) error {
 		Summary:         fmt.Sprintf("Resized ahead of training, a picture takes %s instead of %s (%s)", unit.Seconds(after.Center), unit.Seconds(before.Center), c.Name),
 		Evidence:        seen(p, metric.BenchItem, metric.BenchDecode, metric.BenchDecodeRatio, metric.FileBytes, metric.BenchTryGain),
 		Recommendations: []report.Recommendation{rec},
-		WontHelp:        advice(fasterStorage(p)),
+		Unhelpful:       fasterStorage(p),
 	})
 	return nil
 }

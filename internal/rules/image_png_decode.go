@@ -112,7 +112,7 @@ func pngMeasured(p *diagnose.Pass) error {
 		Summary:         fmt.Sprintf("Decoding takes %s of an item's %s (%s), and the pictures are PNG", unit.Seconds(decode.Center), unit.Seconds(item), state),
 		Evidence:        seen(p, metric.BenchItem, metric.BenchColdItem, metric.BenchDecode, metric.BenchDecodeRatio, metric.BenchPython, metric.FileBytes, metric.BenchTryGain),
 		Recommendations: recs,
-		WontHelp:        advice(fasterStorage(p)),
+		Unhelpful:       fasterStorage(p),
 	})
 	return nil
 }

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
@@ -84,7 +85,7 @@ func rechunked(p *diagnose.Pass, amplify float64, summary string) (report.Findin
 		Evidence: seen(p, metric.BenchItem, metric.BenchColdItem, metric.BenchFilter, metric.BenchFilterRatio, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5PerChunk,
 			metric.HDF5Touched, metric.HDF5Amplify, metric.HDF5Filters, metric.BenchAmplify, metric.BenchCacheSize, metric.BenchCacheGain, metric.BenchTryGain),
 		Recommendations: append([]report.Recommendation{rec}, unfilteredToo(p, before, after)...),
-		WontHelp:        advice(largerCache(p), fasterStorage(p)),
+		Unhelpful:       slices.Concat(largerCache(p), fasterStorage(p)),
 	}, true
 }
 
@@ -103,19 +104,19 @@ func unfilteredToo(p *diagnose.Pass, before, after stat.Summary) []report.Recomm
 	return []report.Recommendation{rec}
 }
 
-// largerCache is the negative advice on a larger chunk cache, as the sweep measured it; "" where it pays.
-func largerCache(p *diagnose.Pass) string {
+// largerCache is the negative advice on a larger chunk cache, as the sweep measured it; nil where it pays.
+func largerCache(p *diagnose.Pass) []report.Unhelpful {
 	gain, ok := p.Evidence.Get(metric.BenchCacheGain)
 	if !ok {
-		return "a larger chunk cache, unless it holds most of the dataset: in random order the next item lies in another chunk"
+		return against("a larger chunk cache, unless it holds most of the dataset: in random order the next item lies in another chunk", biggerCache)
 	}
 	if gain.Center >= diagnose.Moderate.Value && gain.Lo > 0 {
-		return ""
+		return nil
 	}
 	size, _ := p.Maybe(metric.BenchCacheSize)
 	text := fmt.Sprintf("a larger chunk cache in random order: with %s an item took no less (measured)", unit.Bytes(size))
 	if gain.Center > 0 && gain.Lo > 0 {
 		text = fmt.Sprintf("a larger chunk cache in random order: %s saved %s (measured)", unit.Bytes(size), unit.Percent(gain.Center))
 	}
-	return text
+	return against(text, biggerCache)
 }

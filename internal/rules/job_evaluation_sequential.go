@@ -45,9 +45,9 @@ evaluation more or less than an average stretch of the same length: watch some w
 		score := max(waits, spent/2)
 		f := report.Finding{
 			Severity: milder(diagnose.Grade(score), report.Warning), Score: score,
-			Summary:  fmt.Sprintf("Training stands still %s of the time while the model is evaluated", unit.Percent(spent)),
-			Evidence: seen(p, metric.Evaluation, metric.EvalWait, metric.StepTime, metric.InputWait),
-			WontHelp: []string{"more workers, a deeper prefetch_factor or faster reading for the training loader: it is not asked for anything meanwhile"},
+			Summary:   fmt.Sprintf("Training stands still %s of the time while the model is evaluated", unit.Percent(spent)),
+			Evidence:  seen(p, metric.Evaluation, metric.EvalWait, metric.StepTime, metric.InputWait),
+			Unhelpful: within("evaluation", against("more workers, a deeper prefetch_factor or faster reading for the training loader: it is not asked for anything meanwhile", moreWorkers, deeperPrefetch, moved)),
 		}
 		rarer := evaluateRarer(p)
 		call, told := evaluationCall(p)
@@ -60,7 +60,8 @@ evaluation more or less than an average stretch of the same length: watch some w
 		} else {
 			f.Summary += "; its data is ready in time"
 			f.Recommendations = append([]report.Recommendation{rarer}, largerEvaluation(call)...)
-			f.WontHelp = append(f.WontHelp, "more workers for the evaluation's loader: it hardly waits for data")
+			f.Unhelpful = append(f.Unhelpful, against("more workers for the evaluation's loader: it hardly waits for data",
+				report.Unhelpful{Setting: "num_workers of the evaluation's DataLoader", Direction: report.Up})...)
 		}
 		p.Report(f)
 		return nil

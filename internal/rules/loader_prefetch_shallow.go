@@ -60,7 +60,7 @@ A trainer that takes several batches at once and then computes for long (gradien
 			Severity: diagnose.Grade(score), Score: score, Summary: summary,
 			Evidence:        seen(p, metric.FetchTime, metric.FetchP99, metric.InputWait, metric.WorkerIdle, metric.HeadOfLine, metric.QueueBatches, metric.QueueCapacity),
 			Recommendations: change,
-			WontHelp:        []string{"more workers: those there are have time to spare"},
+			Unhelpful:       against("more workers: those there are have time to spare", moreWorkers),
 		})
 		return nil
 	},

@@ -59,7 +59,7 @@ after a start of workers the same picture shows for a moment; time between sets 
 			Evidence: seen(p, metric.InputWait, metric.HeadOfLine, metric.IdleWhileWaits, metric.WorkerIdle, metric.WorkerImbalance, metric.QueueBatches,
 				metric.FetchTime, metric.FetchP99, metric.MadeItem),
 			Recommendations: append(outOfOrder(p, blocked), deeper(p, blocked)...),
-			WontHelp:        []string{"more workers: those there are stand idle while the trainer waits"},
+			Unhelpful:       against("more workers: those there are stand idle while the trainer waits", moreWorkers),
 		})
 		return nil
 	},

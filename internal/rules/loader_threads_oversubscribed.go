@@ -51,7 +51,7 @@ With few workers on many cores, threads within a worker are welcome; the rule is
 			Evidence: seen(p, metric.WorkerCPU, metric.WorkerThreads, metric.NumWorkers, metric.WorkerRunDelay, metric.UsableBusy),
 			Recommendations: []report.Recommendation{{Setting: "threads per worker", From: from, To: "1",
 				Why: "cv2.setNumThreads(0) in worker_init_fn; OMP_NUM_THREADS=1, MKL_NUM_THREADS=1", Effect: speedup(p, 0, min(delay, score), "the usable CPUs")}},
-			WontHelp: []string{"more workers: the cores are full"},
+			Unhelpful: against("more workers: the cores are full", moreWorkers),
 		})
 		return nil
 	},

@@ -52,7 +52,7 @@ In a short watch one heavy batch can make a worker look busy; watch longer.
 			Evidence: seen(p, metric.WorkerImbalance, metric.NumWorkers, metric.WorkerCPU, metric.InputWait),
 			Recommendations: []report.Recommendation{{Setting: "share of data per worker", From: text(unit.Number(ratio) + " times the median"), To: "equal",
 				Why: "split by bytes or by cost, not by number of files", Effect: speedup(p, 0, score, "the workers' mean rate")}},
-			WontHelp: []string{"more workers: the heavy shard stays with one of them"},
+			Unhelpful: against("more workers: the heavy shard stays with one of them", moreWorkers),
 		})
 		return nil
 	},

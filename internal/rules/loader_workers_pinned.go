@@ -49,7 +49,7 @@ Binding workers on purpose, next to their memory on a large machine, is fine as 
 			Evidence: seen(p, metric.WorkersOneCPUSet, metric.NumWorkers, metric.UsableCPUs, metric.WorkerRunDelay),
 			Recommendations: []report.Recommendation{{Setting: "CPU affinity of the workers", From: text(count(cores, "core")), To: count(usable, "core"),
 				Why: "os.sched_setaffinity in worker_init_fn; or unset OMP_PROC_BIND, GOMP_CPU_AFFINITY, KMP_AFFINITY", Effect: speedup(p, score/2, score, "the usable CPUs")}},
-			WontHelp: []string{"more workers: they would share the same cores"},
+			Unhelpful: against("more workers: they would share the same cores", moreWorkers),
 		})
 		return nil
 	},

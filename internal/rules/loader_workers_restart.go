@@ -54,7 +54,7 @@ between epochs has to be told in another way, because workers keep their copy.
 			Evidence:        seen(p, metric.Restarts, metric.EpochGap, metric.RestartGap, metric.EpochTime, metric.NumWorkers),
 			Location:        at(callOf(p).File, callOf(p).Line),
 			Recommendations: []report.Recommendation{keepWorkers(p, speedup(p, lo-refill(p), hi, "the loader between epochs"))},
-			WontHelp:        []string{"a deeper prefetch_factor: the queue is lost with the workers"},
+			Unhelpful:       within("between epochs", against("a deeper prefetch_factor: the queue is lost with the workers", deeperPrefetch)),
 		})
 		return nil
 	},

@@ -69,7 +69,7 @@ lock, a disk close to its limit) the gain is smaller. Change it, then watch agai
 				Caveat: memoryOf(loader, need.Workers),
 				Effect: effect,
 			}},
-			WontHelp: []string{"a deeper prefetch_factor: the queue is empty because batches are made too slowly, and depth does not make them faster"},
+			Unhelpful: against("a deeper prefetch_factor: the queue is empty because batches are made too slowly, and depth does not make them faster", deeperPrefetch),
 		})
 		return nil
 	},

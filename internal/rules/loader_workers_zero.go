@@ -79,7 +79,8 @@ as fast as that, and this rule does not fire for it.
 				Caveat: "each worker is a process with its own memory; open files on first use in the worker, not before",
 				Effect: effect,
 			}},
-			WontHelp: []string{"prefetch_factor and persistent_workers have no meaning without workers; PyTorch 2 refuses them with num_workers=0"},
+			Unhelpful: within("num_workers=0", against("prefetch_factor and persistent_workers have no meaning without workers; PyTorch 2 refuses them with num_workers=0",
+				report.Unhelpful{Setting: "prefetch_factor", Direction: report.Any}, report.Unhelpful{Setting: "persistent_workers", Direction: report.Any})),
 		})
 		return nil
 	},

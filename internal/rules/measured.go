@@ -134,40 +134,30 @@ func missing(p *diagnose.Pass, d metric.Desc) error {
 	return nil
 }
 
-// fasterStorage is the negative advice that follows from what storage takes of an item; "" where it takes a good part.
-func fasterStorage(p *diagnose.Pass) string {
+// fasterStorage speaks against faster storage by what storage takes of an item; nil where it takes a good part.
+func fasterStorage(p *diagnose.Pass) []report.Unhelpful {
 	if outgrows(p) {
 		waits, ok := p.Maybe(metric.BenchStorage)
 		if !ok || waits >= diagnose.Moderate.Value {
-			return ""
+			return nil
 		}
-		return fmt.Sprintf("faster storage (NVMe, a RAM disk): it has %s of a cold item's time", unit.Percent(waits))
+		return against(fmt.Sprintf("faster storage (NVMe, a RAM disk): it has %s of a cold item's time", unit.Percent(waits)), moved)
 	}
-	return "faster storage (NVMe, a RAM disk): these times are of reads that the page cache answers"
+	return against("faster storage (NVMe, a RAM disk): these times are of reads that the page cache answers", moved)
 }
 
-// tooLarge is the negative advice on a dataset that does not fit in memory; "" where it does or where that is unknown.
-func tooLarge(p *diagnose.Pass) string {
+// tooLarge speaks against memory for a dataset that does not fit in it; nil where it does or where that is unknown.
+func tooLarge(p *diagnose.Pass) []report.Unhelpful {
 	size, ok := p.Maybe(metric.DatasetBytes)
 	room, ok2 := p.Maybe(metric.Available)
 	if limit, ok := p.Maybe(metric.MemLimit); ok && limit < room {
 		room = limit
 	}
 	if !ok || !ok2 || !outgrows(p) {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("a copy on tmpfs, or waiting for the page cache: the dataset (%s) does not fit in the memory it could have (%s)", unit.Bytes(size), unit.Bytes(room))
-}
-
-// advice leaves out what is empty.
-func advice(lines ...string) []string {
-	var out []string
-	for _, l := range lines {
-		if l != "" {
-			out = append(out, l)
-		}
-	}
-	return out
+	return against(fmt.Sprintf("a copy on tmpfs, or waiting for the page cache: the dataset (%s) does not fit in the memory it could have (%s)", unit.Bytes(size), unit.Bytes(room)),
+		report.Unhelpful{Setting: moved.Setting, Direction: report.To, To: "memory"}, readAhead)
 }
 
 // firstEpoch is the wait that is worth knowing although only a first epoch has it.

@@ -36,11 +36,11 @@ Shared memory (batches on their way, tmpfs) counts as used although it may be tr
 			return nil
 		}
 		f := report.Finding{
-			Severity: report.Warning,
-			Score:    p.Limit(shmStake.Name) * used,
-			Summary:  fmt.Sprintf("%s of the memory limit of %s is in use and cannot be given back", unit.Percent(used), unit.Bytes(limit)),
-			Evidence: seen(p, metric.MemLimitUsed, metric.MemLimit, metric.Available, metric.WorkerPrivate, metric.NumWorkers, metric.BatchBytes),
-			WontHelp: []string{"a higher num_workers, prefetch_factor or batch size: each takes more memory"},
+			Severity:  report.Warning,
+			Score:     p.Limit(shmStake.Name) * used,
+			Summary:   fmt.Sprintf("%s of the memory limit of %s is in use and cannot be given back", unit.Percent(used), unit.Bytes(limit)),
+			Evidence:  seen(p, metric.MemLimitUsed, metric.MemLimit, metric.Available, metric.WorkerPrivate, metric.NumWorkers, metric.BatchBytes),
+			Unhelpful: against("a higher num_workers, prefetch_factor or batch size: each takes more memory", moreWorkers, deeperPrefetch, largerBatch),
 		}
 		n, ok := p.Maybe(metric.NumWorkers)
 		each, ok2 := p.Maybe(metric.WorkerPrivate)

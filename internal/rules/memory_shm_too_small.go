@@ -70,7 +70,7 @@ less of /dev/shm than computed.
 				Why:    fmt.Sprintf("room for %s with their queues, and as much again: docker run --shm-size=%dm", count(target, "worker"), int(to/(1<<20))),
 				Caveat: "it counts against the job's memory limit as it fills; no change of speed is expected",
 			}},
-			WontHelp: []string{"a higher num_workers, prefetch_factor or batch size before that: the job would end"},
+			Unhelpful: against("a higher num_workers, prefetch_factor or batch size before that: the job would end", moreWorkers, deeperPrefetch, largerBatch),
 		})
 		return nil
 	},

@@ -40,9 +40,9 @@ Pages swapped in once after a pause (a suspended laptop) are harmless; they show
 		score := max(share(pressure), starved(p)*waitsForStorage(p))
 		f := report.Finding{
 			Severity: atMostWarning(p, diagnose.Grade(score)), Score: score,
-			Summary:  fmt.Sprintf("Memory is short: %s come back from swap", unit.Format(rate, string(metric.BytesPerS))),
-			Evidence: seen(p, metric.SwapInRate, metric.SwapOutRate, metric.MemPressure, metric.Available, metric.WorkerPrivate, metric.NumWorkers),
-			WontHelp: []string{"more workers or a deeper prefetch_factor: both take more memory"},
+			Summary:   fmt.Sprintf("Memory is short: %s come back from swap", unit.Format(rate, string(metric.BytesPerS))),
+			Evidence:  seen(p, metric.SwapInRate, metric.SwapOutRate, metric.MemPressure, metric.Available, metric.WorkerPrivate, metric.NumWorkers),
+			Unhelpful: against("more workers or a deeper prefetch_factor: both take more memory", moreWorkers, deeperPrefetch),
 		}
 		if n, ok := p.Maybe(metric.NumWorkers); ok && n >= 2 {
 			rec := report.Recommendation{Setting: "num_workers", From: text(whole(n)), To: whole(n / 2), Why: "each worker has its own memory"}

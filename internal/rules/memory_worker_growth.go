@@ -60,7 +60,7 @@ Memory also grows while workers warm up: caches that fill once, files mapped for
 			Evidence: seen(p, metric.WorkerGrowth, metric.NumWorkers, metric.WorkerRSS, metric.Available),
 			Recommendations: []report.Recommendation{{Setting: "what the Dataset holds", From: nil, To: "one numpy array or tensor instead of lists of Python objects; caches with a bound",
 				Why: "reading a Python object writes its reference count, which copies its page into each forked worker"}},
-			WontHelp: []string{"more workers: each grows alike"},
+			Unhelpful: against("more workers: each grows alike", moreWorkers),
 		})
 		return nil
 	},

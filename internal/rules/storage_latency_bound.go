@@ -113,7 +113,7 @@ func latencyMeasured(p *diagnose.Pass) error {
 		Evidence: seen(p, metric.BenchColdItem, metric.BenchItem, metric.BenchStorage, metric.BenchLatency, metric.BenchSerialReads, metric.BenchDeviceReads,
 			metric.BenchDeviceRatio, metric.BenchAmplify, metric.BenchMemory),
 		Recommendations: recs,
-		WontHelp:        advice(tooLarge(p)),
+		Unhelpful:       tooLarge(p),
 	})
 	return nil
 }

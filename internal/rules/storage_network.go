@@ -98,7 +98,7 @@ func networkMeasured(p *diagnose.Pass) error {
 		Evidence: seen(p, metric.StorageNet, metric.BenchColdItem, metric.BenchItem, metric.BenchStorage, metric.BenchColdOpen, metric.BenchMemory, metric.BenchTierGain,
 			metric.DatasetBytes),
 		Recommendations: []report.Recommendation{rec},
-		WontHelp:        advice(tooLarge(p)),
+		Unhelpful:       tooLarge(p),
 	}))
 	return nil
 }

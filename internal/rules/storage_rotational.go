@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
@@ -53,7 +54,7 @@ A virtual disk that is throttled to such latencies shows the same; then see stor
 				unit.Seconds(latency), unit.Percent(waits)),
 			Evidence:        seen(p, metric.Rotational, metric.DiskLatency, metric.DiskReadRate, metric.DiskQueue, metric.WorkerStorage),
 			Recommendations: []report.Recommendation{rec},
-			WontHelp:        []string{"many more workers: one head serves them all"},
+			Unhelpful:       against("many more workers: one head serves them all", moreWorkers),
 		})
 		return nil
 	},
@@ -93,7 +94,7 @@ func rotationalMeasured(p *diagnose.Pass) error {
 		Summary:         fmt.Sprintf("A random read takes %s, as a seek does, and storage has %s of a cold item's %s", unit.Seconds(latency), unit.Percent(waits), unit.Seconds(cold.Center)),
 		Evidence:        seen(p, metric.BenchLatency, metric.BenchSerialReads, metric.BenchDeviceReads, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory, metric.Rotational),
 		Recommendations: []report.Recommendation{rec},
-		WontHelp:        advice("many more workers: one head serves them all", tooLarge(p)),
+		Unhelpful:       slices.Concat(against("many more workers: one head serves them all", moreWorkers), tooLarge(p)),
 	}))
 	return nil
 }

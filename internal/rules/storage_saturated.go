@@ -45,7 +45,7 @@ Another program may be the one that reads; compare the device's rate with the jo
 			Summary: fmt.Sprintf("Loading waits for storage %s of its time, and the device gives all it can: %s", unit.Percent(waits), rate),
 			Evidence: seen(p, metric.WorkerStorage, metric.MainStorage, metric.DiskReadRate, metric.DiskByteRate, metric.ReadIOPSLimit, metric.ReadBPSLimit,
 				metric.DiskLatency, metric.DiskQueue, metric.DiskUtil, metric.CacheHits, metric.IOPressure),
-			WontHelp: []string{"more workers or a deeper prefetch_factor: the same bytes come no faster"},
+			Unhelpful: against("more workers or a deeper prefetch_factor: the same bytes come no faster", moreWorkers, deeperPrefetch),
 		}
 		if used, reads, limit, ok := allowance(p); ok && used >= p.Limit(nearLimit.Name) {
 			f.Summary, f.Recommendations = throttled(p, waits, reads, limit)

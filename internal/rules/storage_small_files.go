@@ -110,7 +110,7 @@ func smallFilesMeasured(p *diagnose.Pass) error {
 			metric.BenchDeviceBytes),
 		Recommendations: []report.Recommendation{{Setting: "files of the dataset", From: text(unit.Number(files) + " files of " + unit.Bytes(size)), To: "shards of 100 MiB or more",
 			Why: "one request then brings many items, and nothing is opened for each", Effect: quicker(before, after, basis, "")}},
-		WontHelp: advice(tooLarge(p)),
+		Unhelpful: tooLarge(p),
 	})
 	return nil
 }

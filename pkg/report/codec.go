@@ -105,6 +105,9 @@ func (r *Report) Validate() error {
 		for _, c := range f.Recommendations {
 			v.effect("finding "+f.Rule+" "+c.Setting, c.Effect)
 		}
+		for _, u := range f.Unhelpful {
+			v.word("finding "+f.Rule+" unhelpful "+u.Setting, string(u.Direction), "up", "down", "to", "any")
+		}
 	}
 	for _, p := range r.Phases {
 		v.ratio("phase "+p.Name, &p.Ratio)

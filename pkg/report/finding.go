@@ -1,5 +1,10 @@
 package report
 
+import (
+	"strconv"
+	"strings"
+)
+
 // Severity orders findings.
 type Severity string
 
@@ -20,7 +25,45 @@ type Finding struct {
 	Evidence        []Evidence       `json:"evidence"`
 	Location        *Location        `json:"location,omitempty"`
 	Recommendations []Recommendation `json:"recommendations"`
-	WontHelp        []string         `json:"wont_help,omitempty"` // what would not help, and why
+	WontHelp        []string         `json:"wont_help,omitempty"` // what would not help, and why, in words
+	Unhelpful       []Unhelpful      `json:"unhelpful,omitempty"` // the same as data, since 1.3.0: plans and patches keep to it
+}
+
+// Direction is which way a setting is changed.
+type Direction string
+
+// The closed list of directions.
+const (
+	Up   Direction = "up"   // to a value above the present one
+	Down Direction = "down" // to one below
+	To   Direction = "to"   // to the value that is named
+	Any  Direction = "any"  // to whatever value
+)
+
+// Unhelpful is a change of a setting that a finding says will not help. Since 1.3.0.
+type Unhelpful struct {
+	Setting   string    `json:"setting"` // by the name that recommendations use
+	Direction Direction `json:"direction"`
+	To        string    `json:"to,omitempty"`     // the value, where the direction is to it
+	Within    string    `json:"within,omitempty"` // the part of the time it is said of; "" is all of it, and only then is the change ruled out
+	Why       string    `json:"why"`
+}
+
+// Covers tells whether a change of a setting from one value to another is such a one. Where only the order of values would tell, and they
+// have none or the present one is not known, it is not.
+func (u Unhelpful) Covers(setting, from, to string) bool {
+	if u.Setting != setting || strings.EqualFold(from, to) {
+		return false
+	}
+	switch u.Direction {
+	case Any:
+		return true
+	case To:
+		return strings.EqualFold(u.To, to)
+	}
+	a, err := strconv.ParseFloat(from, 64)
+	b, err2 := strconv.ParseFloat(to, 64)
+	return err == nil && err2 == nil && (u.Direction == Up && b > a || u.Direction == Down && b < a)
 }
 
 // Evidence is one number a finding rests on.

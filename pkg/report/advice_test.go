@@ -1,0 +1,50 @@
+package report
+
+import "testing"
+
+func TestCovers(t *testing.T) {
+	for _, c := range []struct {
+		u        Unhelpful
+		from, to string
+		want     bool
+	}{
+		{Unhelpful{Direction: Up}, "2", "4", true},
+		{Unhelpful{Direction: Up}, "4", "2", false},
+		{Unhelpful{Direction: Up}, "4", "4", false},
+		{Unhelpful{Direction: Up}, "", "4", false}, // above what is not known
+		{Unhelpful{Direction: Up}, "10", "9", false},
+		{Unhelpful{Direction: Down}, "4", "2", true},
+		{Unhelpful{Direction: To, To: "True"}, "False", "true", true},
+		{Unhelpful{Direction: To, To: "3"}, "1", "4", false},
+		{Unhelpful{Direction: Any}, "", "spawn", true},
+	} {
+		c.u.Setting = "x"
+		if got := c.u.Covers("x", c.from, c.to); got != c.want {
+			t.Errorf("%+v: %q → %q: %v", c.u, c.from, c.to, got)
+		}
+		if c.u.Covers("y", c.from, c.to) {
+			t.Errorf("%+v covers another setting", c.u)
+		}
+	}
+}
+
+// Findings without a plan are advice too: but not to change what brings nothing, or what another finding rules out.
+func TestAdviceOfFindings(t *testing.T) {
+	one, two := "1", 2
+	change := func(setting, to string, after float64) Finding {
+		return Finding{Rule: "a/b", Severity: Error, Recommendations: []Recommendation{{Setting: setting, From: &one, To: to,
+			Effect: &Effect{Metric: "samples_per_s", Before: 100, After: after, Lo: 90, Hi: 200, Basis: Modelled}}}}
+	}
+	r := &Report{Job: &Job{Loader: &Loader{PrefetchFactor: &two}}, Findings: []Finding{change("num_workers", "4", 103), change("pin_memory", "True", 140), change("batch_size", "64", 150)}}
+	r.Findings = append(r.Findings, Finding{Rule: "c/d", Severity: Info, Unhelpful: []Unhelpful{{Setting: "batch_size", Direction: Up, Why: "no"}, {Setting: "prefetch_factor", Direction: Up, Why: "no"}}})
+	if got := r.Advice(); len(got) != 1 || got[0].Setting != "pin_memory" {
+		t.Errorf("%+v", got)
+	}
+	if r.RuledOut("prefetch_factor", nil, "4") == nil || r.RuledOut("prefetch_factor", nil, "1") != nil {
+		t.Error("the present value is the loader's where nobody says it")
+	}
+	r.Findings = []Finding{change("num_workers", "4", 104)}
+	if got := r.Advice(); len(got) != 1 {
+		t.Errorf("4 %% more is worth a change: %+v", got)
+	}
+}
