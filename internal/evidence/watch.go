@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
@@ -95,6 +96,7 @@ func (b *builder) warnings(clean float64, r *rank) {
 	if lost > 0 {
 		b.warn("pipetune itself did not run for %.1f s; that time is left out", lost)
 	}
+	b.warnFull()
 	backwards := 0
 	for _, tracks := range b.h.signals {
 		for _, t := range tracks {
@@ -108,6 +110,29 @@ func (b *builder) warnings(clean float64, r *rank) {
 		b.warnRanks()
 	}
 	b.warnHook(r)
+}
+
+// warnFull tells what the recording had no room for.
+func (b *builder) warnFull() {
+	for _, e := range b.rec.Events {
+		if e.Kind != recording.EventFull {
+			continue
+		}
+		kept, known := attr(e.Attrs, "kept")
+		if !known {
+			kept = recording.MaxProcesses
+		}
+		if b.End.Seconds() <= e.At.Seconds() {
+			b.warn("more than %.0f processes took part in the job, which is what a recording holds: the figures are of the %s until then", kept,
+				e.At.Round(100*time.Millisecond))
+		} else {
+			b.warn("more than %.0f processes take part in the job, which is what a recording holds: the figures are of the first of them", kept)
+		}
+		break
+	}
+	if s := b.rec.Spacing; s > 0 {
+		b.warn("the watch was long: of readings that follow each other within %s one was kept", s)
+	}
 }
 
 // warnRanks tells the worst and the median of several trainers.

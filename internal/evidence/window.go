@@ -41,6 +41,9 @@ func watchEnd(rec *recording.Recording, h history, c cast) (end float64, ended b
 		ended = rec.End.Reason == "job-ended"
 	}
 	for _, e := range rec.Events {
+		if e.Kind == recording.EventFull && e.At.Seconds() >= shortWindow+rec.Header.Warmup.Seconds() {
+			end = min(end, e.At.Seconds()) // who was born later is not known, and the figures of the workers would lack them
+		}
 		if e.Kind == recording.EventJobEnded && e.At >= 0 {
 			ended, end = true, min(end, e.At.Seconds())
 		}

@@ -19,8 +19,10 @@ import (
 //	{"t":1.234567,"v":[[id,value],…]}       one tick
 //	{"event":{"t":…,"kind":…,"entity":…,"attrs":{…}}}
 //	{"unseen":{"signal":…,"entity":…,"reason":…,"cure":…}}
+//	{"thinned":{"spacing":…}}               of what came before, readings that followed too soon count no more (see room.go)
 //	{"end":{…}}                             last line; missing where the recording was cut off
 //
+// Times never run backwards within a series; across series they may, where the last readings of an ended process come late.
 // A last line without a newline is a torn write and is ignored.
 
 // Errors of reading.
@@ -58,11 +60,12 @@ func (w *Writer) end(e End) error {
 }
 
 func (w *Writer) flush(t *tickBuffer, at time.Duration) error {
-	if t.defs.Len() == 0 && t.vals.Len() == 0 && t.tail.Len() == 0 {
+	if t.defs.Len() == 0 && t.late.Len() == 0 && t.vals.Len() == 0 && t.tail.Len() == 0 {
 		return nil
 	}
 	w.buf.Reset()
 	w.buf.Write(t.defs.Bytes())
+	w.buf.Write(t.late.Bytes())
 	if t.vals.Len() > 0 {
 		w.buf.WriteString(`{"t":`)
 		w.buf.Write(appendSeconds(w.buf.AvailableBuffer(), at))
@@ -79,9 +82,9 @@ func (w *Writer) flush(t *tickBuffer, at time.Duration) error {
 }
 
 // tickBuffer holds one tick's lines until they are flushed.
-type tickBuffer struct{ defs, vals, tail bytes.Buffer }
+type tickBuffer struct{ defs, late, vals, tail bytes.Buffer }
 
-func (t *tickBuffer) reset() { t.defs.Reset(); t.vals.Reset(); t.tail.Reset() }
+func (t *tickBuffer) reset() { t.defs.Reset(); t.late.Reset(); t.vals.Reset(); t.tail.Reset() }
 
 func (t *tickBuffer) define(id int, name, entity string) {
 	writeLine(&t.defs, map[string]any{"series": []any{id, name, entity}})
@@ -96,6 +99,21 @@ func (t *tickBuffer) value(id int, v float64) {
 	b = append(b, ',')
 	b = strconv.AppendFloat(b, v, 'g', -1, 64)
 	t.vals.Write(append(b, ']'))
+}
+
+// earlier writes a reading of a time before the tick's as a line of its own.
+func (t *tickBuffer) earlier(id int, p Point) {
+	b := append(t.late.AvailableBuffer(), `{"t":`...)
+	b = appendSeconds(b, p.At)
+	b = append(b, `,"v":[[`...)
+	b = strconv.AppendInt(b, int64(id), 10)
+	b = append(b, ',')
+	b = strconv.AppendFloat(b, p.Value, 'g', -1, 64)
+	t.late.Write(append(b, "]]}\n"...))
+}
+
+func (t *tickBuffer) thinned(spacing time.Duration) {
+	writeLine(&t.tail, map[string]any{"thinned": thinnedLine{spacing.Seconds()}})
 }
 
 func (t *tickBuffer) event(e Event) {
@@ -132,6 +150,9 @@ type (
 		Reason string `json:"reason"`
 		Cure   string `json:"cure,omitempty"`
 	}
+	thinnedLine struct {
+		Spacing float64 `json:"spacing"`
+	}
 	endLine struct {
 		At       float64  `json:"t"`
 		Reason   string   `json:"reason"`
@@ -144,6 +165,7 @@ type (
 		Values [][2]float64      `json:"v"`
 		Event  *eventLine        `json:"event"`
 		Unseen *unseenLine       `json:"unseen"`
+		Thin   *thinnedLine      `json:"thinned"`
 		End    *endLine          `json:"end"`
 	}
 )
@@ -155,6 +177,7 @@ func Read(r io.Reader) (*Recording, error) { return read(r, held{most: maxHeld})
 func read(r io.Reader, h held) (*Recording, error) {
 	br := bufio.NewReaderSize(r, 64<<10)
 	rec := &Recording{}
+	room := thinner{bound: maxReadings / 4 * 5} // of a file that does not say where to thin
 	for n := 1; ; n++ {
 		line, err := readLine(br)
 		if errors.Is(err, io.EOF) {
@@ -176,6 +199,7 @@ func read(r io.Reader, h held) (*Recording, error) {
 		if err := rec.take(l, n == 1, &h); err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
+		room.take(rec, l)
 	}
 }
 

@@ -18,9 +18,14 @@ type Sink interface {
 
 // Recorder gathers a recording tick by tick, and writes each tick to a Writer where there is one. It is not safe for concurrent use:
 // samplers with goroutines of their own hand over their readings when they are asked to sample.
+//
+// A Recorder takes a bounded amount of memory however long the watch lasts; room.go says what is left out then, and how that is told.
 type Recorder struct {
 	rec     Recording
-	index   map[key]int
+	kept    map[string]*keptEntity
+	ahead   []ahead // by series
+	held    thinner
+	refused refused
 	unseen  map[Unseen]bool
 	now     time.Duration
 	out     *Writer
@@ -28,12 +33,10 @@ type Recorder struct {
 	tick    tickBuffer
 }
 
-type key struct{ metric, entity string }
-
 // NewRecorder starts a recording. out may be nil; where it is not, the header is written at once.
 func NewRecorder(h Header, out *Writer) (*Recorder, error) {
 	h.Schema, h.SchemaVersion = Schema, SchemaVersion
-	r := &Recorder{rec: Recording{Header: h}, index: map[key]int{}, unseen: map[Unseen]bool{}, out: out}
+	r := &Recorder{rec: Recording{Header: h}, kept: map[string]*keptEntity{}, unseen: map[Unseen]bool{}, out: out}
 	if out != nil {
 		if err := out.Header(h); err != nil {
 			return nil, err
@@ -42,8 +45,8 @@ func NewRecorder(h Header, out *Writer) (*Recorder, error) {
 	return r, nil
 }
 
-// Tick sets the time of what is recorded until the next call.
-func (r *Recorder) Tick(at time.Duration) { r.now = at }
+// Tick sets the time of what is recorded until the next call, to the microsecond as files keep it.
+func (r *Recorder) Tick(at time.Duration) { r.now = at.Round(time.Microsecond) }
 
 // Add implements Sink.
 func (r *Recorder) Add(d metric.Desc, entity string, value float64) {
@@ -51,27 +54,61 @@ func (r *Recorder) Add(d metric.Desc, entity string, value float64) {
 		r.dropped++
 		return
 	}
-	k := key{d.Name, entity}
-	i, ok := r.index[k]
-	if !ok {
-		i = len(r.rec.Series)
-		r.index[k] = i
-		r.rec.Series = append(r.rec.Series, Series{Metric: d.Name, Entity: entity})
-		if r.out != nil {
-			r.tick.define(i, d.Name, entity)
-		}
+	e := r.entity(entity)
+	if e == nil {
+		r.refused.readings++
+		return
 	}
-	s := &r.rec.Series[i]
-	s.Points = append(s.Points, Point{At: r.now, Value: value})
+	i := r.series(e, d.Name, entity)
+	p := Point{At: r.now, Value: value}
+	if !e.over && r.tooSoon(i) {
+		r.ahead[i] = ahead{p, true}
+		return
+	}
+	r.ahead[i].waits = false
+	r.keep(i, p)
 	if r.out != nil {
 		r.tick.value(i, value)
 	}
+}
+
+// series returns the number of an entity's series, and begins it where there is none.
+func (r *Recorder) series(e *keptEntity, metric, entity string) int {
+	for _, i := range e.series {
+		if r.rec.Series[i].Metric == metric {
+			return i
+		}
+	}
+	i := len(r.rec.Series)
+	e.series = append(e.series, i)
+	r.rec.Series = append(r.rec.Series, Series{Metric: metric, Entity: entity})
+	r.ahead = append(r.ahead, ahead{})
+	if r.out != nil {
+		r.tick.define(i, metric, entity)
+	}
+	return i
+}
+
+func (r *Recorder) keep(i int, p Point) {
+	s := &r.rec.Series[i]
+	s.Points = append(s.Points, p)
+	r.held.readings++
 }
 
 const maxFinite = 1.7976931348623157e308
 
 // Event implements Sink.
 func (r *Recorder) Event(kind, entity string, attrs map[string]string) {
+	if about := r.entityOf(kind, entity); about == nil {
+		r.refused.events++
+		return
+	} else if kind == EventExit {
+		r.over(about)
+	}
+	r.happened(kind, entity, attrs)
+}
+
+func (r *Recorder) happened(kind, entity string, attrs map[string]string) {
 	e := Event{At: r.now, Kind: kind, Entity: entity, Attrs: attrs}
 	r.rec.Events = append(r.rec.Events, e)
 	if r.out != nil {
@@ -82,7 +119,7 @@ func (r *Recorder) Event(kind, entity string, attrs map[string]string) {
 // Unseen implements Sink.
 func (r *Recorder) Unseen(signal, entity, reason, cure string) {
 	u := Unseen{Signal: signal, Entity: entity, Reason: reason, Cure: cure}
-	if r.unseen[u] {
+	if r.unseen[u] || r.isRefused(entity) {
 		return
 	}
 	r.unseen[u] = true
@@ -92,10 +129,14 @@ func (r *Recorder) Unseen(signal, entity, reason, cure string) {
 	}
 }
 
-// Flush writes the tick to the file. A write error is returned once and ends the writing; the recording in memory goes on.
+// Flush ends the tick and writes it to the file. A write error is returned once and ends the writing; the recording in memory goes on.
 func (r *Recorder) Flush() error {
+	thinned := r.held.hold(&r.rec, r.release)
 	if r.out == nil {
 		return nil
+	}
+	if thinned {
+		r.tick.thinned(r.rec.Spacing)
 	}
 	err := r.out.flush(&r.tick, r.now)
 	if err != nil {
@@ -107,10 +148,8 @@ func (r *Recorder) Flush() error {
 // Finish closes the recording and returns it. The Recorder must not be used afterwards.
 func (r *Recorder) Finish(end End) (*Recording, error) {
 	r.rec.End = &end
-	if r.out == nil {
-		return &r.rec, nil
-	}
-	if err := r.Flush(); err != nil {
+	r.catchUp()
+	if err := r.Flush(); err != nil || r.out == nil {
 		return &r.rec, err
 	}
 	if err := r.out.Header(r.rec.Header); err != nil { // again: what became known while watching

@@ -10,7 +10,7 @@ import "time"
 // Schema and SchemaVersion name the file format. A reader refuses a newer major version.
 const (
 	Schema        = "pipetune.recording"
-	SchemaVersion = "1.0.0"
+	SchemaVersion = "1.1.0" // 1.1: thinned lines, events of kind full
 )
 
 // Recording is everything seen of one job in one watch.
@@ -20,6 +20,8 @@ type Recording struct {
 	Events []Event
 	Unseen []Unseen
 	End    *End // nil where the recording was cut off
+	// Spacing is the least time between two readings of a series, the last ones left out; 0 where all were kept (see room.go).
+	Spacing time.Duration
 }
 
 // Series is one signal of one entity over time, in order of time.
@@ -63,6 +65,8 @@ const (
 	EventGap = "gap"
 	// EventJobEnded: the watched job ended while it was watched. Attrs: reason.
 	EventJobEnded = "job-ended"
+	// EventFull: from now on only the processes known so far are recorded; others are counted. Attrs: kept (how many they are).
+	EventFull = "full"
 	// EventGPU: a GPU was found, or was lost. Entity gpu/…; attrs: state (found, lost), name.
 	EventGPU = "gpu"
 	// EventHook: the hook spoke up in a process of a launched job, or fell silent. Entity process/…; attrs: state (loaded, off, absent), python,

@@ -40,9 +40,8 @@ type heldProcess struct {
 const (
 	// processEvery is the pace of one process's readings.
 	processEvery = 500 * time.Millisecond
-	// maxProcesses bounds the processes that get series of their own in one recording: a job that restarts its workers with each
-	// short epoch would fill the memory otherwise (12 series each).
-	maxProcesses = 2048
+	// maxProcesses bounds the processes that are read: of more, nothing would be kept.
+	maxProcesses = recording.MaxProcesses
 )
 
 // NewProcess samples the processes of a job.

@@ -1,0 +1,201 @@
+package recording
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What a recording holds at most, so that a watch of days takes the memory of one of minutes.
+const (
+	// MaxProcesses is how many processes are kept; of later ones nothing is, and the recording says since when. A job that starts eight
+	// workers for each epoch of ten seconds comes to it after 21 minutes; with some 28 series of a few readings each, and their births
+	// and exits, they take 8 MiB.
+	MaxProcesses = 1024
+	// maxReadings is how many readings are kept at once, 32 MiB of them. Sixteen workers come to it after 22 minutes.
+	maxReadings = 2 << 20
+	// firstSpacing is the least time between two readings of a series once there were more. Loaders are told of four times a second,
+	// processes twice: loaders go first.
+	firstSpacing = 500 * time.Millisecond
+	// maxEvents is a bound behind the bounds of those that tell of events (the hook: 20,000; births and exits: a few for each process).
+	maxEvents = 1 << 15
+)
+
+// keptEntity is somebody with series.
+type keptEntity struct {
+	series []int
+	over   bool // a process that is gone: what still comes of it stands as it is
+}
+
+// ahead is the newest reading of a series where it came too soon after the one before. It is kept when nothing comes after it, so that
+// each series ends where it ended.
+type ahead struct {
+	Point
+	waits bool
+}
+
+// refused counts what the recording has no room for.
+type refused struct {
+	readings, events int
+	told             bool
+}
+
+const processPrefix = "process/"
+
+// entity returns what is known of an entity, nil where the recording has no room for it.
+func (r *Recorder) entity(name string) *keptEntity {
+	e := r.kept[name]
+	if e != nil {
+		return e
+	}
+	if strings.HasPrefix(name, processPrefix) {
+		if r.held.processes >= MaxProcesses {
+			r.tellFull()
+			return nil
+		}
+		r.held.processes++
+	}
+	e = &keptEntity{}
+	r.kept[name] = e
+	return e
+}
+
+// entityOf is entity for an event. The end of the job is always told.
+func (r *Recorder) entityOf(kind, name string) *keptEntity {
+	switch {
+	case kind == EventJobEnded:
+		return &keptEntity{}
+	case len(r.rec.Events) >= maxEvents:
+		r.tellFull()
+		return nil
+	case strings.HasPrefix(name, processPrefix):
+		return r.entity(name)
+	}
+	return &keptEntity{}
+}
+
+// isRefused says whether the recording has no room for an entity.
+func (r *Recorder) isRefused(name string) bool {
+	return r.refused.told && strings.HasPrefix(name, processPrefix) && r.kept[name] == nil
+}
+
+func (r *Recorder) tellFull() {
+	if !r.refused.told {
+		r.refused.told = true
+		r.happened(EventFull, "", map[string]string{"kept": strconv.Itoa(r.held.processes)})
+	}
+}
+
+// tooSoon says whether a reading now would lie nearer to the last than the recording has room for.
+func (r *Recorder) tooSoon(i int) bool {
+	points := r.rec.Series[i].Points
+	return r.rec.Spacing > 0 && len(points) > 0 && r.now-points[len(points)-1].At < nearly(r.rec.Spacing)
+}
+
+// over keeps the newest readings of a process that is gone.
+func (r *Recorder) over(e *keptEntity) {
+	e.over = true
+	for _, i := range e.series {
+		r.settle(i)
+	}
+}
+
+// settle keeps the newest reading of a series where it was held back.
+func (r *Recorder) settle(i int) {
+	if a := r.ahead[i]; a.waits {
+		r.ahead[i].waits = false
+		r.keep(i, a.Point)
+		if r.out != nil {
+			r.tick.earlier(i, a.Point)
+		}
+	}
+}
+
+// catchUp ends every series where it ended, and says what was left out.
+func (r *Recorder) catchUp() {
+	for i := range r.ahead {
+		r.settle(i)
+	}
+	if r.refused.readings+r.refused.events > 0 {
+		r.Unseen("process_*", "", fmt.Sprintf("the recording keeps %d processes: %d readings and %d births, exits and other events of later ones are left out",
+			r.held.processes, r.refused.readings, r.refused.events), "watch for a shorter time")
+	}
+}
+
+// release says whether a series has ended, so that its memory need not be kept for more.
+func (r *Recorder) release(i int) bool {
+	e := r.kept[r.rec.Series[i].Entity]
+	return e != nil && e.over
+}
+
+// thinner keeps the number of readings within its bound. A Recorder writes down where it thinned, and Read thins there, so that a
+// recording from a file is the one that was in memory.
+type thinner struct {
+	readings  int // held now
+	processes int
+	bound     int // 0: maxReadings
+}
+
+// hold leaves out readings where there are too many: of each series those nearest to the one before, at twice the spacing of the last
+// time, until a quarter is gone. It reports whether it did. release says of which series the memory is given back.
+func (t *thinner) hold(rec *Recording, release func(series int) bool) bool {
+	if t.bound == 0 {
+		t.bound = maxReadings
+	}
+	if t.readings <= t.bound {
+		return false
+	}
+	const doublings = 32 // of firstSpacing: 68 years
+	for range doublings {
+		t.space(rec, max(firstSpacing, 2*rec.Spacing), release)
+		if t.readings <= t.bound/4*3 {
+			return true
+		}
+	}
+	t.bound = 2 * t.readings // very many series of one or two readings: looked through seldom
+	return true
+}
+
+// space leaves out the readings of each series that lie nearer to the one before. The first and the last stay.
+func (t *thinner) space(rec *Recording, spacing time.Duration, release func(series int) bool) {
+	rec.Spacing, t.readings = spacing, 0
+	for i := range rec.Series {
+		s := &rec.Series[i]
+		s.Points = thin(s.Points, spacing)
+		t.readings += len(s.Points)
+		if release(i) && cap(s.Points) >= 2*len(s.Points) {
+			s.Points = append(make([]Point, 0, len(s.Points)), s.Points...)
+		}
+	}
+}
+
+// take follows a line of a file. Each spacing must be at least twice the last, or a file could have a reader thin without end.
+func (t *thinner) take(rec *Recording, l anyLine) {
+	all := func(int) bool { return true }
+	t.readings += len(l.Values)
+	if l.Thin != nil {
+		spacing, err := seconds(l.Thin.Spacing)
+		if err == nil && spacing >= max(firstSpacing, 2*rec.Spacing) {
+			t.space(rec, spacing, all)
+		}
+	}
+	t.hold(rec, all)
+}
+
+// thin leaves out, in place, the readings that follow the one before too soon.
+func thin(points []Point, spacing time.Duration) []Point {
+	if len(points) < 3 {
+		return points
+	}
+	kept := points[:1]
+	for _, p := range points[1 : len(points)-1] {
+		if p.At-kept[len(kept)-1].At >= nearly(spacing) {
+			kept = append(kept, p)
+		}
+	}
+	return append(kept, points[len(points)-1])
+}
+
+// nearly lets a reading that came a little early count as in time: ticks are up to a tenth of their interval late.
+func nearly(spacing time.Duration) time.Duration { return spacing - spacing/10 }

@@ -1,0 +1,186 @@
+package recording
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/metric"
+)
+
+// bounded is a recorder with room for that many readings, and its file.
+func bounded(t testing.TB, readings int) (*Recorder, *bytes.Buffer) {
+	t.Helper()
+	var file bytes.Buffer
+	r, err := NewRecorder(Header{Mode: "attach"}, NewWriter(&file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.held.bound = readings
+	return r, &file
+}
+
+func points(rec *Recording) (n int) {
+	for _, s := range rec.Series {
+		n += len(s.Points)
+	}
+	return n
+}
+
+// TestLongWatchIsBounded: a watch a hundred times as long as there is room for keeps its first and last readings and covers the whole
+// time evenly, and its file reads as what was in memory.
+func TestLongWatchIsBounded(t *testing.T) {
+	const room, ticks = 2000, 50_000
+	r, file := bounded(t, room)
+	for i := range ticks {
+		r.Tick(time.Duration(i) * 100 * time.Millisecond)
+		r.Add(metric.CPUBusy, "host", float64(i))
+		if i%5 == 0 {
+			r.Add(metric.ProcCPU, "process/7.1", float64(i))
+			r.Add(metric.ProcCPU, "process/8.1", float64(i))
+		}
+		if err := r.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if n := points(&r.rec); n > room {
+			t.Fatalf("%d readings after tick %d", n, i)
+		}
+	}
+	rec, err := r.Finish(End{At: ticks * 100 * time.Millisecond, Reason: "duration"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := points(rec); n < room/3 {
+		t.Errorf("%d readings are left of room for %d", n, room)
+	}
+	for _, s := range rec.Series {
+		first, last := s.Points[0], s.Points[len(s.Points)-1]
+		if first.At != 0 || last.At < (ticks-5)*100*time.Millisecond {
+			t.Errorf("%s of %s is from %s to %s", s.Metric, s.Entity, first.At, last.At)
+		}
+		for i := 1; i < len(s.Points); i++ {
+			if gap := s.Points[i].At - s.Points[i-1].At; gap > 2*rec.Spacing+time.Second {
+				t.Errorf("%s of %s has a hole of %s at %s; the spacing is %s", s.Metric, s.Entity, gap, s.Points[i].At, rec.Spacing)
+			}
+			if s.Points[i].Value*0.1 != s.Points[i].At.Seconds() && s.Points[i].Value != float64(s.Points[i].At/(100*time.Millisecond)) {
+				t.Fatalf("%s of %s says %g at %s", s.Metric, s.Entity, s.Points[i].Value, s.Points[i].At)
+			}
+		}
+	}
+	got, err := Read(bytes.NewReader(file.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(rec, got); d != "" {
+		t.Errorf("read back differs (-want +got):\n%.2000s", d)
+	}
+	if lines := bytes.Count(file.Bytes(), []byte("\n")); lines > 6*room {
+		t.Errorf("the file has %d lines for room of %d readings", lines, room)
+	}
+}
+
+// TestLastReadingStands: where the newest reading of a series came too soon to be kept, it is kept when the process is gone.
+func TestLastReadingStands(t *testing.T) {
+	r, file := bounded(t, 100)
+	at := func(i int) { r.Tick(time.Duration(i) * 100 * time.Millisecond) }
+	for i := range 120 {
+		at(i)
+		r.Add(metric.CPUBusy, "host", 1)
+		r.Add(metric.ProcCPU, "process/7.1", float64(i))
+		if err := r.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r.rec.Spacing == 0 {
+		t.Fatal("nothing was thinned")
+	}
+	at(120)
+	r.Event(EventExit, "process/7.1", nil)
+	r.Add(metric.ProcCPU, "process/7.1", 120) // what was read of it before it went is told in the same tick
+	rec, err := r.Finish(End{At: 13 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := rec.Series[1].Points
+	if n := len(s); s[n-1].Value != 120 || s[n-2].Value != 119 {
+		t.Errorf("the last readings are %v", s[n-2:])
+	}
+	got, err := Read(bytes.NewReader(file.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(rec, got); d != "" {
+		t.Errorf("read back differs (-want +got):\n%s", d)
+	}
+}
+
+// TestProcessesAreBounded: of ever new processes the first are kept; what is left out is counted, and when that began is told.
+func TestProcessesAreBounded(t *testing.T) {
+	r, file := bounded(t, maxReadings)
+	const births = 3 * MaxProcesses
+	for i := range births {
+		r.Tick(time.Duration(i) * 100 * time.Millisecond)
+		worker := fmt.Sprintf("process/%d.1", i)
+		r.Event(EventProcess, worker, map[string]string{"role": "worker"})
+		r.Add(metric.ProcCPU, worker, 1)
+		r.Unseen("looks_*", worker, "refused", "")
+		r.Add(metric.CPUBusy, "host", 1)
+		r.Event(EventExit, worker, nil)
+		if err := r.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Event(EventJobEnded, "", nil)
+	rec, err := r.Finish(End{At: births * 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(rec.Series); n != MaxProcesses+1 {
+		t.Errorf("%d series", n)
+	}
+	kinds := map[string][]time.Duration{}
+	for _, e := range rec.Events {
+		kinds[e.Kind] = append(kinds[e.Kind], e.At)
+	}
+	full := time.Duration(MaxProcesses) * 100 * time.Millisecond
+	if len(kinds[EventProcess]) != MaxProcesses || len(kinds[EventExit]) != MaxProcesses || len(kinds[EventJobEnded]) != 1 ||
+		len(kinds[EventFull]) != 1 || kinds[EventFull][0] != full {
+		t.Errorf("births %d, exits %d, full %v", len(kinds[EventProcess]), len(kinds[EventExit]), kinds[EventFull])
+	}
+	last := rec.Unseen[len(rec.Unseen)-1].Reason
+	if want := fmt.Sprintf("%d readings and %d births", births-MaxProcesses, 2*(births-MaxProcesses)); !strings.Contains(last, want) || len(rec.Unseen) != MaxProcesses+1 {
+		t.Errorf("%d unseen, the last: %s; want %s", len(rec.Unseen), last, want)
+	}
+	got, err := Read(bytes.NewReader(file.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(rec, got); d != "" {
+		t.Errorf("read back differs (-want +got):\n%.2000s", d)
+	}
+}
+
+// TestReadIsBounded: a file that does not say where to thin, written by a program without bounds, is thinned while it is read.
+func TestReadIsBounded(t *testing.T) {
+	const ticks = maxReadings/100 + maxReadings/100/2
+	file := bytes.NewBufferString(`{"header":{"schema":"pipetune.recording","schema_version":"1.0.0"}}` + "\n")
+	values := ""
+	for i := range 100 {
+		fmt.Fprintf(file, `{"series":[%d,"cpu_busy_seconds","cpu/%d"]}`+"\n", i, i)
+		values += fmt.Sprintf(",[%d,1]", i)
+	}
+	for i := range ticks {
+		fmt.Fprintf(file, `{"t":%d.%d,"v":[%s]}`+"\n", i/10, i%10, values[1:])
+	}
+	rec, err := Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := points(rec); n > maxReadings/4*5 || rec.Spacing != firstSpacing {
+		t.Errorf("%d readings, spaced %s", n, rec.Spacing)
+	}
+}
