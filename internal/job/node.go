@@ -36,6 +36,7 @@ type node struct {
 
 	// What was handed to the sink: of a worker, that its birth was counted; of a trainer, the counts.
 	counted               bool
+	recorded              bool // its birth is among the events, and so must its exit be
 	toldBirths, toldExits int
 	toldCounts            bool
 }

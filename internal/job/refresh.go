@@ -159,8 +159,8 @@ func (j *Job) exit(n *node, sink recording.Sink) {
 	if n.role == Worker {
 		j.exits[n.owner]++
 	}
-	if n.told {
-		j.event(sink, recording.EventExit, Entity(n.id), map[string]string{"role": string(n.role)})
+	if n.recorded { // whatever the bound: who is known to be born and not to have ended would seem to live on
+		sink.Event(recording.EventExit, Entity(n.id), map[string]string{"role": string(n.role)})
 	}
 	j.table.drop(n)
 }

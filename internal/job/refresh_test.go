@@ -229,6 +229,13 @@ func TestEventsAreBounded(t *testing.T) {
 	for i := range maxEvents + 10 {
 		j.event(s, "process", fmt.Sprint("process/", i), nil)
 	}
+	j.table = newTable(Options{})
+	j.exits = map[procfs.ID]int{}
+	j.exit(&node{role: Other, recorded: true, proc: &procfs.Process{}}, s)
+	if len(s.events) != maxEvents+1 {
+		t.Errorf("%d events: the exit of a process whose birth was told must be told", len(s.events))
+	}
+	s.events = s.events[:maxEvents]
 	if len(s.events) != maxEvents || len(s.unseen) != 1 || !strings.Contains(s.unseen[0], "only counted") {
 		t.Errorf("%d events, unseen %v", len(s.events), s.unseen)
 	}

@@ -15,15 +15,17 @@ import (
 // the memory otherwise. The counters of births and exits go on.
 const maxEvents = 4096
 
-func (j *Job) event(sink recording.Sink, kind, entity string, attrs map[string]string) {
+// event tells of something, and reports whether there was room for it.
+func (j *Job) event(sink recording.Sink, kind, entity string, attrs map[string]string) bool {
 	if j.events++; j.events > maxEvents {
 		if !j.lostEvents {
 			j.lostEvents = true
 			sink.Unseen("process_*", "", "more than "+strconv.Itoa(maxEvents)+" births and exits of processes: later ones are only counted", "watch for a shorter time")
 		}
-		return
+		return false
 	}
 	sink.Event(kind, entity, attrs)
+	return true
 }
 
 // tell hands over the processes the sink does not know yet or whose role changed, trainers first.
@@ -49,7 +51,7 @@ func (j *Job) tell(now time.Duration, sink recording.Sink) {
 			n.counted = true
 			j.births[n.owner]++
 		}
-		j.event(sink, recording.EventProcess, Entity(n.id), n.attrs())
+		n.recorded = j.event(sink, recording.EventProcess, Entity(n.id), n.attrs()) || n.recorded
 	}
 	for _, n := range j.table.nodes {
 		if n.role == Trainer && (j.births[n.id] != n.toldBirths || j.exits[n.id] != n.toldExits || !n.toldCounts) {
