@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -52,7 +50,8 @@ const (
 func (w *watch) run(ctx context.Context, start time.Time) (*recording.Recording, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer sparing()()
+	small := sparing()
+	defer small.undo()
 	before := usage(w.runner)
 	due := make([]time.Duration, len(w.samplers))
 	w.recorder.Tick(time.Since(start))
@@ -82,6 +81,7 @@ func (w *watch) run(ctx context.Context, start time.Time) (*recording.Recording,
 		if err := w.recorder.Flush(); err != nil {
 			w.warn("the recording ends here: " + err.Error())
 		}
+		small.keep(at)
 		w.progress.at(at)
 		if w.job.Tree().Ended {
 			reason = endJobEnded
@@ -110,17 +110,6 @@ func (w *watch) run(ctx context.Context, start time.Time) (*recording.Recording,
 	}
 	w.amend(ctx, w.recorder)
 	return w.recorder.Finish(recording.End{At: at, Reason: reason, Overhead: overhead})
-}
-
-// sparing makes this process a small neighbour while it watches: one thread runs Go at a time, since each wake-up of a second one costs more
-// than the 30 µs of work it would take over, and the collector runs when the heap has quadrupled, not doubled. The function returned
-// undoes it.
-func sparing() (undo func()) {
-	threads, percent := runtime.GOMAXPROCS(1), debug.SetGCPercent(300)
-	return func() {
-		runtime.GOMAXPROCS(threads)
-		debug.SetGCPercent(percent)
-	}
 }
 
 // start starts the samplers; one that cannot run is recorded as unseen and not asked again.

@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+)
+
+// How the garbage collector is set beside a job.
+const (
+	// mostPercent lets the heap quadruple between two collections while it is small: one each 17 s.
+	mostPercent = 300
+	// leastPercent bounds what collecting may cost should the heap be larger than was ever seen.
+	leastPercent = 25
+	// garbageRoom is how far the heap may grow between two collections. A watch of ten processes makes half a megabyte of garbage a second;
+	// without this bound, a recording of 30 MiB would take 120 MiB of memory, and when a busy machine makes a collection late, more.
+	garbageRoom = 12 << 20
+	// sizeEvery is how often the heap is looked at; it grows by some 16 kB a second.
+	sizeEvery = 10 * time.Second
+)
+
+// smallness is what makes this process a small neighbour while it watches: one thread runs Go at a time, since each wake-up of a second one
+// costs more than the 30 µs of work it would take over, and the garbage takes some room, but not more as the recording grows.
+type smallness struct {
+	threads, percent int // before
+	now              int // percent
+	next             time.Duration
+	live             []metrics.Sample
+}
+
+func sparing() *smallness {
+	return &smallness{
+		threads: runtime.GOMAXPROCS(1), percent: debug.SetGCPercent(mostPercent), now: mostPercent,
+		live: []metrics.Sample{{Name: "/gc/heap/live:bytes"}},
+	}
+}
+
+// keep sets the collector by the size of the heap, now and then. at is the time since the watch's start.
+func (s *smallness) keep(at time.Duration) {
+	if at < s.next {
+		return
+	}
+	s.next = at + sizeEvery
+	metrics.Read(s.live)
+	if s.live[0].Value.Kind() != metrics.KindUint64 {
+		return // this Go does not tell it
+	}
+	// Setting it stops this process for a moment: only for a change that matters.
+	if percent := collectAt(s.live[0].Value.Uint64()); percent < s.now*9/10 || percent > s.now*11/10 {
+		s.now = percent
+		debug.SetGCPercent(percent)
+	}
+}
+
+// collectAt returns by how many percent a heap with so many bytes in use may grow.
+func collectAt(live uint64) int {
+	return min(max(int(garbageRoom*100/max(live, 1)), leastPercent), mostPercent)
+}
+
+func (s *smallness) undo() {
+	runtime.GOMAXPROCS(s.threads)
+	debug.SetGCPercent(s.percent)
+}
