@@ -21,6 +21,7 @@ func Foresee(e *evidence.Evidence, c predict.Calibration, settings ...predict.Se
 	if why != nil {
 		return nil, fmt.Errorf("there is no model of the loader: %s", why.Reason)
 	}
+	m.error = c
 	f := predict.NewForecaster(m.Pipeline, predict.Options{Confidence: Confidence, Calibration: c})
 	now, ok := f.Forecast(m.Setting)
 	if !ok {

@@ -30,8 +30,10 @@ type model struct {
 	predict.Pipeline
 	as      Loader // metric, unit and scale of effects, and what was seen
 	assumed []string
+	error   predict.Calibration // how far the model itself may be off
 	usual   []predict.Class     // how batches vary without the first of each worker; nil where all of them count
 	quiet   *predict.Forecaster // of a machine without the other programs; nil where they take little
+	left    float64             // cores that the other programs leave, where they keep what they have; 0 where they take little
 }
 
 // noModel says why there is none.
@@ -90,6 +92,7 @@ func pipelineOf(e *evidence.Evidence) (*model, *report.Abstained) {
 	m.spreads(e, batches.Center)
 	m.StorageShare = waitsForStorage(e)
 	m.without()
+	m.error = calibrationOf(m.Pipeline)
 	return m, nil
 }
 
@@ -169,6 +172,7 @@ func (m *model) beside(e *evidence.Evidence) {
 	m.Others = min(m.Others, mostOthers*usable.Center)
 	m.CPUs = m.as.beside.left(scaled(usable.Summary, 1/max(m.as.ranks, 1)))
 	m.Others /= max(m.as.ranks, 1)
+	m.left = m.as.CPUs.Lo
 }
 
 // pace is how fast each of n threads that compute gets on, beside those of others, 0..1.

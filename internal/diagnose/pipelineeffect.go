@@ -18,6 +18,21 @@ func (m *model) without() {
 	}
 }
 
+// contested tells whether a setting with more workers than now can only get on with CPU time that other programs use. Whether it gets any of that
+// is not the job's to decide: the kernel shares between groups of processes first (cgroups, and a group for each session: sched(7), "The autogroup
+// feature"), and a worker more adds nothing to its group's share. Then there is no gain, and what more workers cost beside is within the model's
+// own error.
+func (m *model) contested(to predict.Forecast) bool {
+	if m.Others < leastOthers || m.left <= 0 || to.Setting.Workers <= max(m.Setting.Workers, 0) {
+		return false
+	}
+	needs := to.Rate * (m.CPU.Center + m.TrainerCPU.Center)
+	return needs > m.left
+}
+
+// byGroup is the reason, for the person.
+const byGroup = "other programs use the CPU time that it needs, and the kernel shares CPUs by group of processes (sched(7)), so that more workers may get none of it: no gain is possible"
+
 // misfit is by what factor the model's rate at the settings as they are differs from the one that was seen, at least 1.
 func (m *model) misfit(now predict.Forecast) float64 {
 	seen := m.as.Now.Center
@@ -44,6 +59,9 @@ func (m *model) effect(to predict.Forecast, gain stat.Summary) *report.Effect {
 		if gone, ok := m.quiet.Point(to.Setting); ok { // they come and go
 			hi = max(hi, gone.Rate*scale)
 		}
+	}
+	if m.contested(to) {
+		lo = min(lo, m.error.Widen(stat.Summary{Center: now, Lo: now, Hi: now}).Lo)
 	}
 	if len(to.Bounds) > 0 {
 		after = min(after, to.Bounds[0].Rate*scale)

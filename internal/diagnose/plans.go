@@ -34,7 +34,7 @@ func plan(r *report.Report, e *evidence.Evidence) {
 		r.Abstained = append(r.Abstained, *why)
 		return
 	}
-	f := predict.NewForecaster(m.Pipeline, predict.Options{Confidence: Confidence, Calibration: calibrationOf(m.Pipeline),
+	f := predict.NewForecaster(m.Pipeline, predict.Options{Confidence: Confidence, Calibration: m.error,
 		RuledOut: func(set predict.Setting) bool { return m.ruledOut(r, set) }})
 	p, ok := f.Plans(e.Facts.Hook != nil && e.Facts.Hook.Loader.InOrder != nil)
 	if !ok {
@@ -106,6 +106,9 @@ func (m *model) change(f *predict.Forecaster, now predict.Forecast, at predict.S
 	if m.seen(c.Knob) {
 		out.From = &from
 	}
+	if m.contested(c.Alone) {
+		out.Caveat = byGroup + "; " + out.Caveat
+	}
 	out.Why = fmt.Sprintf("then %s limits", cmp.Or(limitText[c.Then.Limit], "nothing that was measured"))
 	if c.Then.Limit == predict.Workers {
 		out.Why = "then the workers still limit"
@@ -161,7 +164,7 @@ func (m *model) bytes(x float64) *int64 {
 func (m *model) outlook(f *predict.Forecaster, p predict.Plans, r *report.Report) *report.Outlook {
 	m.quiet = nil // of what is, other programs are a part
 	o := &report.Outlook{Outcome: string(p.Verdict), Now: m.effect(p.Now, f.Gain(p.Now, p.Now)), Limit: limitText[p.Now.Limit], Next: limitText[p.Now.Next],
-		Confidence: Confidence, Calibrated: calibrationOf(m.Pipeline).Source, Assumed: m.assumed, First: firstCause(r)}
+		Confidence: Confidence, Calibrated: m.error.Source, Assumed: m.assumed, First: firstCause(r)}
 	if p.Headroom > 0 {
 		o.Headroom = known(p.Headroom)
 	}
@@ -197,6 +200,9 @@ func (m *model) outlook(f *predict.Forecaster, p predict.Plans, r *report.Report
 	}
 	if m.Others >= leastOthers && len(r.Plans) > 0 {
 		o.Statement += " The upper ends of the intervals allow for the other programs to stop."
+		if slices.ContainsFunc(p.Plans, func(x predict.Plan) bool { return m.contested(x.After) }) {
+			o.Statement += " The lower ends include no gain: the kernel shares CPUs by group of processes (sched(7)), so that more workers may get nothing from other programs."
+		}
 	}
 	if o.First != "" {
 		o.Statement += " These are settings only: " + o.First + " comes first."

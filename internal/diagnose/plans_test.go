@@ -181,6 +181,35 @@ func TestPlansBringMoreThanWasSeen(t *testing.T) {
 	}
 }
 
+// Beside other programs that fill the cores, more workers may get nothing from them, and even lose a little: the interval says so, and why. Where cores
+// are left it does not.
+func TestPlansBesideOtherPrograms(t *testing.T) {
+	beside := func(others float64) *report.Report {
+		signals := map[string]float64{}
+		for k, v := range starvingLoader {
+			signals[k] = v
+		}
+		for k, v := range map[string]float64{"usable_cpus": 2, "present_cpus": 2, "other_cpu_cores": others, "job_cpu_cores": 1, "worker_run_delay_ratio": 0.05} {
+			signals[k] = v
+		}
+		return planned(t, signals, evidence.Facts{})
+	}
+	r := beside(1)
+	if len(r.Plans) == 0 || r.Plans[0].Changes[0].Setting != "num_workers" {
+		t.Fatalf("%+v, %+v", r.Outlook, r.Abstained)
+	}
+	if e := r.Plans[0].Effect; e.Lo > e.Before*0.9 || e.Lo < e.Before*0.8 || e.Hi <= e.Before {
+		t.Errorf("beside a full core of others: %+v", e)
+	}
+	if !strings.Contains(r.Outlook.Statement, "sched(7)") || !strings.Contains(r.Plans[0].Changes[0].Caveat, "no gain is possible") {
+		t.Errorf("%q, %q", r.Outlook.Statement, r.Plans[0].Changes[0].Caveat)
+	}
+	quiet := beside(0)
+	if e := quiet.Plans[0].Effect; e.Lo <= e.Before || strings.Contains(quiet.Outlook.Statement, "sched(7)") {
+		t.Errorf("alone: %+v, %q", e, quiet.Outlook.Statement)
+	}
+}
+
 // The command that checks a plan can be copied, whatever the job's arguments are.
 func TestCheckCommand(t *testing.T) {
 	e := saw(evidence.Facts{}, steady)

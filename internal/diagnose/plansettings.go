@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/unit"
@@ -67,12 +68,15 @@ func (m *model) agree(f *predict.Forecaster, now predict.Forecast, findings []re
 		x := &findings[i]
 		kept := x.Recommendations[:0]
 		for _, c := range slices.Clone(x.Recommendations) {
-			if told := m.told(f, now, c); told != nil && !told.Worthwhile() {
+			told, to := m.told(f, now, c)
+			if told != nil && !told.Worthwhile() {
 				deny(x, c, fmt.Sprintf("%s=%s: a simulation of the loader gives %s instead of %s", c.Setting, c.To,
 					unit.Format(told.After, told.Unit), unit.Format(told.Before, told.Unit)))
 				continue
 			} else if told != nil {
-				c.Effect = told
+				if c.Effect = told; m.contested(to) {
+					c.Caveat = strings.TrimSuffix(byGroup+"; "+c.Caveat, "; ")
+				}
 			}
 			kept = append(kept, c)
 		}
@@ -81,14 +85,14 @@ func (m *model) agree(f *predict.Forecaster, now predict.Forecast, findings []re
 }
 
 // told is what the simulation makes of a recommendation that is given for its effect; nil where it cannot tell.
-func (m *model) told(f *predict.Forecaster, now predict.Forecast, c report.Recommendation) *report.Effect {
+func (m *model) told(f *predict.Forecaster, now predict.Forecast, c report.Recommendation) (*report.Effect, predict.Forecast) {
 	set, ok := m.asked(c)
 	if !ok || c.Effect == nil {
-		return nil
+		return nil, predict.Forecast{}
 	}
 	to, ok := f.Forecast(set)
 	if !ok {
-		return nil
+		return nil, to
 	}
-	return m.effect(to, f.Gain(now, to))
+	return m.effect(to, f.Gain(now, to)), to
 }
