@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/hook/trackernoise"
 )
 
 const python = "/usr/bin/python3"
@@ -167,7 +169,11 @@ func run(t *testing.T, env []string, args ...string) outcome {
 	if err != nil && !errors.As(err, &exit) {
 		t.Error(err)
 	}
-	return outcome{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+	rest, warnings := trackernoise.Strip(stderr.String())
+	if warnings > 0 {
+		t.Logf("%d warnings of Python's resource tracker taken out of stderr: bare jobs write them too", warnings)
+	}
+	return outcome{stdout.String(), rest, cmd.ProcessState.ExitCode()}
 }
 
 // script names a job of testdata.
