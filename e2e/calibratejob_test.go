@@ -166,7 +166,7 @@ func (m machine) launchKnown(t *testing.T, g grid) (k known, err error) {
 	}
 	out := filepath.Join(b.work, "known.jsonl")
 	job := b.shell(b.showHook(), b.python, b.inside(filepath.Join(b.work, "jobs", "calibrate.py")), g.asked(baseSeconds, baseEpochs, false))
-	stdout, err := m.launch(t.Context(), b, []string{"-q", "-o", out}, job.Args)
+	stdout, _, err := m.launch(t.Context(), b, []string{"-q", "-o", out}, job.Args)
 	if err != nil {
 		return k, err
 	}

@@ -40,7 +40,7 @@ func TestDataLoader(t *testing.T) {
 	for _, c := range loaderCases {
 		t.Run(c.layout, func(t *testing.T) {
 			path := m.layout(t, c.layout)
-			r := m.bench(t, "loader-"+c.layout, path, "--workers", "2", "--no-cold", "--budget", "20s")
+			r, _ := m.bench(t, "loader-"+c.layout, path, "--workers", "2", "--no-cold", "--budget", "20s")
 			python := mustFigure(t, r, report.ProbePython, "item_time_s", map[string]string{report.LabelDecoder: c.decoder})
 			handed := mustFigure(t, r, report.ProbePython, "item_time_s", map[string]string{report.LabelDecoder: "torch dataloader"})
 			one := mustFigure(t, r, report.ProbeScaling, "items_per_s", map[string]string{report.LabelWorkers: "1"})

@@ -104,7 +104,7 @@ type ending struct {
 
 // runHostile runs a command to the end of its job, which a shell around it writes down.
 func runHostile(t *testing.T, c hostileCase, argv []string, after func(int) error) (ending, error) {
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	dir := t.TempDir()
 	status := filepath.Join(dir, "status")

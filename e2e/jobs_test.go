@@ -27,6 +27,9 @@ const (
 	watchFor   = 20 * time.Second
 	watchDrops = 3 * time.Second
 
+	// patience ends what hangs. It says nothing of how long anything may take: a busy machine may need minutes to import torch.
+	patience = 5 * time.Minute
+
 	// neighboursSettle is how long batches that were ready before the neighbours came may last.
 	neighboursSettle = 2 * time.Second
 )
@@ -50,34 +53,39 @@ func TestJobs(t *testing.T) {
 	if os.Getenv("E2E_SUITE") != "" {
 		table = suite
 	}
-	var outcomes []outcome
+	var outcomes, rows []outcome // those that count, and every attempt
 	for _, c := range table {
 		if !wanted.MatchString(c.name) || ctx.Err() != nil {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			o := m.run(ctx, t, c)
-			outcomes = append(outcomes, o)
-			if missing := (errNotRun{}); errors.As(o.err, &missing) && slices.Contains(allowed, missing.what) {
-				t.Log(o.err)
+			var made []outcome
+			best, err := measure(t, func() (try, string, error) {
+				began := time.Now()
+				o := m.runOnce(ctx, t, c)
+				o.testCase, o.seconds, o.attempt = c, time.Since(began).Seconds(), len(made)+1
+				made = append(made, o)
+				return o.try(), o.figures(), o.err
+			})
+			rows = append(rows, made...)
+			if missing := (errNotRun{}); errors.As(err, &missing) && slices.Contains(allowed, missing.what) {
+				t.Log(err)
 				return
 			}
-			if o.outside != nil {
-				t.Logf("%s; rules: %s", o.verdict, strings.Join(o.rules, " "))
+			if err != nil {
+				t.Fatal(err)
 			}
-			for _, failure := range o.failures() {
-				t.Error(failure)
-			}
+			outcomes = append(outcomes, made[best])
 		})
 	}
 	if ctx.Err() != nil {
 		t.Fatal("interrupted; what was started is ended and cleared")
 	}
-	if len(outcomes) == 0 {
+	if len(rows) == 0 {
 		t.Fatalf("no job matches E2E_JOBS=%s", wanted)
 	}
 	var printed bytes.Buffer
-	if err := printTable(&printed, outcomes); err != nil {
+	if err := printTable(&printed, rows); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Printf("\n%s\n", printed.String())
@@ -89,12 +97,16 @@ func TestJobs(t *testing.T) {
 	checkRanks(t, outcomes)
 }
 
-// checkRanks holds the table to its promise about the order of findings.
+// checkRanks holds the table to its promise about the order of findings, and to having shown what was planted.
 func checkRanks(t *testing.T, outcomes []outcome) {
 	planted, ranked := 0, 0
-	var missed []string
+	var missed, unshown []string
 	for _, o := range outcomes {
-		if len(o.planted) == 0 || o.err != nil {
+		if !o.showed() {
+			unshown = append(unshown, o.name)
+			continue
+		}
+		if len(o.planted) == 0 {
 			continue
 		}
 		planted++
@@ -107,6 +119,9 @@ func checkRanks(t *testing.T, outcomes []outcome) {
 	t.Logf("planted rule first or second in %d of %d jobs; not in: %s", ranked, planted, strings.Join(missed, " "))
 	if float64(ranked) < rankShare*float64(planted) {
 		t.Errorf("planted rule first or second in %d of %d jobs, want %.0f %%", ranked, planted, 100*rankShare)
+	}
+	if float64(len(unshown)) > unshownShare*float64(len(outcomes)) {
+		t.Errorf("on this busy machine the planted condition did not show in %s: too many of %d jobs prove nothing", strings.Join(unshown, " "), len(outcomes))
 	}
 }
 
@@ -167,34 +182,6 @@ func envOr(name, other string) string {
 	return other
 }
 
-// A run proves nothing about pipetune, and is repeated, where the stop-watch says that the planted fault did not show (or that
-// a control starved), or where others took the CPUs meanwhile, so that they were part of the cause. Neither looks at the report.
-const (
-	attempts    = "3" // E2E_ATTEMPTS sets another number
-	mostlyAlone = 0.4 // cores that others used; an idle machine with a desktop or a CI agent stays below 0.1
-)
-
-func (m machine) run(ctx context.Context, t *testing.T, c testCase) outcome {
-	most, err := strconv.Atoi(envOr("E2E_ATTEMPTS", attempts))
-	if err != nil {
-		return outcome{testCase: c, err: fmt.Errorf("reading E2E_ATTEMPTS: %w", err)}
-	}
-	for attempt := 1; ; attempt++ {
-		began := time.Now()
-		o := m.runOnce(ctx, t, c)
-		o.testCase, o.attempts, o.seconds = c, attempt, time.Since(began).Seconds()
-		showed := o.inside.waitRatio >= c.wait[0] && o.inside.waitRatio <= c.wait[1]
-		if o.err != nil || showed && o.others <= mostlyAlone || attempt >= most {
-			if o.err == nil && !showed {
-				o.err = fmt.Errorf("the planted condition did not show: the trainer's own input wait is %.1f %%, planned %.0f to %.0f %%, others used %.1f cores; verdict %s",
-					100*o.inside.waitRatio, 100*c.wait[0], 100*c.wait[1], o.others, o.verdict)
-			}
-			return o
-		}
-		t.Logf("input wait %.1f %% inside, others used %.1f cores: not what was planned; once more", 100*o.inside.waitRatio, o.others)
-	}
-}
-
 // runOnce starts the job, lets pipetune watch it, and compares.
 func (m machine) runOnce(ctx context.Context, t *testing.T, c testCase) (o outcome) {
 	b, err := newBench(m.python, m.root)
@@ -214,7 +201,7 @@ func (m machine) runOnce(ctx context.Context, t *testing.T, c testCase) (o outco
 		return outcome{err: err}
 	}
 	defer func() { o.err = errors.Join(o.err, j.stop()) }()
-	if _, err := awaitStopwatch(j, 100*time.Second, "steady steps", flowing); err != nil {
+	if _, err := awaitStopwatch(j, patience, "steady steps", flowing); err != nil {
 		return outcome{err: err}
 	}
 	neighbours, quiet, err := startNeighbours(c.around.neighbours)
@@ -235,7 +222,7 @@ func (m machine) runOnce(ctx context.Context, t *testing.T, c testCase) (o outco
 	others := before.others(readCPU(groups...), cmd)
 	from, to := window(rep, from, monotonic())
 	var inside measured
-	_, err = awaitStopwatch(j, 30*time.Second, "the stop-watch past the window", func(ranks [][]reading) bool {
+	_, err = awaitStopwatch(j, patience, "the stop-watch past the window", func(ranks [][]reading) bool {
 		var ok bool
 		inside, ok = over(ranks, from, to)
 		return ok
@@ -275,7 +262,7 @@ func (m machine) diagnose(ctx context.Context, c testCase, pid int) (*report.Rep
 		keep = m.keep
 	}
 	out := filepath.Join(keep, c.name+".json")
-	ctx, cancel := context.WithTimeout(ctx, watchFor+60*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, watchFor+patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, m.binary, "diagnose", "--pid", strconv.Itoa(pid), "--duration", watchFor.String(),
 		"--warmup", watchDrops.String(), "-q", "-o", out, "-o", filepath.Join(keep, c.name+".jsonl"))

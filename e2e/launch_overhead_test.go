@@ -60,7 +60,7 @@ func (m machine) stepsPerSecond(t *testing.T, b bench, launched bool) (float64, 
 			return 0, fmt.Errorf("the bare job: %w: %s", err, output)
 		}
 	} else {
-		if _, err := m.launch(t.Context(), b, []string{"-q", "-o", out}, job.Args); err != nil {
+		if _, _, err := m.launch(t.Context(), b, []string{"-q", "-o", out}, job.Args); err != nil {
 			return 0, err
 		}
 		file, err := os.Open(out)

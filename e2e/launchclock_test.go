@@ -73,6 +73,24 @@ func (l *launched) align(stopwatch string) error {
 	if l.own.to == 0 {
 		return errors.New("the hook told nothing of a trainer")
 	}
+	return l.count(stopwatch)
+}
+
+// count takes the stop-watch's batches per second over the seconds that are seen from outside.
+func (l *launched) count(stopwatch string) error {
+	if l.outside.Window == nil {
+		return nil // absent is not zero: agreement says that nothing was seen
+	}
+	ranks, err := readStopwatches(stopwatch)
+	if err != nil {
+		return err
+	}
+	from, to := window(l.outside, 0, 0)
+	own, ok := over(ranks, from, to)
+	if !ok {
+		return fmt.Errorf("the stop-watch does not reach over %.2f to %.2f", from, to)
+	}
+	l.passed = own.batchesPerSec
 	return nil
 }
 

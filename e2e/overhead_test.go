@@ -48,7 +48,7 @@ func TestOverhead(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if _, err := awaitStopwatch(j, 100*time.Second, "steady steps", flowing); err != nil {
+	if _, err := awaitStopwatch(j, patience, "steady steps", flowing); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(settleBefore)
@@ -121,7 +121,7 @@ func watchOnce(ctx context.Context, m machine, b bench, pid int) (*report.Report
 // rateBetween is the job's own count of batches per second between two moments.
 func rateBetween(j *job, from, to float64) (float64, error) {
 	var got measured
-	_, err := awaitStopwatch(j, 30*time.Second, "the stop-watch past the stretch", func(ranks [][]reading) bool {
+	_, err := awaitStopwatch(j, patience, "the stop-watch past the stretch", func(ranks [][]reading) bool {
 		var ok bool
 		got, ok = over(ranks, from, to)
 		return ok

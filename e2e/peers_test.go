@@ -118,7 +118,7 @@ func (m machine) againstFio(t *testing.T) (duels []duel) {
 	var ourWarm, fioWarm []float64
 	ourDirect, fioDirect := map[string][]float64{}, map[string][]float64{}
 	for range peerRounds {
-		r := m.bench(t, "peers-raw", path, "--block-bytes", "131072", "--python", "none", "--workers", "1", "--budget", "20s")
+		r, _ := m.bench(t, "peers-raw", path, "--block-bytes", "131072", "--python", "none", "--workers", "1", "--budget", "20s")
 		ourWarm = append(ourWarm, mustFigure(t, r, report.ProbeRead, "items_per_s", map[string]string{report.LabelCache: "warm", report.LabelOrder: "random"}))
 		fioWarm = append(fioWarm, fio(t, path, "--rw=randread", "--bs=128k", "--ioengine=psync", "--invalidate=0"))
 		for _, depth := range []string{"1", "4"} {
@@ -157,7 +157,7 @@ func (m machine) againstH5py(t *testing.T) (duels []duel) {
 		path := m.layout(t, layout.name)
 		var ours, theirs []float64
 		for range peerRounds {
-			r := m.bench(t, "peers-"+layout.name, path, "--python", "none", "--workers", "1", "--no-cold")
+			r, _ := m.bench(t, "peers-"+layout.name, path, "--python", "none", "--workers", "1", "--no-cold")
 			ours = append(ours, mustFigure(t, r, report.ProbeRead, "items_per_s", map[string]string{report.LabelCache: "warm", report.LabelOrder: "random"}))
 			out, err := exec.Command(m.python, "-c", readH5py, path, layout.items).Output()
 			if err != nil {
@@ -197,7 +197,7 @@ func (m machine) againstJPEG(t *testing.T) (duels []duel) {
 	}
 	var ours, theirs, pillow []float64
 	for range peerRounds {
-		r := m.bench(t, "peers-jpeg", dir, "--workers", "1", "--no-cold")
+		r, _ := m.bench(t, "peers-jpeg", dir, "--workers", "1", "--no-cold")
 		ours = append(ours, 1/mustFigure(t, r, report.ProbeDecode, "decode_time_s", map[string]string{report.LabelDecoder: "libjpeg-turbo"}))
 		pillow = append(pillow, 1/mustFigure(t, r, report.ProbePython, "decode_time_s", map[string]string{report.LabelDecoder: "pillow"}))
 		sum := 0.0
