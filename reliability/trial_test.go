@@ -27,7 +27,8 @@ type trial struct {
 // all is every trial there is, in the order of the page.
 func all() []trial {
 	return slices.Concat(
-		terminalTrials,
+		outputTrials,   // F8
+		terminalTrials, // F14
 	)
 }
 

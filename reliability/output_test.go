@@ -1,0 +1,435 @@
+//go:build reliability
+
+package reliability
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+var outputTrials = []trial{
+	{
+		id: "F8-full", fault: "the disk is full when the files are written", made: "-o run.jsonl -o run.json on a tmpfs of 14 sizes from 3 pages to 202, which is enough",
+		target: "each file is the old one or the new one, whole; the message names it; exit 2; what was recorded ends on a whole line and `pipetune report` reads it", run: fullDisk,
+	},
+	{
+		id: "F8-limit", fault: "a file may not grow", made: "-o run.jsonl -o run.json with 14 values of RLIMIT_FSIZE from 2 KiB to 400 KiB, which is enough",
+		target: "as F8-full; no SIGXFSZ", run: fileLimit,
+	},
+	{
+		id: "F8-calls", fault: "writing, syncing, renaming, opening fails with ENOSPC, EDQUOT, EROFS, EIO", made: "strace injects the error into the n-th call and all after it, n = 1, 2, … until a run of `report -o run.json` is clean",
+		target: "the file is the old one or the new one, whole; exit 2 and a message, or the run is clean; nothing else in the folder", run: failingCalls,
+	},
+	{
+		id: "F8-odd", fault: "the output is no plain file", made: "-o to a FIFO, a folder, links to /dev/full and into another folder, a read-only mount, a missing folder",
+		target: "refused before anything is measured: exit 2, the name in the message, nothing changed", run: oddOutputs,
+	},
+	{
+		id: "F8-stdout", fault: "stdout or stderr cannot be written", made: "/dev/full for `report`, `diagnose`, `explain`, `help`, `version`, `doctor`, `compare`",
+		target: "exit 2 and a message where stdout is full; files of -o are written in any case", run: fullStdout,
+	},
+}
+
+// outputs are the files of one watch.
+type outputs struct{ dir string }
+
+func (o outputs) recording() string { return filepath.Join(o.dir, "run.jsonl") }
+func (o outputs) report() string    { return filepath.Join(o.dir, "run.json") }
+
+const oldText = "what stood here before\n"
+
+// prepare puts old files there.
+func (o outputs) prepare(s *stand) {
+	s.Helper()
+	for _, path := range []string{o.recording(), o.report()} {
+		if err := os.WriteFile(path, []byte(oldText), 0o600); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+// whole holds one file to be the old one or a new one that pipetune reads again, and says whether it is new.
+func (s *stand) whole(path string) (fresh bool) {
+	s.Helper()
+	text, err := os.ReadFile(path)
+	switch {
+	case err != nil:
+		s.Errorf("the old file is gone: %v", err)
+	case string(text) == oldText:
+	case !s.readsAgain(path):
+		s.Errorf("%s is neither the old file nor a new one that can be read: %d bytes", filepath.Base(path), len(text))
+	default:
+		return true
+	}
+	return false
+}
+
+// readsAgain says whether `pipetune report` reads a file. A recording that was cut off before its first reading has nothing to judge: 3.
+func (s *stand) readsAgain(path string) bool {
+	s.Helper()
+	p := s.pipetune([]string{"report", path})
+	status := p.wait(time.Minute)
+	return status == 0 || status == 3 && strings.Contains(p.complaints(), "no readings")
+}
+
+// judge holds the end of a run with two outputs to what must be: whole files, a message for each that was not written, an exit code to it. It says
+// whether the run was clean.
+func (o outputs) judge(s *stand, p *command, status int) (clean bool) {
+	s.Helper()
+	complaints := p.complaints()
+	freshReport, freshRecording := s.whole(o.report()), s.whole(o.recording())
+	clean = freshReport && freshRecording
+	for path, fresh := range map[string]bool{o.report(): freshReport, o.recording(): freshRecording} {
+		if !fresh && !strings.Contains(complaints, filepath.Base(path)) {
+			s.Errorf("nothing is said of %s: %s", filepath.Base(path), complaints)
+		}
+	}
+	if want := map[bool]int{true: 0, false: 2}[clean]; status != want {
+		s.Errorf("exit %d, want %d: %s", status, want, complaints)
+	}
+	if strings.Contains(complaints, "goroutine ") {
+		s.Errorf("it crashed: %.2000s", complaints)
+	}
+	entries, err := os.ReadDir(o.dir)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, e := range entries {
+		path := filepath.Join(o.dir, e.Name())
+		switch {
+		case path == o.report() || path == o.recording():
+		case strings.HasPrefix(e.Name(), ".run.jsonl.partial-") && strings.Contains(complaints, e.Name()): // kept, and said to be
+			text, err := os.ReadFile(path)
+			if err != nil {
+				s.Fatal(err)
+			}
+			if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
+				s.Errorf("what was recorded ends in the middle of a line: %.200q", text[max(0, len(text)-200):])
+			}
+			if len(text) > 0 && !s.readsAgain(path) {
+				s.Errorf("what was recorded cannot be read again: %d bytes", len(text))
+			}
+		default:
+			s.Errorf("left: %s", e.Name())
+		}
+	}
+	return clean
+}
+
+// watchInto starts a short watch with two outputs.
+func (s *stand) watchInto(o outputs, job *command, change ...func(*exec.Cmd)) *command {
+	s.Helper()
+	return s.pipetune([]string{"diagnose", "-q", "--pid", strconv.Itoa(job.pid()), "--duration", "6s", "-o", o.recording(), "-o", o.report()}, change...)
+}
+
+// room are the sizes that a watch of 6 s is given for its files, in units of fullDisk and fileLimit: from one that not even a header fits
+// into to one that is enough.
+var room = []int{1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 200}
+
+// watchesWithRoom runs a watch for each size, all beside one job, and holds each to what must be.
+func watchesWithRoom(s *stand, prepare func(dir string, units int) (change []func(*exec.Cmd), done func())) {
+	s.Helper()
+	job := steady{batches: 6000, step: 10 * time.Millisecond, workers: 2}.start(s)
+	type run struct {
+		outputs
+		p     *command
+		units int
+	}
+	var runs []run
+	for _, units := range room {
+		dir, err := os.MkdirTemp(s.work, "room-")
+		if err != nil {
+			s.Fatal(err)
+		}
+		change, done := prepare(dir, units)
+		defer done()
+		o := outputs{dir}
+		o.prepare(s)
+		runs = append(runs, run{o, s.watchInto(o, job, change...), units})
+	}
+	clean, kept := 0, 0
+	for _, r := range runs {
+		status := r.p.wait(2 * time.Minute)
+		r.p.alone()
+		if r.judge(s, r.p, status) {
+			clean++
+		}
+		partial, err := filepath.Glob(filepath.Join(r.dir, ".run.jsonl.partial-*"))
+		if err != nil {
+			s.Fatal(err)
+		}
+		kept += len(partial)
+		if s.Failed() {
+			s.Fatalf("with room for %d", r.units)
+		}
+	}
+	if clean == 0 || clean == len(runs) {
+		s.Errorf("%d of %d watches were clean: the sizes tell nothing", clean, len(runs))
+	}
+	s.measured("%d watches, %d of them without enough room: no half file, exit 2, %d recordings kept and read again", len(runs), len(runs)-clean, kept)
+	job.kill()
+	s.leftNothing()
+}
+
+func fullDisk(s *stand) {
+	watchesWithRoom(s, func(dir string, pages int) ([]func(*exec.Cmd), func()) {
+		// Two pages hold the old files.
+		if err := syscall.Mount("tiny", dir, "tmpfs", 0, "size="+strconv.Itoa((pages+2)*os.Getpagesize())); err != nil {
+			s.Fatal(err)
+		}
+		return nil, func() {
+			if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+				s.Error(err)
+			}
+		}
+	})
+}
+
+func fileLimit(s *stand) {
+	const unit = 2048
+	watchesWithRoom(s, func(_ string, units int) ([]func(*exec.Cmd), func()) {
+		return []func(*exec.Cmd){func(cmd *exec.Cmd) {
+			cmd.Args = append([]string{"/usr/bin/prlimit", fmt.Sprintf("--fsize=%d", units*unit)}, append([]string{cmd.Path}, cmd.Args[1:]...)...)
+			cmd.Path = cmd.Args[0]
+			cmd.Stdout, cmd.Stderr = s.pipeTo(cmd.Stdout.(*os.File)), s.pipeTo(cmd.Stderr.(*os.File)) // the limit is not about them
+		}}, func() {}
+	})
+}
+
+// pipeTo returns a pipe whose other end is copied into a file: a file limit does not bind a pipe.
+func (s *stand) pipeTo(file *os.File) *os.File {
+	s.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		s.Fatal(err)
+	}
+	into, err := os.OpenFile(file.Name(), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		s.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = into.ReadFrom(r) // what is missing shows in what was expected of it
+		into.Close()
+		r.Close()
+	}()
+	s.Cleanup(func() {
+		w.Close()
+		<-done
+	})
+	return w
+}
+
+// sweep empties a folder between two runs.
+func (s *stand) sweep(dir string) {
+	s.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, e := range entries {
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+func failingCalls(s *stand) {
+	source, err := filepath.Abs("../testdata/recordings/no-workers.jsonl")
+	if err != nil {
+		s.Fatal(err)
+	}
+	dir := filepath.Join(s.work, "out")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		s.Fatal(err)
+	}
+	path := filepath.Join(dir, "run.json")
+	runs := 0
+	for _, fault := range []struct{ call, errno string }{
+		{"write", "ENOSPC"}, {"write", "EIO"}, {"write", "EDQUOT"}, {"fsync", "EIO"}, {"renameat", "EIO"}, {"openat", "EROFS"}, {"openat", "ENOSPC"}, {"unlinkat", "EIO"}, {"close", "EIO"},
+	} {
+		for n := 1; ; n++ {
+			if n > 400 {
+				s.Fatalf("%s still fails at call %d", fault.call, n)
+			}
+			if err := os.WriteFile(path, []byte(oldText), 0o600); err != nil {
+				s.Fatal(err)
+			}
+			log := filepath.Join(s.work, "strace.log")
+			p := s.start("strace", []string{"strace", "-f", "-qq", "-o", log, "-e", "trace=" + fault.call,
+				"-e", fmt.Sprintf("inject=%s:error=%s:when=%d+", fault.call, fault.errno, n), s.binary, "report", source, "-o", path})
+			status := p.wait(time.Minute)
+			runs++
+			trace, err := os.ReadFile(log)
+			if err != nil {
+				s.Fatal(err)
+			}
+			what := fmt.Sprintf("%s fails with %s from call %d on", fault.call, fault.errno, n)
+			fresh := s.whole(path)
+			switch {
+			case bytes.Contains(trace, []byte("SIGSEGV")) || strings.Contains(p.complaints(), "goroutine "):
+				s.Errorf("%s: it crashed: %.1500s", what, p.complaints())
+			case status == 0 && !fresh:
+				s.Errorf("%s: exit 0 with the old file", what)
+			case status != 0 && status != 2:
+				// The dynamic loader opens and closes files too, before any of pipetune's code runs: 127 is its own word.
+				if !strings.Contains(p.complaints(), "error while loading shared libraries") {
+					s.Errorf("%s: exit %d: %s", what, status, p.complaints())
+				}
+			}
+			s.onlyFile(dir, "run.json", fault.call == "unlinkat" || fault.call == "openat")
+			s.sweep(dir)
+			if s.Failed() || !bytes.Contains(trace, []byte("INJECTED")) {
+				break
+			}
+		}
+	}
+	s.measured("%d runs over 9 kinds of failing calls: the old file or the new one each time, exit 0 or 2, no crash", runs)
+	s.leftNothing()
+}
+
+// onlyFile holds a folder to one file; where removing itself is what fails, a temporary name may be left.
+func (s *stand) onlyFile(dir, name string, leftover bool) {
+	s.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() != name && !leftover {
+			s.Errorf("left: %s", e.Name())
+		}
+	}
+}
+
+func oddOutputs(s *stand) {
+	j := steady{batches: 200, step: 10 * time.Millisecond, workers: 1}
+	job := j.start(s)
+	dir, other, frozen := filepath.Join(s.work, "odd"), filepath.Join(s.work, "other"), filepath.Join(s.work, "frozen")
+	for _, d := range []string{dir, other, frozen, filepath.Join(dir, "folder.json")} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			s.Fatal(err)
+		}
+	}
+	if err := syscall.Mount("frozen", frozen, "tmpfs", syscall.MS_RDONLY, "size=16k"); err != nil {
+		s.Fatal(err)
+	}
+	defer func() {
+		if err := syscall.Unmount(frozen, syscall.MNT_DETACH); err != nil {
+			s.Error(err)
+		}
+	}()
+	target := filepath.Join(other, "target.json")
+	if err := os.WriteFile(target, []byte(oldText), 0o600); err != nil {
+		s.Fatal(err)
+	}
+	for link, to := range map[string]string{"full.json": "/dev/full", "link.json": target, "dangling.json": filepath.Join(other, "new.json"), "self.json": "self.json"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			s.Fatal(err)
+		}
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "fifo.json"), 0o600); err != nil {
+		s.Fatal(err)
+	}
+	names := []string{
+		filepath.Join(dir, "folder.json"), filepath.Join(dir, "full.json"), filepath.Join(dir, "link.json"), filepath.Join(dir, "dangling.json"), filepath.Join(dir, "self.json"),
+		filepath.Join(dir, "fifo.json"), filepath.Join(frozen, "new.json"), filepath.Join(s.work, "missing", "new.json"), filepath.Join(target, "below.json"),
+	}
+	slowest := time.Duration(0)
+	for _, name := range names {
+		for _, suffix := range []string{"", "l"} { // the report and the recording go the same way
+			path := name + suffix
+			if suffix != "" && (strings.HasPrefix(name, dir)) {
+				if err := os.Rename(name, path); err != nil {
+					s.Fatal(err)
+				}
+			}
+			began := time.Now()
+			p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(job.pid()), "--duration", "60s", "-o", path})
+			status := p.wait(time.Minute)
+			slowest = max(slowest, time.Since(began))
+			if status != 2 || !strings.Contains(p.complaints(), path) {
+				s.Errorf("-o %s: exit %d: %s", path, status, p.complaints())
+			}
+			if len(p.output()) > 0 {
+				s.Errorf("-o %s: a report was printed: %.200s", path, p.output())
+			}
+		}
+	}
+	if text, err := os.ReadFile(target); err != nil || string(text) != oldText {
+		s.Errorf("the file that a link points to was changed: %.100q %v", text, err)
+	}
+	if entries, err := os.ReadDir(other); err != nil || len(entries) != 1 {
+		s.Errorf("the folder that links point into holds %d entries: %v", len(entries), err)
+	}
+	s.measured("%d refusals of %d, slowest %.2f s, nothing written", 2*len(names), 2*len(names), slowest.Seconds())
+	j.unharmed(s, job)
+	s.leftNothing()
+}
+
+func fullStdout(s *stand) {
+	j := steady{batches: 800, step: 10 * time.Millisecond, workers: 1}
+	job := j.start(s)
+	recording, err := filepath.Abs("../testdata/recordings/no-workers.jsonl")
+	if err != nil {
+		s.Fatal(err)
+	}
+	report, err := filepath.Abs("../testdata/reports/reopened.json")
+	if err != nil {
+		s.Fatal(err)
+	}
+	full := func(stderr bool) func(*exec.Cmd) {
+		return func(cmd *exec.Cmd) {
+			f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+			if err != nil {
+				s.Fatal(err)
+			}
+			s.Cleanup(func() { f.Close() })
+			cmd.Stdout = f
+			if stderr {
+				cmd.Stderr = f
+			}
+		}
+	}
+	out := filepath.Join(s.work, "out.json")
+	runs := 0
+	for _, args := range [][]string{
+		{"report", recording, "-o", out}, {"report", report, "--format", "json"}, {"report", report, "--format", "md"}, {"explain"}, {"explain", "gpu/bound"},
+		{"help"}, {"help", "exit-codes"}, {"diagnose", "--help"}, {"version"}, {"doctor"}, {"compare", report, report, "-o", out},
+		{"diagnose", "-q", "--pid", strconv.Itoa(job.pid()), "--duration", "6s", "-o", out},
+	} {
+		for _, both := range []bool{false, true} {
+			if both && args[0] == "diagnose" && len(args) > 2 {
+				continue // 6 s once are enough
+			}
+			p := s.pipetune(args, full(both))
+			status := p.wait(2 * time.Minute)
+			runs++
+			if status != 2 {
+				s.Errorf("pipetune %s on /dev/full: exit %d, want 2", strings.Join(args, " "), status)
+			}
+			if said := p.complaints(); !both && !strings.Contains(said, "stdout") {
+				s.Errorf("pipetune %s: nothing is said of stdout: %q", strings.Join(args, " "), said)
+			}
+			if args[len(args)-1] == out {
+				if text, err := os.ReadFile(out); err != nil || !bytes.HasSuffix(text, []byte("}\n")) {
+					s.Errorf("pipetune %s: the file was not written: %d bytes, %v", strings.Join(args, " "), len(text), err)
+				}
+				if err := os.Remove(out); err != nil {
+					s.Error(err)
+				}
+			}
+		}
+	}
+	s.measured("%d runs: exit 2 each time, 4 files of 4 kinds of runs whole", runs)
+	j.unharmed(s, job)
+	s.leftNothing()
+}
