@@ -169,7 +169,7 @@ func (r *recordingFile) Write(b []byte) (int, error) {
 // error says so.
 func (r *recordingFile) finish() error {
 	if r.err != nil {
-		return fail(exitUsage, fmt.Sprintf("what was recorded until then is in %s; `pipetune report` reads it once it is renamed to end in %s", r.f.Name(), recordingSuffix),
+		return fail(exitUsage, fmt.Sprintf("what was recorded until then is in %s, and `pipetune report` reads it", r.f.Name()),
 			"-o %s: %w", r.path, errors.Join(r.err, r.f.Close()))
 	}
 	if err := settle(r.f, r.path, nil); err != nil {
