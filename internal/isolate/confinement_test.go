@@ -127,12 +127,12 @@ func TestEnvironmentOfAnotherUser(t *testing.T) {
 
 func TestLimitsEnd(t *testing.T) {
 	r := newRunner(t)
-	_, err := Call[string, int](t.Context(), r, Spec{Task: "die", Timeout: 20 * time.Second, Limits: Limits{CPUSeconds: 1}}, "cpu")
+	_, err := Call[string, int](t.Context(), r, Spec{Task: "die", Timeout: 4 * time.Minute, Limits: Limits{CPUSeconds: 1}}, "cpu")
 	death := new(DeathError)
 	if !errors.As(err, &death) || death.Signal != syscall.SIGXCPU && death.Signal != syscall.SIGKILL {
 		t.Errorf("a busy loop: %v", err)
 	}
-	_, err = Call[string, int](t.Context(), r, Spec{Task: "die", Timeout: 20 * time.Second, Limits: Limits{MemoryBytes: 256 * mib}}, "memory")
+	_, err = Call[string, int](t.Context(), r, Spec{Task: "die", Timeout: 4 * time.Minute, Limits: Limits{MemoryBytes: 256 * mib}}, "memory")
 	if !errors.As(err, &death) || !strings.Contains(death.Line, "memory") && !strings.Contains(death.Line, "address space") {
 		t.Errorf("growing without end: %v", err)
 	}

@@ -80,6 +80,7 @@ func TestTimeoutThenRefusal(t *testing.T) {
 	if stuck := new(StuckError); !errors.Is(err, ErrStuck) || !errors.As(err, &stuck) || stuck.Key != "/mnt/slow" {
 		t.Errorf("the same key again: %v", err)
 	}
+	spec.Timeout = time.Minute // for what answers: it has all the time it wants
 	other := spec
 	other.Key = "/mnt/other"
 	if _, err := Call[string, int](t.Context(), r, other, "error"); !errors.Is(err, fs.ErrNotExist) {
