@@ -17,12 +17,15 @@ func climb(from procfs.ID, o Options) ([]procfs.ID, error) {
 			n.close()
 		}
 	}()
-	cur := t.add(from.PID, 0)
+	cur := t.add(from.PID, 0, 0)
 	if cur == nil || cur.id != from {
 		return nil, &Error{PID: from.PID, Kind: ErrNoProcess, Detail: "it ended while it was looked at"}
 	}
 	for range maxClimb {
-		parent := t.add(cur.ppid, 0)
+		parent := t.add(cur.ppid, 0, 0)
+		if parent != nil && t.alive(cur) && cur.ppid != parent.id.PID { // its parent has ended, and the number was given away
+			parent = nil
+		}
 		helper := cur.facts.kind == spawnChild || cur.facts.kind == forkServer || cur.facts.kind == tracker || cur.facts.comm == dataWorkerName
 		// A container's first process is number 1 there and may well be the trainer or its launcher.
 		if parent == nil || (parent.id.PID == 1 && !parent.facts.python) || parent.facts.uid != cur.facts.uid {
@@ -49,7 +52,7 @@ func (t *table) step(cur, daemon *node) []procfs.ID {
 	for _, pid := range t.children(daemon) {
 		n := t.nodes[pid]
 		if n == nil {
-			n = t.add(pid, 0)
+			n = t.add(pid, daemon.id.PID, 0)
 		}
 		if n == nil || n == cur || n.facts.uid != cur.facts.uid {
 			continue

@@ -103,7 +103,7 @@ func (j *Job) newborns(now time.Duration, sink recording.Sink) bool {
 			} else if known != nil { // the number was given to another process
 				j.exit(known, sink)
 			}
-			if j.table.add(pid, now) != nil {
+			if j.table.add(pid, n.id.PID, now) != nil {
 				changed = true
 			}
 		}

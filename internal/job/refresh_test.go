@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -93,6 +94,35 @@ func TestRefreshNeverCreditsAReusedNumber(t *testing.T) {
 	}
 	if p, ok := j.Tree().Find(procfs.ID{PID: 101, Start: 9000}); !ok || p.Role != Worker {
 		t.Errorf("the second process 101: %+v %v", p, ok)
+	}
+}
+
+// TestRefreshLeavesStrangersAlone: a number that stands in a list of children, or was a root's, may be somebody else's by the time it is opened.
+func TestRefreshLeavesStrangersAlone(t *testing.T) {
+	m := newMachine(t, shell(10, 1), shell(20, 1), trainer(100, 10), forked(101, 100))
+	j, s := attached(t, m, 100)
+	stranger := forked(102, 20)
+	m.birth(stranger)
+	m.write(filepath.Join(m.root, "proc", "100", "task", "100"), "children", "101 102 ") // as it was read before 102 ended
+	for _, at := range []time.Duration{tick, fullEvery} {
+		j.Refresh(context.Background(), at, s)
+		if got := roles(j.Tree()); !cmp.Equal(got, map[int]Role{100: Trainer, 101: Worker}) {
+			t.Errorf("after %s: roles %v", at, got)
+		}
+	}
+	m.death(101)
+	m.death(100)
+	again := trainer(100, 20)
+	again.start = 9000
+	m.birth(again)
+	for i := range 10 {
+		j.Refresh(context.Background(), time.Duration(i+2)*fullEvery, s)
+	}
+	if got := j.Tree(); len(got.Processes) > 0 || !got.Ended {
+		t.Errorf("another trainer under the number of the first is taken for it: %v, ended %t", roles(got), got.Ended)
+	}
+	if _, known := s.attrs["process/100.9000"]; known {
+		t.Error("the other trainer was told of")
 	}
 }
 

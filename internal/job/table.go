@@ -30,8 +30,9 @@ func newTable(o Options) *table {
 	return &table{fs: o.FS, self: o.Self, nodes: map[int]*node{}, guard: &guard{}, inner: o.Told}
 }
 
-// add takes hold of a process that has been seen below the roots. It returns nil where there is none, or where it is pipetune.
-func (t *table) add(pid int, now time.Duration) *node {
+// add takes hold of a process that was seen below the roots, as a child of parent. It returns nil where there is none, where it is pipetune, and
+// where the number has been given to somebody else's child since. parent 0: of whoever.
+func (t *table) add(pid, parent int, now time.Duration) *node {
 	if pid == t.self || pid <= 0 {
 		return nil
 	}
@@ -44,7 +45,7 @@ func (t *table) add(pid int, now time.Duration) *node {
 		return nil
 	}
 	var st procfs.Stat
-	if err := p.Stat(&st); err != nil || st.State == 'Z' || st.State == 'X' {
+	if err := p.Stat(&st); err != nil || st.State == 'Z' || st.State == 'X' || parent != 0 && st.PPID != parent {
 		p.Close()
 		return nil
 	}
@@ -167,31 +168,50 @@ func (t *table) grow(roots []procfs.ID, now time.Duration, deep bool) []*node {
 		return t.growFromTable(roots, now)
 	}
 	seen := map[int]bool{}
-	queue := make([]int, 0, len(t.nodes))
+	var queue []*node
 	for _, r := range roots {
-		queue = append(queue, r.PID)
-	}
-	for i := 0; i < len(queue); i++ {
-		pid := queue[i]
-		if seen[pid] {
-			continue
-		}
-		seen[pid] = true
-		n := t.nodes[pid]
+		n := t.nodes[r.PID]
 		if n == nil {
-			if n = t.add(pid, now); n == nil {
+			if n = t.addRoot(r, now); n == nil {
 				continue
 			}
 			added = append(added, n)
 		}
-		if deep || n.role != Worker {
-			queue = append(queue, t.children(n)...)
+		queue = append(queue, n)
+		seen[r.PID] = true
+	}
+	for i := 0; i < len(queue); i++ {
+		if parent := queue[i]; deep || parent.role != Worker {
+			for _, pid := range t.children(parent) {
+				if seen[pid] {
+					continue
+				}
+				seen[pid] = true
+				n := t.nodes[pid]
+				if n == nil {
+					if n = t.add(pid, parent.id.PID, now); n == nil {
+						continue
+					}
+					added = append(added, n)
+				}
+				queue = append(queue, n)
+			}
 		}
 	}
 	if t.noChildren {
 		return append(added, t.growFromTable(roots, now)...)
 	}
 	return added
+}
+
+// addRoot takes hold of a root again; nil where it has ended, also where its number lives on with somebody else.
+func (t *table) addRoot(root procfs.ID, now time.Duration) *node {
+	n := t.add(root.PID, 0, now)
+	if n != nil && n.id != root {
+		t.drop(n)
+		return nil
+	}
+	return n
 }
 
 // growFromTable is grow for a kernel without children files, at the price of a look at every process of the machine.
@@ -202,13 +222,16 @@ func (t *table) growFromTable(roots []procfs.ID, now time.Duration) []*node {
 		return nil
 	}
 	for _, r := range roots {
-		pids := []int{r.PID}
-		for _, e := range all.Descendants(r.PID) {
-			pids = append(pids, e.PID)
+		if t.nodes[r.PID] == nil {
+			n := t.addRoot(r, now)
+			if n == nil {
+				continue
+			}
+			added = append(added, n)
 		}
-		for _, pid := range pids {
-			if t.nodes[pid] == nil {
-				if n := t.add(pid, now); n != nil {
+		for _, e := range all.Descendants(r.PID) {
+			if t.nodes[e.PID] == nil {
+				if n := t.add(e.PID, e.PPID, now); n != nil {
 					added = append(added, n)
 				}
 			}
