@@ -23,24 +23,42 @@ STATICCHECK         := $(TOOLS)/staticcheck-$(STATICCHECK_VERSION)
 # libhdf5 with its companions and libjpeg-turbo come from $(LIB), which holds static archives only (docs/adr/0003).
 # Lazy binding is said aloud because some distributions' gcc binds at start, which go-nvml cannot live with.
 export CGO_ENABLED := 1
-export CGO_CFLAGS  := -O2 -g -I/usr/include/hdf5/serial -Wno-deprecated-declarations
-export CGO_LDFLAGS := -O2 -g -L$(LIB) -lturbojpeg -lhdf5_hl -lhdf5 -lsz -laec -lz -ldl -lm -Wl,--as-needed -Wl,-z,relro -Wl,-z,lazy
+export CGO_CFLAGS  := -O2 -g -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -I/usr/include/hdf5/serial -Wno-deprecated-declarations
+export CGO_LDFLAGS := -O2 -g '-L$(LIB)' -lturbojpeg -lhdf5_hl -lhdf5 -lsz -laec -lz -ldl -lm -Wl,--as-needed -Wl,-z,relro -Wl,-z,lazy
 export PYTHON TORCH E2E_SUITE RELIABILITY_PAGE RELIABILITY_LONG RELIABILITY_MINUTES
 
 # A build from a tag is that version; any other keeps the one in the source. Both say the commit.
 GIT     := git -c safe.directory='*'
 VERSION ?= $(shell $(GIT) describe --tags --exact-match 2>/dev/null | sed 's/^v//')
 COMMIT  ?= $(shell $(GIT) describe --always --dirty --exclude '*' 2>/dev/null)
+# Go's own build ID is left out: it is made of the folder that the libraries are found in, and the same source must give the same file anywhere.
 CLI     := github.com/pipetune/pipetune/internal/cli
-LDFLAGS := -s -w $(if $(VERSION),-X $(CLI).version=$(VERSION)) $(if $(COMMIT),-X $(CLI).commit=$(COMMIT))
+LDFLAGS := -s -w -buildid= $(if $(VERSION),-X $(CLI).version=$(VERSION)) $(if $(COMMIT),-X $(CLI).commit=$(COMMIT))
 
 STAGE := scripts/stage
+
+LINK  := $(GO) build -buildvcs=false -trimpath -buildmode=pie -ldflags "$(LDFLAGS)"
 
 .PHONY: build
 build: ## bin/pipetune: one binary that needs libc and libm only
 	@scripts/deps build
-	@scripts/static-libs $(LIB)
-	$(GO) build -buildvcs=false -trimpath -buildmode=pie -ldflags "$(LDFLAGS)" -o bin/pipetune ./cmd/pipetune
+	@scripts/static-libs "$(LIB)"
+	$(LINK) -o bin/pipetune ./cmd/pipetune
+
+.PHONY: sbom
+sbom: ## bin/pipetune.cdx.json: what bin/pipetune is made of, Go modules and C libraries (CycloneDX)
+	@$(MAKE) build
+	@scripts/sbom-of bin/pipetune $(LINK) >bin/pipetune.cdx.json.partial
+	@mv bin/pipetune.cdx.json.partial bin/pipetune.cdx.json
+
+# What a release is held to. The trials S1 to S7 of make nightly hold more, and write it down.
+.PHONY: release-check
+release-check: ## a release's binary, its parts, and that anyone who builds it gets the same bytes
+	@$(MAKE) sbom
+	@scripts/check-binary bin/pipetune
+	@scripts/check-modules
+	@scripts/check-reproducible
+	@cd bin && sha256sum pipetune pipetune.cdx.json >SHA256SUMS && cat SHA256SUMS
 
 .PHONY: demo
 demo: ## a small real PyTorch job with a planted fault, diagnosed while it runs
@@ -51,7 +69,7 @@ demo: ## a small real PyTorch job with a planted fault, diagnosed while it runs
 .PHONY: test
 test: ## everything: lint, race-enabled unit tests, the binary's promises, end-to-end jobs
 	@$(STAGE) dependencies scripts/deps build job tools
-	@$(STAGE) "static libraries" scripts/static-libs $(LIB)
+	@$(STAGE) "static libraries" scripts/static-libs "$(LIB)"
 	@$(STAGE) gofmt scripts/check-format
 	@$(STAGE) "go vet" $(GO) vet -tags e2e,overhead,peers,calibrate,reliability ./...
 	@$(STAGE) staticcheck $(MAKE) staticcheck
@@ -64,7 +82,7 @@ test: ## everything: lint, race-enabled unit tests, the binary's promises, end-t
 .PHONY: unit
 unit: ## race-enabled unit tests alone
 	@scripts/deps build job
-	@scripts/static-libs $(LIB)
+	@scripts/static-libs "$(LIB)"
 	$(GO) test -race ./...
 
 .PHONY: e2e
@@ -118,7 +136,7 @@ calibrate: ## real DataLoaders with 72 settings against what is predicted of the
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck and the import rules
 	@scripts/deps build
-	@scripts/static-libs $(LIB)
+	@scripts/static-libs "$(LIB)"
 	@scripts/check-format
 	$(GO) vet -tags e2e,overhead,peers,calibrate,reliability ./...
 	@$(MAKE) staticcheck
@@ -136,13 +154,13 @@ $(STATICCHECK):
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME each (30s)
 	@scripts/deps build
-	@scripts/static-libs $(LIB)
+	@scripts/static-libs "$(LIB)"
 	scripts/fuzz $(FUZZTIME)
 
 .PHONY: docs
 docs: ## writes the generated pages under docs/rules anew
 	@scripts/deps build
-	@scripts/static-libs $(LIB)
+	@scripts/static-libs "$(LIB)"
 	$(GO) test ./internal/rules -run '^TestPagesAreCurrent$$' -update
 
 .PHONY: clean
