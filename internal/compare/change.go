@@ -112,7 +112,8 @@ func (p pair) change() report.Change {
 		shift = widen(shift, normal975*spread*math.Sqrt(1/float64(len(p.before))+1/float64(len(p.after))))
 		shift = p.undisturbed(s, shift)
 	}
-	c.Lo, c.Hi = number(s.change(shift.Lo)), number(s.change(shift.Hi))
+	told := possible(c, s, shift)
+	c.Lo, c.Hi = number(s.change(told.Lo)), number(s.change(told.Hi))
 	if c.Lo == nil || c.Hi == nil {
 		c.Lo, c.Hi = nil, nil
 		return c
@@ -190,6 +191,24 @@ func (p pair) undisturbed(on scale, s stat.Summary) stat.Summary {
 
 // mostTaken bounds the share that others are said to have taken: where they took all there is nothing to compare.
 const mostTaken = 0.95
+
+// possible cuts what an interval of a change says that cannot be: a share lies within 0..1 on both sides, wherever in its interval it lies, and nothing
+// that is counted or timed loses more than all of it.
+func possible(c report.Change, on scale, s stat.Summary) stat.Summary {
+	lo, hi := math.Inf(-1), math.Inf(1)
+	switch {
+	case c.Difference && isShare(c.Before) && isShare(c.After):
+		inside := func(x float64) float64 { return min(max(x, 0), 1) }
+		lo, hi = max(-inside(c.Before.Hi), inside(c.After.Lo)-1), min(1-inside(c.Before.Lo), inside(c.After.Hi))
+	case !c.Difference && !on.log && c.After.Center >= 0:
+		lo = -1
+	}
+	s.Lo, s.Hi = min(max(s.Lo, lo), s.Center), max(min(s.Hi, hi), s.Center)
+	return s
+}
+
+// isShare tells whether a ratio can be one of a whole; there are others, of sizes.
+func isShare(f report.Figure) bool { return f.Lo >= 0 && f.Hi <= 1 }
 
 // chance is how likely a difference as large is where there is none, by the interval's arm on the side of zero.
 func chance(s stat.Summary) float64 {

@@ -39,13 +39,16 @@ func Run(before, after []Input, o Options) (*report.Comparison, error) {
 	}
 	b, a := reports(before), reports(after)
 	c := &report.Comparison{Schema: report.ComparisonSchema, SchemaVersion: report.ComparisonVersion, Kind: b[0].Kind, Tool: o.Tool,
-		Before: side(before), After: side(after)}
+		Before: side(before, names(before, after)), After: side(after, names(before, after))}
 	c.Conditions = conditions(b, a)
 	c.Comparable = comparability(c.Conditions)
 	if c.Kind == "bench-io" {
 		c.Changes = measurements(b, a)
 	} else {
 		c.Changes = metrics(b, a, sameBatch(b[0], a[0]))
+	}
+	if c.Comparable == report.NotComparable {
+		withholdAnswers(c)
 	}
 	c.How = how(c, len(b), len(a))
 	c.Settings = settings(b[0], a[0])
@@ -60,6 +63,14 @@ func Run(before, after []Input, o Options) (*report.Comparison, error) {
 		c.Gate = gate
 	}
 	return c, nil
+}
+
+// withholdAnswers calls no figure better or worse where something else than the change makes it so: two data sets, two machines. The conditions say
+// what it is.
+func withholdAnswers(c *report.Comparison) {
+	for k := range c.Changes {
+		c.Changes[k].Answer = report.Unclear
+	}
 }
 
 // check refuses what cannot be compared.
@@ -91,11 +102,25 @@ func reports(list []Input) (out []*report.Report) {
 	return out
 }
 
-func side(list []Input) report.Side {
+// names says how files are called: by their own name, or as they were given where two have the same.
+func names(lists ...[]Input) func(string) string {
+	count := map[string]int{}
+	for _, x := range slices.Concat(lists...) {
+		count[path.Base(x.Name)]++
+	}
+	return func(name string) string {
+		if count[path.Base(name)] > 1 {
+			return name
+		}
+		return path.Base(name)
+	}
+}
+
+func side(list []Input, called func(string) string) report.Side {
 	first := list[0].Report
 	s := report.Side{Runs: len(list), SchemaVersion: first.SchemaVersion, ToolVersion: first.Tool.Version, Phases: first.Phases}
 	for _, x := range list {
-		s.Files = append(s.Files, path.Base(x.Name))
+		s.Files = append(s.Files, called(x.Name))
 		if w := x.Report.Window; w != nil {
 			s.DurationS += max(w.DurationS, 0)
 		} else if b := x.Report.Benchmark; b != nil {

@@ -89,6 +89,10 @@ func differences(b, a *report.Report) []report.Condition {
 		out = append(out, report.Condition{Name: "bytes per batch", Before: byteCount(x), After: byteCount(y), Breaks: true,
 			Consequence: "batches of another size: say it with --batch-size, and samples/s can be compared"})
 	}
+	if x, y, differ := apart(b, a, "batch_bytes", sizeApart, 0); differ && knownBatch(b, a) != nil && *knownBatch(b, a) {
+		out = append(out, report.Condition{Name: "bytes per batch", Before: byteCount(x), After: byteCount(y),
+			Consequence: "items of another size: the change to be judged, or another dataset"})
+	}
 	return out
 }
 
@@ -103,6 +107,9 @@ func fingerprint(b, a *report.Report) []report.Condition {
 		if x.Items != nil && y.Items != nil && *x.Items != *y.Items {
 			out = append(out, report.Condition{Name: "items of the dataset", Before: strconv.FormatInt(*x.Items, 10), After: strconv.FormatInt(*y.Items, 10), Consequence: consequence, Breaks: true})
 		}
+		if x.Layout != nil && y.Layout != nil && (!slices.Equal(x.Layout.ItemShape, y.Layout.ItemShape) || x.Layout.Dtype != y.Layout.Dtype) {
+			out = append(out, report.Condition{Name: "items of the dataset", Before: itemOf(x.Layout), After: itemOf(y.Layout), Consequence: consequence, Breaks: true})
+		}
 		if x.FilesExact && y.FilesExact && x.Bytes != y.Bytes {
 			out = append(out, report.Condition{Name: "bytes of the dataset", Before: byteCount(float64(x.Bytes)), After: byteCount(float64(y.Bytes)),
 				Consequence: "stored otherwise, or other items"})
@@ -115,6 +122,11 @@ func fingerprint(b, a *report.Report) []report.Condition {
 		out = append(out, report.Condition{Name: "bytes of the dataset", Before: byteCount(x), After: byteCount(y), Consequence: consequence, Breaks: true})
 	}
 	return out
+}
+
+// itemOf is what one read delivers: "1 x 64 x 128 float32".
+func itemOf(l *report.Layout) string {
+	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(l.ItemShape)), " x "), "[]") + " " + l.Dtype
 }
 
 // apart tells whether a metric of two reports differs by more than a share of the larger, plus an absolute amount.

@@ -117,6 +117,31 @@ func TestPredictions(t *testing.T) {
 			func(b, a *report.Report) {
 				b.Job.Loader.PinMemory, a.Job.Loader.PinMemory = pointer(false), pointer(true)
 			}, []report.Outcome{report.Unjudged}, 0, 0},
+		{"something else was changed, as advised without a figure", []report.Finding{recommend("num_workers", "2", 850, 1000),
+			{Rule: "loader/pageable-batches", Recommendations: []report.Recommendation{{Setting: "pin_memory", To: "True"}}}}, nil,
+			func(b, a *report.Report) {
+				b.Job.Loader.PinMemory, a.Job.Loader.PinMemory = pointer(false), pointer(true)
+			}, []report.Outcome{report.Inside}, 1, 1},
+		{"a second setting of the same advice", func() []report.Finding {
+			f := recommend("num_workers", "2", 850, 1000)
+			f.Recommendations[0].With = []report.Value{{Setting: "persistent_workers", To: "True"}}
+			return []report.Finding{f}
+		}(), nil,
+			func(b, a *report.Report) {
+				b.Job.Loader.PersistentWorkers, a.Job.Loader.PersistentWorkers = pointer(false), pointer(true)
+			}, []report.Outcome{report.Inside}, 1, 1},
+		{"a second setting, to another value than advised", []report.Finding{recommend("num_workers", "2", 850, 1000),
+			{Rule: "loader/prefetch-shallow", Recommendations: []report.Recommendation{{Setting: "prefetch_factor", To: "4"}}}}, nil,
+			func(b, a *report.Report) {
+				b.Job.Loader.PrefetchFactor, a.Job.Loader.PrefetchFactor = pointer(2), pointer(8)
+			}, []report.Outcome{report.Unjudged}, 0, 0},
+		{"a plan's changes, all of them", []report.Finding{recommend("num_workers", "2", 500, 510)}, nil,
+			func(b, a *report.Report) {
+				effect := report.Effect{Metric: "samples_per_s", Before: 497, After: 900, Lo: 850, Hi: 1000, Unit: "1/s", Basis: report.Modelled}
+				b.Plans = []report.Plan{{Name: "moderate", Risk: "medium", Effect: &effect, Changes: []report.Recommendation{
+					{Setting: "num_workers", To: "2", Effect: &effect}, {Setting: "prefetch_factor", To: "8", Effect: &effect}}}}
+				b.Job.Loader.PrefetchFactor, a.Job.Loader.PrefetchFactor = pointer(2), pointer(8)
+			}, []report.Outcome{report.Unjudged, report.Unjudged, report.Inside}, 1, 1},
 		{"another machine", []report.Finding{recommend("num_workers", "2", 850, 1000)}, nil,
 			func(b, a *report.Report) { a.Host.CPUsPresent = 64 }, []report.Outcome{report.Unjudged}, 0, 0},
 		{"two changes, together", []report.Finding{recommend("num_workers", "2", 700, 800), recommend("pin_memory", "True", 500, 520)},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -27,7 +28,8 @@ func predictions(b *report.Report, c *report.Comparison) ([]report.Prediction, *
 			applied = append(applied, a)
 		}
 	}
-	obstacle := inTheWay(c, applied)
+	obstacle := inTheWay(b, c, applied)
+	beside := alsoAdvised(b, c, applied)
 	var out []report.Prediction
 	for _, a := range list {
 		p := expected([]report.Recommended{a.Recommended}, a.effect)
@@ -40,6 +42,7 @@ func predictions(b *report.Report, c *report.Comparison) ([]report.Prediction, *
 			p.Why = "made together with other changes: see their effect together"
 		default:
 			observe(&p, c)
+			note(&p, beside)
 		}
 		out = append(out, p)
 	}
@@ -48,6 +51,7 @@ func predictions(b *report.Report, c *report.Comparison) ([]report.Prediction, *
 			p := expected(all(applied), *e)
 			if p.Why = obstacle; obstacle == "" {
 				observe(&p, c)
+				note(&p, beside)
 			}
 			out = append(out, p)
 		} else {
@@ -74,21 +78,68 @@ func all(list []advice) (out []report.Recommended) {
 // or, for what no report can tell, the finding that asked for it is gone.
 func advised(b *report.Report, c *report.Comparison) []advice {
 	var out []advice
-	for _, f := range b.Findings {
-		for _, r := range f.Recommendations {
+	add := func(rule string, list []report.Recommendation) {
+		for _, r := range list {
 			known := func(a advice) bool { return a.Setting == r.Setting && sameValue(a.To, r.To) }
 			if r.Effect == nil || slices.ContainsFunc(out, known) {
 				continue
 			}
-			a := advice{Recommended: report.Recommended{Setting: r.Setting, To: r.To, Rule: f.Rule}, effect: *r.Effect}
+			a := advice{Recommended: report.Recommended{Setting: r.Setting, To: r.To, Rule: rule}, effect: *r.Effect}
 			if r.From != nil {
 				a.From = *r.From
 			}
-			a.applied, a.why = made(a.Recommended, c)
-			out = append(out, a)
+			if a.applied, a.why = made(a.Recommended, c); rule != "" || a.applied { // of plans nobody follows each
+				out = append(out, a)
+			}
+		}
+	}
+	for _, f := range b.Findings {
+		add(f.Rule, f.Recommendations)
+	}
+	for _, p := range b.Plans {
+		add("", p.Changes)
+	}
+	return out
+}
+
+// values are all settings that a report advises, with their values: of findings and plans, with or without a figure, and what is to be changed
+// along with them.
+func values(b *report.Report) (out []report.Value) {
+	add := func(list []report.Recommendation) {
+		for _, r := range list {
+			out = append(append(out, report.Value{Setting: r.Setting, To: r.To}), r.With...)
+		}
+	}
+	for _, f := range b.Findings {
+		add(f.Recommendations)
+	}
+	for _, p := range b.Plans {
+		add(p.Changes)
+	}
+	return out
+}
+
+// alsoAdvised are the settings that were changed as advised and whose effect has no figure.
+func alsoAdvised(b *report.Report, c *report.Comparison, applied []advice) (out []string) {
+	for _, s := range c.Settings {
+		told := slices.ContainsFunc(applied, func(a advice) bool { return a.Setting == s.Setting })
+		if !told && slices.ContainsFunc(values(b), func(v report.Value) bool { return v.Setting == s.Setting && sameValue(v.To, s.After) }) {
+			out = append(out, s.Setting)
 		}
 	}
 	return out
+}
+
+// note tells of what was changed beside a prediction that was judged.
+func note(p *report.Prediction, settings []string) {
+	if len(settings) == 0 || p.Outcome == report.Unjudged {
+		return
+	}
+	text := strings.Join(settings, ", ") + " changed as well, as advised: what that brings has no figure"
+	if p.Why != "" {
+		text = p.Why + "; " + text
+	}
+	p.Why = text
 }
 
 // made tells whether a recommended change was made, and if not, why that is thought.
@@ -109,12 +160,13 @@ func made(r report.Recommended, c *report.Comparison) (bool, string) {
 }
 
 // inTheWay says what keeps predictions from being judged: another world, or changes that nobody recommended.
-func inTheWay(c *report.Comparison, applied []advice) string {
+func inTheWay(b *report.Report, c *report.Comparison, applied []advice) string {
 	if i := slices.IndexFunc(c.Conditions, func(x report.Condition) bool { return x.Breaks }); i >= 0 {
 		return "not comparable: " + c.Conditions[i].Name + " differs"
 	}
+	advised := alsoAdvised(b, c, applied)
 	for _, s := range c.Settings {
-		if !slices.ContainsFunc(applied, func(a advice) bool { return a.Setting == s.Setting }) {
+		if !slices.Contains(advised, s.Setting) && !slices.ContainsFunc(applied, func(a advice) bool { return a.Setting == s.Setting }) {
 			return "not comparable: " + s.Setting + " was changed as well"
 		}
 	}
@@ -208,11 +260,14 @@ func usualItem(x report.Change) bool {
 
 // acrossRuns widens a figure's interval by what runs differ by: the change's own, and not that of the one run that was seen.
 func acrossRuns(f report.Figure, difference bool) report.Figure {
-	allowance := normal975 * runSpread
+	allowance, share := normal975*runSpread, difference && isShare(f)
 	if !difference {
 		allowance *= math.Abs(f.Center)
 	}
 	f.Lo, f.Hi = f.Center-math.Hypot(f.Center-f.Lo, allowance), f.Center+math.Hypot(f.Hi-f.Center, allowance)
+	if share {
+		f.Lo, f.Hi = max(f.Lo, 0), min(f.Hi, 1)
+	}
 	return f
 }
 

@@ -45,6 +45,8 @@ func outcome(c *report.Comparison) string {
 	}
 	change, interval := changeText(*x)
 	switch {
+	case c.Comparable == report.NotComparable:
+		return fmt.Sprintf("%s %s → %s: not comparable%s", name, changeValue(x.Before.Center, *x), changeValue(x.After.Center, *x), breaking(c))
 	case x.Answer == report.Unclear && interval == "":
 		return name + ": cannot tell" + because(x.Note)
 	case x.Answer == report.Unclear:
@@ -55,6 +57,16 @@ func outcome(c *report.Comparison) string {
 		text += " (" + interval + ")"
 	}
 	return text + ": " + string(x.Answer)
+}
+
+// breaking names what makes the figures incomparable.
+func breaking(c *report.Comparison) string {
+	for _, x := range c.Conditions {
+		if x.Breaks {
+			return ", " + x.Name + " differs"
+		}
+	}
+	return ""
 }
 
 func because(note string) string {

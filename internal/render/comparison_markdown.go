@@ -60,8 +60,12 @@ func mdHeadline(c *report.Comparison) string {
 		return "**Nothing to compare.** No figure was measured on both sides."
 	}
 	words := map[report.Answer]string{report.Better: "Improved", report.Worse: "Worse", report.Higher: "Changed", report.Lower: "Changed", report.Unclear: "No change the data can tell"}
+	word := words[x.Answer]
+	if c.Comparable == report.NotComparable {
+		word = "Not comparable" + breaking(c)
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "**%s", words[x.Answer])
+	fmt.Fprintf(&b, "**%s", md(word))
 	if c.After.Class != "" && x.Answer == report.Better {
 		fmt.Fprintf(&b, ", now %s", md(string(c.After.Class)))
 	}

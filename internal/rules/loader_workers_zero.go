@@ -74,7 +74,7 @@ as fast as that, and this rule does not fire for it.
 				upTo, unit.Percent(load), cpus(p.Get(metric.UsableCPUs))),
 			Evidence: seen(p, metric.NumWorkers, metric.InWorkerless, metric.FetchTime, metric.MainStorage, metric.MainReadBytes, metric.UsableCPUs, metric.UsableBusy),
 			Recommendations: []report.Recommendation{{
-				Setting: "num_workers", From: text("0"), To: whole(float64(need.Workers)),
+				Setting: "num_workers", From: text("0"), To: whole(float64(need.Workers)), With: []report.Value{{Setting: "persistent_workers", To: "True"}},
 				Why:    "loading then runs beside the step instead of between two steps; the number follows from the loading time, the step and the usable CPUs",
 				Caveat: "each worker is a process with its own memory; open files on first use in the worker, not before",
 				Effect: effect,

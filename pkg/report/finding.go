@@ -79,10 +79,17 @@ type Recommendation struct {
 	Setting string  `json:"setting"`
 	From    *string `json:"from"` // null: not observed
 	To      string  `json:"to"`
+	With    []Value `json:"with,omitempty"` // settings that are to be changed along with it, since 1.3.0
 	Why     string  `json:"why"`
 	Caveat  string  `json:"caveat,omitempty"`
 	Effect  *Effect `json:"effect"`          // null: cannot be predicted; the why says so
 	Watch   string  `json:"watch,omitempty"` // of a plan's change, since 1.2.0: what to look at afterwards
+}
+
+// Value is a setting with the value it is to have.
+type Value struct {
+	Setting string `json:"setting"`
+	To      string `json:"to"`
 }
 
 // Effect is what a change is predicted to bring.

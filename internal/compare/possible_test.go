@@ -1,0 +1,77 @@
+package compare
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// A share cannot change by more than there is of it, in either direction.
+func TestSharesStayWithinTheWhole(t *testing.T) {
+	b, a := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-1-again.json")
+	figure := func(x, lo, hi float64) report.Metric {
+		return report.Metric{Center: x, Lo: lo, Hi: hi, Confidence: 0.95, Unit: "ratio", Basis: report.Measured}
+	}
+	for _, c := range []struct{ before, after report.Metric }{
+		{figure(1, 1, 1), figure(0.96, 0.9, 1)},
+		{figure(0.01, 0, 0.02), figure(0, 0, 0.01)},
+		{figure(0.5, 0.1, 0.9), figure(0.6, 0.1, 1)},
+	} {
+		b.Metrics["input_wait_ratio"], a.Metrics["input_wait_ratio"] = c.before, c.after
+		x := change(t, run(t, b, a, Options{}), "input_wait_ratio")
+		if *x.Lo < -c.before.Hi || *x.Hi > 1-c.before.Lo || *x.Change < *x.Lo || *x.Change > *x.Hi {
+			t.Errorf("from %g to %g: %g, %g to %g", c.before.Center, c.after.Center, *x.Change, *x.Lo, *x.Hi)
+		}
+	}
+	if f := acrossRuns(report.Figure{Center: 0.99, Lo: 0.98, Hi: 1}, true); f.Hi > 1 {
+		t.Errorf("a share of up to %g", f.Hi)
+	}
+	b.Metrics["read_bytes_per_s"] = report.Metric{Center: 100, Lo: 0, Hi: 400, Confidence: 0.95, Unit: "bytes/s", Basis: report.Measured}
+	a.Metrics["read_bytes_per_s"] = report.Metric{Center: 10, Lo: 0, Hi: 30, Confidence: 0.95, Unit: "bytes/s", Basis: report.Measured}
+	if x := change(t, run(t, b, a, Options{}), "read_bytes_per_s"); *x.Lo < -1 {
+		t.Errorf("a loss of %g of what was read", -*x.Lo)
+	}
+}
+
+// Of two data sets neither is better: the figures stand, and no word on them.
+func TestNoAnswerWithoutComparability(t *testing.T) {
+	b, a := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-2.json")
+	if x := change(t, run(t, b, a, Options{}), "samples_per_s"); x.Answer != report.Better {
+		t.Fatalf("the fixture shows no gain: %+v", x)
+	}
+	b.Job.Dataset, a.Job.Dataset = "/data/one", "/data/two"
+	for _, x := range run(t, b, a, Options{}).Changes {
+		if x.Answer != report.Unclear {
+			t.Errorf("%s: %s between two data sets", x.Key, x.Answer)
+		}
+	}
+	x := change(t, run(t, b, a, Options{}), "samples_per_s")
+	if x.After.Center <= x.Before.Center || x.Change == nil {
+		t.Errorf("%+v", x)
+	}
+}
+
+func TestBenchmarksOfOtherItems(t *testing.T) {
+	b, a := load(t, "../../testdata/reports/bench-gzip-chunk64.json"), load(t, fixtures+"bench-rewritten.json")
+	if c := run(t, b, a, Options{}); c.Comparable == report.NotComparable {
+		t.Fatalf("the fixtures are not comparable: %+v", c.Conditions)
+	}
+	a.Benchmark.Layout.ItemShape = []int64{1, 32, 32}
+	if c := run(t, b, a, Options{}); c.Comparable != report.NotComparable || !strings.Contains(c.Conditions[0].After, "32 x 32") {
+		t.Errorf("%s: %+v", c.Comparable, c.Conditions)
+	}
+}
+
+// Files of one name are told apart by the folders that they were given with.
+func TestFilesOfOneNameAreToldApart(t *testing.T) {
+	b, a := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-2.json")
+	c, err := Run([]Input{{"monday/r.json", b}}, []Input{{"tuesday/r.json", a}}, Options{})
+	if err != nil || c.Before.Files[0] != "monday/r.json" || c.After.Files[0] != "tuesday/r.json" {
+		t.Errorf("%v, %v, %v", c.Before.Files, c.After.Files, err)
+	}
+	c, err = Run([]Input{{"runs/b.json", b}}, []Input{{"runs/a.json", a}}, Options{})
+	if err != nil || c.Before.Files[0] != "b.json" {
+		t.Errorf("%v, %v", c.Before.Files, err)
+	}
+}
