@@ -27,6 +27,7 @@ type trial struct {
 // all is every trial there is, in the order of the page.
 func all() []trial {
 	return slices.Concat(
+		loadTrials(),   // L1 to L8
 		outputTrials,   // F8
 		terminalTrials, // F14
 	)

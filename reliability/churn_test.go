@@ -1,0 +1,66 @@
+//go:build reliability
+
+package reliability
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// churn is a job that computes nothing: testdata/reliability/churn.py.
+type churn struct {
+	flags []string
+	more  []string // words that only make the command line long
+}
+
+func (j churn) argv(s *stand) []string {
+	s.Helper()
+	script, err := filepath.Abs("../testdata/reliability/churn.py")
+	if err != nil {
+		s.Fatal(err)
+	}
+	argv := append([]string{s.python, script}, j.flags...)
+	if len(j.more) > 0 {
+		argv = append(append(argv, "--"), j.more...)
+	}
+	return argv
+}
+
+// start runs it, and returns when its workers that stay are there.
+func (j churn) start(s *stand) *command {
+	s.Helper()
+	c := s.start("job", j.argv(s))
+	c.awaitLines(1)
+	return c
+}
+
+// births returns how many workers it says to have made so far, in thousands and at the end of all.
+func (c *command) births() int {
+	c.stand.Helper()
+	born := 0
+	for line := range strings.Lines(string(c.output())) {
+		var n int
+		if _, err := fmt.Sscanf(line, "born %d", &n); err == nil {
+			born = n
+		}
+	}
+	return born
+}
+
+// stopChurn ends the job as its person would, and holds it to have gone on undisturbed until then. It returns its births.
+func (s *stand) stopChurn(c *command) int {
+	s.Helper()
+	c.signal(syscall.SIGTERM)
+	if status := c.wait(2 * time.Minute); status != 0 {
+		s.Errorf("the job ended with %d; stderr: %.600s", status, c.complaints())
+	}
+	lines := strings.Split(strings.TrimSpace(string(c.output())), "\n")
+	var born int
+	if _, err := fmt.Sscanf(lines[len(lines)-1], "done %d", &born); err != nil {
+		s.Errorf("the job's last line is %q", lines[len(lines)-1])
+	}
+	return born
+}
