@@ -47,6 +47,9 @@ func (s split) step(e *evidence.Evidence) report.Step {
 	if s.devOK {
 		out.DeviceRatio = &s.device
 	}
+	if gap, ok := e.Get(metric.EpochGap); ok && gap.Center > 0 {
+		out.EpochGapRatio = known(unitShare(gap.Center))
+	}
 	return out
 }
 

@@ -157,8 +157,32 @@ type part struct {
 	ratio *float64
 }
 
+// leastRest is the share of a step from which it is said that it could not be told apart; shares are rounded to half of that.
+const leastRest = 0.01
+
+// stepParts are the rows of a step. Where all shares are known they sum to the whole: the time between epochs takes what of it no other has, and the
+// rest of it from the wait, which holds that as well; what is then left is told.
 func stepParts(s report.Step) []part {
-	return []part{{"wait for data", s.InputWaitRatio}, {"host", s.HostRatio}, {"host to device", s.H2DRatio}, {"device", s.DeviceRatio}}
+	wait, between, rest := s.InputWaitRatio, s.EpochGapRatio, (*float64)(nil)
+	if wait != nil && s.HostRatio != nil && s.DeviceRatio != nil {
+		left := 1 - *wait - *s.HostRatio - *s.DeviceRatio
+		if s.H2DRatio != nil {
+			left -= *s.H2DRatio
+		}
+		if between != nil {
+			gap := min(*between, *wait+max(left, 0))
+			steady := *wait - max(gap-max(left, 0), 0)
+			left -= min(gap, max(left, 0))
+			wait, between = &steady, &gap
+		}
+		if left >= leastRest {
+			rest = &left
+		}
+	} else {
+		between = nil // the wait may hold it
+	}
+	return []part{{"wait for data", wait}, {"between epochs", between}, {"host", s.HostRatio}, {"host to device", s.H2DRatio}, {"device", s.DeviceRatio},
+		{"not told apart", rest}}
 }
 
 func (p *page) step(r *report.Report) {

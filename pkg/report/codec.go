@@ -86,6 +86,7 @@ func (r *Report) Validate() error {
 		v.ratio("verdict.step.host_ratio", d.Step.HostRatio)
 		v.ratio("verdict.step.h2d_ratio", d.Step.H2DRatio)
 		v.ratio("verdict.step.device_ratio", d.Step.DeviceRatio)
+		v.ratio("verdict.step.epoch_gap_ratio", d.Step.EpochGapRatio)
 	}
 	for name, m := range r.Metrics {
 		v.finite("metrics."+name, m.Center, m.Lo, m.Hi)

@@ -68,6 +68,9 @@ type Step struct {
 	HostRatio      *float64 `json:"host_ratio"`
 	H2DRatio       *float64 `json:"h2d_ratio"`
 	DeviceRatio    *float64 `json:"device_ratio"`
+	// EpochGapRatio is the time between one set of workers and the first batch of the next, since 1.3.0. What of it the trainer waits for is a part of
+	// InputWaitRatio as well; what it takes to end and start workers is a part of no other.
+	EpochGapRatio *float64 `json:"epoch_gap_ratio,omitempty"`
 }
 
 // Metric is one figure with its interval.
