@@ -20,6 +20,12 @@
  *     gpm                    GPU performance monitoring exists
  *     mig                    MIG is enabled
  *     step BYTES             growth of the PCIe counters per call (1000000)
+ *     memory TOTAL USED      MiB of each GPU, and how much of it is in use (81920, and 1024 for each GPU of the list)
+ *     busy PERCENT           utilization, in every sample and reading (as said below)
+ *     power DRAW LIMIT       milliwatts (123456, 700000)
+ *     reasons BITS           clock event reasons (4, the power cap)
+ *     link GEN MOST WIDTH MOST   the PCIe link as it is and at most (3 5 8 16)
+ *     owner FILE             the one process on a GPU is the first "pid": N in FILE, read at each call, with all memory in use
  *
  * The GPU at index 0 has the second UUID and so on backwards: who trusts indices mixes them up. Layouts and numbers
  * are those of NVIDIA's nvml.h.
@@ -48,6 +54,11 @@ static unsigned long long step = 1000000;
 static char name[256] = "Fake GPU", garbage[256];
 static rule rules[MAX_RULES];
 static int rule_count;
+static unsigned long long memory_mib, used_mib;
+static int busy = -1, link_gen = 3, link_most = 5, link_width = 8, link_widest = 16;
+static unsigned power_draw = 123456, power_limit = 700000;
+static unsigned long long reasons = 4;
+static char owner[448];
 
 static void unescape(char *to, const char *from, size_t room)
 {
@@ -93,6 +104,12 @@ static void load(void)
 		else if (!strcmp(key, "gpm")) gpm = 1;
 		else if (!strcmp(key, "mig")) mig = 1;
 		else if (!strcmp(key, "step")) step = strtoull(rest, NULL, 10);
+		else if (!strcmp(key, "memory")) sscanf(rest, "%llu %llu", &memory_mib, &used_mib);
+		else if (!strcmp(key, "busy")) busy = atoi(rest);
+		else if (!strcmp(key, "power")) sscanf(rest, "%u %u", &power_draw, &power_limit);
+		else if (!strcmp(key, "reasons")) reasons = strtoull(rest, NULL, 0);
+		else if (!strcmp(key, "link")) sscanf(rest, "%d %d %d %d", &link_gen, &link_most, &link_width, &link_widest);
+		else if (!strcmp(key, "owner")) snprintf(owner, sizeof owner, "%.440s", rest);
 		else if (rule_count < MAX_RULES) {
 			rule *r = &rules[rule_count++];
 			snprintf(r->what, sizeof r->what, "%.15s", key);
@@ -207,6 +224,10 @@ EXPORT int nvmlDeviceGetMemoryInfo(gpu *g, memory *to)
 	ENTER("nvmlDeviceGetMemoryInfo", g);
 	to->total = IS_GARBAGE("memory") ? 0 : 80ull << 30;
 	to->used = (1ull + g->index) << 30;
+	if (memory_mib) {
+		to->total = memory_mib << 20;
+		to->used = used_mib << 20;
+	}
 	to->free = to->total - to->used;
 	return SUCCESS;
 }
@@ -236,7 +257,7 @@ EXPORT int nvmlDeviceGetSamples(gpu *g, int kind, unsigned long long since, int 
 	for (unsigned i = 1; i <= 5; i++) {
 		g->clock += 20000;
 		to[i].at = g->clock;
-		to[i].value.u = IS_GARBAGE("utilization") ? UINT_MAX : g->index ? 50 + 10 * i : 10 * i;
+		to[i].value.u = IS_GARBAGE("utilization") ? UINT_MAX : busy >= 0 ? (unsigned)busy : g->index ? 50 + 10 * i : 10 * i;
 	}
 	(void)since;
 	*n = 6;
@@ -249,7 +270,7 @@ typedef struct { unsigned gpu, memory; } rates;
 EXPORT int nvmlDeviceGetUtilizationRates(gpu *g, rates *to)
 {
 	ENTER("nvmlDeviceGetUtilizationRates", g);
-	to->gpu = IS_GARBAGE("utilization") ? UINT_MAX : 77;
+	to->gpu = IS_GARBAGE("utilization") ? UINT_MAX : busy >= 0 ? (unsigned)busy : 77;
 	to->memory = 1;
 	return SUCCESS;
 }
@@ -261,10 +282,10 @@ EXPORT int nvmlDeviceGetUtilizationRates(gpu *g, rates *to)
 	EXPORT int function(gpu *g, int kind, unsigned *to) { ENTER(#function, g); (void)kind; *to = (value); return SUCCESS; }
 
 #ifndef NO_nvmlDeviceGetPowerUsage
-NUMBER(nvmlDeviceGetPowerUsage, IS_GARBAGE("power") ? UINT_MAX : 123456)
+NUMBER(nvmlDeviceGetPowerUsage, IS_GARBAGE("power") ? UINT_MAX : power_draw)
 #endif
 #ifndef NO_nvmlDeviceGetEnforcedPowerLimit
-NUMBER(nvmlDeviceGetEnforcedPowerLimit, 700000)
+NUMBER(nvmlDeviceGetEnforcedPowerLimit, power_limit)
 #endif
 #ifndef NO_nvmlDeviceGetClockInfo
 NUMBER_OF(nvmlDeviceGetClockInfo, 1410)
@@ -276,23 +297,23 @@ NUMBER_OF(nvmlDeviceGetMaxClockInfo, 1980)
 NUMBER_OF(nvmlDeviceGetTemperature, 55)
 #endif
 #ifndef NO_nvmlDeviceGetCurrPcieLinkGeneration
-NUMBER(nvmlDeviceGetCurrPcieLinkGeneration, 3)
+NUMBER(nvmlDeviceGetCurrPcieLinkGeneration, (unsigned)link_gen)
 #endif
 #ifndef NO_nvmlDeviceGetMaxPcieLinkGeneration
-NUMBER(nvmlDeviceGetMaxPcieLinkGeneration, 5)
+NUMBER(nvmlDeviceGetMaxPcieLinkGeneration, (unsigned)link_most)
 #endif
 #ifndef NO_nvmlDeviceGetCurrPcieLinkWidth
-NUMBER(nvmlDeviceGetCurrPcieLinkWidth, 8)
+NUMBER(nvmlDeviceGetCurrPcieLinkWidth, (unsigned)link_width)
 #endif
 #ifndef NO_nvmlDeviceGetMaxPcieLinkWidth
-NUMBER(nvmlDeviceGetMaxPcieLinkWidth, 16)
+NUMBER(nvmlDeviceGetMaxPcieLinkWidth, (unsigned)link_widest)
 #endif
 #ifndef NO_nvmlDeviceGetPcieThroughput
 NUMBER_OF(nvmlDeviceGetPcieThroughput, kind ? 2000 : 1000)
 #endif
 
 #define BITS(function) \
-	EXPORT int function(gpu *g, unsigned long long *to) { ENTER(#function, g); *to = 0x4; return SUCCESS; }
+	EXPORT int function(gpu *g, unsigned long long *to) { ENTER(#function, g); *to = reasons; return SUCCESS; }
 #ifndef NO_nvmlDeviceGetCurrentClocksEventReasons
 BITS(nvmlDeviceGetCurrentClocksEventReasons)
 #endif
@@ -330,9 +351,38 @@ EXPORT int nvmlDeviceGetMigMode(gpu *g, unsigned *now, unsigned *later)
 
 typedef struct { unsigned pid; unsigned long long used; unsigned gi, ci; } process;
 typedef struct { unsigned pid; unsigned long long used; } process_v1;
+
+/* owned tells the process number that the owner's file names; 0 while there is none. */
+static unsigned owned(void)
+{
+	char line[512];
+	unsigned pid = 0;
+	FILE *file = fopen(owner, "r");
+	if (!file)
+		return 0;
+	while (!pid && fgets(line, sizeof line, file)) {
+		const char *at = strstr(line, "\"pid\": ");
+		if (at)
+			pid = (unsigned)strtoul(at + 7, NULL, 10);
+	}
+	fclose(file);
+	return pid;
+}
+
 static int processes_of(gpu *g, unsigned *n, void *to, int former)
 {
 	ENTER("nvmlDeviceGetComputeRunningProcesses_v3", g);
+	if (*owner) {
+		unsigned pid = owned(), room = *n;
+		*n = pid != 0;
+		if (room < *n)
+			return INSUFFICIENT_SIZE;
+		if (pid && former)
+			*(process_v1 *)to = (process_v1){pid, used_mib << 20};
+		else if (pid)
+			*(process *)to = (process){pid, used_mib << 20, UINT_MAX, UINT_MAX};
+		return SUCCESS;
+	}
 	if (IS_GARBAGE("processes")) {
 		*n = 4000000000u;
 		return SUCCESS;
