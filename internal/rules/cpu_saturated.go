@@ -33,7 +33,7 @@ cheaper, or give the job more cores.
 Run-queue time also grows under a CPU quota and in a virtual machine whose host is full (steal).
 `,
 	Needs:  []metric.Desc{metric.UsableBusy, metric.UsableCPUs, metric.MainRunDelay},
-	Limits: limits(fullLimit, queueLimit, tooManyLimit),
+	Limits: limits(fullLimit, queueLimit, tooManyLimit, mostLimit),
 	Eval: func(p *diagnose.Pass) error {
 		if throttled, _ := p.Maybe(metric.Throttled); throttled >= diagnose.Moderate.Value || p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) {
 			return nil
@@ -53,7 +53,10 @@ Run-queue time also grows under a CPU quota and in a virtual machine whose host 
 			Unhelpful: against(wontHelpWorkers(p.Get(metric.UsableCPUs)), moreWorkers),
 		}
 		workers, ok := p.Maybe(metric.NumWorkers)
-		if usable := p.Get(metric.UsableCPUs); ok && usable >= 1 && workers > p.Limit(tooManyLimit.Name)*usable {
+		running, told := p.Maybe(metric.WorkerRunning)
+		busy, _ := p.Maybe(metric.WorkerBusy)
+		waiting := told && running < p.Limit(mostLimit.Name)*busy // mostly, for something else than a CPU
+		if usable := p.Get(metric.UsableCPUs); ok && usable >= 1 && workers > p.Limit(tooManyLimit.Name)*usable && !waiting {
 			f.Recommendations = []report.Recommendation{{Setting: "num_workers", From: text(whole(workers)), To: whole(float64(int(usable))),
 				Why: "more workers than cores only take turns"}}
 		}
