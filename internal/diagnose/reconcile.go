@@ -61,3 +61,15 @@ func deny(f *report.Finding, c report.Recommendation, line string) {
 	f.Unhelpful = append(f.Unhelpful, report.Unhelpful{Setting: c.Setting, Direction: report.To, To: c.To, Why: line})
 	f.WontHelp = append(f.WontHelp, line)
 }
+
+// sayOnce leaves what will not help in words where it is said first: findings that share a reason speak against the same changes.
+func sayOnce(findings []report.Finding) {
+	said := map[string]bool{}
+	for i := range findings {
+		findings[i].WontHelp = slices.DeleteFunc(findings[i].WontHelp, func(line string) bool {
+			before := said[line]
+			said[line] = true
+			return before
+		})
+	}
+}

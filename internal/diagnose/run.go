@@ -51,6 +51,7 @@ func judgeAll(r *report.Report, e *evidence.Evidence, rules []Rule,
 	}
 	settle(r.Findings, table)
 	reconcile(r.Findings)
+	sayOnce(r.Findings)
 	return table
 }
 

@@ -32,12 +32,13 @@ import (
 //	missing NAME                 a signal the abstention names
 //	reason FRAGMENT              part of the abstention's reason
 type ruleCase struct {
-	evidence                   *evidence.Evidence
-	severity                   report.Severity
-	summary, unhelpful, reason string
-	location                   string
-	recommend                  [][3]string
-	missing                    []string
+	evidence        *evidence.Evidence
+	severity        report.Severity
+	summary, reason string
+	unhelpful       []string
+	location        string
+	recommend       [][3]string
+	missing         []string
 }
 
 func parseCase(text string) (ruleCase, error) {
@@ -76,7 +77,7 @@ func parseCase(text string) (ruleCase, error) {
 		case "summary":
 			c.summary = rest
 		case "unhelpful":
-			c.unhelpful = rest
+			c.unhelpful = append(c.unhelpful, rest)
 		case "reason":
 			c.reason = rest
 		case "missing":
@@ -254,8 +255,10 @@ func checkFires(t *testing.T, c ruleCase, findings []report.Finding, abstained [
 	if c.summary == "" || !strings.Contains(f.Summary, c.summary) {
 		t.Errorf("summary %q lacks %q", f.Summary, c.summary)
 	}
-	if c.unhelpful != "" && !strings.Contains(strings.Join(f.WontHelp, "\n"), c.unhelpful) {
-		t.Errorf("negative advice %q lacks %q", f.WontHelp, c.unhelpful)
+	for _, line := range c.unhelpful {
+		if !strings.Contains(strings.Join(f.WontHelp, "\n"), line) {
+			t.Errorf("negative advice %q lacks %q", f.WontHelp, line)
+		}
 	}
 	if c.location != "" && (f.Location == nil || fmt.Sprintf("%s:%d", f.Location.File, f.Location.Line) != c.location) {
 		t.Errorf("location %+v, want %s", f.Location, c.location)

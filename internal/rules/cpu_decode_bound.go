@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -32,7 +33,7 @@ Worker processes that run several threads each (OpenCV, BLAS) can fill the cores
 Other programs may hold the cores; see cpu/noisy-neighbour.
 `,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerRunning, metric.WorkerBusy, metric.UsableBusy, metric.UsableCPUs},
-	Limits:   limits(fullLimit, mostLimit, idleLimit),
+	Limits:   limits(fullLimit, mostLimit, idleLimit, fixedPart),
 	Applies:  withWorkers,
 	Explains: []string{"cpu/saturated"},
 	Eval: func(p *diagnose.Pass) error {
@@ -56,7 +57,7 @@ Other programs may hold the cores; see cpu/noisy-neighbour.
 			Evidence: seen(p, metric.MadeItem, metric.MadeDecode, metric.MadeRead, metric.MadeOther, metric.MadeCollate, metric.WorkerRunning, metric.WorkerBusy, metric.UsableBusy, metric.UsableCPUs, metric.JobCPU, metric.WorkerCPUBatch,
 				metric.FreeStepTime),
 			Recommendations: cheaper(p),
-			Unhelpful:       against(wontHelpWorkers(usable), moreWorkers),
+			Unhelpful:       slices.Concat(against(wontHelpWorkers(usable), moreWorkers), tooSlowly(p), notStorage(p)),
 		})
 		return nil
 	},

@@ -45,7 +45,7 @@ The batch size changes training itself (learning rate, generalisation). It does 
 		}
 		p.Report(report.Finding{
 			Severity: report.Info, // what a larger batch gives cannot be told from outside: the score stays 0
-			Summary:  fmt.Sprintf("The GPU is busy %s of the time and %s of its memory is allocated, while data is ready", unit.Percent(busy), unit.Percent(memory)),
+			Summary:  fmt.Sprintf("The GPU is busy %s of the time and %s of %s is allocated, while data is ready", unit.Percent(busy), unit.Percent(memory), gpuMemory(p)),
 			Evidence: seen(p, metric.GPUBusy, metric.GPUMemUsedRatio, metric.InputWait, metric.GPUSMActive),
 			Recommendations: []report.Recommendation{{Setting: "batch_size", From: from, To: "what torch.cuda.max_memory_allocated() at two sizes allows, up to 80 % of the memory",
 				Why: "fixed costs per step are then shared by more samples; the gain cannot be predicted from outside", Caveat: "the batch size changes training itself"}},

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
@@ -35,11 +36,32 @@ A high figure alone is no fault: many jobs run well like this.
 			return nil
 		}
 		p.Report(report.Finding{
-			Severity:  report.Info,
-			Summary:   fmt.Sprintf("%s of the GPU's memory is allocated; how much of it is needed cannot be told from outside", unit.Percent(used)),
-			Evidence:  seen(p, metric.GPUMemUsedRatio, metric.GPUCount),
+			Severity: report.Info,
+			Summary:  fmt.Sprintf("%s of %s is allocated; how much of it is needed, and how much PyTorch's allocator only keeps, cannot be told from outside", unit.Percent(used), gpuMemory(p)),
+			Evidence: seen(p, metric.GPUMemUsedRatio, metric.GPUCount),
+			Recommendations: []report.Recommendation{
+				{Setting: "torch.cuda.max_memory_allocated()", To: "printed after some steps",
+					Why: "it tells what was needed at the most; what nvidia-smi shows beyond it is kept by the allocator and can be used again"},
+				{Setting: "precision", To: "mixed: torch.autocast with bfloat16 or float16", Why: "activations kept for the backward pass take about half; by how much the peak falls is what max_memory_allocated shows",
+					Caveat: "float16 needs a gradient scaler; check the loss"},
+				{Setting: "activations", To: "checkpointed: torch.utils.checkpoint", Why: "fewer activations are kept, and computed again in the backward pass", Caveat: "a step then computes more"},
+			},
 			Unhelpful: against("a larger batch_size, until torch.cuda.max_memory_allocated() shows room: it may end the job, and input size says nothing of activations", largerBatch),
 		})
 		return nil
 	},
+}
+
+// gpuMemory names the memory as the driver tells it: the card's name alone says nothing sure of its size.
+func gpuMemory(p *diagnose.Pass) string {
+	f := p.Evidence.Facts
+	for _, g := range p.Evidence.Header.Host.GPUs {
+		if g.MemoryBytes > 0 && (g.OfJob || len(p.Evidence.Header.Host.GPUs) == 1) {
+			return fmt.Sprintf("the %s of %s", unit.Bytes(float64(g.MemoryBytes)), cmp.Or(g.Name, "the GPU"))
+		}
+	}
+	if f.GPUName != "" {
+		return "the memory of " + f.GPUName
+	}
+	return "the GPU's memory"
 }

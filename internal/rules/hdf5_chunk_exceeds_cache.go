@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
@@ -94,6 +95,18 @@ func inflation(p *diagnose.Pass, amplify float64, summary string) report.Finding
 		Evidence: seen(p, metric.MadeItem, metric.MadeRead, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5Item, metric.HDF5PerChunk, metric.HDF5Amplify, metric.HDF5Filters, metric.HDF5Stored,
 			metric.WorkerRunning, metric.ReadBytes),
 		Recommendations: []report.Recommendation{rec},
-		Unhelpful:       against("a larger chunk cache, unless it holds most of the dataset: in random order the next item lies in another chunk", biggerCache),
+		Unhelpful:       slices.Concat(against(cacheOfAll(p), biggerCache), tooSlowly(p), notStorage(p)),
 	}
+}
+
+// cacheOfAll says when a larger chunk cache would help a job that reads in random order, and how large it had to be.
+func cacheOfAll(p *diagnose.Pass) string {
+	const because = ": in random order the next item lies in another chunk"
+	chunk := p.Get(metric.HDF5Chunk)
+	all, ok := decoded(p)
+	if !ok || chunk <= 0 {
+		return "a larger chunk cache, unless it holds most of the dataset" + because
+	}
+	return fmt.Sprintf("a larger chunk cache, unless it holds most of the dataset (%s decoded, in each worker; rdcc_nslots a prime some hundred times the chunks in it: %d)%s",
+		unit.Bytes(all), slots(all, chunk), because)
 }

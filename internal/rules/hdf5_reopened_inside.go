@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -36,8 +37,11 @@ func reopenedInside(p *diagnose.Pass, m made) {
 	if where != "" {
 		summary += ", at " + where
 	}
-	summary += fmt.Sprintf(": opening and closing takes %s of the %s a worker needs for an item", unit.Percent(m.open), unit.Seconds(m.item))
+	summary += fmt.Sprintf(": opening and closing takes %s, %s of the %s a worker needs for an item", unit.Seconds(m.open*m.item), unit.Percent(m.open), unit.Seconds(m.item))
 	rec := reopenCure(text(often))
+	if files, ok := p.Maybe(metric.DatasetFileN); ok && files >= 2 {
+		rec = reopenEach(text(often), files)
+	}
 	rec.Why += "; keep the dataset (self.file[\"data\"]) as well, which saves looking it up for each item"
 	if loader, ok := p.Loader(); ok {
 		rec.Effect = loader.EffectBetween(lo, max(hi, lo))
@@ -46,6 +50,7 @@ func reopenedInside(p *diagnose.Pass, m made) {
 		Severity: diagnose.Grade(score), Score: score, Summary: summary, Location: at(top.File, top.Line),
 		Evidence:        seen(p, metric.MadeItem, metric.MadeOpen, metric.MadeRead, metric.MadePerS, metric.HDF5Opens, metric.OpensPerBatch),
 		Recommendations: []report.Recommendation{rec},
+		Unhelpful:       slices.Concat(tooSlowly(p), notStorage(p), notCompression(p)),
 	})
 }
 

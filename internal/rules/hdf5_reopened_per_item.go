@@ -95,7 +95,11 @@ fewer files is the cure. Where decompressing dominates, keeping the file open ga
 		}
 		cost := (lo + hi) / 2
 		score := starved(p) * cost
-		rec := reopenCure(text(fmt.Sprintf("%s opens per second", unit.Number(opens))))
+		often := text(fmt.Sprintf("%s opens per second", unit.Number(opens)))
+		rec := reopenCure(often)
+		if files, ok := p.Maybe(metric.DatasetFileN); ok && files >= 2 {
+			rec = reopenEach(often, files)
+		}
 		if loader, ok := p.Loader(); ok {
 			rec.Effect = loader.EffectBetween(lo, hi)
 		}
@@ -106,6 +110,7 @@ fewer files is the cure. Where decompressing dominates, keeping the file open ga
 				unit.Number(opens), between(lo, hi)),
 			Evidence:        seen(p, metric.HDF5Opens, metric.OpensPerBatch, metric.DistinctOpens, metric.HandlePresent, metric.WorkerOpenWait),
 			Recommendations: []report.Recommendation{rec},
+			Unhelpful:       slices.Concat(tooSlowly(p), notStorage(p), notCompression(p)),
 		})
 		return nil
 	},
@@ -224,6 +229,15 @@ func reopenCure(from *string) report.Recommendation {
 		Setting: "opening the HDF5 file", From: from, To: "once per worker, on first use",
 		Why:    `in __getitem__: if self.file is None: self.file = h5py.File(self.path, "r"); then read from self.file (self.file = None in __init__)`,
 		Caveat: "do not open in __init__: a handle must not be shared across a fork, and cannot be pickled for spawn",
+	}
+}
+
+// reopenEach is what to do about several files of which each is opened again and again.
+func reopenEach(from *string, files float64) report.Recommendation {
+	return report.Recommendation{
+		Setting: "opening the HDF5 file", From: from, To: "once per worker and file, on first use",
+		Why:    `in __getitem__: if path not in self.files: self.files[path] = h5py.File(path, "r"); then read from self.files[path] (self.files = {} in __init__)`,
+		Caveat: fmt.Sprintf("do not open in __init__: a handle must not be shared across a fork, and cannot be pickled for spawn; each worker keeps up to %s files open (ulimit -n)", unit.Number(files)),
 	}
 }
 

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
@@ -67,6 +68,7 @@ Augmentation may be what takes the time; from outside it cannot be told apart fr
 			Summary:         summary,
 			Evidence:        seen(p, metric.MadeItem, metric.MadeDecode, metric.WorkerRunning, metric.WorkerBusy, metric.WorkerCPUBatch, metric.FileBytes),
 			Recommendations: []report.Recommendation{rec},
+			Unhelpful:       slices.Concat(tooSlowly(p), notStorage(p)),
 		})
 		return nil
 	},

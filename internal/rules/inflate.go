@@ -76,21 +76,27 @@ func readSaid(p *diagnose.Pass) string {
 
 // compression is the dataset's decoded over its stored size, at least 1; 1 where it is unknown.
 func compression(p *diagnose.Pass) float64 {
+	all, ok := decoded(p)
+	stored, ok2 := p.Maybe(metric.HDF5Stored)
+	if !ok || !ok2 || stored <= 0 {
+		return 1
+	}
+	return max(all/stored, 1)
+}
+
+// decoded is the size of the dataset's items without filters; false where it is unknown.
+func decoded(p *diagnose.Pass) (float64, bool) {
 	f := p.Evidence.Facts.HDF5
 	item, ok := p.Maybe(metric.HDF5Item)
-	stored, ok2 := p.Maybe(metric.HDF5Stored)
-	if f == nil || !ok || !ok2 || stored <= 0 {
-		return 1
+	if f == nil || !ok {
+		return 0, false
 	}
 	axes := digits.FindAllString(f.Shape, 1)
 	if len(axes) == 0 {
-		return 1
+		return 0, false
 	}
 	items, err := strconv.ParseFloat(axes[0], 64)
-	if err != nil {
-		return 1
-	}
-	return max(items*item/stored, 1)
+	return items * item, err == nil && items > 0
 }
 
 func isGzip(filters string) bool {

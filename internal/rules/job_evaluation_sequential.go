@@ -57,6 +57,9 @@ evaluation more or less than an average stretch of the same length: watch some w
 		if waits >= p.Limit(evalWaits.Name)*spent {
 			f.Summary += fmt.Sprintf("; %s of that it waits for its own data", unit.Percent(waits/spent))
 			f.Recommendations = append(evaluationLoader(p, call, told, waits), rarer)
+			if waits <= (1-p.Limit(evalWaits.Name))*spent { // its computing is a part worth less as well
+				f.Recommendations = append(f.Recommendations, largerEvaluation(call)...)
+			}
 		} else {
 			f.Summary += "; its data is ready in time"
 			f.Recommendations = append([]report.Recommendation{rarer}, largerEvaluation(call)...)

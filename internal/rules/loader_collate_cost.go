@@ -78,7 +78,7 @@ functions do work that is needed, such as tokenizing or mixing samples; the figu
 		f.Score = starved(p) * ratio * excess
 		f.Severity = diagnose.Grade(f.Score)
 		f.Recommendations = collateCures(p, ratio*excess)
-		f.Unhelpful = against("a deeper prefetch_factor: batches are made too slowly, and depth does not make them faster", deeperPrefetch)
+		f.Unhelpful = tooSlowly(p)
 		if m, ok := madeOf(p); ok && m.open+m.read+m.decode < m.collate {
 			f.Unhelpful = append(f.Unhelpful, against("faster storage or a faster decoder: collate_fn takes longer than both", moved,
 				report.Unhelpful{Setting: "decoder", Direction: report.Any})...)

@@ -34,7 +34,7 @@ The costs are those of the present number of workers. Where workers contend for 
 lock, a disk close to its limit) the gain is smaller. Change it, then watch again.
 `,
 	Needs:   []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerBusy, metric.WorkerRunning, metric.WorkerCPU, metric.UsableCPUs},
-	Limits:  limits(idleLimit, mostLimit, gainLimit),
+	Limits:  limits(idleLimit, mostLimit, gainLimit, fixedPart),
 	Applies: withWorkers,
 	Eval: func(p *diagnose.Pass) error {
 		wait := p.Wait()
@@ -69,7 +69,7 @@ lock, a disk close to its limit) the gain is smaller. Change it, then watch agai
 				Caveat: memoryOf(loader, need.Workers),
 				Effect: effect,
 			}},
-			Unhelpful: against("a deeper prefetch_factor: the queue is empty because batches are made too slowly, and depth does not make them faster", deeperPrefetch),
+			Unhelpful: tooSlowly(p),
 		})
 		return nil
 	},

@@ -14,6 +14,9 @@ var (
 	biggerCache    = report.Unhelpful{Setting: "rdcc_nbytes of h5py.File", Direction: report.Up}
 	moved          = report.Unhelpful{Setting: "where the dataset lies", Direction: report.Any}
 	readAhead      = report.Unhelpful{Setting: "page cache", Direction: report.Any}
+	accumulation   = report.Unhelpful{Setting: "gradient accumulation", Direction: report.Any}
+	spawned        = report.Unhelpful{Setting: "multiprocessing_context", Direction: report.To, To: "spawn"}
+	compressed     = report.Unhelpful{Setting: "HDF5 compression", Direction: report.Any}
 	swmr           = report.Unhelpful{Setting: "SWMR mode", Direction: report.To, To: "on"}
 )
 
