@@ -31,6 +31,7 @@ def arguments(doc, **planted):
     parser.add_argument("--stopwatch", default="", help="file the stop-watch writes to")
     parser.add_argument("--seconds", type=float, default=60, help="train for so long; 0: until --epochs")
     parser.add_argument("--epochs", type=int, default=0, help="train so many epochs; 0: until --seconds")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another argument of the DataLoader (see settings.py)")
     defaults = dict(workers=2, batch_size=32, prefetch=2, step=0.02)
     defaults.update(planted)
     for name, value in defaults.items():
