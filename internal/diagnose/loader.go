@@ -140,6 +140,7 @@ func workerless(e *evidence.Evidence, l Loader) (Loader, bool) {
 	}
 	l.FreeStep = rest(load.Summary)
 	l.CPU = scaled(load.Summary, 1-wait/load.Center)
+	l.stepCPU(e, 1)
 	l.Wait = scaled(load.Summary, wait/load.Center)
 	l.Metric, l.Unit, l.Now = Relative, string(metric.Count), stat.Exact(1)
 	return l, true
@@ -158,8 +159,19 @@ func countedInside(e *evidence.Evidence, l Loader) (Loader, bool) {
 		onCPU = unitShare(cpu.Center / fetch.Center)
 	}
 	l.FreeStep, l.CPU, l.Wait = l.beside.step(step.Summary), scaled(fetch.Summary, onCPU), scaled(fetch.Summary, 1-onCPU)
+	l.stepCPU(e, batches.Center)
 	l.inRate(e, batches)
 	return l, true
+}
+
+// stepCPU is what the step itself computes where its trainer loads as well: a model on the CPU fills cores that workers would need.
+func (l *Loader) stepCPU(e *evidence.Evidence, rate float64) {
+	all, ok := e.Get(metric.TrainerCPU)
+	if !ok || all.Center <= 0 {
+		return
+	}
+	own := scaled(all.Summary, 1/(rate*max(l.ranks, 1)))
+	l.TrainerCPU = scaled(own, max(own.Center-l.CPU.Center, 0)/own.Center)
 }
 
 // inRate sets what effects are told in: samples per second where their number is known, else batches.

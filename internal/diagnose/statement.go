@@ -42,6 +42,9 @@ func statement(e *evidence.Evidence, s split, class report.Class, lead *report.F
 		return fmt.Sprintf("%s (input wait %s). The main thread sleeps outside the loader %s of the time, as it does while a device works; no GPU counters confirm it.",
 			ready, wait, unit.Percent(s.device))
 	case report.HostBound:
+		if cores, ok := ModelOnCPU(e); ok {
+			return fmt.Sprintf("Data is ready in time (input wait %s); the model computes on the CPU: the trainer's native threads use %s cores, more than Python alone can.", wait, unit.Number(cores))
+		}
 		text = fmt.Sprintf("Data is ready in time (input wait %s), but the main thread itself runs on the CPU %s of the time: Python, logging, metrics or copies between steps.",
 			wait, unit.Percent(s.host))
 		if delay, ok := e.Get(metric.MainRunDelay); ok && delay.Center >= Moderate.Value {

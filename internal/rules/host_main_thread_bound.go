@@ -27,10 +27,12 @@ Keep metrics as tensors and move them to the CPU every N steps; avoid .item() an
 non_blocking copies; torch.compile or CUDA graphs for many small kernels. A sampling profiler (py-spy) on the main thread names the lines.
 
 ## When it is wrong
-Where the model trains on the CPU, this is the training itself and nothing is wrong.
+Where the model trains on the CPU, this is the training itself and nothing is wrong. Python runs on one thread at a time, so where the trainer uses clearly more than
+one core while no GPU works, its native threads compute: the finding then says that it is the model, is no more than worth knowing, and recommends nothing of the
+training loop. A model that computes on one thread looks like Python.
 `,
 	Needs:    []metric.Desc{metric.HostTime},
-	Limits:   limits(),
+	Limits:   limits(nativeCores),
 	Explains: []string{"cpu/saturated"},
 	Eval: func(p *diagnose.Pass) error {
 		host, wait := share(p.Get(metric.HostTime)), p.Wait()
@@ -60,6 +62,10 @@ Where the model trains on the CPU, this is the training itself and nothing is wr
 		if score < diagnose.Moderate.Value {
 			return nil
 		}
+		if cores, ok := onCPU(p); ok {
+			p.Report(modelOnCPU(p, cores, score))
+			return nil
+		}
 		if score < host-diagnose.Moderate.Value {
 			summary += fmt.Sprintf("; %s of it is its own, for the rest it has no CPU", unit.Percent(score/host))
 		}
@@ -75,6 +81,24 @@ Where the model trains on the CPU, this is the training itself and nothing is wr
 		})
 		return nil
 	},
+}
+
+// nativeCores is from where on a trainer computes with more than Python.
+var nativeCores = diagnose.Limit{Name: "cores of a trainer that Python alone cannot use", Value: diagnose.NativeCores, Unit: metric.Cores,
+	Source: "derived: one thread at a time holds CPython's interpreter lock; a fifth is left to copying and to what native calls overlap (the same share that counts as high)"}
+
+// onCPU is how many cores each trainer computes on, where it is its model that does.
+func onCPU(p *diagnose.Pass) (float64, bool) { return diagnose.ModelOnCPU(p.Evidence) }
+
+// modelOnCPU is the finding where the model itself trains on the CPU.
+func modelOnCPU(p *diagnose.Pass, cores, score float64) report.Finding {
+	return report.Finding{
+		Severity: report.Info, Score: score,
+		Summary:  fmt.Sprintf("The model computes on the CPU: no GPU is at work, and the trainer's native threads use %s cores, more than Python alone can", unit.Number(cores)),
+		Evidence: seen(p, metric.HostTime, metric.TrainerCPU, metric.InputWait, metric.MainCPU, metric.UsableCPUs, metric.GPUBusy),
+		Unhelpful: unlessStarved(p, "work of the main thread", against("more workers or a deeper prefetch_factor: data is ready in time, and workers would take cores from the model", moreWorkers,
+			deeperPrefetch)),
+	}
 }
 
 // spinning is the part of the host's time that the hook saw in calls that wait for the GPU, where no GPU counters took it off already.

@@ -28,7 +28,8 @@ them, for a noticeable share of the time. From outside this cannot be told apart
 reads, so the share is an upper bound. In a launched job it is exact: the time in the loader's __next__, which does all of the loading.
 
 ## How to mend it
-Give the loader workers, as many as the report computes from the loading time, the step and the usable CPUs:
+Where the usable CPUs are full already, by a model that trains on the CPU or by other programs, workers only take turns with them: the report then says so and
+recommends none. Else give the loader workers, as many as the report computes from the loading time, the step and the usable CPUs:
 
     DataLoader(dataset, batch_size=..., num_workers=N, persistent_workers=True)
 
@@ -40,7 +41,7 @@ over from a worker costs 0.5 to 1.1 ms (measured on Debian, PyTorch 1.13 and 2.1
 as fast as that, and this rule does not fire for it.
 `,
 	Needs:  []metric.Desc{metric.NumWorkers, metric.InWorkerless, metric.UsableCPUs},
-	Limits: limits(handOver),
+	Limits: limits(handOver, gainLimit),
 	Applies: func(e *evidence.Evidence) bool {
 		n, known := e.Get(metric.NumWorkers)
 		return !known || n.Center == 0
@@ -67,12 +68,13 @@ as fast as that, and this rule does not fire for it.
 			return nil
 		}
 		effect := loader.Effect(need.Workers)
-		p.Report(report.Finding{
+		f := report.Finding{
 			Severity: diagnose.Grade(load),
 			Score:    load,
 			Summary: fmt.Sprintf("No loader workers: %s%s of the time the training process reads and prepares data itself, with %s",
 				upTo, unit.Percent(load), cpus(p.Get(metric.UsableCPUs))),
-			Evidence: seen(p, metric.NumWorkers, metric.InWorkerless, metric.FetchTime, metric.MainStorage, metric.MainReadBytes, metric.UsableCPUs, metric.UsableBusy),
+			Evidence: seen(p, metric.NumWorkers, metric.InWorkerless, metric.FetchTime, metric.MainStorage, metric.MainReadBytes, metric.UsableCPUs, metric.UsableBusy,
+				metric.TrainerCPU, metric.OtherCPU),
 			Recommendations: []report.Recommendation{{
 				Setting: "num_workers", From: text("0"), To: whole(float64(need.Workers)), With: []report.Value{{Setting: "persistent_workers", To: "True"}},
 				Why:    "loading then runs beside the step instead of between two steps; the number follows from the loading time, the step and the usable CPUs",
@@ -81,7 +83,32 @@ as fast as that, and this rule does not fire for it.
 			}},
 			Unhelpful: within("num_workers=0", against("prefetch_factor and persistent_workers have no meaning without workers; PyTorch 2 refuses them with num_workers=0",
 				report.Unhelpful{Setting: "prefetch_factor", Direction: report.Any}, report.Unhelpful{Setting: "persistent_workers", Direction: report.Any})),
-		})
+		}
+		if effect != nil && gain(effect) < p.Limit(gainLimit.Name) {
+			f.Recommendations, f.Severity, f.Score = nil, report.Info, 0
+			why := crowded(p, loader)
+			f.Summary += "; workers would hardly be quicker: " + why
+			f.Unhelpful = append(f.Unhelpful, against("more workers: "+why, moreWorkers)...)
+		}
+		p.Report(f)
 		return nil
 	},
+}
+
+// crowded says who fills the CPUs that workers would need, or else what they would meet.
+func crowded(p *diagnose.Pass, l diagnose.Loader) string {
+	usable := p.Get(metric.UsableCPUs)
+	busy, ok := p.Maybe(metric.UsableBusy)
+	if !ok || busy < fullLimit.Value {
+		return "the usable CPUs and the step allow no more"
+	}
+	other, _ := p.Maybe(metric.OtherCPU)
+	who := "by this job"
+	switch trainer, told := p.Maybe(metric.TrainerCPU); {
+	case other >= othersLimit.Value*usable:
+		who = fmt.Sprintf("%s of them by other programs", unit.Number(other))
+	case told && trainer > l.CPU.Center:
+		who = "most of it by the training step itself"
+	}
+	return fmt.Sprintf("%s are %s full already, %s", cpus(usable), unit.Percent(share(busy)), who)
 }
