@@ -14,7 +14,7 @@ func complain(w io.Writer, err error) {
 	if err == nil || errors.As(err, &q) {
 		return
 	}
-	fmt.Fprintf(w, "pipetune: error: %s\n", untrusted.Sanitize(err.Error()))
+	fmt.Fprintf(w, "pipetune: error: %s\n", untrusted.Message(err.Error()))
 	var f *failure
 	if errors.As(err, &f) && f.hint != "" {
 		hint(w, f.hint)
@@ -22,10 +22,10 @@ func complain(w io.Writer, err error) {
 }
 
 // hint writes what to do next to stderr.
-func hint(w io.Writer, s string) { fmt.Fprintf(w, "pipetune: hint: %s\n", untrusted.Sanitize(s)) }
+func hint(w io.Writer, s string) { fmt.Fprintf(w, "pipetune: hint: %s\n", untrusted.Message(s)) }
 
 // note writes one line about what is going on to stderr.
-func note(w io.Writer, s string) { fmt.Fprintf(w, "pipetune: %s\n", untrusted.Sanitize(s)) }
+func note(w io.Writer, s string) { fmt.Fprintf(w, "pipetune: %s\n", untrusted.Message(s)) }
 
 // useColor decides on colour for a stream: flag, then NO_COLOR, CLICOLOR_FORCE, TERM, then whether it is a terminal.
 func useColor(flag string, getenv func(string) string, terminal bool) bool {

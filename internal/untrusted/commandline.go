@@ -2,6 +2,7 @@ package untrusted
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"strings"
 )
@@ -48,6 +49,9 @@ func CommandLine(argv [][]byte, r Redaction) []string {
 		shown, next := redactArgument(arg, pending, revision)
 		revision = flagForm.MatchString(arg) && revisions.MatchString(arg+" ")
 		pending = next
+		if i > 0 && arg == "-p" && path.Base(string(argv[i-1])) == "sshpass" {
+			pending = certain // its -p is a password; elsewhere it is a port, a prompt, a path
+		}
 		out = append(out, Cut(r.places(shown), MaxArgumentBytes).String())
 	}
 	return out

@@ -42,6 +42,10 @@ func Path(p string, r Redaction) string {
 	return Sanitize(r.places(hideSecrets(bound(p, 4*MaxBytes))))
 }
 
+// Message returns a message for a person's terminal, or the log that it goes to: without secrets, passed through the gate. A name that the
+// person has typed stays as it was typed.
+func Message(text string) string { return Sanitize(hideSecrets(bound(text, 4*MaxBytes))) }
+
 // places replaces folders, user and host wherever they stand as whole words inside s.
 func (r Redaction) places(s string) string {
 	prefixes := append([]Prefix{}, r.Prefixes...)

@@ -25,7 +25,7 @@ var (
 	likelyWords  = set("token tokens key keys auth authorization bearer signature sig cookie pat dsn jwt sshkey licensekey pass apitoken authkey")
 
 	// afterSecret are last words that turn the value into something about the secret: --password-file, --secret-len.
-	afterSecret = set("file files path dir folder length len dim size policy prompt name type count version enabled url uri env min max")
+	afterSecret = set("file files path dir folder length len dim size policy prompt name type count version enabled url uri env min max mode")
 
 	// beforeToken and beforeKey are neighbours under which PyTorch, Hugging Face and data tools use the words for
 	// vocabulary entries and for the fields of a sample: --pad-token, --image-key, --sort_key.

@@ -8,21 +8,30 @@ import (
 // shapes are values that are secrets wherever they stand, by the documented form of their issuer.
 var shapes = regexp.MustCompile(strings.Join([]string{
 	`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$)`,
-	`\bhf_[A-Za-z0-9]{16,}`,                           // Hugging Face
-	`\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b`,         // AWS access keys
-	`\bgh[pousr]_[A-Za-z0-9]{16,}`,                    // GitHub
-	`\bgithub_pat_[A-Za-z0-9_]{20,}`,                  // GitHub, fine-grained
-	`\bglpat-[A-Za-z0-9_\-]{16,}`,                     // GitLab
-	`\bxox[abeoprs]-[A-Za-z0-9\-]{8,}`,                // Slack
+	`\b(?:hf|api_org)_[A-Za-z0-9]{16,}`,                                        // Hugging Face
+	`\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b`,                                  // AWS access keys
+	`\bgh[pousr]_[A-Za-z0-9]{16,}`,                                             // GitHub
+	`\bgithub_pat_[A-Za-z0-9_]{20,}`,                                           // GitHub, fine-grained
+	`\bgl(?:pat|cbt|dt|rt|ft|soat|ptt|agent|imt|oas|ffct)-[A-Za-z0-9_\-]{16,}`, // GitLab
+	`\b(?:xox[abeoprs]|xapp)-[A-Za-z0-9\-]{8,}`,                                // Slack
+	`\bhooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_\-]{16,}`,
+	`\bdiscord(?:app)?\.com/api/webhooks/[0-9]+/[A-Za-z0-9_\-]{16,}`,
+	`\bbot[0-9]{6,}:[A-Za-z0-9_\-]{30,}`,              // Telegram
 	`\bsk-(?:ant|proj|or|svcacct)-[A-Za-z0-9_\-]{8,}`, // Anthropic, OpenAI
 	`\b[rs]k_(?:live|test)_[A-Za-z0-9]{10,}`,          // Stripe
 	`\bAIza[A-Za-z0-9_\-]{30,}`,                       // Google
+	`\bGOCSPX-[A-Za-z0-9_\-]{16,}`,                    // Google OAuth, the client
 	`\bya29\.[A-Za-z0-9_\-]{16,}`,                     // Google OAuth
 	`\bnvapi-[A-Za-z0-9_\-]{16,}`,                     // NVIDIA NGC
 	`\b(?:npm|gsk|r8|dckr_pat|wandb_v1)_[A-Za-z0-9_\-]{20,}`,
+	`\bdapi[0-9a-f]{32}\b`,                        // Databricks
+	`\bhv[sbr]\.[A-Za-z0-9_\-]{20,}`,              // HashiCorp Vault
+	`\bdo[opr]_v1_[0-9a-f]{32,}`,                  // DigitalOcean
+	`\bAGE-(?:SECRET-KEY|PLUGIN)-[A-Z0-9\-]{16,}`, // age
 	`\bpypi-[A-Za-z0-9_\-]{16,}`,
 	`\bSG\.[A-Za-z0-9_\-]{16,}\.[A-Za-z0-9_\-]{16,}`,
 	`\beyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{4,}\.?[A-Za-z0-9_\-]*`, // JSON web token
+	`\beyJ[A-Za-z0-9_\-+/]{32,}={0,2}`,                              // JSON in base64: Neptune, service accounts
 	`(?i)\b(?:bearer|basic)\s+[A-Za-z0-9._~+/=\-]{6,}`,
 }, "|"))
 
@@ -34,12 +43,23 @@ var (
 	account  = regexp.MustCompile(`^([^\s:/@]+):(.+)$`)
 
 	// quoted: "name": "value" or 'name': 'value', also with escaped quotes inside a shell string.
-	quoted = regexp.MustCompile(`(?s)(\\*["'])([A-Za-z0-9_.\-]{1,64})(\\*["']\s*:\s*)("(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|\\"(?:[^"\\]|\\[^"])*(?:\\")?|[^\s,}\]"'\\]+)`)
+	quoted = regexp.MustCompile(`(?s)(\\*["'])([A-Za-z0-9_.\-]{1,64})(\\*["']\s*:\s*)(\[[^\]]*\]?|"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|\\"(?:[^"\\]|\\[^"])*(?:\\")?|[^\s,}\]"'\\]+)`)
 	// assigned: NAME=value or --name=value or name: value inside a longer text.
-	assigned = regexp.MustCompile(`(?s)(^|[\s;&|,({\["'/])((?:--?|\+{1,2})?[A-Za-z_][A-Za-z0-9_.\-@]{0,63})(=|:\s*)("(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s;&|,)}\]"'/][^\s;&|,)}\]"']*)`)
+	assigned = regexp.MustCompile(`(?s)(^|[\s;&|,({\["'/])((?:--?|\+{1,2})?[A-Za-z_][A-Za-z0-9_.\-@]{0,63})([ \t]*=[ \t]*|:\s*)("(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s;&|,)}\]"'/][^\s;&|,)}\]"']*)`)
+	// indexed: environ['NAME'] = 'value'.
+	indexed = regexp.MustCompile(`(?s)(\[\\*["'])([A-Za-z0-9_.\-]{1,64})(\\*["']\]\s*=\s*)("(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|[^\s,;)\]"']+)`)
 	// spaced: --name value inside a shell string.
 	spaced = regexp.MustCompile(`(?s)(^|[\s;&|("'])(--?[A-Za-z][A-Za-z0-9_.\-]{1,63})(\s+)("(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s;&|"'\-][^\s;&|"']*)`)
 )
+
+// told are values that a program's own way of taking secrets gives away: the header of HTTP that holds one, curl's account, a line of
+// netrc(5), a password for the standard input. The last group is the secret.
+var told = []*regexp.Regexp{
+	regexp.MustCompile(`(?i)(\b(?:proxy-)?authorization["']?:\s*["']?)([^"'\n\\]+)`),
+	regexp.MustCompile(`(\s(?:-u|--user|--proxy-user)[ =][^\s:/@"']+:)([^\s"']+)`),
+	regexp.MustCompile(`(?s)(\b(?:machine\s+\S+\s+(?:login\s+\S+\s+)?|default\s+login\s+\S+\s+)(?:account\s+\S+\s+)?password\s+)(\S+)`),
+	regexp.MustCompile(`(\b(?:echo|printf)\s+(?:-\w+\s+)*["']?)([^\s"'|]+)(?:["']?\s*\|[^|]*--password-stdin)`),
+}
 
 // signed are names that are secrets in a URL only: a presigned address is a password for one object.
 var signed = set("x-amz-signature x-amz-credential x-amz-security-token x-goog-signature x-goog-credential sig signature policy key-pair-id code sv se sp skoid sktid sas awsaccesskeyid googleaccessid")
@@ -56,6 +76,9 @@ func hideSecrets(s string) string {
 		}
 		return m
 	})
+	for _, re := range told {
+		s = hideLast(s, re)
+	}
 	s = hideUserinfo(s)
 	s = query.ReplaceAllStringFunc(s, func(m string) string {
 		g := query.FindStringSubmatch(m)
@@ -66,9 +89,23 @@ func hideSecrets(s string) string {
 		return m
 	})
 	s = replaceNamed(s, quoted, 2, 4)
+	s = replaceNamed(s, indexed, 2, 4)
 	s = replaceNamed(s, assigned, 2, 4)
 	s = replaceNamed(s, spaced, 2, 4)
 	return hideHex(s)
+}
+
+// hideLast hides the second group of each match; what stands before and behind it stays.
+func hideLast(s string, re *regexp.Regexp) string {
+	var out strings.Builder
+	for {
+		m := re.FindStringSubmatchIndex(s)
+		if m == nil {
+			return out.String() + s
+		}
+		out.WriteString(s[:m[4]] + Secret)
+		s = s[m[5]:]
+	}
 }
 
 // replaceNamed hides group value of each match whose group name is suspicious, keeping quotes. The search goes on
