@@ -50,7 +50,8 @@ type Child struct {
 	turn   chan struct{} // holds one token: whoever has it may use the fields below
 	proc   *process
 	starts int
-	last   error // why the last process ended
+	parted *process // told to end in the middle of a request; nil when there is none
+	last   error    // why the last process ended
 	closed bool
 }
 
@@ -130,7 +131,8 @@ func (c *Child) roundTrip(ctx context.Context, key string, body []byte) (json.Ra
 			c.starts-- // the key is to blame and is refused from now on; the account of stuck children bounds this
 		}
 	} else if ctx.Err() != nil {
-		c.runner.abandon(c.proc, "") // nobody knows yet whether it hangs, so no key is to blame
+		c.runner.part(c.proc) // nobody knows yet whether it hangs, so no key is to blame
+		c.parted = c.proc
 		c.starts--
 	} else {
 		c.proc.end()
@@ -157,9 +159,12 @@ func (c *Child) ready(ctx context.Context) error {
 	if c.starts > MaxRestarts {
 		return fmt.Errorf("the %s process %w, %d times: %w", c.spec.Task, ErrGaveUp, c.starts, c.last)
 	}
-	proc, err := c.runner.start(ctx, c.spec)
-	if errors.Is(err, ErrStuck) {
+	if err := c.settle(ctx); err != nil {
 		return err
+	}
+	proc, err := c.runner.start(ctx, c.spec)
+	if errors.Is(err, ErrStuck) || err != nil && ctx.Err() != nil {
+		return err // it says nothing about the task
 	}
 	c.starts++
 	if err != nil {
@@ -167,6 +172,24 @@ func (c *Child) ready(ctx context.Context) error {
 		return err
 	}
 	c.proc = proc
+	return nil
+}
+
+// settle waits until a process that was told to end in the middle of a request has ended, so that the next one finds what
+// it left and not what it is about to leave. One that stays is stuck and is not waited for.
+func (c *Child) settle(ctx context.Context) error {
+	if c.parted == nil {
+		return nil
+	}
+	grace := time.NewTimer(c.spec.grace() + reapLimit)
+	defer grace.Stop()
+	select {
+	case <-c.parted.done:
+	case <-grace.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	c.parted = nil
 	return nil
 }
 

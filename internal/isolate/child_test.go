@@ -100,7 +100,7 @@ func TestDeathBetweenRequests(t *testing.T) {
 	if _, err := Ask[struct{}, int](t.Context(), c, struct{}{}); err != nil {
 		t.Fatal(err)
 	}
-	_ = c.proc.cmd.Process.Kill()
+	_ = c.proc.child.Kill()
 	<-c.proc.done
 	if got, err := Ask[struct{}, int](t.Context(), c, struct{}{}); err != nil || got != 1 {
 		t.Errorf("a new child starts from the beginning: %d, %v", got, err)

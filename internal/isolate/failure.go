@@ -29,12 +29,16 @@ func (e *StuckError) Is(target error) bool { return target == ErrStuck }
 
 // TimeoutError says that a child did not answer in time and was given up.
 type TimeoutError struct {
-	Task  string
-	Key   string
-	After time.Duration
+	Task     string
+	Key      string
+	After    time.Duration
+	Starting bool // it did not even come to being asked
 }
 
 func (e *TimeoutError) Error() string {
+	if e.Starting {
+		return fmt.Sprintf("starting the %s process: not ready within %v", e.Task, e.After)
+	}
 	on := ""
 	if e.Key != "" {
 		on = " on " + e.Key

@@ -43,7 +43,7 @@ const (
 	// MaxRestarts is how often one long-lived child is started again after it died.
 	MaxRestarts = 3
 
-	startLimit   = 10 * time.Second       // from fork to ready; 15 ms on an idle machine, seconds on one that swaps
+	startLimit   = 10 * time.Second       // for the kernel, the program and its greeting each; 15 ms in all on an idle machine, seconds on one that swaps
 	defaultLimit = time.Second            // for one request when the Spec names none
 	defaultGrace = 300 * time.Millisecond // between SIGTERM and SIGKILL
 	reapLimit    = 500 * time.Millisecond // between the end of the pipe or SIGKILL and the exit status
@@ -58,6 +58,7 @@ type Runner struct {
 	mu      sync.Mutex
 	keys    map[string]*keyState
 	stuck   int           // abandoned and not reaped
+	leaving int           // told to end without being late; they have their grace
 	asking  int           // requests under way that may get stuck
 	changed chan struct{} // closed, and replaced, whenever one of the above falls or stuck grows
 	alive   map[*process]struct{}
@@ -81,7 +82,7 @@ func New(config Config) *Runner {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	return &Runner{config: config, fork: newLauncher(), keys: map[string]*keyState{}, changed: make(chan struct{}), alive: map[*process]struct{}{}}
+	return &Runner{config: config, fork: newLauncher(startLimit), keys: map[string]*keyState{}, changed: make(chan struct{}), alive: map[*process]struct{}{}}
 }
 
 // Close ends every child and returns within the longest grace and half a second, also when some cannot be killed.
@@ -136,8 +137,9 @@ func (r *Runner) Children() []int {
 
 // enter waits for the leave to make a request, and counts it. Requests on one key go one after the other, so that a
 // mount can hold one child at most; and no more are under way or stuck than MaxStuck in all, so that they cannot all get
-// stuck together. A request to a child that runs already and serves one purpose (running) does not wait for the
-// latter: what hangs elsewhere does not take its child away. A *StuckError refuses at once.
+// stuck together; a child that was told to end takes such a place for its grace. A request to a child that runs already
+// and serves one purpose (running) does not wait for the latter: what hangs elsewhere does not take its child away. A
+// *StuckError refuses at once.
 func (r *Runner) enter(ctx context.Context, key string, running bool) (leave func(), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -150,7 +152,7 @@ func (r *Runner) enter(ctx context.Context, key string, running bool) (leave fun
 			return nil, &StuckError{Key: key}
 		case !running && r.stuck >= MaxStuck:
 			return nil, &StuckError{}
-		case (running || r.stuck+r.asking < MaxStuck) && !(key != "" && state.asking):
+		case (running || r.stuck+r.leaving+r.asking < MaxStuck) && !(key != "" && state.asking):
 			state.asking = true
 			if !running {
 				r.asking++
@@ -223,6 +225,38 @@ func (r *Runner) forget(p *process) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.alive, p)
+}
+
+// part ends a child that nobody waits for any more, after Ctrl-C say. That is no sign that it hangs: it counts as stuck
+// only when it has not gone after its grace.
+func (r *Runner) part(p *process) {
+	r.mu.Lock()
+	r.leaving++
+	r.mu.Unlock()
+	p.end()
+	go func() {
+		grace := time.NewTimer(p.spec.grace() + reapLimit)
+		defer grace.Stop()
+		stays := 0
+		select {
+		case <-p.done:
+		case <-grace.C:
+			stays = 1
+		}
+		r.account(-1, stays)
+		if stays > 0 {
+			<-p.done
+			r.account(0, -stays)
+		}
+	}()
+}
+
+func (r *Runner) account(leaving, stuck int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.leaving += leaving
+	r.stuck += stuck
+	r.wake()
 }
 
 // abandon gives up a child that did not answer in time. It returns at once; the child counts as stuck until it has

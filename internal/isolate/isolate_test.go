@@ -44,8 +44,9 @@ func testTable() Table {
 			time.Sleep(300 * time.Millisecond)
 			return "slow", nil
 		},
-		"self":  func(context.Context, json.RawMessage) (any, error) { return describeSelf() },
-		"write": func(_ context.Context, body json.RawMessage) (any, error) { return writeFile(body) },
+		"self":      func(context.Context, json.RawMessage) (any, error) { return describeSelf() },
+		"inherited": func(context.Context, json.RawMessage) (any, error) { return describeInherited() },
+		"write":     func(_ context.Context, body json.RawMessage) (any, error) { return writeFile(body) },
 	}
 }
 

@@ -1,72 +1,118 @@
 package isolate
 
 import (
-	"errors"
+	"context"
+	"fmt"
 	"runtime"
-
-	"golang.org/x/sys/unix"
+	"sync"
+	"time"
 )
 
-// launcher is one operating-system thread that starts all children. Two kernel rules ask for it: the parent-death
-// signal fires when the thread that forked ends, not the process (prctl(2), PR_SET_PDEATHSIG), and no_new_privs
-// belongs to a thread and is inherited over fork and exec, so it can be set here without binding pipetune itself.
+// launcher is one operating-system thread that starts all children: the parent-death signal fires when the thread that
+// started a child ends, not when the process does (prctl(2), PR_SET_PDEATHSIG).
+//
+// Starting takes a fraction of a millisecond and waits for nothing, so one thread is enough. Should the kernel not come
+// back from it all the same, the launcher is stuck by that alone: that it has been inside one start longer than its
+// limit. A caller that goes meanwhile, at Ctrl-C say, tells nothing about the next start.
 type launcher struct {
-	jobs   chan func(setup error)
+	limit  time.Duration
+	jobs   chan func()
 	closed chan struct{}
+
+	mu    sync.Mutex
+	since time.Time // when the start under way began; zero when there is none
 }
 
-func newLauncher() *launcher {
-	l := &launcher{jobs: make(chan func(error)), closed: make(chan struct{})}
-	go l.run()
+// errLauncher says that no child can be started because an earlier start has not come back.
+var errLauncher = fmt.Errorf("starting a child: the start before has not come back from the kernel: %w", ErrStuck)
+
+func newLauncher(limit time.Duration) *launcher {
+	l := &launcher{limit: limit, jobs: make(chan func()), closed: make(chan struct{})}
+	go l.work()
 	return l
-}
-
-// run finds a thread other than the process's first one. That one never ends before the process does, and its
-// /proc/self/status stands for the whole of pipetune: it must not carry no_new_privs.
-func (l *launcher) run() {
-	runtime.LockOSThread()
-	if unix.Gettid() != unix.Getpid() {
-		l.work()
-		return
-	}
-	elsewhere := make(chan struct{})
-	go func() {
-		runtime.LockOSThread()
-		close(elsewhere)
-		l.work()
-	}()
-	<-elsewhere
-	runtime.UnlockOSThread()
 }
 
 // work runs on a locked thread that is never unlocked: the thread ends with it, and the kernel kills what it started.
 func (l *launcher) work() {
-	setup := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+	runtime.LockOSThread()
 	for {
 		select {
 		case job := <-l.jobs:
-			job(setup)
+			l.inside(time.Now())
+			job()
+			l.inside(time.Time{})
 		case <-l.closed:
 			return
 		}
 	}
 }
 
-// do runs start on the thread.
-func (l *launcher) do(start func() error) error {
-	result := make(chan error, 1)
-	job := func(setup error) {
-		if setup != nil {
-			result <- setup
-			return
-		}
-		result <- start()
+func (l *launcher) inside(since time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.since = since
+}
+
+// left is how long the start under way may still take, or one that begins now.
+func (l *launcher) left() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.since.IsZero() {
+		return l.limit
 	}
+	return l.limit - time.Since(l.since)
+}
+
+// do runs start on the thread. When the context ends or the limit passes first, the start goes on, and late gets the
+// child that comes of it, in a goroutine of its own. begun says whether start has been run, or will be.
+func (l *launcher) do(ctx context.Context, start func() (*started, error), late func(*started)) (child *started, begun bool, err error) {
+	type outcome struct {
+		child *started
+		err   error
+	}
+	result := make(chan outcome, 1)
+	if err := l.hand(ctx, func() { child, err := start(); result <- outcome{child, err} }); err != nil {
+		return nil, false, err
+	}
+	limit := time.NewTimer(l.limit)
+	defer limit.Stop()
 	select {
-	case l.jobs <- job:
-		return <-result
-	case <-l.closed:
-		return errors.New("the runner is closed")
+	case o := <-result:
+		return o.child, true, o.err
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-limit.C:
+		err = fmt.Errorf("%w after %v", errLauncher, l.limit)
+	}
+	go func() {
+		if o := <-result; o.err == nil {
+			late(o.child)
+		}
+	}()
+	return nil, true, err
+}
+
+// hand gives a job to the thread as soon as that is free.
+func (l *launcher) hand(ctx context.Context, job func()) error {
+	for {
+		left := l.left()
+		if left <= 0 {
+			return errLauncher
+		}
+		wait := time.NewTimer(left)
+		select {
+		case l.jobs <- job:
+		case <-ctx.Done():
+			wait.Stop()
+			return ctx.Err()
+		case <-l.closed:
+			wait.Stop()
+			return errClosed
+		case <-wait.C: // another start may have taken its place meanwhile
+			continue
+		}
+		wait.Stop()
+		return nil
 	}
 }
 

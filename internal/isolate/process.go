@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"sync"
 	"syscall"
 	"time"
@@ -19,8 +18,9 @@ import (
 // process is one running child.
 type process struct {
 	spec     Spec
-	cmd      *exec.Cmd
+	child    *os.Process
 	pid      int
+	runs     chan error // says once, without being read, whether the program runs
 	requests *os.File
 	answers  *os.File
 	reader   *bufio.Reader
@@ -33,80 +33,116 @@ type process struct {
 
 // start forks a child and exchanges greetings with it.
 func (r *Runner) start(ctx context.Context, spec Spec) (*process, error) {
-	p := &process{spec: spec, done: make(chan struct{})}
+	p := &process{spec: spec, runs: make(chan error, 1), done: make(chan struct{})}
 	if err := r.admits(); err != nil {
 		return nil, err
 	}
-	if err := p.fork(r); err != nil {
+	open, err := p.fork(ctx, r)
+	if err != nil {
 		return nil, fmt.Errorf("starting the %s process: %w", spec.Task, err)
 	}
-	open := r.register(p)
-	go func() {
-		_ = p.cmd.Wait() // the state says it all
-		p.state = p.cmd.ProcessState
-		p.stderr.settle()
-		r.forget(p)
-		close(p.done)
-	}()
 	if !open {
 		p.end()
 		return nil, errClosed
 	}
-	hello := greeting{Limits: spec.Limits.withDefaults(), MaxAnswer: spec.maxAnswer()}
-	if _, err := p.exchange(ctx, hello, startLimit, 0); err != nil {
-		r.abandon(p, "") // it counts as stuck until it is reaped, which takes no time when it died
+	err = p.running(ctx)
+	if err == nil {
+		hello := greeting{Limits: spec.Limits.withDefaults(), MaxAnswer: spec.maxAnswer()}
+		_, err = p.exchange(ctx, hello, startLimit, 0)
+	}
+	late := new(TimeoutError)
+	switch {
+	case errors.As(err, &late):
+		late.Key, late.Starting = "", true // whatever it may get stuck on, it has not come to that yet
+		r.abandon(p, "")
+		return nil, err
+	case err != nil:
+		r.part(p)
 		return nil, err
 	}
 	return p, nil
 }
 
-func (p *process) fork(r *Runner) error {
-	var opened []*os.File
-	fail := func(err error) error {
-		for _, f := range opened {
+// fork starts the child and takes it into the account; open says whether the runner still is. A start that the caller
+// did not wait for goes into the account all the same, and the child is ended as soon as there is one.
+func (p *process) fork(ctx context.Context, r *Runner) (open bool, err error) {
+	var ours, theirs []*os.File
+	shut := func(files []*os.File) {
+		for _, f := range files {
 			f.Close()
 		}
-		return err
 	}
-	pipe := func() (read, write *os.File, err error) {
-		read, write, err = os.Pipe()
-		if err == nil {
-			opened = append(opened, read, write)
+	for _, weRead := range []bool{false, true, true} { // requests, answers, complaints
+		own, other, err := pipe(weRead)
+		if err != nil {
+			shut(append(ours, theirs...))
+			return false, err
 		}
-		return read, write, err
+		ours, theirs = append(ours, own), append(theirs, other)
 	}
-	childRequests, requests, err := pipe()
+	what := program{
+		path: r.config.Executable,
+		// What ps shows is pipetune and not /proc/self/exe.
+		args:  append(append([]string{"pipetune"}, r.config.Args...), p.spec.Task),
+		env:   childEnvironment(r.config, privileged(r.config.Environ)),
+		files: [spawnFiles]*os.File{2: theirs[2], requestDescriptor: theirs[0], answerDescriptor: theirs[1]},
+	}
+	begin := func() (*started, error) {
+		defer shut(theirs)
+		child, err := spawn(what)
+		if err != nil {
+			shut(ours)
+		}
+		return child, err
+	}
+	follow := func(child *started) (open bool) {
+		p.child, p.pid = child.process, child.process.Pid
+		p.requests, p.answers, p.reader = ours[0], ours[1], bufio.NewReader(ours[1])
+		p.stderr = listen(ours[2])
+		open = r.register(p)
+		go func() { p.runs <- child.wait(what.path) }()
+		go func() {
+			p.state, _ = p.child.Wait() // the state says it all
+			p.stderr.settle()
+			r.forget(p)
+			close(p.done)
+		}()
+		return open
+	}
+	child, begun, err := r.fork.do(ctx, begin, func(child *started) {
+		follow(child)
+		r.part(p)
+	})
+	if !begun {
+		shut(append(ours, theirs...))
+	}
 	if err != nil {
-		return fail(err)
+		return false, err
 	}
-	answers, childAnswers, err := pipe()
-	if err != nil {
-		return fail(err)
+	return follow(child), nil
+}
+
+// running waits until the program of the child runs.
+func (p *process) running(ctx context.Context) error {
+	limit := time.NewTimer(startLimit)
+	defer limit.Stop()
+	for due := time.Now().Add(startLimit); ; {
+		select {
+		case err := <-p.runs:
+			if err != nil {
+				return fmt.Errorf("starting the %s process: %w", p.spec.Task, err)
+			}
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-limit.C:
+			if time.Since(due) <= pauseSign {
+				return &TimeoutError{Task: p.spec.Task, After: startLimit}
+			}
+			due = time.Now().Add(startLimit)
+			limit.Reset(startLimit)
+		}
 	}
-	complaints, childStderr, err := pipe()
-	if err != nil {
-		return fail(err)
-	}
-	p.cmd = exec.Command(r.config.Executable, append(append([]string{}, r.config.Args...), p.spec.Task)...)
-	p.cmd.Args[0] = "pipetune" // what ps shows instead of /proc/self/exe
-	p.cmd.Env = childEnvironment(r.config, privileged(r.config.Environ))
-	p.cmd.Dir = "/"
-	p.cmd.Stderr = childStderr
-	p.cmd.ExtraFiles = []*os.File{childRequests, childAnswers}
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{
-		Setpgid:   true,            // Ctrl-C on the terminal goes to the foreground group, which is not ours
-		Pdeathsig: syscall.SIGKILL, // never outlive pipetune
-	}
-	if err := r.fork.do(p.cmd.Start); err != nil {
-		return fail(err)
-	}
-	for _, f := range []*os.File{childRequests, childAnswers, childStderr} {
-		f.Close()
-	}
-	p.pid = p.cmd.Process.Pid
-	p.requests, p.answers, p.reader = requests, answers, bufio.NewReader(answers)
-	p.stderr = listen(complaints)
-	return nil
 }
 
 // pauseSign is how late a deadline must be noticed to show that pipetune itself did not run meanwhile: it was stopped,
@@ -115,16 +151,24 @@ func (p *process) fork(r *Runner) error {
 const pauseSign = 500 * time.Millisecond
 
 // exchange writes one line and reads one. It returns a *TimeoutError, *DeathError, *GarbageError or the context's
-// error; after any of them the process is of no further use.
+// error; after any of them the process is of no further use. An answer that came in is returned even when the context
+// ended meanwhile, and the process is as good as before.
 func (p *process) exchange(ctx context.Context, line any, limit time.Duration, id int) (answer, error) {
 	deadline := time.Now().Add(limit)
 	_ = p.requests.SetWriteDeadline(deadline)
 	_ = p.answers.SetReadDeadline(deadline)
+	past := time.Unix(1, 0)
+	cut := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		_ = p.requests.SetWriteDeadline(time.Unix(1, 0))
-		_ = p.answers.SetReadDeadline(time.Unix(1, 0))
+		defer close(cut)
+		_ = p.requests.SetWriteDeadline(past)
+		_ = p.answers.SetReadDeadline(past)
 	})
-	defer stop()
+	defer func() {
+		if !stop() {
+			<-cut // it has begun in a goroutine of its own; later it would cut the next exchange short
+		}
+	}()
 	err := writeLine(p.requests, line)
 	var got answer
 	if err == nil {
@@ -132,6 +176,9 @@ func (p *process) exchange(ctx context.Context, line any, limit time.Duration, i
 		reply, err = readLine(p.reader, p.spec.maxAnswer())
 		if errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil && time.Since(deadline) > pauseSign {
 			_ = p.answers.SetReadDeadline(time.Now().Add(limit))
+			if ctx.Err() != nil {
+				_ = p.answers.SetReadDeadline(past) // what the line above may just have undone
+			}
 			var rest []byte
 			rest, err = readLine(p.reader, p.spec.maxAnswer()-len(reply))
 			reply = append(reply, rest...)
@@ -168,6 +215,9 @@ func (p *process) death() error {
 		return failure
 	}
 	failure.Line = p.stderr.line()
+	if p.state == nil {
+		return failure
+	}
 	status, known := p.state.Sys().(syscall.WaitStatus)
 	switch {
 	case known && status.Signaled():
@@ -185,7 +235,7 @@ func (p *process) end() {
 	p.ending.Do(func() {
 		p.requests.Close()
 		p.answers.Close()
-		_ = p.cmd.Process.Signal(syscall.SIGTERM)
+		_ = p.child.Signal(syscall.SIGTERM)
 		go func() {
 			grace := time.NewTimer(p.spec.grace())
 			defer grace.Stop()
@@ -198,4 +248,4 @@ func (p *process) end() {
 	})
 }
 
-func (p *process) kill() { _ = p.cmd.Process.Kill() }
+func (p *process) kill() { _ = p.child.Kill() }

@@ -185,7 +185,7 @@ func attributes(node uint64) []byte {
 	order.PutUint64(body[0:], node)
 	mode := uint32(unix.S_IFDIR | 0o755)
 	if node == fileNode {
-		mode = unix.S_IFREG | 0o644
+		mode = unix.S_IFREG | 0o755 // so that it can be run, too
 		order.PutUint64(body[8:], FileBytes)
 	}
 	order.PutUint32(body[60:], mode)
