@@ -42,6 +42,9 @@ func (b *bench) survey(ctx context.Context) (dataset.SurveyResult, error) {
 func (b *bench) surveyWithout(ctx context.Context, avoid [][]byte, walkOnly bool) (dataset.SurveyResult, error) {
 	limit := min(max(b.o.budget, leastSurvey), mostSurvey)
 	spec := isolate.Spec{Task: dataset.SurveyTask, Key: b.key, Timeout: limit + surveyGrace, Limits: isolate.Limits{CPUSeconds: 120}}
+	if !b.o.follow {
+		spec.Only = []string{b.path}
+	}
 	answer, err := isolate.Call[dataset.SurveyRequest, dataset.SurveyAnswer](ctx, b.runner, spec, dataset.SurveyRequest{Path: []byte(b.path), Options: dataset.SurveyOptions{
 		Seed: b.o.seed, Dataset: b.o.dataset, ItemShape: b.o.shape, BlockBytes: b.o.block, Follow: b.o.follow, Limit: limit, Avoid: avoid, WalkOnly: walkOnly}})
 	if err == nil {

@@ -34,7 +34,7 @@ const (
 )
 
 // checks is the table of what doctor looks at.
-var checks = []func(context.Context, *doctor) []check{checkGPU, checkThreads, checkProcesses, checkPressure, checkCgroup, checkFiles, checkHDF5, checkHook, checkPython}
+var checks = []func(context.Context, *doctor) []check{checkGPU, checkThreads, checkProcesses, checkPressure, checkCgroup, checkFiles, checkHDF5, checkChildren, checkHook, checkPython}
 
 type doctor struct {
 	fs     procfs.FS
@@ -174,12 +174,37 @@ func checkFiles(context.Context, *doctor) []check {
 // checkHDF5 asks the child for a file that cannot be one: an answer shows that the library works there.
 func checkHDF5(ctx context.Context, d *doctor) []check {
 	const name = "HDF5 layouts"
-	_, err := isolate.Call[hdf5.Request, hdf5.Answer](ctx, d.runner, isolate.Spec{Task: hdf5.Task, Timeout: 5 * time.Second}, hdf5.Request{Path: []byte("/dev/null")})
+	_, err := isolate.Call[hdf5.Request, hdf5.Answer](ctx, d.runner, isolate.Spec{Task: hdf5.Task, Timeout: 5 * time.Second, Only: []string{"/dev/null"}}, hdf5.Request{Path: []byte("/dev/null")})
 	var dead *isolate.DeathError
 	if errors.As(err, &dead) {
 		return []check{{name, stateMissing, err.Error(), ""}}
 	}
 	return []check{{name, stateOK, "read in a child process", ""}}
+}
+
+// checkChildren tells what keeps a child that a damaged or hostile file takes over from doing harm.
+func checkChildren(context.Context, *doctor) []check {
+	landlock, filter := isolate.Confinement()
+	return []check{confinement(landlock, filter)}
+}
+
+func confinement(landlock int, filter bool) check {
+	const name = "own children"
+	var lacks []string
+	if landlock == 0 {
+		lacks = append(lacks, "to the dataset's files (Landlock)")
+	}
+	if !filter {
+		lacks = append(lacks, "to harmless system calls (seccomp)")
+	}
+	if len(lacks) == 0 {
+		return check{name, stateOK, fmt.Sprintf("kept to the dataset's files (Landlock %d) and to harmless system calls (seccomp)", landlock), ""}
+	}
+	cure := ""
+	if landlock == 0 {
+		cure = "boot Linux 5.13 or newer with landlock in lsm="
+	}
+	return check{name, stateLimited, "not kept " + strings.Join(lacks, ", nor ") + ": what a hostile file could take over has this user's rights", cure}
 }
 
 // checkHook tells whether the folder and the socket for a launched job can be made, by making them.

@@ -19,6 +19,13 @@ type Spec struct {
 	Grace time.Duration
 	// MaxAnswerBytes bounds one answer; 0 is 4 MiB.
 	MaxAnswerBytes int
+	// Only are the files and folders that it may read, if the kernel has Landlock; nil is everything. They may not be
+	// below /proc: a child that is kept to some files cannot look through other processes there.
+	Only []string
+	// Write are the folders below which it may read, write, make and remove. Naming one keeps the child to these and Only.
+	Write []string
+	// UnixSockets says that it may make sockets of that kind. No child may make others.
+	UnixSockets bool
 }
 
 func (s Spec) timeout() time.Duration {
@@ -163,7 +170,8 @@ func (c *Child) ready(ctx context.Context) error {
 		return err
 	}
 	proc, err := c.runner.start(ctx, c.spec)
-	if errors.Is(err, ErrStuck) || err != nil && ctx.Err() != nil {
+	late := new(TimeoutError)
+	if errors.Is(err, ErrStuck) || err != nil && ctx.Err() != nil || errors.As(err, &late) && late.Key != "" {
 		return err // it says nothing about the task
 	}
 	c.starts++

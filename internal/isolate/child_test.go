@@ -60,7 +60,7 @@ func TestChildKeepsState(t *testing.T) {
 }
 
 func TestHandlerErrors(t *testing.T) {
-	c := newRunner(t).Child(Spec{Task: "die"})
+	c := newRunner(t).Child(Spec{Task: "die", Timeout: time.Minute})
 	defer c.Close()
 	_, err := Ask[string, int](t.Context(), c, "error")
 	if remote := new(RemoteError); !errors.As(err, &remote) || !errors.Is(err, fs.ErrNotExist) || remote.Error() != "opening x: no such file or directory" {

@@ -80,7 +80,7 @@ func TestChildIsConfined(t *testing.T) {
 	if got.NoNewPrivs < 1 {
 		t.Errorf("no_new_privs is missing on some thread: %d", got.NoNewPrivs)
 	}
-	if got.Core != 0 || got.FileSize != 0 || got.OpenFiles != 33 {
+	if got.Core != 1 || got.FileSize != 0 || got.OpenFiles != 33 {
 		t.Errorf("core %d, file size %d, open files %d", got.Core, got.FileSize, got.OpenFiles)
 	}
 	if got.AddressSpaceAdded < 300*mib || got.AddressSpaceAdded > 700*mib {

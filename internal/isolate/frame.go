@@ -24,6 +24,8 @@ const (
 type greeting struct {
 	Limits    Limits `json:"limits"`
 	MaxAnswer int    `json:"max_answer"`
+
+	UnixSockets bool `json:"unix_sockets,omitempty"`
 }
 
 type request struct {

@@ -4,7 +4,8 @@
 //
 // It promises: a request ends within its time limit, whatever the child does; a child never outlives pipetune, not
 // even when pipetune is killed; Ctrl-C on the terminal does not reach it; it cannot gain privileges, dump core or take
-// more than its limits, nor write a file unless they say how large; a child that cannot be killed is abandoned, at most
+// more than its limits, nor write a file unless they say how large; it cannot run programs, reach other processes or
+// machines, nor, where its Spec names files, read others; a child that cannot be killed is abandoned, at most
 // one per key (a mount) and four in all. It refuses to wait for a child without a limit, to retry behind the caller's
 // back, and to run anything but pipetune's own executable.
 package isolate

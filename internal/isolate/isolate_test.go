@@ -46,7 +46,17 @@ func testTable() Table {
 		},
 		"self":      func(context.Context, json.RawMessage) (any, error) { return describeSelf() },
 		"inherited": func(context.Context, json.RawMessage) (any, error) { return describeInherited() },
-		"write":     func(_ context.Context, body json.RawMessage) (any, error) { return writeFile(body) },
+		"exploit":   func(_ context.Context, body json.RawMessage) (any, error) { return tryEverything(body) },
+		"sockets":   makeSockets,
+		"read": func(_ context.Context, body json.RawMessage) (any, error) {
+			var path string
+			if err := json.Unmarshal(body, &path); err != nil {
+				return nil, err
+			}
+			text, err := os.ReadFile(path)
+			return string(text), err
+		},
+		"write": func(_ context.Context, body json.RawMessage) (any, error) { return writeFile(body) },
 	}
 }
 

@@ -54,7 +54,7 @@ func (l Limits) apply() error {
 		soft     int64
 		hard     int64
 	}{
-		{"RLIMIT_CORE", unix.RLIMIT_CORE, 0, 0},
+		{"RLIMIT_CORE", unix.RLIMIT_CORE, 1, 1}, // too little for a file, and the one value that a piped handler heeds (core(5))
 		{"RLIMIT_FSIZE", unix.RLIMIT_FSIZE, l.FileBytes, l.FileBytes},
 		{"RLIMIT_NOFILE", unix.RLIMIT_NOFILE, l.OpenFiles, l.OpenFiles},
 		{"RLIMIT_AS", unix.RLIMIT_AS, mapped + l.MemoryBytes, mapped + l.MemoryBytes},

@@ -21,6 +21,7 @@ type process struct {
 	child    *os.Process
 	pid      int
 	runs     chan error // says once, without being read, whether the program runs
+	opens    chan bool  // says before whether the child waits for a place it may use
 	requests *os.File
 	answers  *os.File
 	reader   *bufio.Reader
@@ -33,7 +34,7 @@ type process struct {
 
 // start forks a child and exchanges greetings with it.
 func (r *Runner) start(ctx context.Context, spec Spec) (*process, error) {
-	p := &process{spec: spec, runs: make(chan error, 1), done: make(chan struct{})}
+	p := &process{spec: spec, runs: make(chan error, 1), opens: make(chan bool, 2), done: make(chan struct{})}
 	if err := r.admits(); err != nil {
 		return nil, err
 	}
@@ -46,15 +47,16 @@ func (r *Runner) start(ctx context.Context, spec Spec) (*process, error) {
 		return nil, errClosed
 	}
 	err = p.running(ctx)
-	if err == nil {
-		hello := greeting{Limits: spec.Limits.withDefaults(), MaxAnswer: spec.maxAnswer()}
-		_, err = p.exchange(ctx, hello, startLimit, 0)
-	}
 	late := new(TimeoutError)
+	if err == nil {
+		hello := greeting{Limits: spec.Limits.withDefaults(), MaxAnswer: spec.maxAnswer(), UnixSockets: spec.UnixSockets}
+		if _, err = p.exchange(ctx, hello, startLimit, 0); errors.As(err, &late) {
+			late.Key, late.Starting = "", true // whatever it may get stuck on, it has not come to that yet
+		}
+	}
 	switch {
 	case errors.As(err, &late):
-		late.Key, late.Starting = "", true // whatever it may get stuck on, it has not come to that yet
-		r.abandon(p, "")
+		r.abandon(p, late.Key)
 		return nil, err
 	case err != nil:
 		r.part(p)
@@ -86,6 +88,7 @@ func (p *process) fork(ctx context.Context, r *Runner) (open bool, err error) {
 		args:  append(append([]string{"pipetune"}, r.config.Args...), p.spec.Task),
 		env:   childEnvironment(r.config, privileged(r.config.Environ)),
 		files: [spawnFiles]*os.File{2: theirs[2], requestDescriptor: theirs[0], answerDescriptor: theirs[1]},
+		reach: r.reach(p.spec),
 	}
 	begin := func() (*started, error) {
 		defer shut(theirs)
@@ -100,7 +103,7 @@ func (p *process) fork(ctx context.Context, r *Runner) (open bool, err error) {
 		p.requests, p.answers, p.reader = ours[0], ours[1], bufio.NewReader(ours[1])
 		p.stderr = listen(ours[2])
 		open = r.register(p)
-		go func() { p.runs <- child.wait(what.path) }()
+		go func() { p.runs <- child.wait(what.path, func(yes bool) { p.opens <- yes }) }()
 		go func() {
 			p.state, _ = p.child.Wait() // the state says it all
 			p.stderr.settle()
@@ -122,25 +125,36 @@ func (p *process) fork(ctx context.Context, r *Runner) (open bool, err error) {
 	return follow(child), nil
 }
 
-// running waits until the program of the child runs.
+// running waits until the program of the child runs. What the child may use lies on the mount that is its key, mostly;
+// when it does not come back from opening that, the mount is to blame.
 func (p *process) running(ctx context.Context) error {
-	limit := time.NewTimer(startLimit)
+	took, key := startLimit, ""
+	limit := time.NewTimer(took)
 	defer limit.Stop()
-	for due := time.Now().Add(startLimit); ; {
+	due := time.Now().Add(took)
+	again := func() {
+		due = time.Now().Add(took)
+		limit.Reset(took)
+	}
+	for {
 		select {
 		case err := <-p.runs:
 			if err != nil {
 				return fmt.Errorf("starting the %s process: %w", p.spec.Task, err)
 			}
 			return nil
+		case opens := <-p.opens:
+			if took, key = startLimit, ""; opens {
+				took, key = pathLimit, p.spec.Key
+			}
+			again()
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-limit.C:
 			if time.Since(due) <= pauseSign {
-				return &TimeoutError{Task: p.spec.Task, After: startLimit}
+				return &TimeoutError{Task: p.spec.Task, Key: key, After: took, Starting: key == ""}
 			}
-			due = time.Now().Add(startLimit)
-			limit.Reset(startLimit)
+			again()
 		}
 	}
 }

@@ -69,6 +69,9 @@ func Serve(table Table, task string, requests io.Reader, answers io.Writer) int 
 	if err := hello.Limits.apply(); err != nil {
 		return complain(err)
 	}
+	if err := forbidCalls(hello.UnixSockets); err != nil && !errors.Is(err, errNoFilter) { // doctor says it
+		return complain(err)
+	}
 	if err := writeLine(answers, answer{}); err != nil {
 		return complain(err)
 	}

@@ -29,6 +29,7 @@ type program struct {
 	args  []string
 	env   []string
 	files [spawnFiles]*os.File
+	reach reach
 }
 
 // started is a child whose program may not run yet.
@@ -89,6 +90,19 @@ func share(p program, status *os.File) (shared *C.struct_spawn, free func()) {
 		}
 	}
 	shared.status, shared.parent = C.int(status.Fd()), C.int(os.Getpid())
+	shared.capabilities = C.uint64_t(p.reach.capabilities)
+	shared.files_forbidden, shared.net_forbidden = C.uint64_t(p.reach.forbidden.files), C.uint64_t(p.reach.forbidden.net)
+	if n := len(p.reach.places); n > 0 {
+		first := (*C.struct_place)(keep(C.calloc(C.size_t(n), C.sizeof_struct_place)))
+		for i, at := range p.reach.places {
+			c := &unsafe.Slice(first, n)[i]
+			c.path, c.rights = text(at.path), C.uint64_t(at.rights)
+			if at.foreign {
+				c.foreign = 1
+			}
+		}
+		shared.places, shared.places_count = first, C.int(n)
+	}
 	shared.stack = (*C.char)(keep(C.malloc(C.SPAWN_STACK)))
 	return shared, func() {
 		for _, block := range blocks {
@@ -98,22 +112,27 @@ func share(p program, status *os.File) (shared *C.struct_spawn, free func()) {
 }
 
 // wait returns once the program runs, the child is dead, or with the reason why the program cannot be run. It is to be
-// called once, and takes as long as the file system of the program.
-func (s *started) wait(path string) error {
-	var cause [4]byte
-	n, err := io.ReadFull(s.status, cause[:])
-	switch {
-	case n == len(cause):
-		err = &os.PathError{Op: "fork/exec", Path: path, Err: syscall.Errno(*(*int32)(unsafe.Pointer(&cause)))}
-		_, _ = io.Copy(io.Discard, s.status) // until the child is gone, or nearly
-	case errors.Is(err, io.EOF):
-		err = nil // closed by execve, or by the child's death, which its exit status tells
-	default:
-		err = fmt.Errorf("hearing whether the program runs: %w", err)
+// called once, and takes as long as the file system of the program and those of the places the child may use. Of the
+// latter it tells: opens gets true when the child begins to open them, and false when it has.
+func (s *started) wait(path string, opens func(bool)) error {
+	defer s.free()
+	defer s.status.Close()
+	var cause error
+	for {
+		var word [4]byte
+		switch _, err := io.ReadFull(s.status, word[:]); {
+		case errors.Is(err, io.EOF): // closed by execve, or by the child's death, which its exit status tells
+			return cause
+		case err != nil:
+			return fmt.Errorf("hearing whether the program runs: %w", err)
+		}
+		switch n := *(*int32)(unsafe.Pointer(&word)); n {
+		case C.SPAWN_OPENS, C.SPAWN_OPENED:
+			opens(n == C.SPAWN_OPENS)
+		default:
+			cause = &os.PathError{Op: "fork/exec", Path: path, Err: syscall.Errno(n)}
+		}
 	}
-	s.status.Close()
-	s.free()
-	return err
 }
 
 // pipe makes a pipe whose one end, ours, ends waiting at a deadline, while the child's blocks, as its program expects.

@@ -48,8 +48,7 @@ func (s *session) scratchIn(ctx context.Context, option string, within []string,
 	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
 	k := &scratch{session: s, within: within, name: fmt.Sprintf("pipetune-%d-%s", os.Getpid(), hex.EncodeToString(random[:]))}
 	k.key = cmp.Or(option, "scratch in") + " " + strings.Join(within, ", ")
-	s.on(k.key, func() { k.keeper = s.process(nil, scratchTakes) })
-	k.keeper.knows = true // it needs no sample
+	k.keeper = s.keeper(k.key, within)
 	made, err := ask[scratchAsk, scratchMade](ctx, k.keeper, workMakeScratch, scratchAsk{Within: within, Name: k.name, Avoid: avoid, Bytes: bytes})
 	if err != nil {
 		k.remove(ctx) // it may have been made after all, and the answer lost
@@ -79,9 +78,19 @@ const trySample = 256 << 20
 // scratchFileBytes is the most that one file in a scratch folder may have: a sample of trySample decoded, with room for what layouts add.
 const scratchFileBytes = 2 * trySample
 
-// writer begins a worker process that may write files of so many bytes each. The key is the dataset's: it reads from there.
-func (s *session) writer(takes time.Duration, fileBytes int64) *process {
-	spec := isolate.Spec{Task: Task, Key: s.options.Key, Timeout: takes + slowest,
+// keeper begins the worker process that makes, locks and removes a scratch folder in one of the places.
+func (s *session) keeper(key string, within []string) *process {
+	spec := isolate.Spec{Task: Task, Key: key, Timeout: scratchTakes + slowest, Write: within, Limits: isolate.Limits{MemoryBytes: workerMemory, OpenFiles: 1024}}
+	return &process{child: s.runner.Child(spec), given: &s.sample, knows: true} // it needs no sample
+}
+
+// writer begins a worker process that may write files of so many bytes each into a folder. The key is the dataset's: it reads from there.
+func (s *session) writer(into []byte, takes time.Duration, fileBytes int64) *process {
+	only := s.readable(&s.sample)
+	if only == nil {
+		only = []string{"/"}
+	}
+	spec := isolate.Spec{Task: Task, Key: s.options.Key, Timeout: takes + slowest, Only: only, Write: []string{string(into)},
 		Limits: isolate.Limits{MemoryBytes: workerMemory, OpenFiles: 1024, FileBytes: fileBytes}}
 	return &process{child: s.runner.Child(spec), given: &s.sample}
 }

@@ -42,7 +42,7 @@ func tier(ctx context.Context, s *session) error {
 	for _, f := range s.sample.Files {
 		largest = max(largest, f.Bytes) // a copy with holes is as long as the original
 	}
-	p := s.writer(writeTakes, largest)
+	p := s.writer(k.Path, writeTakes, largest)
 	q.Into = k.Path
 	made, err := ask[rewrite, rewritten](ctx, p, workRewrite, q)
 	p.close()

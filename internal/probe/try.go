@@ -163,7 +163,7 @@ func (t *trial) one(ctx context.Context, c candidate) error {
 // write has a child write the candidate.
 func (t *trial) write(ctx context.Context, c *candidate) (time.Duration, error) {
 	began := t.clock()
-	p := t.writer(writeTakes, scratchFileBytes)
+	p := t.writer(t.scratch.Path, writeTakes, scratchFileBytes)
 	defer p.close()
 	c.rewrite.Into = t.scratch.Path
 	var err error

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/dataset"
@@ -99,8 +100,24 @@ func (s *session) process(given *dataset.Sample, takes time.Duration) *process {
 	if given == nil {
 		given = &s.sample
 	}
-	spec := isolate.Spec{Task: Task, Key: s.options.Key, Timeout: takes + slowest, Limits: isolate.Limits{MemoryBytes: workerMemory, OpenFiles: 1024}}
+	spec := isolate.Spec{Task: Task, Key: s.options.Key, Timeout: takes + slowest, Only: s.readable(given),
+		Limits: isolate.Limits{MemoryBytes: workerMemory, OpenFiles: 1024}}
 	return &process{child: s.runner.Child(spec), given: given}
+}
+
+// readable is what a worker process may read: the sample's one file, or the folder that all lie in; nil, everything, where the files may name
+// others. A sample that was written anew is rewritten in its folder.
+func (s *session) readable(sample *dataset.Sample) []string {
+	switch {
+	case sample.Follow:
+		return nil
+	case len(sample.Files) == 1 && sample == &s.sample:
+		return []string{string(sample.Files[0].Path)}
+	}
+	if common := folder(*sample); filepath.IsAbs(common) {
+		return []string{common}
+	}
+	return nil
 }
 
 func (p *process) close() { p.child.Close() }
