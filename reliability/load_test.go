@@ -17,7 +17,9 @@ import (
 )
 
 // loadTrials is all of the group L.
-func loadTrials() []trial { return slices.Concat(crowdTrials, soakTrials) }
+func loadTrials() []trial {
+	return slices.Concat(crowdTrials, shapeTrials, benchLoadTrials, recordingTrials, floodTrials, soakTrials)
+}
 
 var crowdTrials = []trial{
 	{

@@ -16,6 +16,7 @@ import (
 type usage struct {
 	at      time.Duration // since the program's start
 	cpu     time.Duration // of it and of all it has started
+	alone   time.Duration // CPU time of it alone
 	rss     int64         // bytes, of it and of its helpers that run now
 	own     int64         // bytes, of it alone
 	peak    int64         // bytes, of it alone
@@ -41,6 +42,7 @@ func (c *command) usage() (usage, bool) {
 		u.rss += page * number(stat[21])
 		if own {
 			u.cpu += clockTick * time.Duration(number(stat[13])+number(stat[14])) // children that have ended
+			u.alone = clockTick * time.Duration(number(stat[11])+number(stat[12]))
 			u.own, u.threads = page*number(stat[21]), int(number(stat[17]))
 		} else {
 			u.helpers++

@@ -1,0 +1,168 @@
+//go:build reliability
+
+package reliability
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+var benchLoadTrials = []trial{
+	{
+		id: "L5", fault: "a dataset of very many files", made: "`bench-io` on a terminal, of 200,000 empty files in one folder, 1,000 folders within each other, and 1,000 names of 255 bytes; Ctrl-C during the walk",
+		target: "128 MiB with all helpers, first progress within 1 s, the end within 1 s of Ctrl-C", run: func(s *stand) { manyFiles(s, 200_000, 1) },
+	},
+	{
+		id: "L5-million", fault: "a dataset of a million files", made: "as L5, of 1,000,000 empty files in 5 folders", long: true,
+		target: "as L5", run: func(s *stand) { manyFiles(s, 1_000_000, 5) },
+	},
+}
+
+func manyFiles(s *stand, files, folders int) {
+	root := filepath.Join(s.work, "data")
+	for f := range folders {
+		folder := filepath.Join(root, fmt.Sprintf("f%02d", f))
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			s.Fatal(err)
+		}
+		for i := range files / folders {
+			s.touch(filepath.Join(folder, fmt.Sprintf("%07d.jpg", i)))
+		}
+	}
+	long := filepath.Join(root, "long")
+	deep := root + strings.Repeat("/d", 1000)
+	if err := errors.Join(os.MkdirAll(long, 0o755), os.MkdirAll(deep, 0o755)); err != nil {
+		s.Fatal(err)
+	}
+	s.touch(filepath.Join(deep, "deepest.jpg"))
+	for i := range 1000 {
+		s.touch(filepath.Join(long, fmt.Sprintf("%0251d.jpg", i)))
+	}
+
+	args := []string{"bench-io", root, "--budget", "10s"}
+	whole, screen := s.onTerminal(args)
+	var most int64
+	whole.meter(50*time.Millisecond, func(u usage) bool { most = max(most, u.rss); return false })
+	status := whole.wait(5 * time.Minute)
+	first := screen.first()
+	said := strings.Contains(string(whole.output()), "folders") || strings.Contains(whole.complaints()+screen.text(), "files")
+	whole.alone()
+
+	// Again, and ended while the folder is walked.
+	broken, screen := s.onTerminal(args)
+	s.until(time.Minute, "the first progress", func() bool { return screen.first() > 0 })
+	began := time.Now()
+	if _, err := screen.master.Write([]byte{3}); err != nil { // Ctrl-C
+		s.Fatal(err)
+	}
+	broken.wait(time.Minute)
+	ending := time.Since(began)
+	broken.alone()
+
+	s.measured("%d files: %.0f MiB at most with all helpers; first progress after %.2f s; exit %d; Ctrl-C ends it in %.2f s with exit %d",
+		files, mib(most), first.Seconds(), status, ending.Seconds(), broken.cmd.ProcessState.ExitCode())
+	if status != 0 && status != 3 || !said {
+		s.Errorf("exit %d; it says: %.600s", status, screen.text())
+	}
+	if mib(most) > 128 {
+		s.missed("%.0f MiB", mib(most))
+	}
+	if first > time.Second {
+		s.missed("first progress after %.2f s", first.Seconds())
+	}
+	if ending > time.Second {
+		s.missed("%.2f s to end", ending.Seconds())
+	}
+	s.leftNothing()
+}
+
+func (s *stand) touch(name string) {
+	fd, err := unix.Open(name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, 0o644)
+	if err != nil {
+		s.Fatalf("making %s: %v", filepath.Base(name), err)
+	}
+	unix.Close(fd)
+}
+
+// screen is the terminal a program writes its progress to.
+type screen struct {
+	master *os.File
+	mu     sync.Mutex
+	began  time.Time
+	after  time.Duration // of the first bytes; 0: none yet
+	shown  []byte
+}
+
+// onTerminal starts pipetune with a terminal for its standard input and error.
+func (s *stand) onTerminal(args []string) (*command, *screen) {
+	s.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		s.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	terminal, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer terminal.Close()
+	w := &screen{master: master, began: time.Now()}
+	c := s.pipetune(args, func(cmd *exec.Cmd) {
+		cmd.Stdin, cmd.Stderr = terminal, terminal
+		cmd.Env = append(cmd.Env, "TERM=xterm", "CI=")
+		cmd.SysProcAttr.Setctty = true
+	})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.read()
+	}()
+	s.Cleanup(func() {
+		master.Close()
+		<-ended
+	})
+	return c, w
+}
+
+// read takes what is written until the terminal is closed.
+func (w *screen) read() {
+	buf := make([]byte, 4096)
+	for {
+		n, err := w.master.Read(buf)
+		w.mu.Lock()
+		if n > 0 && w.after == 0 {
+			w.after = time.Since(w.began)
+		}
+		w.shown = append(w.shown, buf[:n]...)
+		w.mu.Unlock()
+		if err != nil && !errors.Is(err, unix.EINTR) { // io.EOF, or EIO once nobody holds the other side
+			return
+		}
+	}
+}
+
+func (w *screen) first() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.after
+}
+
+func (w *screen) text() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return string(w.shown)
+}

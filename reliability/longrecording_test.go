@@ -1,0 +1,134 @@
+//go:build reliability
+
+package reliability
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+var recordingTrials = []trial{
+	{
+		id: "L6", fault: "a recording of 24 hours at 100 ms", made: "a watch of 10 s of a trainer and 8 workers, repeated with its counters going on until it has 864,000 ticks, through pipetune's own recorder",
+		target: "the file has at most 500 MB; `pipetune report` of it takes at most 256 MiB and 60 s", run: dayLongRecording,
+	},
+}
+
+// reading is one value of a recording.
+type reading struct {
+	series int
+	recording.Point
+}
+
+func dayLongRecording(s *stand) {
+	c := churn{flags: []string{"--steady", "8"}}.start(s)
+	rec, _ := s.weigh(c, 10*time.Second)
+	s.stopChurn(c)
+
+	kinds := map[string]metric.Desc{}
+	for _, d := range metric.Raw() {
+		kinds[d.Name] = d
+	}
+	var readings []reading
+	growth := make([]float64, len(rec.Series))
+	for i, series := range rec.Series {
+		first, last := series.Points[0], series.Points[len(series.Points)-1]
+		if kinds[series.Metric].Kind == metric.Counter {
+			growth[i] = last.Value - first.Value
+		}
+		for _, p := range series.Points {
+			readings = append(readings, reading{i, p})
+		}
+	}
+	slices.SortStableFunc(readings, func(a, b reading) int { return cmp.Compare(a.At, b.At) })
+
+	file := filepath.Join(s.work, "day.jsonl")
+	const tick, day = 100 * time.Millisecond, 24 * time.Hour
+	round := readings[len(readings)-1].At.Truncate(tick) + tick
+	given, kept := s.repeat(file, rec, readings, growth, kinds, round, tick, day)
+	info, err := os.Stat(file)
+	if err != nil {
+		s.Fatal(err)
+	}
+
+	began := time.Now()
+	p := s.pipetune([]string{"report", file})
+	var peak int64
+	replay := p.meter(20*time.Millisecond, func(u usage) bool { peak = max(peak, u.peak); return false })
+	status := p.wait(10 * time.Minute)
+	took := time.Since(began)
+	if status != 0 {
+		s.Errorf("report ended with %d; stderr: %.600s", status, p.complaints())
+	}
+	if len(p.output()) == 0 || len(replay) == 0 {
+		s.Errorf("report wrote %d bytes and was seen %d times", len(p.output()), len(replay))
+	}
+	cpu := p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
+	s.measured("%d ticks, %.1f million readings given and %.2f million kept; file %.0f MB; report took %.1f s (%.1f s of CPU time) and %.0f MiB",
+		day/tick, float64(given)/1e6, float64(kept)/1e6, float64(info.Size())/1e6, took.Seconds(), cpu.Seconds(), mib(peak))
+	if info.Size() > 500e6 {
+		s.missed("file of %.0f MB", float64(info.Size())/1e6)
+	}
+	if mib(peak) > 256 {
+		s.missed("%.0f MiB to report", mib(peak))
+	}
+	if took > time.Minute && cpu > time.Minute {
+		s.missed("%.0f s to report", took.Seconds())
+	}
+	p.alone()
+	s.leftNothing()
+}
+
+// repeat writes a recording of a day from one of some seconds. It returns how many readings were given to the recorder, and kept.
+func (s *stand) repeat(file string, rec *recording.Recording, readings []reading, growth []float64, kinds map[string]metric.Desc, round, tick, day time.Duration) (given, kept int) {
+	s.Helper()
+	f, err := os.Create(file)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer f.Close()
+	r, err := recording.NewRecorder(rec.Header, recording.NewWriter(f))
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, e := range rec.Events {
+		r.Tick(e.At)
+		r.Event(e.Kind, e.Entity, e.Attrs)
+	}
+	next := 0
+	for at, turn := time.Duration(0), 0; at < day; at += tick {
+		r.Tick(at)
+		for ; next < len(readings) && time.Duration(turn)*round+readings[next].At <= at; next++ {
+			v := readings[next]
+			series := rec.Series[v.series]
+			r.Add(kinds[series.Metric], series.Entity, v.Value+float64(turn)*growth[v.series])
+			given++
+		}
+		if next == len(readings) {
+			next, turn = 0, turn+1
+		}
+		if err := r.Flush(); err != nil {
+			s.Fatal(err)
+		}
+	}
+	whole, err := r.Finish(recording.End{At: day, Reason: "duration"})
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, series := range whole.Series {
+		kept += len(series.Points)
+	}
+	if err := f.Close(); err != nil {
+		s.Fatal(err)
+	}
+	if kept < 1000 {
+		s.Fatalf("only %d readings of %d were kept", kept, given)
+	}
+	return given, kept
+}
