@@ -44,6 +44,9 @@ func ShellWord(path string) string {
 	if plainWord.MatchString(path) && !strings.HasPrefix(path, "-") {
 		return path
 	}
+	if rest, home := strings.CutPrefix(path, "~/"); home { // a home that was redacted: between quotes the shell would not find it
+		return "~/" + quoted(rest)
+	}
 	if strings.HasPrefix(path, "-") {
 		path = "./" + path
 	}

@@ -222,3 +222,11 @@ func TestCheckCommand(t *testing.T) {
 		t.Errorf("attached: %s", got)
 	}
 }
+
+func TestShellWord(t *testing.T) {
+	for path, want := range map[string]string{"/data/train.h5": "/data/train.h5", "/my data/x.h5": "'/my data/x.h5'", "~/my data/x.h5": "~/'my data/x.h5'", "-x": "'./-x'", "~/x.h5": "~/x.h5"} {
+		if got := ShellWord(path); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}

@@ -111,12 +111,12 @@ func mdFindings(r *report.Report) string {
 		if f.Location != nil {
 			fmt.Fprintf(&b, " at %s", md(place(f.Location)))
 		}
-		if e := bestEffect(f); e != nil {
+		if e := firstEffect(f); e != nil {
 			fmt.Fprintf(&b, " → %s, %s", md(effectText(*e)), md(string(e.Basis)))
 		}
 		fmt.Fprintf(&b, "\n  %s\n", md(f.Summary))
-		for _, c := range f.Recommendations {
-			fmt.Fprintf(&b, "  - %s\n", md(change(c)))
+		for _, c := range changes(f) {
+			fmt.Fprintf(&b, "  - %s\n", md(c))
 		}
 		for _, n := range f.WontHelp {
 			fmt.Fprintf(&b, "  - Will not help: %s\n", md(n))

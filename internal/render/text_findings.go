@@ -24,7 +24,7 @@ func (p *page) findings(r *report.Report) {
 	}
 	p.gap()
 	head := "FINDINGS"
-	if slices.ContainsFunc(r.Findings, func(f report.Finding) bool { return bestEffect(f) != nil }) {
+	if slices.ContainsFunc(r.Findings, func(f report.Finding) bool { return firstEffect(f) != nil }) {
 		p.apart(head, bold, effectBasis(r)+", one change at a time")
 	} else {
 		p.line(p.paint(bold, head))
@@ -41,7 +41,7 @@ func (p *page) findings(r *report.Report) {
 func effectBasis(r *report.Report) string {
 	measured := r.Benchmark != nil
 	for _, f := range r.Findings {
-		if e := bestEffect(f); e != nil && e.Basis != report.Measured {
+		if e := firstEffect(f); e != nil && e.Basis != report.Measured {
 			measured = false
 		}
 	}
@@ -62,7 +62,7 @@ func whose(r *report.Report) string {
 func (p *page) finding(f report.Finding) {
 	m := marks[f.Severity]
 	head := " " + cmp.Or(m.symbol, "?") + " " + safe(f.Rule)
-	if e := bestEffect(f); e != nil {
+	if e := firstEffect(f); e != nil {
 		p.apart(head, m.style, "→ "+effectText(*e))
 	} else {
 		p.line(p.paint(m.style, cut(head, width)))
@@ -71,8 +71,8 @@ func (p *page) finding(f report.Finding) {
 		p.wrapped("     at ", place(f.Location))
 	}
 	p.wrapped("     ", safe(f.Summary))
-	for _, c := range f.Recommendations {
-		p.wrapped("     → ", change(c))
+	for _, c := range changes(f) {
+		p.wrapped("     → ", c)
 	}
 	for _, n := range f.WontHelp {
 		p.wrapped("     ✗ ", safe(n))
@@ -94,15 +94,27 @@ func change(c report.Recommendation) string {
 	return s
 }
 
-// bestEffect is the largest effect among a finding's recommendations: the highest rate, the shortest time.
-func bestEffect(f report.Finding) *report.Effect {
-	var best *report.Effect
+// firstEffect is the effect that stands beside a finding: that of the change it recommends first, among others to the same end.
+func firstEffect(f report.Finding) *report.Effect {
 	for _, c := range f.Recommendations {
-		if e := c.Effect; e != nil && (best == nil || e.Unit != "s" && e.After > best.After || e.Unit == "s" && e.After < best.After) {
-			best = e
+		if c.Effect != nil {
+			return c.Effect
 		}
 	}
-	return best
+	return nil
+}
+
+// changes are a finding's recommendations in lines of prose. An effect stands beside each that is not the finding's own.
+func changes(f report.Finding) (out []string) {
+	own := firstEffect(f)
+	for _, c := range f.Recommendations {
+		s := change(c)
+		if c.Effect != nil && c.Effect != own {
+			s = strings.TrimSuffix(s, ".") + ". Alone: " + effectText(*c.Effect)
+		}
+		out = append(out, s)
+	}
+	return out
 }
 
 // effectText writes the interval an effect is predicted to land in: "14.2 – 15.1 batches/s".

@@ -39,10 +39,10 @@ cache already: for both the rule is worth knowing and no more. Rewriting with on
 		How: `
 The items of the sample are read with chunk caches of several sizes, in random order and in sequence, against the default. The size is the smallest that
 comes within a tenth of the best, and the gain must stand clear of noise. In random order no more is believed than the share of the dataset that the cache
-would hold.
+would hold, and than the share of an item's time that was measured to go to undoing filters, with a plain read of its chunks.
 `,
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchCacheSize, metric.BenchCacheGain, metric.HDF5Chunk},
-		Limits:  limits(cacheKeeps),
+		Limits:  limits(cacheKeeps, plainOverhead, plainSpeed),
 		Applies: inChunks,
 		Eval:    cacheMeasured,
 	},
@@ -52,7 +52,8 @@ func cacheMeasured(p *diagnose.Pass) error {
 	gain, _ := p.Evidence.Get(metric.BenchCacheGain)
 	size, order := p.Get(metric.BenchCacheSize), "in random order"
 	holds := held(p, size)
-	score := min(gain.Center, holds)
+	part := undoing(p)
+	score := min(gain.Center, holds, part)
 	pays := score >= diagnose.Moderate.Value && gain.Lo > 0
 	if !pays {
 		ordered, ok := p.Evidence.Get(metric.BenchCacheOrderedGain)
@@ -72,7 +73,7 @@ func cacheMeasured(p *diagnose.Pass) error {
 		if score < gain.Center {
 			basis = report.Modelled
 		}
-		after := spread(before.Lo*(1-gain.Hi), before.Center*(1-score), before.Hi*(1-min(gain.Lo, score)))
+		after := spread(before.Lo*(1-min(gain.Hi, part)), before.Center*(1-score), before.Hi*(1-min(gain.Lo, score)))
 		rec.Effect = quicker(before.Summary, after, basis, "")
 	}
 	filters, known := p.Maybe(metric.HDF5Filters)
@@ -86,8 +87,9 @@ func cacheMeasured(p *diagnose.Pass) error {
 	}
 	f := report.Finding{
 		Severity: severity, Score: stake,
-		Summary:         fmt.Sprintf("A chunk cache of %s saves %s of an item's time %s", unit.Bytes(size), unit.Percent(saves), order),
-		Evidence:        seen(p, metric.BenchCacheSize, metric.BenchCacheGain, metric.BenchCacheOrdered, metric.BenchCacheOrderedGain, metric.HDF5Chunk, metric.BenchItem),
+		Summary: fmt.Sprintf("A chunk cache of %s saves %s of an item's time %s", unit.Bytes(size), unit.Percent(saves), order),
+		Evidence: seen(p, metric.BenchCacheSize, metric.BenchCacheGain, metric.BenchCacheOrdered, metric.BenchCacheOrderedGain, metric.HDF5Chunk, metric.BenchItem,
+			metric.BenchFilterRatio),
 		Recommendations: []report.Recommendation{rec},
 	}
 	switch {
@@ -101,6 +103,22 @@ func cacheMeasured(p *diagnose.Pass) error {
 	}
 	p.Report(f)
 	return nil
+}
+
+// undoing is the share of an item's time that goes to undoing filters and to a plain read of its chunks, which is all that a cache of decoded chunks
+// can save where the page cache answers; 1 where it was not measured.
+func undoing(p *diagnose.Pass) float64 {
+	filters, known := p.Maybe(metric.HDF5Filters)
+	part, ok := p.Maybe(metric.BenchFilterRatio)
+	if known && filters < 1 || !ok {
+		return 1
+	}
+	item, chunk := p.Get(metric.BenchItem), p.Get(metric.HDF5Chunk)
+	if item <= 0 {
+		return 1
+	}
+	touched, _ := p.Maybe(metric.HDF5Touched)
+	return share(part + (plainOverhead.Value+max(touched, 1)*chunk/plainSpeed.Value)/item)
 }
 
 // held is the share of the dataset that a cache holds, as decoded data: of items in random order no more than that can be found in it,

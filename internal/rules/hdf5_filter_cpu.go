@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -87,11 +88,20 @@ func filterMeasured(p *diagnose.Pass) error {
 		caveat += " " + unit.Number(grown) + " times"
 	}
 	caveat += "; where storage is slow that costs more than it saves"
-	if was, is, c, ok := tried(p, unfiltered...); ok {
-		before, after, basis = was, is, report.Measured
+	command := ""
+	if f := p.Evidence.Facts.HDF5; f != nil && f.Name != "" {
+		command = "h5repack -f " + diagnose.ShellWord(strings.TrimPrefix(f.Name, "/")+":NONE") + " " + inAndOut(p)
+	}
+	for _, name := range unfiltered { // the figure of a layout stands with that layout's command
+		was, is, c, ok := tried(p, name)
+		if !ok {
+			continue
+		}
+		before, after, basis, command = was, is, report.Measured, cmp.Or(c.Command, command)
 		if size := sizeCaveat(c); size != "" {
 			caveat = size + "; where storage is slow that costs more than it saves"
 		}
+		break
 	}
 	caveat += "; " + lzfCaveat
 	score := savedShare(before.Center, after.Center)
@@ -102,8 +112,8 @@ func filterMeasured(p *diagnose.Pass) error {
 		Effect: quicker(before, after, basis, "")}
 	if f := p.Evidence.Facts.HDF5; f != nil && f.Filters != "" {
 		rec.From = text(f.Filters)
-		if f.Name != "" {
-			rec.Why += ": h5repack -f " + diagnose.ShellWord(strings.TrimPrefix(f.Name, "/")+":NONE") + " in.h5 out.h5"
+		if command != "" {
+			rec.Why += ": " + command
 		}
 	}
 	p.Report(report.Finding{
@@ -121,8 +131,8 @@ func filterMeasured(p *diagnose.Pass) error {
 // lzfCaveat names the filter that lies between gzip and none, and who reads it.
 const lzfCaveat = "lzf lies between gzip and no filter, but only h5py reads it without a plugin"
 
-// unfiltered are the candidates of --try that have no filters.
-var unfiltered = []string{"contiguous", "chunk-item-unfiltered", "unfiltered"}
+// unfiltered are the candidates of --try that have no filters, the one that changes nothing else first.
+var unfiltered = []string{"unfiltered", "contiguous", "chunk-item-unfiltered"}
 
 // milder is the lesser of two severities.
 func milder(a, b report.Severity) report.Severity {

@@ -3,7 +3,9 @@ package rules
 import (
 	"fmt"
 	"math"
+	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -139,7 +141,17 @@ func repack(p *diagnose.Pass) string {
 	if chunk == "" {
 		return ""
 	}
-	return fmt.Sprintf("h5repack -l %s in.h5 out.h5", diagnose.ShellWord(strings.TrimPrefix(f.Name, "/")+":CHUNK="+chunk))
+	return fmt.Sprintf("h5repack -l %s %s", diagnose.ShellWord(strings.TrimPrefix(f.Name, "/")+":CHUNK="+chunk), inAndOut(p))
+}
+
+// inAndOut are the files of h5repack: the person's own and one beside it, where the dataset is one file.
+func inAndOut(p *diagnose.Pass) string {
+	name := p.Evidence.Facts.Dataset
+	ext := path.Ext(name)
+	if !slices.Contains([]string{".h5", ".hdf5", ".hdf", ".he5", ".nc", ".mat"}, strings.ToLower(ext)) {
+		return "in.h5 out.h5"
+	}
+	return diagnose.ShellWord(name) + " " + diagnose.ShellWord(strings.TrimSuffix(name, ext)+"-new"+ext)
 }
 
 // chunkShape is the chunk of now, "" unknown.

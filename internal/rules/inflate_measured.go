@@ -38,7 +38,7 @@ func repackPlain(p *diagnose.Pass) string {
 		return ""
 	}
 	name := strings.TrimPrefix(f.Name, "/")
-	return fmt.Sprintf("h5repack -f %s -l %s in.h5 out.h5", diagnose.ShellWord(name+":NONE"), diagnose.ShellWord(name+":CONTI"))
+	return fmt.Sprintf("h5repack -f %s -l %s %s", diagnose.ShellWord(name+":NONE"), diagnose.ShellWord(name+":CONTI"), inAndOut(p))
 }
 
 // rechunked is the measured finding of rules about chunks that hold more than an item needs; false where another chunk shape would save

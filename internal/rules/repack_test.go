@@ -1,0 +1,48 @@
+package rules
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// judgedCase is the one finding of a case of a rule.
+func judgedCase(t *testing.T, rule diagnose.Rule, name string) report.Finding {
+	t.Helper()
+	archive, err := txtar.ParseFile(caseFile(rule))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range archive.Files {
+		if part.Name != name {
+			continue
+		}
+		c, err := parseCase(string(part.Data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		findings, _, err := diagnose.JudgeMeasured(&rule, c.evidence)
+		if err != nil || len(findings) != 1 {
+			t.Fatalf("%d findings, %v", len(findings), err)
+		}
+		return findings[0]
+	}
+	t.Fatal(os.ErrNotExist)
+	return report.Finding{}
+}
+
+// A layout that --try measured is told with its own figure and its own command, which names the person's file.
+func TestTriedLayoutsAreNotMixed(t *testing.T) {
+	c := judgedCase(t, hdf5FilterCPU, "measured-fires-by-the-layout-of-the-command").Recommendations[0]
+	if c.Effect == nil || c.Effect.After < 5000 || c.Effect.After > 5500 {
+		t.Errorf("an item takes 190 µs with the same chunks and no filter, and %+v is told", c.Effect)
+	}
+	if !strings.HasSuffix(c.Why, "h5repack -f images:NONE '/data/my train.h5' '/data/my train-new.h5'") {
+		t.Error(c.Why)
+	}
+}
