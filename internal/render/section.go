@@ -187,7 +187,7 @@ func mdCommand(s string) string {
 		if i > 0 {
 			b.WriteByte(' ')
 		}
-		b.WriteString(md(word))
+		b.WriteString(mdEscape(word))
 	}
 	return "<pre>" + b.String() + "</pre>\n"
 }
