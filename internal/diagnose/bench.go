@@ -84,5 +84,10 @@ func benchNext(e *evidence.Evidence, r *report.Report) []string {
 			add(bench + " --compare-path /tmp")
 		}
 	}
+	// Pictures that are large, of which nobody knows how large training needs them.
+	large := slices.ContainsFunc(r.Abstained, func(a report.Abstained) bool { return a.Rule == "image/oversized" && strings.HasSuffix(a.Cure, "--try") })
+	if large && len(e.Bench.Candidates) == 0 {
+		add(bench + " --try")
+	}
 	return out
 }

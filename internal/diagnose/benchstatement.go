@@ -155,8 +155,8 @@ func allClear(r *report.Report) string {
 		return text + "."
 	}
 	text += fmt.Sprintf("; %s could not judge: %s", plural(len(mute), "rule", "rules"), strings.Join(mute[:min(len(mute), shownRules)], ", "))
-	if len(mute) > shownRules {
-		text += ", …"
+	if more := len(mute) - shownRules; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text + "."
 }

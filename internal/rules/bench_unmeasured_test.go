@@ -30,7 +30,7 @@ func TestNoAllClearWithoutFilters(t *testing.T) {
 	r := benchmark(arrays([]int64{64, 64, 128}, 2<<20, 64, 1, "gzip-4"), new(figures).read(0.0107, 0.0111))
 	r.Benchmark.Interrupted = true
 	holds(t, said(r), "!reading it from memory", "filters, whose part was not measured", "!Nothing in how the data is stored", "interrupted",
-		"rules could not judge: hdf5/cache-too-small, hdf5/chunk-exceeds-cache")
+		"rules could not judge: hdf5/cache-too-small, hdf5/chunk-exceeds-cache", " more.", "!….")
 	if len(r.Phases) != 1 || r.Phases[0].Name != "reading and HDF5 filters" {
 		t.Errorf("phases are %+v", r.Phases)
 	}

@@ -170,7 +170,7 @@ func cheaperHow(p *diagnose.Pass) string {
 	}
 	switch p.Evidence.Facts.DatasetKind {
 	case "image":
-		return "store pictures at the size training needs, decode with a faster library (torchvision.io, libjpeg-turbo), or decode once and store arrays"
+		return "store pictures at the size training needs, decode with a faster library (torchvision.io, libjpeg-turbo), or decode once and store arrays; what each brings: " + tryCommand(p)
 	case "hdf5":
 		return "store what __getitem__ computes each time, or store it without a filter"
 	}

@@ -43,7 +43,8 @@ selected bytes are read then; the rule is quiet for those.
 	Needs:    []metric.Desc{metric.NumWorkers, metric.HDF5Filters, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5Amplify, metric.ReadBytes},
 	Limits:   limits(wasteLimit, gzipSpeed, fastSpeed, filterPart),
 	Applies:  onChunks,
-	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero", "hdf5/filter-cpu", "hdf5/reopened-per-item", "hdf5/cache-too-small"},
+	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero", "hdf5/filter-cpu", "hdf5/reopened-per-item", "hdf5/cache-too-small",
+		"storage/saturated"},
 	Eval: func(p *diagnose.Pass) error {
 		chunk, cache, amplify := p.Get(metric.HDF5Chunk), p.Get(metric.HDF5Cache), p.Get(metric.HDF5Amplify)
 		if p.Get(metric.HDF5Filters) < 1 || chunk <= cache || amplify < p.Limit(wasteLimit.Name) {
@@ -80,6 +81,9 @@ func inflation(p *diagnose.Pass, amplify float64, summary string) report.Finding
 	split, _ := loadingOf(p)
 	lo, hi := undone(p, split)
 	lo, hi = lo*(1-1/amplify), hi*(1-1/amplify)
+	if _, counted := p.Maybe(metric.BatchBytes); counted && readsInVain(p) { // and what of it storage brings is waited for in vain as well
+		hi = share(hi + waitsForStorage(p)*(1-1/amplify))
+	}
 	score := starved(p) * hi
 	rec := report.Recommendation{Setting: "HDF5 chunk shape", From: chunkShape(p), To: newChunk(p),
 		Why:    "an item then decodes only itself",

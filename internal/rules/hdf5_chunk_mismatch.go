@@ -33,7 +33,7 @@ really read, not from the layout.
 	Needs:    []metric.Desc{metric.NumWorkers, metric.HDF5Amplify, metric.HDF5Chunk, metric.HDF5Cache, metric.ReadBytes},
 	Limits:   limits(wasteLimit, gzipSpeed, fastSpeed, filterPart),
 	Applies:  onChunks,
-	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "hdf5/filter-cpu", "hdf5/cache-too-small"},
+	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "hdf5/filter-cpu", "hdf5/cache-too-small", "storage/saturated"},
 	Eval: func(p *diagnose.Pass) error {
 		amplify := p.Get(metric.HDF5Amplify)
 		filters, _ := p.Maybe(metric.HDF5Filters)

@@ -51,7 +51,7 @@ func oversizedMeasured(p *diagnose.Pass) error {
 	before, after, c, ok := tried(p, "resized*")
 	if !ok {
 		if p.Get(metric.BenchDecode) >= p.Limit(largeDecode.Name) {
-			p.Abstain("the pictures are large, but what training needs is not known, and no smaller ones were measured", "--try")
+			p.Abstain("the pictures are large, but what training needs is not known, and no smaller ones were measured", tryCommand(p))
 		}
 		return nil
 	}
@@ -76,4 +76,12 @@ func oversizedMeasured(p *diagnose.Pass) error {
 		Unhelpful:       fasterStorage(p),
 	})
 	return nil
+}
+
+// tryCommand measures other ways to store the dataset, ready to copy.
+func tryCommand(p *diagnose.Pass) string {
+	if name := p.Evidence.Facts.Dataset; name != "" {
+		return "pipetune bench-io " + diagnose.ShellWord(name) + " --try"
+	}
+	return "pipetune bench-io DATASET --try"
 }
