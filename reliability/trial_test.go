@@ -28,6 +28,7 @@ type trial struct {
 func all() []trial {
 	return slices.Concat(
 		loadTrials(),   // L1 to L8
+		mountTrials(),  // F1
 		outputTrials,   // F8
 		terminalTrials, // F14
 	)

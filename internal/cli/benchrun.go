@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -116,6 +117,11 @@ func (b *bench) look(ctx context.Context) error {
 			b.key = s.Mount.Point
 		}
 	}
+	paths := b.runner.PathsWithin(answerLimit)
+	defer paths.Close()
+	if err := b.answers(ctx, paths); err != nil {
+		return b.surveyFailure(err)
+	}
 	found, err := b.survey(ctx)
 	if err != nil {
 		return b.surveyFailure(err)
@@ -126,8 +132,6 @@ func (b *bench) look(ctx context.Context) error {
 		return fail(exitNotMeasured, "mount /proc", "describing the machine: %w", err)
 	}
 	defer self.Close()
-	paths := b.runner.Paths()
-	defer paths.Close()
 	about := host.Options{FS: b.fs, Target: self.ID, Paths: paths, Redaction: b.redact}
 	if b.machine, _, err = host.Describe(ctx, about); err != nil {
 		return fail(exitNotMeasured, "", "%w", err)
@@ -136,6 +140,38 @@ func (b *bench) look(ctx context.Context) error {
 		b.storage = &s
 	}
 	return nil
+}
+
+// answerLimit is how long the dataset's file system may take for one simple question. A server under load takes a second; the
+// person should hear of one that is gone within 5 s, of which ending the child that hangs takes another.
+const answerLimit = 3 * time.Second
+
+// answers asks the file system of the dataset each kind of question once: looking at it takes many of them, and its limit is for all
+// together. Only that there is no answer counts: what else is wrong the survey says better.
+func (b *bench) answers(ctx context.Context, paths *isolate.Paths) error {
+	_, err := paths.Statfs(ctx, b.key, b.path)
+	if unanswered(err) {
+		return err
+	}
+	info, err := paths.Stat(ctx, b.key, b.path)
+	if err == nil {
+		switch info.Mode & syscall.S_IFMT {
+		case syscall.S_IFDIR:
+			_, err = paths.ReadDir(ctx, b.key, b.path, 1)
+		case syscall.S_IFREG:
+			_, err = paths.Head(ctx, b.key, b.path, 1)
+		}
+	}
+	if unanswered(err) {
+		return err
+	}
+	return ctx.Err()
+}
+
+// unanswered says whether an error is that a file system does not answer.
+func unanswered(err error) bool {
+	late := new(isolate.TimeoutError)
+	return errors.As(err, &late) && !late.Starting || errors.As(err, new(*isolate.StuckError))
 }
 
 // options turns flags into what the probes need.

@@ -40,10 +40,13 @@ const restAfter = 10 * time.Second
 const pathLimit = 2 * time.Second
 
 // Paths returns the service; its first process starts with the first call. Close ends it.
-func (r *Runner) Paths() *Paths {
+func (r *Runner) Paths() *Paths { return r.PathsWithin(pathLimit) }
+
+// PathsWithin is Paths with another limit for one call.
+func (r *Runner) PathsWithin(limit time.Duration) *Paths {
 	// The child holds one folder's names at most.
 	limits := Limits{MemoryBytes: 512 * mib, OpenFiles: 64}
-	return &Paths{runner: r, spec: Spec{Task: pathsTask, Limits: limits, Timeout: pathLimit}, rest: restAfter}
+	return &Paths{runner: r, spec: Spec{Task: pathsTask, Limits: limits, Timeout: limit}, rest: restAfter}
 }
 
 // Close ends the service's processes that are idle, and each other when its call is over.

@@ -1,0 +1,109 @@
+//go:build reliability
+
+package reliability
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/isolate/hungmount"
+)
+
+// mountTrials are F1: a mount that answers everything but one kind of question, which it never answers.
+func mountTrials() []trial {
+	var list []trial
+	for _, v := range []struct {
+		name string
+		op   hungmount.Op
+		path string // within the mount
+	}{
+		{"statfs", hungmount.Statfs, hungmount.File},
+		{"open", hungmount.Open, hungmount.File},
+		{"read", hungmount.Read, hungmount.File},
+		{"getattr", hungmount.Getattr, "."},
+		{"readdir", hungmount.Readdir, "."},
+	} {
+		list = append(list, trial{
+			id: "F1-" + v.name, fault: "the dataset's mount hangs in " + v.name, made: "`bench-io` on a file system on raw /dev/fuse that never answers it; again, with Ctrl-C",
+			target: "a verdict within 5 s; one helper is stuck, at most 4 in all; Ctrl-C ends it within 2 s; no thread of pipetune's own in state D for more than 0.5 s",
+			run:    func(s *stand) { hungMount(s, v.op, v.path) },
+		})
+	}
+	return list
+}
+
+func hungMount(s *stand, op hungmount.Op, path string) {
+	s.ownMounts()
+	run := func(interrupt bool) (took time.Duration, status int, words string) {
+		dir := filepath.Join(s.work, "mount")
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			s.Fatal(err)
+		}
+		m, err := hungmount.Start(dir, op)
+		if err != nil {
+			s.Fatal(err)
+		}
+		released := false
+		release := func() {
+			if !released {
+				released = true
+				if err := m.Release(); err != nil {
+					s.Error(err)
+				}
+			}
+		}
+		defer release()
+		began := time.Now()
+		p := s.pipetune([]string{"bench-io", "-q", "--budget", "2s", filepath.Join(dir, path)})
+		f := p.follow()
+		if interrupt {
+			s.until(time.Minute, "the mount holds somebody", func() bool { return m.Hanging() > 0 || ended(p) })
+			began = time.Now()
+			p.signal(syscall.SIGINT)
+		}
+		status = p.wait(2 * time.Minute)
+		took = time.Since(began)
+		f.stop()
+		for thread, where := range f.asleep {
+			s.Errorf("%s was in state D, in %s", thread, where)
+		}
+		if f.mostHung > 1 {
+			s.missed("%d helpers were stuck on one mount", f.mostHung)
+		}
+		if f.mostHung > isolate.MaxStuck {
+			s.Errorf("%d helpers were stuck", f.mostHung)
+		}
+		if m.Hanging() == 0 {
+			s.Error("nobody came to hang: the trial shows nothing")
+		}
+		words = p.complaints() + string(p.output())
+		release()
+		p.alone()
+		s.leftNothing()
+		return took, status, words
+	}
+	took, status, words := run(false)
+	s.Logf("exit %d after %v: %s", status, took, words)
+	if took > 5*time.Second {
+		s.missed("the verdict took %.1f s", took.Seconds())
+	}
+	stopped, interrupted, said := run(true)
+	s.Logf("Ctrl-C: exit %d after %v: %s", interrupted, stopped, said)
+	if stopped > 2*time.Second {
+		s.missed("Ctrl-C took %.1f s", stopped.Seconds())
+	}
+	s.measured("verdict after %.1f s, exit %d; Ctrl-C: exit %d after %.1f s", took.Seconds(), status, interrupted, stopped.Seconds())
+}
+
+// ended says whether a program has.
+func ended(c *command) bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
+}
