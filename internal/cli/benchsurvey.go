@@ -41,7 +41,7 @@ func (b *bench) survey(ctx context.Context) (dataset.SurveyResult, error) {
 
 func (b *bench) surveyWithout(ctx context.Context, avoid [][]byte, walkOnly bool) (dataset.SurveyResult, error) {
 	limit := min(max(b.o.budget, leastSurvey), mostSurvey)
-	spec := isolate.Spec{Task: dataset.SurveyTask, Key: b.key, Timeout: limit + surveyGrace, Limits: isolate.Limits{CPUSeconds: 120}}
+	spec := isolate.Spec{Task: dataset.SurveyTask, Key: b.key, Timeout: limit + surveyGrace, Limits: isolate.Limits{MemoryBytes: dataset.SurveyMemory, CPUSeconds: 120}}
 	if !b.o.follow {
 		spec.Only = []string{b.path}
 	}

@@ -13,6 +13,10 @@ import (
 // SurveyTask is the name under which a child process offers SurveyHandler.
 const SurveyTask = "survey"
 
+// SurveyMemory is what a child with that task may map of memory: looking takes some 30 MiB, and libhdf5 takes all that it is given for a few
+// false bytes in the header of a group.
+const SurveyMemory = 512 << 20
+
 // SurveyRequest asks for a survey of one path, as raw bytes. The path must be absolute: a child has a working folder of its own. The time
 // limit of the child must be longer than that in the options.
 type SurveyRequest struct {

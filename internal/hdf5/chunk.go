@@ -24,8 +24,11 @@ func (r *Reader) RawChunk(coord []int64, buf []byte) (raw []byte, mask uint32, e
 // stored reads the chunk that begins at corner as it is stored; it has no bytes where nothing is.
 func (r *Reader) stored(corner []int64, buf []byte) (raw []byte, mask uint32, err error) {
 	size, err := r.view.chunkSize(corner)
-	if size > r.found.files[len(r.found.files)-1].bytes {
+	switch {
+	case size > r.found.files[len(r.found.files)-1].bytes:
 		return buf[:0], 0, fmt.Errorf("%w: a chunk of %d bytes, more than its file has", ErrTooLarge, size)
+	case size > MaxReadBytes:
+		return buf[:0], 0, fmt.Errorf("%w: a chunk of %d bytes as it is stored; at most %d are read at once", ErrTooLarge, size, int64(MaxReadBytes))
 	}
 	if err == nil && size > 0 {
 		if int64(cap(buf)) < size {
@@ -60,7 +63,7 @@ func (r *Reader) ChunkPlace(coord []int64) (at, size int64, err error) {
 
 // chunkAt is the first element of the chunk that holds coord. It is good until the next call.
 func (r *Reader) chunkAt(coord []int64) ([]int64, error) {
-	if err := r.ready(0); err != nil {
+	if err := r.ready(0, 0); err != nil {
 		return nil, err
 	}
 	if r.dataset.Storage != Chunked || len(r.dataset.Chunk) != len(r.dataset.Shape) {
@@ -92,7 +95,7 @@ func (r *Reader) RawBlock(start, count []int64, buf []byte) (chunks, stored int6
 	if r.dataset.Storage != Chunked || len(r.dataset.Chunk) != len(start) {
 		return 0, 0, buf, r.failed("the chunks at", start, fmt.Errorf("%w: the layout is %s", ErrNoChunk, r.dataset.Storage))
 	}
-	if err := r.ready(0); err != nil {
+	if err := r.ready(0, 0); err != nil {
 		return 0, 0, buf, r.failed("the chunks at", start, err)
 	}
 	first, last, at := make([]int64, len(start)), make([]int64, len(start)), make([]int64, len(start)) // corners of chunks

@@ -22,9 +22,9 @@ var (
 	ErrNoChunk = errors.New("no chunk is stored there")
 )
 
-// MaxReadBytes is the most that one read delivers, and the largest chunk that is decoded. It is far above any sample of a training set and half of
-// what h5py can be made to allocate for one element of a hostile file of 1 MB.
-const MaxReadBytes = 1 << 30
+// MaxReadBytes is the most that one read delivers where libhdf5 holds nothing beside it. It is far above any sample of a training set and less than
+// half of what h5py can be made to allocate for one element of a hostile file of 1 MB.
+const MaxReadBytes = MaxHeldBytes
 
 const (
 	// alwaysBytes may be asked for whatever the size of the file: a dataset that was never written reads as its fill value.
@@ -53,6 +53,8 @@ type Reader struct {
 	gaps    bool  // libhdf5 may leave parts of a buffer as they were
 	most    int64 // bytes that may be asked for at once
 	item    int64 // bytes at one index of the first axis
+	spread  int64 // chunks that these lie in
+	held    holding
 	sorted  []int64
 	scratch []byte
 	corner  []int64
@@ -103,7 +105,7 @@ func (r *Reader) open(path string, o ReaderOptions) error {
 	if r.view, r.empty, err = newView(id); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
-	if err := r.measure(); err != nil {
+	if err := r.measure(o.ChunkCacheBytes); err != nil {
 		r.view.close()
 		return err
 	}
@@ -153,7 +155,7 @@ func draws(d Dataset) string {
 }
 
 // measure takes the sizes from the open dataset and bounds what may be asked for.
-func (r *Reader) measure() error {
+func (r *Reader) measure(cache *int64) error {
 	if err := r.view.plain(); err != nil {
 		return err
 	}
@@ -173,15 +175,19 @@ func (r *Reader) measure() error {
 	if len(shape) > 0 {
 		r.dataset.ItemBytes = item
 	}
-	switch {
-	case item == nil:
+	if item == nil {
 		return fmt.Errorf("%w: an item of shape %v has more bytes than can be counted", ErrTooLarge, shape[1:])
-	case slices.ContainsFunc(r.dataset.Chunk, func(n int64) bool { return n < 1 }):
-		return fmt.Errorf("%w: chunks of shape %v", ErrUnreadable, r.dataset.Chunk)
-	case r.dataset.Storage == Chunked && (r.dataset.ChunkBytes == nil || *r.dataset.ChunkBytes > r.most):
-		return fmt.Errorf("%w: a chunk of shape %v, where at most %d bytes can be read at once", ErrTooLarge, r.dataset.Chunk, r.most)
 	}
 	r.item = *item
+	r.held = r.dataset.chunks(cache, r.found.files[len(r.found.files)-1].bytes)
+	if err := r.refuseChunk(); err != nil {
+		return err
+	}
+	if len(shape) > 0 {
+		one := slices.Clone(shape)
+		one[0] = min(1, one[0])
+		r.spread = r.dataset.touched(make([]int64, len(shape)), one)
+	}
 	return nil
 }
 
@@ -229,8 +235,8 @@ func (r *Reader) Offset() (int64, bool) {
 
 var errClosed = errors.New("the reader is closed")
 
-// ready checks what every read needs.
-func (r *Reader) ready(n int64) error {
+// ready checks what every read needs that delivers n bytes which lie in so many chunks.
+func (r *Reader) ready(n, chunks int64) error {
 	switch {
 	case r.view.c == nil:
 		return errClosed
@@ -239,7 +245,7 @@ func (r *Reader) ready(n int64) error {
 	case n > r.most:
 		return fmt.Errorf("%w: %d bytes, where at most %d can be read at once", ErrTooLarge, n, r.most)
 	}
-	return nil
+	return r.bearable(n, chunks)
 }
 
 // room makes a buffer of n bytes out of buf if it can.
@@ -271,7 +277,7 @@ func (r *Reader) Item(index int64, buf []byte) ([]byte, error) {
 
 // checkItem refuses what is no item, or one that is too large.
 func (r *Reader) checkItem(index int64) error {
-	if err := r.ready(r.item); err != nil {
+	if err := r.ready(r.item, r.spread); err != nil {
 		return r.failed("item", index, err)
 	}
 	if len(r.dataset.Shape) == 0 || index < 0 || index >= r.dataset.Shape[0] {
@@ -304,7 +310,7 @@ func (r *Reader) Block(start, count []int64, buf []byte) ([]byte, error) {
 func (r *Reader) checkBlock(start, count []int64) (int64, error) {
 	n, err := r.blockBytes(start, count)
 	if err == nil {
-		err = r.ready(n)
+		err = r.ready(n, r.dataset.touched(start, count))
 	}
 	if err != nil {
 		return 0, r.failed("the block at", start, err)
@@ -335,7 +341,7 @@ func (r *Reader) blockBytes(start, count []int64) (int64, error) {
 // libhdf5 1.10 takes time quadratic in the number of indices that are not neighbours to put the selection together, as h5py's indexing with a
 // list does. Its errors are those of Item.
 func (r *Reader) Items(indices []int64, buf []byte) ([]byte, error) {
-	if err := r.ready(r.item); err != nil {
+	if err := r.ready(r.item, r.spread); err != nil {
 		return nil, r.failed("items", len(indices), err)
 	}
 	total := product(r.item, []int64{int64(len(indices))})
@@ -348,6 +354,13 @@ func (r *Reader) Items(indices []int64, buf []byte) ([]byte, error) {
 			return nil, r.failed("item", index, fmt.Errorf("%w, of shape %v", ErrRange, r.dataset.Shape))
 		}
 		rises = rises && (i == 0 || index > indices[i-1])
+	}
+	hold := *total
+	if !rises {
+		hold *= 2 // read in rising order, and copied
+	}
+	if err := r.bearable(hold, min(r.spread, MaxHeldBytes/int64(max(1, len(indices))))*int64(len(indices))); err != nil {
+		return nil, r.failed("items", len(indices), err)
 	}
 	buf = r.room(buf, *total)
 	if *total == 0 {

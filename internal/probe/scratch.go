@@ -80,7 +80,7 @@ const scratchFileBytes = 2 * trySample
 
 // keeper begins the worker process that makes, locks and removes a scratch folder in one of the places.
 func (s *session) keeper(key string, within []string) *process {
-	spec := isolate.Spec{Task: Task, Key: key, Timeout: scratchTakes + slowest, Write: within, Limits: isolate.Limits{MemoryBytes: workerMemory, OpenFiles: 1024}}
+	spec := isolate.Spec{Task: Task, Key: key, Timeout: scratchTakes + slowest, Write: within, Limits: isolate.Limits{MemoryBytes: WorkerMemory, OpenFiles: 1024}}
 	return &process{child: s.runner.Child(spec), given: &s.sample, knows: true} // it needs no sample
 }
 
@@ -91,7 +91,7 @@ func (s *session) writer(into []byte, takes time.Duration, fileBytes int64) *pro
 		only = []string{"/"}
 	}
 	spec := isolate.Spec{Task: Task, Key: s.options.Key, Timeout: takes + slowest, Only: only, Write: []string{string(into)},
-		Limits: isolate.Limits{MemoryBytes: workerMemory, OpenFiles: 1024, FileBytes: fileBytes}}
+		Limits: isolate.Limits{MemoryBytes: WorkerMemory, OpenFiles: 1024, FileBytes: fileBytes}}
 	return &process{child: s.runner.Child(spec), given: &s.sample}
 }
 

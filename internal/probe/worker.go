@@ -88,9 +88,9 @@ type process struct {
 	given *dataset.Sample
 }
 
-// workerMemory is the address space of a worker process: the largest picture that is decoded has 178,956,970 pixels of three bytes, half a
+// WorkerMemory is the address space of a worker process: the largest picture that is decoded has 178,956,970 pixels of three bytes, half a
 // gigabyte, beside its file and its chunk.
-const workerMemory = 3 << 30
+const WorkerMemory = 3 << 30
 
 // slowest is how long one piece of work may last beyond the time it is asked to take: one item from a slow network disk.
 const slowest = 20 * time.Second
@@ -101,7 +101,7 @@ func (s *session) process(given *dataset.Sample, takes time.Duration) *process {
 		given = &s.sample
 	}
 	spec := isolate.Spec{Task: Task, Key: s.options.Key, Timeout: takes + slowest, Only: s.readable(given),
-		Limits: isolate.Limits{MemoryBytes: workerMemory, OpenFiles: 1024}}
+		Limits: isolate.Limits{MemoryBytes: WorkerMemory, OpenFiles: 1024}}
 	return &process{child: s.runner.Child(spec), given: given}
 }
 

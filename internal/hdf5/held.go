@@ -1,0 +1,141 @@
+package hdf5
+
+import (
+	"fmt"
+	"slices"
+)
+
+const (
+	// MaxHeldBytes is the most memory that one read may take: what it delivers, and what libhdf5 holds of chunks meanwhile. With Go's runtime and
+	// what libhdf5 keeps of an open file, some 20 MiB, a child that reads stays within 1 GiB.
+	MaxHeldBytes = 960 << 20
+	// MaxChunkBytes is the largest chunk that is read; the format allows 4 GiB less a byte. Training sets have chunks of some MiB at the most.
+	MaxChunkBytes = 512 << 20
+
+	// selectedBytes is what libhdf5 1.10 holds for each chunk that a read touches: 6.6 kB with chunks of 64 bytes (119 MiB for 16,000 of them,
+	// 657 MiB for 100,000, where the process has 12 MiB without).
+	selectedBytes = 7 << 10
+	// defaultCacheBytes is libhdf5's chunk cache where none is asked for.
+	defaultCacheBytes = 1 << 20
+)
+
+// holding is what libhdf5 holds of chunks while one of them is decoded. It was measured by reading chunks of 200 MiB, one after the other into the
+// same buffer, and looking at the most memory the process had beside that buffer:
+//
+//	no filter                           0, chunks larger than the cache are read in place
+//	one filter, incompressible data     the chunk as it is stored and as it is decoded
+//	two filters that copy (gzip after   the same, or two decoded ones, whichever is more
+//	shuffle, fletcher32 is in place)
+//
+// Chunks that fit into the cache stay in it, beside the one that is decoded.
+type holding struct {
+	cached int64 // what the cache may hold
+	stored int64 // a chunk as it lies in the file; 0 where it is read in place
+	plain  int64 // a decoded chunk; 0 where it is read in place
+}
+
+func (h holding) bytes() int64 { return h.cached + h.stored + h.plain }
+
+// chunks reckons the holding of the open dataset; file is the size of the file that has it.
+func (d *Dataset) chunks(cache *int64, file int64) holding {
+	if d.Storage != Chunked || d.ChunkBytes == nil {
+		return holding{}
+	}
+	h := holding{cached: defaultCacheBytes}
+	if cache != nil {
+		h.cached = max(0, *cache)
+	}
+	if total := product(d.ElementBytes, d.Shape); total != nil {
+		h.cached = min(h.cached, max(*total, *d.ChunkBytes))
+	}
+	if len(d.Filters) == 0 {
+		if *d.ChunkBytes > h.cached {
+			h.cached = 0
+		}
+		return h
+	}
+	if *d.ChunkBytes > h.cached { // it is decoded, and never put there
+		h.cached = 0
+	}
+	h.plain = *d.ChunkBytes
+	// A chunk as it is stored is no larger than its file; a filter that finds nothing to compress is left out, and adds nothing worth counting.
+	if h.stored = min(file, h.plain); d.copies() > 1 {
+		h.stored = h.plain
+	}
+	return h
+}
+
+// copies counts the filters that decode from one buffer into another.
+func (d *Dataset) copies() (n int) {
+	for _, f := range d.Filters {
+		if f.ID != filterFletcher32 {
+			n++
+		}
+	}
+	return n
+}
+
+// filterFletcher32 is H5Z_FILTER_FLETCHER32: it checks, and cuts off its sum.
+const filterFletcher32 = 3
+
+// bearable refuses to deliver n bytes that lie in so many chunks where that and what libhdf5 holds meanwhile are too much together.
+func (r *Reader) bearable(n, chunks int64) error {
+	h := r.held
+	index := int64(0)
+	if r.dataset.Storage == Chunked {
+		index = MaxHeldBytes // as many chunks as that are too many, too
+		if chunks <= MaxHeldBytes/selectedBytes {
+			index = chunks * selectedBytes
+		}
+	}
+	if n <= MaxHeldBytes && n+h.bytes()+index <= MaxHeldBytes {
+		return nil
+	}
+	words := fmt.Sprintf("%d bytes", n)
+	if h.plain > 0 {
+		words += fmt.Sprintf(", beside %d of a chunk while it is decoded (%d stored, %d decoded)", h.stored+h.plain, h.stored, h.plain)
+	}
+	if h.cached > defaultCacheBytes {
+		words += fmt.Sprintf(", %d of the chunk cache", h.cached)
+	}
+	if index > 0 && chunks > 1 {
+		words += fmt.Sprintf(", and %d for each of the %d chunks it lies in", selectedBytes, chunks)
+	}
+	return fmt.Errorf("%w: %s; at most %d are held at once", ErrTooLarge, words, int64(MaxHeldBytes))
+}
+
+// refuseChunk refuses chunks that no read could bear, by what the header says of them.
+func (r *Reader) refuseChunk() error {
+	switch d := &r.dataset; {
+	case d.Storage != Chunked:
+		return nil
+	case slices.ContainsFunc(d.Chunk, func(n int64) bool { return n < 1 }):
+		return fmt.Errorf("%w: chunks of shape %v", ErrUnreadable, d.Chunk)
+	case d.ChunkBytes == nil:
+		return fmt.Errorf("%w: a chunk of shape %v has more bytes than can be counted", ErrTooLarge, d.Chunk)
+	case *d.ChunkBytes > MaxChunkBytes:
+		return fmt.Errorf("%w: a chunk of shape %v has %d bytes; chunks of at most %d are read", ErrTooLarge, d.Chunk, *d.ChunkBytes, int64(MaxChunkBytes))
+	case *d.ChunkBytes > r.most:
+		return fmt.Errorf("%w: a chunk of shape %v has %d bytes, where this file can hold %d at most", ErrTooLarge, d.Chunk, *d.ChunkBytes, r.most)
+	}
+	return r.bearable(0, 1)
+}
+
+// touched is how many chunks hold a part of a block; it is MaxHeldBytes where they cannot be counted, which is too many.
+func (d *Dataset) touched(start, count []int64) int64 {
+	if d.Storage != Chunked || len(d.Chunk) != len(count) {
+		return 0
+	}
+	n := int64(1)
+	for i, c := range count {
+		if c == 0 {
+			return 0
+		}
+		along := (start[i]+c-1)/d.Chunk[i] - start[i]/d.Chunk[i] + 1
+		if along > MaxHeldBytes/n {
+			return MaxHeldBytes
+		}
+		n *= along
+	}
+	return n
+}
