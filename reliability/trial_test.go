@@ -31,6 +31,7 @@ func all() []trial {
 		mountTrials(),  // F1
 		outputTrials,   // F8
 		terminalTrials, // F14
+		mutationTrials, // D3
 	)
 }
 
