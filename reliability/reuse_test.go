@@ -1,0 +1,193 @@
+//go:build reliability
+
+package reliability
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+var reuseTrials = []trial{
+	{
+		id: "F5-worker", fault: "a worker ends and its number is given to a stranger at once", made: "ns_last_pid in a pid namespace of the trial's own, 1,000 times under a watch; each stranger reads 16 MiB",
+		target: "0 readings of a stranger among the job's", run: reusedWorkers,
+	},
+	{
+		id: "F5-attach", fault: "the process that is being attached to ends and its number is given away", made: "the same, 0 to 60 ms after pipetune was started, 25 times",
+		target: "exit 3, or a recording of one of the two processes alone, under its own start time and command", run: reusedAtAttach,
+	},
+}
+
+// strangersRead is what a stranger of reuse.py reads; its workers read nothing.
+const strangersRead = 16 << 20
+
+// churn runs reuse.py in a pid namespace of its own.
+func (s *stand) churn(way, folder string, rounds int, args ...string) {
+	s.Helper()
+	script, err := filepath.Abs("../testdata/reliability/reuse.py")
+	if err != nil {
+		s.Fatal(err)
+	}
+	c := s.start("reuse", append([]string{"unshare", "--pid", "--fork", "--mount-proc", "--kill-child", s.python, script, way, folder, strconv.Itoa(rounds), s.binary}, args...))
+	if status := c.wait(10 * time.Minute); status != 0 {
+		s.Fatalf("reuse.py ended with %d: %s", status, c.complaints())
+	}
+}
+
+func (s *stand) truth(folder string, into any) {
+	s.Helper()
+	text, err := os.ReadFile(filepath.Join(folder, "truth.json"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *stand) recording(path string) *recording.Recording {
+	s.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer f.Close()
+	rec, err := recording.Read(f)
+	if err != nil {
+		s.Fatalf("%s: %v", filepath.Base(path), err)
+	}
+	return rec
+}
+
+// processOf is the process that an entity of a recording names.
+func processOf(entity string) (procfs.ID, bool) {
+	kind, name, _ := strings.Cut(entity, "/")
+	number, start, ok := strings.Cut(name, ".")
+	pid, err1 := strconv.Atoi(number)
+	ticks, err2 := strconv.ParseUint(start, 10, 64)
+	return procfs.ID{PID: pid, Start: ticks}, ok && err1 == nil && err2 == nil && slices.Contains([]string{"process", "pin", "loader"}, kind)
+}
+
+func reusedWorkers(s *stand) {
+	folder := filepath.Join(s.work, "churn")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		s.Fatal(err)
+	}
+	const rounds = 1000
+	s.churn("churn", folder, rounds, "diagnose", "-q", "--duration", "8m", "-o", filepath.Join(folder, "run.jsonl"))
+	var truth struct {
+		Status, Rounds, Missed int
+		Watched                bool
+		Own, Strangers         [][2]uint64
+	}
+	s.truth(folder, &truth)
+	if truth.Status != 0 || !truth.Watched || truth.Rounds < rounds || truth.Missed > rounds/10 {
+		text, err := os.ReadFile(filepath.Join(folder, "stderr"))
+		s.Fatalf("exit %d, watched to the end: %t, %d rounds, %d numbers not given away; stderr: %s %v", truth.Status, truth.Watched, truth.Rounds, truth.Missed, text, err)
+	}
+	own, strangers := map[procfs.ID]bool{}, map[procfs.ID]bool{}
+	for _, p := range truth.Own {
+		own[procfs.ID{PID: int(p[0]), Start: p[1]}] = true
+	}
+	for _, p := range truth.Strangers {
+		strangers[procfs.ID{PID: int(p[0]), Start: p[1]}] = true
+	}
+	rec := s.recording(filepath.Join(folder, "run.jsonl"))
+	readings, seen := 0, map[procfs.ID]bool{}
+	for _, series := range rec.Series {
+		id, ok := processOf(series.Entity)
+		if !ok {
+			continue
+		}
+		readings += len(series.Points)
+		seen[id] = true
+		if !own[id] {
+			s.Errorf("%s of %s was recorded, a stranger: %t", series.Metric, series.Entity, strangers[id])
+		}
+		if series.Metric != metric.ProcReadChars.Name {
+			continue
+		}
+		for _, p := range series.Points {
+			if p.Value >= strangersRead/2 {
+				s.Errorf("%s is said to have read %.0f bytes: a stranger's", series.Entity, p.Value)
+				break
+			}
+		}
+	}
+	for _, e := range rec.Events {
+		if id, ok := processOf(e.Entity); ok && !own[id] {
+			s.Errorf("event %s of %s, which is none of the job's", e.Kind, e.Entity)
+		}
+	}
+	if len(seen) < 50 {
+		s.Errorf("only %d processes were recorded: the trial tells nothing", len(seen))
+	}
+	s.measured("%d numbers given away at once, %d processes of the job with %d readings recorded, 0 of a stranger", truth.Rounds-truth.Missed, len(seen), readings)
+	s.leftNothing()
+}
+
+func reusedAtAttach(s *stand) {
+	folder := filepath.Join(s.work, "attach")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		s.Fatal(err)
+	}
+	s.churn("attach", folder, 25, "diagnose", "-q", "--duration", "6s", "--warmup", "0s")
+	var tries []struct {
+		PID, Status int
+		Old, New    uint64
+	}
+	s.truth(folder, &tries)
+	refused, olds, news := 0, 0, 0
+	for n, try := range tries {
+		stderr, err := os.ReadFile(filepath.Join(folder, "stderr-"+strconv.Itoa(n)))
+		if err != nil {
+			s.Fatal(err)
+		}
+		path := filepath.Join(folder, "run-"+strconv.Itoa(n)+".jsonl")
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			if refused++; try.Status != 3 {
+				s.Errorf("no recording, exit %d: %s", try.Status, stderr)
+			}
+			continue
+		}
+		rec := s.recording(path)
+		job := rec.Header.Job
+		command := strings.Join(job.Command, " ")
+		switch job.StartTicks {
+		case try.Old:
+			if olds++; !strings.Contains(command, "1111.") {
+				s.Errorf("the first process is recorded with the command of the second: %q", command)
+			}
+		case try.New:
+			if news++; strings.Contains(command, "1111.") {
+				s.Errorf("the second process is recorded with the command of the first: %q", command)
+			}
+		default:
+			s.Errorf("start %d is neither the first's, %d, nor the second's, %d", job.StartTicks, try.Old, try.New)
+		}
+		for _, series := range rec.Series {
+			if id, ok := processOf(series.Entity); ok && id != (procfs.ID{PID: try.PID, Start: job.StartTicks}) {
+				s.Errorf("%s of %s in the recording of %d", series.Metric, series.Entity, job.StartTicks)
+			}
+		}
+		if try.Status != 0 && try.Status != 3 {
+			s.Errorf("exit %d: %s", try.Status, stderr)
+		}
+	}
+	s.measured("%d tries: %d refused with exit 3, %d recordings of the first process, %d of the second, none of both", len(tries), refused, olds, news)
+	if len(tries) < 25 || olds+news == 0 || refused+olds == 0 {
+		s.Errorf("the tries did not meet the moment: the trial tells nothing")
+	}
+	s.leftNothing()
+}
