@@ -27,6 +27,8 @@ func blind(e *evidence.Evidence, s split) []string {
 	var why []string
 	if v, ok := e.Get(metric.TrainerStopped); ok && v.Center >= stoppedShare {
 		why = append(why, fmt.Sprintf("the job was stopped or frozen %s of the time", unit.Percent(v.Center)))
+	} else if share := haltedShare(e); share >= stoppedShare {
+		why = append(why, fmt.Sprintf("nothing moved %s of the time", unit.Percent(share)))
 	}
 	if v, ok := e.Get(metric.WindowTime); ok && v.Center < leastWindow {
 		why = append(why, fmt.Sprintf("only %s could be watched after the warm-up, at least %s are needed", unit.Seconds(v.Center), unit.Seconds(leastWindow)))
@@ -50,6 +52,14 @@ func blind(e *evidence.Evidence, s split) []string {
 		why = append(why, "the input wait is unknown: "+reason)
 	}
 	return why
+}
+
+// haltedShare is the share of the stretch in which the trainer or a loader worker was stopped.
+func haltedShare(e *evidence.Evidence) float64 {
+	if length := e.Window.End - e.Window.Start; length > 0 {
+		return e.Window.Halted.Seconds() / length.Seconds()
+	}
+	return 0
 }
 
 // doubts collects what lowers a verdict's confidence.
@@ -169,6 +179,8 @@ func contradictions(e *evidence.Evidence, s split, class report.Class, d *doubts
 	}
 	if v, ok := e.Get(metric.TrainerStopped); ok && v.Center >= someStopped {
 		d.add("the job was stopped or frozen %s of the time", unit.Percent(v.Center))
+	} else if share := haltedShare(e); share >= someStopped {
+		d.add("nothing moved %s of the time", unit.Percent(share))
 	}
 	if e.Window.Ended && e.Header.Mode != "launch" { // a job that was started is watched to its end
 		d.add("the job ended while it was watched")

@@ -69,6 +69,7 @@ type Window struct {
 	Warmup     time.Duration // dropped before it: asked for or detected, the longer
 	Detected   bool          // the warm-up was longer than asked for
 	Ended      bool          // the job ended in the watch
+	Halted     time.Duration // of the stretch, how long somebody of the job was stopped or frozen, or no batch passed any more; left out of all values
 	By         string        // what ended the watch, as the recording names it: duration, steps, interrupted, job-ended; "" where it was cut off
 }
 

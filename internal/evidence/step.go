@@ -40,7 +40,14 @@ func (b *builder) mainThread(r *rank) {
 	b.rate(metric.MainRunDelay, metric.ProcRunDelay, r.entity, metric.Measured)
 	b.rate(metric.MainReadBytes, metric.ProcReadChars, r.entity, metric.Measured)
 	b.share(metric.MainStorage, b.states(r.entity, metric.LooksDisk, metric.LooksFileRead), r.looks, metric.Measured)
-	b.share(metric.TrainerStopped, b.states(r.entity, metric.LooksStopped), r.looks, metric.Measured)
+	if len(b.halts) == 0 {
+		b.share(metric.TrainerStopped, b.states(r.entity, metric.LooksStopped), r.looks, metric.Measured)
+		return
+	}
+	// The windows leave out the halts, which this is about.
+	stopped, _ := b.h.of(metric.LooksStopped, r.entity).grown(b.steady)
+	looks, _ := b.h.of(metric.LooksTotal, r.entity).grown(b.steady)
+	b.exact(metric.TrainerStopped, divide(stopped, looks), metric.Measured)
 }
 
 // states adds up the looks that found a thread in any of these states, per window.
@@ -77,6 +84,10 @@ func (b *builder) rates(r *rank) {
 		return
 	}
 	free := each(len(b.spans), func(i int) float64 { return b.length[i] * (1 - divide(r.waiting[i], r.joint[i])) })
+	if look := b.rec.Header.LookInterval.Seconds(); sum(free) < look {
+		b.miss("the trainer was found waiting for data in every look: how long a step takes without the wait cannot be told", "", metric.FreeStepTime)
+		return
+	}
 	s := stat.Ratio(free, r.batches)
 	if s.N > 0 && s.Center > 0 { // one center for the rate and for what is made of it
 		s = scaled(s, (1-r.wait.Center)/r.rate.Center/s.Center)

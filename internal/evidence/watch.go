@@ -97,6 +97,7 @@ func (b *builder) warnings(clean float64, r *rank) {
 		b.warn("pipetune itself did not run for %.1f s; that time is left out", lost)
 	}
 	b.warnFull()
+	b.warnHalts()
 	backwards := 0
 	for _, tracks := range b.h.signals {
 		for _, t := range tracks {

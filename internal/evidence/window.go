@@ -20,13 +20,14 @@ const (
 	mostWindows  = 150
 )
 
-// frame is the time the evidence is from: the steady stretch, cut into windows that leave out the gaps.
+// frame is the time the evidence is from: the steady stretch, cut into windows that leave out the gaps of the watch and the halts of the job.
 type frame struct {
 	Window
 	steady span
 	spans  []span    // the windows, in order
 	length []float64 // their lengths
 	gaps   []span
+	halts  []halt
 }
 
 // watchEnd returns when the readings end, and whether the job ended before the watch did.
@@ -141,16 +142,21 @@ func cut(parts []span, width float64) []span {
 
 // newFrame drops the warm-up of a stretch of the watch and cuts the rest into windows.
 func newFrame(rec *recording.Recording, h history, c cast, life span) frame {
-	f := frame{gaps: readGaps(rec, h, c)}
+	f := frame{gaps: readGaps(rec, h, c), halts: readHalts(rec, h, c, life.to)}
+	if len(f.halts) == 0 { // where somebody was stopped, that says it all
+		f.halts = readStandstill(rec, h, c, life, rec.End != nil && rec.End.Reason == "job-ended")
+	}
+	lost := leftOut(f.gaps, f.halts)
 	if rec.End != nil {
 		f.By = rec.End.Reason
 	}
 	asked := min(max(rec.Header.Warmup.Seconds(), 0), life.length()/2)
-	detected := min(detectWarmup(h, c, f.gaps, life), life.length()/2)
+	detected := min(detectWarmup(h, c, lost, life), life.length()/2)
 	f.steady = span{life.from + max(asked, detected), life.to}
 	f.Detected = detected > asked
+	f.Halted = seconds(halted(f.halts, f.steady))
 	f.Start, f.End, f.Warmup = seconds(f.steady.from), seconds(f.steady.to), seconds(max(asked, detected))
-	parts := without(f.steady, f.gaps)
+	parts := without(f.steady, lost)
 	total := 0.0
 	for _, p := range parts {
 		total += p.length()
