@@ -5,6 +5,7 @@
 
 import argparse
 import hashlib
+import subprocess
 import sys
 import time
 
@@ -13,9 +14,11 @@ from torch.utils.data import DataLoader, Dataset
 
 
 class Numbers(Dataset):
-    def __init__(self, items, seconds):
+    def __init__(self, items, seconds, program="", program_at=-1):
         self.items = items
         self.seconds = seconds
+        self.program = program
+        self.program_at = program_at
 
     def __len__(self):
         return self.items
@@ -23,6 +26,11 @@ class Numbers(Dataset):
     def __getitem__(self, index):
         if self.seconds:
             time.sleep(self.seconds)
+        if index == self.program_at:
+            try:
+                subprocess.call([self.program])
+            except OSError:
+                pass  # it is there to be waited for, not to be run
         return torch.full((8,), float(index)), index
 
 
@@ -36,10 +44,12 @@ def main():
     parser.add_argument("--method", default="fork")
     parser.add_argument("--persistent", action="store_true")
     parser.add_argument("--status", type=int, default=0, help="of the job's end")
+    parser.add_argument("--program", default="", help="that a worker starts, once in each epoch")
+    parser.add_argument("--program-at", type=int, default=-1, help="batch that it starts it in")
     args = parser.parse_args()
 
     loader = DataLoader(
-        Numbers(args.epoch * 4, args.item_ms / 1000), batch_size=4, num_workers=args.workers,
+        Numbers(args.epoch * 4, args.item_ms / 1000, args.program, args.program_at * 4), batch_size=4, num_workers=args.workers,
         persistent_workers=args.persistent and args.workers > 0,
         multiprocessing_context=args.method if args.workers else None)
     print("training", args.batches, "batches", flush=True)
