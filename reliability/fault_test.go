@@ -1,0 +1,15 @@
+//go:build reliability
+
+package reliability
+
+import "slices"
+
+// faultTrials are those of faults in what pipetune reads, writes and is told, in the order of their ids.
+func faultTrials() []trial {
+	return slices.Concat(
+		stoppedTrials,  // F3, F7
+		reuseTrials,    // F5
+		outputTrials,   // F8
+		terminalTrials, // F14
+	)
+}
