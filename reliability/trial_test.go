@@ -29,8 +29,7 @@ func all() []trial {
 	return slices.Concat(
 		loadTrials(),   // L1 to L8
 		mountTrials(),  // F1
-		outputTrials,   // F8
-		terminalTrials, // F14
+		faultTrials(),  // F2 to F8, F10, F11, F14, F15
 		mutationTrials, // D3
 	)
 }
