@@ -11,8 +11,10 @@ from . import state
 from .alarm import alarmed
 from .loop import LISTED, site_messages, with_sites
 
-KEY = "_pipetune_loader"  # in the configuration of a process: the number of the loader it works for, inherited however it is begun
+KEY = "_pipetune_loader"  # of a fetcher: the Work it does, what it calls and that with clocks; in the configuration of a process: the number of the loader it works for, inherited however it is begun
 SLOWEST = 8
+SHORT = 1000000  # nanoseconds of a batch below which its items are timed, and its CPU time asked for, now and then only
+SKIPPED = 15  # short batches between two that are timed in full
 process = state.process
 here = state.here
 
@@ -28,29 +30,52 @@ class Work:
         self.fetch_time = self.fetch_cpu = self.item_time = self.collate = 0
         self.opens = self.open_time = self.reads = self.read_time = self.decodes = self.decode_time = 0
         self.opened = False  # a file was opened since the batch was begun, and none closed after it
+        self.mark = self.collated = 0  # of the batch being made: when its last item was ready, and the nanoseconds it took to put it together
+        self.skip = 0  # batches to go until one is timed in full
+        self.rough = 0  # nanoseconds of batches since the last that was
         self.times = []
         self.slow = {}  # index: [summed nanoseconds, times measured]
         self.floor = 0  # nanoseconds that an item must take to be among the slowest
         self.sites = {}
 
     def fetched(self, begun, cpu, done):
+        """A batch was made, or could not be; cpu is None where it was not timed in full."""
         now = clock()
+        took = now - begun
+        self.fetch_time += took
+        if cpu is not None:
+            self.divided(took, self.mark - begun, min(thread_time_ns() - cpu, took))
+        elif took < SHORT:
+            self.rough += took
+        else:
+            self.rough += SHORT
+            self.skip = 0
         self.opened = False
-        self.fetch_time += now - begun
-        self.fetch_cpu += thread_time_ns() - cpu
         if done:
             self.fetches += 1
-            self.times.append((now - begun) // 1000)
-            if len(self.times) > 2 * LISTED:
-                self.times = self.times[-LISTED:]
+            times = self.times
+            times.append(took // 1000)
+            if len(times) > 2 * LISTED:
+                del times[:-LISTED]
         self.changed = True
         if self.parent is not None and now >= process.next:
             state.tell(now)
 
+    def divided(self, took, items, cpu):
+        """Books the parts of a batch's time, and those of the short batches before it, which were like it."""
+        rough, self.rough = self.rough, 0
+        if took > 0:
+            cpu += rough * cpu // took
+            items += rough * items // took
+            self.collate += self.collated + rough * self.collated // took
+        self.fetch_cpu += cpu
+        self.item_time += items
+        self.skip = SKIPPED if took < SHORT else 0
+
     def slow_item(self, index, took):
-        """Keeps an item that is among the slowest, or was: its mean counts."""
+        """Keeps an item that is among the slowest, or was: its mean counts. The first one of all loads what all need."""
         index = whole(index)
-        if index is None:
+        if index is None or self.items < 2:
             return
         known = self.slow.get(index)
         if known is None:
@@ -155,21 +180,36 @@ def current_work():
 
 def instrument(fetcher, current):
     """Puts clocks around what a fetcher calls. The dataset itself stays as it is, for whoever else looks at it."""
+    plain = timed = None
     if hasattr(fetcher, "dataset_iter"):
         fetcher.dataset_iter = Iterator(fetcher.dataset_iter, current)
+        fetcher.collate_fn = collating(fetcher.collate_fn, current)
     else:
-        fetcher.dataset = Items(fetcher.dataset, current)
-    fetcher.collate_fn = collating(fetcher.collate_fn, current)
-    fetcher.__dict__[KEY] = current  # and not a function of the fetcher's own, which would keep it and its dataset alive
+        plain = fetcher.dataset, fetcher.collate_fn
+        timed = Items(fetcher.dataset, current), collating(fetcher.collate_fn, current)
+    fetcher.__dict__[KEY] = (current, plain, timed)  # and not a function of the fetcher's own, which would keep it and its dataset alive
 
 
 def fetching(original):
     @wraps(original)
     def fetch(self, index):
-        current = self.__dict__.get(KEY)
-        if current is None or not process.on or process.fetching is not None:
+        own = self.__dict__
+        known = own.get(KEY)
+        if known is None or not process.on or process.fetching is not None:
             return original(self, index)
-        begun, cpu, done = clock(), thread_time_ns(), False
+        current, plain, timed = known
+        if current.skip > 0 and plain is not None and type(index) is list and own.get("auto_collation"):
+            current.skip -= 1
+            current.items += len(index)
+            cpu = None
+        else:
+            plain = timed
+            cpu = thread_time_ns()
+            current.collated = 0
+        if plain is not None and own["dataset"] is not plain[0]:
+            own["dataset"], own["collate_fn"] = plain
+        done = False
+        current.mark = begun = clock()
         process.fetching = current
         try:
             batch = original(self, index)
@@ -187,16 +227,16 @@ def fetching(original):
 
 def collating(original, current):
     def collate(items):
-        begun = clock()
         batch = original(items)
-        current.collate += clock() - begun
+        if process.fetching is current:
+            current.collated = clock() - current.mark
         return batch
 
     return collate
 
 
 class Iterator:
-    """An iterable dataset's iterator with a clock around it."""
+    """An iterable dataset's iterator with a clock behind each item."""
 
     def __init__(self, original, current):
         self.original = original
@@ -207,11 +247,12 @@ class Iterator:
 
     def __next__(self):
         current = self.current
-        begun = clock()
+        if process.fetching is not current:
+            return next(self.original)
         try:
             item = next(self.original)
         finally:
-            current.item_time += clock() - begun
+            current.mark = clock()
         current.items += 1
         return item
 
@@ -220,24 +261,25 @@ class Iterator:
 
 
 class Items:
-    """A dataset with a clock around each item. It has __getitems__ where the dataset has it."""
+    """A dataset with a clock behind each item: one item's end is the next one's begin. It has __getitems__ where the dataset has it."""
 
     def __init__(self, original, current):
         self.original = original
         self.current = current
 
     def __getitem__(self, index):
-        current = self.current
-        begun = clock()
         item = self.original[index]
-        took = clock() - begun
-        current.item_time += took
-        current.items += 1
-        if current.items > 1 and (took > current.floor or (type(index) is int and index in current.slow)):  # the first one loads what all need
-            try:
-                current.slow_item(index, took)
-            except Exception as error:
-                state.failed(error)
+        current = self.current
+        if process.fetching is current:
+            now = clock()
+            took = now - current.mark
+            current.mark = now
+            current.items += 1
+            if took > current.floor or (type(index) is int and index in current.slow):
+                try:
+                    current.slow_item(index, took)
+                except Exception as error:
+                    state.failed(error)
         return item
 
     @property
@@ -248,13 +290,13 @@ class Items:
         current = self.current
 
         def getitems(indices):
-            begun = clock()
             items = function(indices)
-            current.item_time += clock() - begun
-            try:
-                current.items += len(indices)
-            except TypeError:
-                pass  # no list, so nobody can count it
+            if process.fetching is current:
+                current.mark = clock()
+                try:
+                    current.items += len(indices)
+                except TypeError:
+                    pass  # no list, so nobody can count it
             return items
 
         return getitems
