@@ -76,7 +76,8 @@ func (l *launched) align(stopwatch string) error {
 	return l.count(stopwatch)
 }
 
-// count takes the stop-watch's batches per second over the seconds that are seen from outside.
+// count takes the stop-watch's batches per second over the seconds that are seen from outside. The window reaches to the end of the job; after the
+// trainer's last record no batch came.
 func (l *launched) count(stopwatch string) error {
 	if l.outside.Window == nil {
 		return nil // absent is not zero: agreement says that nothing was seen
@@ -86,11 +87,20 @@ func (l *launched) count(stopwatch string) error {
 		return err
 	}
 	from, to := window(l.outside, 0, 0)
-	own, ok := over(ranks, from, to)
-	if !ok {
-		return fmt.Errorf("the stop-watch does not reach over %.2f to %.2f", from, to)
+	for _, readings := range ranks {
+		if len(readings) == 0 {
+			return errors.New("a stop-watch has no reading")
+		}
+		first, ok := at(readings, from)
+		if !ok {
+			return fmt.Errorf("the stop-watch does not reach to %.2f, where what is seen from outside begins", from)
+		}
+		last := readings[len(readings)-1]
+		if end, ok := at(readings, to); ok {
+			last = end
+		}
+		l.passed += (last.Batches - first.Batches) / (to - from) / float64(len(ranks))
 	}
-	l.passed = own.batchesPerSec
 	return nil
 }
 
