@@ -176,3 +176,8 @@ func processes(match func(pid int, stat []string) bool) []int {
 	}
 	return found
 }
+
+// apart gives a program the trial's own HOME, TMPDIR and XDG_RUNTIME_DIR, as pipetune does.
+func (s *stand) apart(cmd *exec.Cmd) {
+	cmd.Env = append(cmd.Env, "HOME="+s.home, "TMPDIR="+s.tmp, "XDG_RUNTIME_DIR="+s.runtime)
+}

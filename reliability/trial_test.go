@@ -31,6 +31,7 @@ func all() []trial {
 		mountTrials(),  // F1
 		faultTrials(),  // F2 to F8, F10, F11, F14, F15
 		mutationTrials, // D3
+		textTrials(),   // N, A, D10, S
 	)
 }
 

@@ -70,6 +70,7 @@ var thirdParty = map[string][]string{
 	"golang.org/x/image":              {"dataset"},
 	"golang.org/x/term":               {"cli"},
 	"golang.org/x/perf":               {"stat"},
+	"github.com/yuin/goldmark":        {"reliability"},
 	"golang.org/x/sys":                {"cli", "job", "hook", "patch", "host", "sampler", "probe", "dataset", "isolate", "nvml", "procfs", "hdf5", "jpeg", "e2e", "reliability"},
 	"github.com/google/go-cmp":        {"test files"},
 	"github.com/rogpeppe/go-internal": {"test files"},

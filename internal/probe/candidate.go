@@ -153,23 +153,23 @@ func (s *session) pictureCandidates(counts rewritten) []candidate {
 // each is a command that writes every picture of a folder anew as a JPEG, with Pillow.
 func each(from, to, change string) string {
 	script := "import sys,pathlib\nfrom PIL import Image\ns,d=map(pathlib.Path,sys.argv[1:])\n" +
-		"for p in s.rglob('*'):\n" +
-		"  if p.suffix.lower() in ('.png','.bmp','.tif','.tiff','.webp','.jpg','.jpeg'):\n" +
-		"    i=Image.open(p).convert('RGB');" + change + "o=(d/p.relative_to(s)).with_suffix('.jpg');o.parent.mkdir(parents=True,exist_ok=True);i.save(o,quality=90)"
+		`for p in s.rglob("*"):` + "\n" +
+		`  if p.suffix.lower() in (".png",".bmp",".tif",".tiff",".webp",".jpg",".jpeg"):` + "\n" +
+		`    i=Image.open(p).convert("RGB");` + change + `o=(d/p.relative_to(s)).with_suffix(".jpg");o.parent.mkdir(parents=True,exist_ok=True);i.save(o,quality=90)`
 	return "python3 -c " + dollar(script) + " " + quote(from) + " " + quote(to)
 }
 
 // packing is a command that puts all pictures of a folder into one array, with NumPy and Pillow, through a mapping so that memory does not bound it.
 func packing(from string) string {
 	script := "import sys,pathlib,numpy as n\nfrom PIL import Image\n" +
-		"f=sorted(p for p in pathlib.Path(sys.argv[1]).rglob('*') if p.suffix.lower() in ('.png','.bmp','.tif','.tiff','.webp'))\n" +
+		`f=sorted(p for p in pathlib.Path(sys.argv[1]).rglob("*") if p.suffix.lower() in (".png",".bmp",".tif",".tiff",".webp"))` + "\n" +
 		"a=n.asarray(Image.open(f[0]))\n" +
-		"o=n.lib.format.open_memmap(sys.argv[2],'w+',a.dtype,(len(f),)+a.shape)\n" +
+		`o=n.lib.format.open_memmap(sys.argv[2],"w+",a.dtype,(len(f),)+a.shape)` + "\n" +
 		"for k,p in enumerate(f): o[k]=n.asarray(Image.open(p))"
 	return "python3 -c " + dollar(script) + " " + quote(from) + " " + quote(from+".npy")
 }
 
-// dollar writes a script of several lines as one word of one line.
+// dollar writes a script of several lines, without single quotes, as one word of one line.
 func dollar(script string) string {
-	return "$'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", `\n`).Replace(script) + "'"
+	return "$'" + strings.NewReplacer(`\`, `\x5c`, `'`, `\x27`, "\n", `\n`).Replace(script) + "'"
 }

@@ -12,6 +12,7 @@ import (
 const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_"
 
 // quote writes a word so that bash and zsh read it as it is, and so that it can be shown: what is not plainly printable is an escape of $'…'.
+// Neither a quote nor a backslash stands in one: a shell that does not know $'…', as dash, would take the rest for commands behind an escaped quote.
 // Of an absolute path only the names that need it are quoted, so that a ~ written for the home folder in front of the rest still is one.
 func quote(word string) string {
 	if !strings.HasPrefix(word, "/") {
@@ -37,10 +38,7 @@ func quoteName(word string) string {
 	b.WriteString("$'")
 	for _, c := range []byte(word) {
 		switch {
-		case c == '\'' || c == '\\':
-			b.WriteByte('\\')
-			b.WriteByte(c)
-		case c >= ' ' && c < 0x7f:
+		case c >= ' ' && c < 0x7f && c != '\'' && c != '\\':
 			b.WriteByte(c)
 		default:
 			fmt.Fprintf(&b, `\x%02x`, c)

@@ -1,0 +1,311 @@
+//go:build reliability
+
+package reliability
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// into are the files that a run of pipetune writes into a folder, beside what it prints.
+func into(dir string, suffixes ...string) (args []string) {
+	for _, suffix := range suffixes {
+		args = append(args, "-o", filepath.Join(dir, "out"+suffix))
+	}
+	return args
+}
+
+// ownTags are all tags and comments that pipetune's Markdown has.
+var ownTags = regexp.MustCompile(`^(<!-- pipetune:[a-z0-9:-]* -->|</?(details|summary|sub|pre)>|<!--)*$`)
+
+// presentable holds what a run has printed and written to what may be shown: and returns how many bytes that were.
+func presentable(s *stand, c *command, dir string) (size int) {
+	s.Helper()
+	texts := map[string][]byte{"stdout": c.output(), "stderr": []byte(c.complaints())}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, f := range files {
+		if texts[f.Name()], err = os.ReadFile(filepath.Join(dir, f.Name())); err != nil {
+			s.Fatal(err)
+		}
+	}
+	for name, text := range texts {
+		size += len(text)
+		switch filepath.Ext(name) {
+		case ".json":
+			if !json.Valid(text) {
+				s.Errorf("%s is not JSON", name)
+			}
+		case ".jsonl":
+			for line := range strings.Lines(string(text)) {
+				if !json.Valid([]byte(line)) || strings.TrimSuffix(line, "\n") == line {
+					s.Errorf("%s holds a line that is not JSON: %.80q", name, line)
+				}
+			}
+		case ".md":
+			harmlessMarkdown(s, string(text))
+		}
+		if why := invisible(text, false); why != "" {
+			s.Errorf("%s of %v lets %s through: %s", name, c.cmd.Args[1:min(3, len(c.cmd.Args))], why, around(text))
+		}
+	}
+	return size
+}
+
+// around is what stands beside the first byte that must not be there.
+func around(text []byte) string {
+	for i, c := range string(text) {
+		if invisible([]byte(string(c)), false) != "" || c == 0xfffd {
+			return fmt.Sprintf("%q", text[max(0, i-60):min(len(text), i+60)])
+		}
+	}
+	return ""
+}
+
+// harmlessMarkdown holds Markdown to what pipetune writes: one heading, tags of its own, tables whose rows are as wide as their head, no link.
+func harmlessMarkdown(s *stand, source string) {
+	s.Helper()
+	columns, headings := "", 0
+	for line := range strings.Lines(markdownShape(source)) {
+		depth, what, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch {
+		case strings.HasPrefix(what, "heading"):
+			headings++
+		case what == "Table":
+			columns = ""
+		case strings.HasPrefix(what, "row of"):
+			if columns == "" {
+				columns = depth + what
+			}
+			if depth+what != columns {
+				s.Errorf("a table has %s and %s", columns, depth+what)
+			}
+		case what == "Link", what == "Image", what == "AutoLink", depth == "reference", what == "Strikethrough", what == "TaskCheckBox":
+			s.Errorf("the Markdown has a %s", strings.TrimSpace(line))
+		case strings.HasPrefix(what, "html"), strings.HasPrefix(what, "tag"):
+			if _, tags, _ := strings.Cut(what, " "); !ownTags.MatchString(tags) {
+				s.Errorf("the Markdown has the tags %s", tags)
+			}
+		}
+	}
+	if headings != 1 {
+		s.Errorf("the Markdown has %d headings", headings)
+	}
+}
+
+func hostileFiles(s *stand) {
+	names := nameable()
+	worst := []string{"\n# x\x1b]52;c;ZXZpbA==\a`$(touch marker)`|</details>@team\u202e", "-rf <b>\xff\xfe ' \" \\ ;&", "[x](http:evil) *a* #1 \r\tGH-1"}
+	written := 0
+	for i, folder := range worst {
+		dir := filepath.Join(s.work, "data", strconv.Itoa(i), folder)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			s.Fatal(err)
+		}
+		picture := tinyPNG(s)
+		for _, name := range names {
+			if err := os.WriteFile(filepath.Join(dir, name+".png"), picture, 0o644); err != nil {
+				s.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, names[0]+"broken.png"), picture[:len(picture)/2], 0o644); err != nil {
+			s.Fatal(err)
+		}
+		out := s.folder("out")
+		c := s.pipetune(append([]string{"bench-io", "--budget", "4s", "--workers", "1", "--no-cold", "--python", "none", dir}, into(out, ".txt", ".md", ".json")...))
+		if status := c.wait(3 * time.Minute); status != 0 {
+			s.Errorf("exit %d for the folder %.30q: %s", status, folder, c.complaints())
+		}
+		written += presentable(s, c, out)
+		c.alone()
+	}
+	s.measured("%d names in each of %d folders, %d bytes of output, exit 0", len(names), len(worst), written)
+	s.leftNothing()
+}
+
+func hostileDatasets(s *stand) {
+	file := filepath.Join(s.work, "names.h5")
+	list, err := json.Marshal(slices.DeleteFunc(nameable(), func(p string) bool { return strings.ToValidUTF8(p, "") != p }))
+	if err != nil {
+		s.Fatal(err)
+	}
+	made := s.start("h5py", []string{s.python, "-c", `
+import json, sys, h5py, numpy
+names = json.loads(sys.stdin.read())
+with h5py.File(sys.argv[1], "w") as f:
+    for n in names:
+        f.create_dataset(n, data=numpy.zeros((16, 32, 32), "u1"), chunks=(1, 32, 32))
+        f.attrs[n] = n
+        f["group " + n] = h5py.SoftLink("/" + n)
+        f.require_group("inner").create_group(n).attrs["x"] = n
+    f.create_dataset("\n# most\x1b[2J|$(touch marker)\u202e@team", data=numpy.zeros((256, 64, 64), "u1"), chunks=(1, 64, 64), compression="gzip")
+print(len(names))
+`, file}, func(cmd *exec.Cmd) { cmd.Stdin = strings.NewReader(string(list)) })
+	if status := made.wait(2 * time.Minute); status != 0 {
+		s.Fatalf("h5py: %s", made.complaints())
+	}
+	written := 0
+	for _, way := range [][]string{{}, {"--dataset", "/田中さんにあげて下さい"}, {"--dataset", "/nosuch\x1b[2J\n|"}} {
+		out := s.folder("out")
+		c := s.pipetune(slices.Concat([]string{"bench-io", "--budget", "4s", "--workers", "1", "--no-cold", "--python", "none", file}, way, into(out, ".txt", ".md", ".json")))
+		want := 0
+		if len(way) > 0 && strings.Contains(way[1], "nosuch") {
+			want = 2
+		}
+		if status := c.wait(3 * time.Minute); status != want && !(want != 0 && status != 0) {
+			s.Errorf("%q: exit %d: %s", way, status, c.complaints())
+		}
+		written += presentable(s, c, out)
+		c.alone()
+	}
+	s.measured("%s names of datasets, groups, links and attributes, %d bytes of output in 3 runs", strings.TrimSpace(string(made.output())), written)
+	s.leftNothing()
+}
+
+// crowd is a process with hostile arguments, and children with hostile names of their own. It gives the processor something to do and ends by itself.
+const crowd = `
+import ctypes, os, sys, time
+libc = ctypes.CDLL(None)
+names = [os.fsencode(n) for n in sys.argv[1:]]
+ppid = os.getpid()
+for name in names:
+    if os.fork() == 0:
+        libc.prctl(15, name[:15])
+        while os.getppid() == ppid:
+            time.sleep(0.2)
+        os._exit(0)
+libc.prctl(15, b"\n\x1b[2J|\xff")
+print("up", flush=True)
+end = time.time() + float(os.environ["SECONDS"])
+while time.time() < end:
+    sum(range(100000))
+    time.sleep(0.01)
+`
+
+func hostileProcess(s *stand) {
+	script := filepath.Join(s.work, "\n\x1b[31m| @team.py")
+	if err := os.WriteFile(script, []byte(crowd), 0o644); err != nil {
+		s.Fatal(err)
+	}
+	names := arguable()
+	group := "/sys/fs/cgroup/memory/pt\n\x1b[2J|\u202e" + strconv.Itoa(os.Getpid())
+	if err := os.Mkdir(group, 0o755); err != nil {
+		s.Fatalf("a control group of version 1 is needed: %v", err)
+	}
+	s.Cleanup(func() {
+		s.until(time.Minute, "the control group is empty", func() bool { return unix.Rmdir(group) == nil })
+	})
+	job := s.start("job", append([]string{"python\x1b]0;x\a|\n", script}, names...), func(cmd *exec.Cmd) {
+		cmd.Path = s.python
+		cmd.Env = append(cmd.Env, "SECONDS=45")
+	})
+	job.awaitLines(1)
+	if err := os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(job.pid())), 0o644); err != nil {
+		s.Fatal(err)
+	}
+	out := s.folder("out")
+	c := s.start("pipetune", slices.Concat([]string{"unshare", "--uts", "sh", "-c", `printf '\n\033[2J|\377@team' >/proc/sys/kernel/hostname; exec "$0" "$@"`,
+		s.binary, "diagnose", "--pid", strconv.Itoa(job.pid()), "--duration", "6s", "--no-redact"}, into(out, ".txt", ".md", ".json", ".jsonl")), s.apart)
+	if status := c.wait(2 * time.Minute); status != 0 && status != 3 {
+		s.Errorf("exit %d: %s", status, c.complaints())
+	}
+	size := presentable(s, c, out)
+	recording, err := os.ReadFile(filepath.Join(out, "out.jsonl"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	if n := strings.Count(string(recording), `"kind":"process"`); n < len(names) {
+		s.Errorf("the recording names %d processes of %d", n, len(names))
+	}
+	s.measured("%d arguments, %d processes with names of their own, %d bytes of output", len(names), len(names)+1, size)
+	c.alone()
+	s.leftNothing()
+	job.kill()
+}
+
+func hostileGPU(s *stand) {
+	lib := s.fakeNVML("gpus 1")
+	written, runs := 0, 0
+	for _, p := range payloads {
+		if len(p) > 200 || strings.ContainsAny(p, "\x00") || p == "" {
+			continue
+		}
+		var escaped strings.Builder
+		for _, b := range []byte(p) {
+			fmt.Fprintf(&escaped, `\x%02x`, b)
+		}
+		if err := os.WriteFile(filepath.Join(lib, "fakenvml.conf"), []byte("gpus 1\nname "+escaped.String()+"\n"), 0o644); err != nil {
+			s.Fatal(err)
+		}
+		c := s.pipetune([]string{"doctor"}, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+lib) })
+		if status := c.wait(time.Minute); status != 0 {
+			s.Errorf("doctor with a GPU called %.30q: exit %d: %s", p, status, c.complaints())
+		}
+		written += presentable(s, c, s.folder("none"))
+		runs++
+	}
+	s.measured("%d names, %d bytes of output, exit 0", runs, written)
+	s.leftNothing()
+}
+
+func hostileHook(s *stand) {
+	dir := filepath.Join(s.work, "\n# x\x1b[2J|@team")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		s.Fatal(err)
+	}
+	script := filepath.Join(dir, "$(touch marker)\u202e.py")
+	const source = `
+import sys, time, torch
+from torch.utils.data import DataLoader, Dataset, SequentialSampler
+bad = "\n# x\x1b]52;c;ZXZpbA==\a|` + "```" + `</details>@team\u202e\udcff"
+class Numbers(Dataset):
+    def __len__(self): return 400
+    def __getitem__(self, i):
+        open("/dev/null").close()
+        time.sleep(0.002)
+        return torch.zeros(4)
+Numbers.__name__ = Numbers.__qualname__ = bad
+Numbers.__module__ = bad
+class Sampler(SequentialSampler): pass
+Sampler.__name__ = Sampler.__qualname__ = bad
+data = Numbers()
+for epoch in range(3):
+    for batch in DataLoader(data, batch_size=4, num_workers=1, sampler=Sampler(data)):
+        time.sleep(0.02)
+print("trained", flush=True)
+`
+	if err := os.WriteFile(script, []byte(source), 0o644); err != nil {
+		s.Fatal(err)
+	}
+	out := s.folder("out")
+	c := s.pipetune(slices.Concat([]string{"diagnose"}, into(out, ".txt", ".md", ".json", ".jsonl", ".patch"), []string{"--", s.python, script}))
+	if status := c.wait(5 * time.Minute); status != 0 {
+		s.Errorf("exit %d: %s", status, c.complaints())
+	}
+	if string(c.output()) != "trained\n" {
+		s.Errorf("the job printed %q", c.output())
+	}
+	patch := filepath.Join(out, "out.patch")
+	text, err := os.ReadFile(patch) // source lines are the person's own and stay as they are
+	if err == nil {
+		err = os.Remove(patch)
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.measured("%d bytes of output, a patch of %d bytes", presentable(s, c, out), len(text))
+	c.alone()
+	s.leftNothing()
+}

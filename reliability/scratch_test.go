@@ -1,0 +1,50 @@
+//go:build reliability
+
+package reliability
+
+import (
+	"bytes"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// folder makes a new folder in the trial's own.
+func (s *stand) folder(name string) string {
+	s.Helper()
+	dir, err := os.MkdirTemp(s.work, name+"-")
+	if err != nil {
+		s.Fatal(err)
+	}
+	return dir
+}
+
+// fakeNVML builds the library that pretends to be NVIDIA's, with a configuration, and returns its folder.
+func (s *stand) fakeNVML(config string) string {
+	s.Helper()
+	source, err := filepath.Abs("../testdata/fakenvml/fakenvml.c")
+	if err != nil {
+		s.Fatal(err)
+	}
+	dir := s.folder("nvml")
+	gcc := s.start("gcc", []string{"gcc", "-shared", "-fPIC", "-O1", "-o", filepath.Join(dir, "libnvidia-ml.so.1"), source, "-ldl"})
+	if status := gcc.wait(2 * time.Minute); status != 0 {
+		s.Fatalf("building the fake NVML: %s", gcc.complaints())
+	}
+	if err := os.WriteFile(filepath.Join(dir, "fakenvml.conf"), []byte(config+"\n"), 0o644); err != nil {
+		s.Fatal(err)
+	}
+	return dir
+}
+
+// tinyPNG is a picture of 8 by 8 pixels.
+func tinyPNG(s *stand) []byte {
+	s.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 8, 8))); err != nil {
+		s.Fatal(err)
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,211 @@
+//go:build reliability
+
+package reliability
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+var secretTrials = []trial{
+	{id: "N4", fault: "secrets on command lines and in messages", made: "217 planted ones of 12 kinds (flags, variables, URLs, shapes of 43 issuers, several lines, split, JSON, shell, paths, tracebacks) through the gate; 113 look-alikes",
+		target: "0 leaks, at least 95 of 100 look-alikes kept", run: hiddenSecrets},
+	{id: "N4-run", fault: "the same on the command line of a watched process", made: "`diagnose --pid` of a process with them as arguments: recording, text, md, json, stdout, stderr; once more with --no-arguments",
+		target: "0 leaks in any file or stream, at write time; with --no-arguments no argument at all", run: hiddenInRun},
+	{id: "N4-messages", fault: "secrets in what pipetune is given itself, in names of files and in a job's traceback", made: "bad flags, missing files, unstartable commands, a job that raises, a hook's file and class names, each holding a secret",
+		target: "0 leaks in messages, reports and recording", run: hiddenInMessages},
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// gated passes a secret through the gate in the way that it would come in.
+func gated(argv []string) []string {
+	raw := make([][]byte, len(argv))
+	for i, arg := range argv {
+		raw[i] = []byte(arg)
+	}
+	return untrusted.CommandLine(raw, untrusted.Redaction{})
+}
+
+func hiddenSecrets(s *stand) {
+	leaks := 0
+	for _, p := range planted() {
+		shown := untrusted.Message(p.text)
+		if p.argv != nil {
+			shown = strings.Join(gated(p.argv), " ")
+		}
+		if leaked(shown, p.leak) {
+			leaks++
+			s.Errorf("%s: %q", p.kind, shown)
+		}
+	}
+	kept := 0
+	var lost []string
+	for _, line := range lookAlikes {
+		argv := strings.Fields(line)
+		if strings.HasPrefix(line, "{") {
+			argv = []string{line}
+		}
+		if strings.Join(gated(argv), " ") == strings.Join(argv, " ") {
+			kept++
+		} else {
+			lost = append(lost, line)
+		}
+	}
+	s.measured("%d of %d secrets leak; %d of %d look-alikes kept (lost: %s)", leaks, len(planted()), kept, len(lookAlikes), strings.Join(lost, ", "))
+	if kept*100 < 95*len(lookAlikes) {
+		s.missed("%d of %d look-alikes kept", kept, len(lookAlikes))
+	}
+}
+
+// leaked says whether a secret or a half of it can be read.
+func leaked(shown, secret string) bool {
+	half := len(secret) / 2
+	return strings.Contains(shown, secret[:half]) || strings.Contains(shown, secret[half:])
+}
+
+// everything is what a run has written anywhere: its streams and its files.
+func everything(s *stand, c *command, dir string) map[string]string {
+	s.Helper()
+	all := map[string]string{"stdout": string(c.output()), "stderr": c.complaints()}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			s.Fatal(err)
+		}
+		all[f.Name()] = string(text)
+	}
+	return all
+}
+
+func hiddenInRun(s *stand) {
+	var secrets []plantedSecret
+	leaks, places, size := 0, 0, 0
+	for _, p := range planted() {
+		if p.argv != nil {
+			secrets = append(secrets, p)
+		}
+	}
+	// More arguments than are recorded would hide the rest: several processes share them.
+	for part := range slices.Chunk(secrets, 80) {
+		argv := []string{"python3", "-c", "import time\nprint('up', flush=True)\ntime.sleep(300)"}
+		for _, p := range part {
+			argv = append(argv, p.argv...)
+		}
+		job := s.start("job", argv, func(cmd *exec.Cmd) { cmd.Path = s.python })
+		job.awaitLines(1)
+		out := s.folder("out")
+		c := s.pipetune(slices.Concat([]string{"diagnose", "--pid", strconv.Itoa(job.pid()), "--duration", "6s"}, into(out, ".txt", ".md", ".json", ".jsonl")))
+		if status := c.wait(2 * time.Minute); status != 0 && status != 3 {
+			s.Errorf("exit %d: %s", status, c.complaints())
+		}
+		files := everything(s, c, out)
+		if !strings.Contains(files["out.jsonl"], "--"+"api-key") && !strings.Contains(files["out.jsonl"], untrusted.Secret) {
+			s.Errorf("the recording holds no command line: %.300s", files["out.jsonl"])
+		}
+		for name, text := range files {
+			places++
+			size += len(text)
+			for _, p := range part {
+				if leaked(text, p.leak) {
+					leaks++
+					s.Errorf("%s leaks into %s", p.kind, name)
+				}
+			}
+		}
+		c.alone()
+		job.kill()
+	}
+	// No arguments at all.
+	job := s.start("job", []string{"python3", "-c", "import time\nprint('up', flush=True)\ntime.sleep(300)", "PLAIN-WORD-OF-NO-SHAPE"}, func(cmd *exec.Cmd) { cmd.Path = s.python })
+	job.awaitLines(1)
+	out := s.folder("out")
+	c := s.pipetune(slices.Concat([]string{"diagnose", "--no-arguments", "--pid", strconv.Itoa(job.pid()), "--duration", "6s"}, into(out, ".txt", ".md", ".json", ".jsonl")))
+	if status := c.wait(2 * time.Minute); status != 0 && status != 3 {
+		s.Errorf("exit %d: %s", status, c.complaints())
+	}
+	for name, text := range everything(s, c, out) {
+		if strings.Contains(text, "PLAIN-WORD") || strings.Contains(text, "time.sleep") {
+			s.Errorf("--no-arguments: an argument stands in %s", name)
+		}
+	}
+	job.kill()
+	s.measured("%d secrets, %d files and streams of %d bytes: %d leaks; with --no-arguments no argument", len(secrets), places, size, leaks)
+	s.leftNothing()
+}
+
+func hiddenInMessages(s *stand) {
+	const token = "hf_QwErTyUiOpAsDfGhJkLzXcVbNm12345678"
+	url := "https://me:" + token[3:] + "@host/x"
+	runs, leaks := 0, 0
+	check := func(what string, c *command, dir string) {
+		runs++
+		for name, text := range everything(s, c, dir) {
+			if leaked(text, token[3:]) {
+				leaks++
+				s.Errorf("%s: leaks into %s", what, name)
+			}
+		}
+	}
+	for _, args := range [][]string{
+		{"report", "/nonexistent/" + token + ".json"}, {"report", url}, {"compare", token, url}, {"bench-io", "/nonexistent/token=" + token[3:]}, {"bench-io", url},
+		{"diagnose", "--pid", token}, {"diagnose", "--format", token}, {"diagnose", "-o", "/nonexistent/" + token + ".json"}, {"diagnose", "--no-such-flag=" + token}, {token}, {"explain", token},
+		{"diagnose", token}, {"diagnose", "--", "/nonexistent/" + token}, {"diagnose", "--", "env", "HF_TOKEN=" + token, "/nonexistent/program"}, {"bench-io", "--dataset", token, "/etc/passwd"},
+	} {
+		c := s.pipetune(args)
+		if status := c.wait(2 * time.Minute); status == 0 {
+			s.Errorf("%.40q: exit 0", args)
+		}
+		check(fmt.Sprintf("%.20q", args), c, s.folder("none"))
+		c.alone()
+	}
+	dir := filepath.Join(s.work, "token="+token[3:])
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		s.Fatal(err)
+	}
+	script := filepath.Join(dir, "train.py")
+	const source = `
+import sys, time, torch
+from torch.utils.data import DataLoader, Dataset
+SECRET = "` + token + `"
+class Numbers(Dataset):
+    def __len__(self): return 300
+    def __getitem__(self, i):
+        time.sleep(0.002)
+        if i == 299: open("/nonexistent/" + SECRET)
+        return torch.zeros(4)
+Numbers.__qualname__ = Numbers.__name__ = "Numbers_" + SECRET
+try:
+    for epoch in range(3):
+        for batch in DataLoader(Numbers(), batch_size=4, num_workers=1):
+            time.sleep(0.03)
+except Exception as e:
+    print(type(e).__name__)
+    time.sleep(8)
+`
+	if err := os.WriteFile(script, []byte(source), 0o644); err != nil {
+		s.Fatal(err)
+	}
+	out := s.folder("out")
+	c := s.pipetune(slices.Concat([]string{"diagnose"}, into(out, ".txt", ".md", ".json", ".jsonl"), []string{"--", s.python, script}))
+	if status := c.wait(5 * time.Minute); status != 0 {
+		s.Errorf("the job that raises: exit %d: %s", status, c.complaints())
+	}
+	check("a job that raises", c, out)
+	c.alone()
+	s.measured("%d runs: %d leaks", runs, leaks)
+	s.leftNothing()
+}
