@@ -89,7 +89,7 @@ runs on. See: pipetune help exit-codes`,
 	f := c.Flags()
 	f.IntVar(&o.pid, "pid", 0, "process to watch: the trainer, one of its workers, or what launched it")
 	f.DurationVar(&o.duration, "duration", 30*time.Second, "how long to watch, warm-up included; of a command: to its end, at most "+launchDuration.String())
-	f.DurationVar(&o.warmup, "warmup", 5*time.Second, "what to drop at the start; a sixth of --duration where that is less")
+	f.DurationVar(&o.warmup, "warmup", 5*time.Second, "what to drop at the start; a sixth of --duration where that is less, and of a short one what leaves "+minSteady.String())
 	f.DurationVar(&o.interval, "interval", 100*time.Millisecond, "time between two ticks")
 	f.IntVar(&o.steps, "steps", 0, "of a command: watch this many batches after the warm-up, for at least "+minSteady.String()+" (0: as long as --duration says)")
 	f.StringVar(&o.then, "then", thenRun, "of a command, once the watch is over: run lets it run on, terminate ends it with SIGTERM")
@@ -123,8 +123,13 @@ func (o *diagnoseOptions) arguments(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// defaultWarmup is 5 s, or less where a short watch would lose too much by it.
-func defaultWarmup(duration time.Duration) time.Duration { return min(5*time.Second, duration/6) }
+// defaultWarmup is 5 s, or less where a short watch would lose too much by it: the shortest that is allowed must leave enough to judge by.
+func defaultWarmup(duration time.Duration) time.Duration {
+	return max(min(5*time.Second, duration/6, duration-minSteady-edges), 0)
+}
+
+// edges is what a watch loses at its beginning and its end: a tick each, and what finding the job's processes and the first readings take.
+const edges = 500 * time.Millisecond
 
 func (o *diagnoseOptions) check(pidGiven bool) error {
 	switch {

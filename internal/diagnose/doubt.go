@@ -11,7 +11,7 @@ import (
 
 // What a watch must offer. A class is given from the first line on, with high confidence only from the second.
 const (
-	leastWindow, fairWindow = 5.0, 10.0 // seconds; ten one-second windows are the fewest whose median has a 95 % interval not set by the extremes
+	leastWindow, fairWindow = evidence.LeastSteady, 10.0 // seconds; ten one-second windows are the fewest whose median has a 95 % interval not set by the extremes
 	// Share of planned looks. TraceML gives a cause only from 80 % coverage. Below half the moments pipetune itself got a CPU may differ from
 	// the others; at a fifth of 50 looks per second a watch of 20 s still has 200, which puts a share within 7 points.
 	leastCover, poorCover, fairCover = 0.2, 0.5, 0.8
@@ -92,6 +92,9 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 	var d doubts
 	if v, ok := e.Get(metric.WindowTime); ok && v.Center < fairWindow {
 		d.add("the steady window is short: %s", unit.Seconds(v.Center))
+	}
+	if e.Window.Kept > 0 {
+		d.add("the figures hold %s of what looks like a warm-up: the watch was too short to leave it out", unit.Seconds(e.Window.Kept.Seconds()))
 	}
 	if v, ok := e.Get(metric.LookCover); ok && v.Center < poorCover {
 		d.heavy("only %s of the planned looks could be taken", unit.Percent(v.Center))

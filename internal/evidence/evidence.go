@@ -68,6 +68,7 @@ type Window struct {
 	Start, End time.Duration // since the recording's start
 	Warmup     time.Duration // dropped before it: asked for or detected, the longer
 	Detected   bool          // the warm-up was longer than asked for
+	Kept       time.Duration // what shows of a warm-up and could not be spared; 0 where all of it was dropped
 	Ended      bool          // the job ended in the watch
 	Halted     time.Duration // of the stretch, how long somebody of the job was stopped or frozen, or no batch passed any more; left out of all values
 	By         string        // what ended the watch, as the recording names it: duration, steps, interrupted, job-ended; "" where it was cut off

@@ -75,6 +75,9 @@ func (b *builder) warnings(clean float64, r *rank) {
 	if b.Detected {
 		b.warn("the first %s differ from the rest and are left out as warm-up", b.Warmup.Round(100*time.Millisecond))
 	}
+	if b.Kept > 0 {
+		b.warn("the beginning differs from the rest for %s longer than this watch could leave out: the figures hold a part of the warm-up", b.Kept.Round(100*time.Millisecond))
+	}
 	switch ownEnd := b.Ended && b.rec.Header.Mode == "launch"; {
 	case clean >= shortWindow:
 	case ownEnd:

@@ -152,6 +152,10 @@ func newFrame(rec *recording.Recording, h history, c cast, life span) frame {
 	}
 	asked := min(max(rec.Header.Warmup.Seconds(), 0), life.length()/2)
 	detected := min(detectWarmup(h, c, lost, life), life.length()/2)
+	if spared := life.length() - LeastSteady - fringe; detected > spared && spared >= asked {
+		f.Kept = seconds(detected - spared)
+		detected = spared
+	}
 	f.steady = span{life.from + max(asked, detected), life.to}
 	f.Detected = detected > asked
 	f.Halted = seconds(halted(f.halts, f.steady))
@@ -168,6 +172,13 @@ func newFrame(rec *recording.Recording, h history, c cast, life span) frame {
 	}
 	return f
 }
+
+// LeastSteady is for how many seconds a job must be seen after the warm-up before anything is concluded. A watch that is long enough for that
+// without the warm-up that shows in it keeps so much of it: with a word on it, figures are worth more than none.
+const LeastSteady = 5.0
+
+// fringe is left to what gaps and rounding take of these seconds.
+const fringe = 0.05
 
 // waitFloor is the least difference in a share of time that makes a warm-up: two looks of ten more or less are chance.
 const waitFloor = 0.2
