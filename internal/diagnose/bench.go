@@ -85,7 +85,9 @@ func benchNext(e *evidence.Evidence, r *report.Report) []string {
 		}
 	}
 	// Pictures that are large, of which nobody knows how large training needs them.
-	large := slices.ContainsFunc(r.Abstained, func(a report.Abstained) bool { return a.Rule == "image/oversized" && strings.HasSuffix(a.Cure, "--try") })
+	large := slices.ContainsFunc(r.Abstained, func(a report.Abstained) bool {
+		return a.Rule == "image/oversized" && strings.HasSuffix(a.Cure, "--try")
+	})
 	if large && len(e.Bench.Candidates) == 0 {
 		add(bench + " --try")
 	}

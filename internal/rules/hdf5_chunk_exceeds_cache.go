@@ -40,9 +40,9 @@ A larger chunk cache (h5py.File(rdcc_nbytes=..., rdcc_nslots=...)) helps only se
 dataset: in random order the next item is in another chunk. An uncompressed chunk of any size costs nothing extra, as only the
 selected bytes are read then; the rule is quiet for those.
 `,
-	Needs:    []metric.Desc{metric.NumWorkers, metric.HDF5Filters, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5Amplify, metric.ReadBytes},
-	Limits:   limits(wasteLimit, gzipSpeed, fastSpeed, filterPart),
-	Applies:  onChunks,
+	Needs:   []metric.Desc{metric.NumWorkers, metric.HDF5Filters, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5Amplify, metric.ReadBytes},
+	Limits:  limits(wasteLimit, gzipSpeed, fastSpeed, filterPart),
+	Applies: onChunks,
 	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero", "hdf5/filter-cpu", "hdf5/reopened-per-item", "hdf5/cache-too-small",
 		"storage/saturated"},
 	Eval: func(p *diagnose.Pass) error {
