@@ -91,7 +91,7 @@ func (r *Recorder) series(e *keptEntity, metric, entity string) int {
 
 func (r *Recorder) keep(i int, p Point) {
 	s := &r.rec.Series[i]
-	s.Points = append(s.Points, p)
+	s.Points = append(roomFor(s.Points, i), p)
 	r.held.readings++
 }
 

@@ -184,3 +184,38 @@ func TestReadIsBounded(t *testing.T) {
 		t.Errorf("%d readings, spaced %s", n, rec.Spacing)
 	}
 }
+
+// TestSeriesGrowEvenly: series that began together take their memory little by little, and not all at one tick.
+func TestSeriesGrowEvenly(t *testing.T) {
+	const series, ticks = 200, 6000
+	r, _ := bounded(t, maxReadings)
+	r.out = nil
+	entities := make([]string, series)
+	for i := range entities {
+		entities[i] = fmt.Sprintf("cpu/%d", i)
+	}
+	room := func() (n int) {
+		for _, s := range r.rec.Series {
+			n += cap(s.Points)
+		}
+		return n
+	}
+	before, step := 0, 0
+	for i := range ticks {
+		r.Tick(time.Duration(i) * 100 * time.Millisecond)
+		for _, e := range entities {
+			r.Add(metric.CPUBusy, e, float64(i))
+		}
+		now := room()
+		if i > 1000 {
+			step = max(step, now-before)
+		}
+		before = now
+	}
+	if held := points(&r.rec); before > held+held/16 {
+		t.Errorf("room for %d readings is held for %d", before, held)
+	}
+	if step > series*ticks/100 {
+		t.Errorf("the memory grew by %d readings in one tick", step)
+	}
+}
