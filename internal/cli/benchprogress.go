@@ -23,11 +23,22 @@ type benchProgress struct {
 }
 
 func newBenchProgress(env Env, quiet bool, budget time.Duration) *benchProgress {
+	return newProgressWithin(env, quiet, budget, "Ctrl-C: report")
+}
+
+// newSurveyProgress is for the look at the dataset before anything is measured: a million files on a slow mount take half a minute.
+func newSurveyProgress(env Env, quiet bool, limit time.Duration) *benchProgress {
+	p := newProgressWithin(env, quiet, limit, "Ctrl-C: end")
+	p.what = "looking at the dataset"
+	return p
+}
+
+func newProgressWithin(env Env, quiet bool, budget time.Duration, ending string) *benchProgress {
 	p := &benchProgress{what: "starting", show: func(string, time.Duration) {}, finish: func() {}}
 	switch {
 	case quiet:
 	case env.StderrTerminal && env.Getenv("CI") == "" && env.Getenv("TERM") != "dumb":
-		p.show, p.finish = benchBar(env.Stderr, budget)
+		p.show, p.finish = benchBar(env.Stderr, budget, ending)
 	default:
 		p.show = benchLines(env.Stderr, budget)
 	}
@@ -43,6 +54,31 @@ func (p *benchProgress) step(what string, elapsed time.Duration) {
 	}
 	p.what = untrusted.Cut(what, benchWhat).String()
 	p.at(elapsed)
+}
+
+// progressEvery is how often the time that has passed is shown. The first time is a sign of life: it comes within a second.
+const progressEvery = 500 * time.Millisecond
+
+// follow ticks until the function returned is called.
+func (p *benchProgress) follow() (stop func()) {
+	began, ended, gone := time.Now(), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		ticker := time.NewTicker(progressEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-ticker.C:
+				p.tick(time.Since(began))
+			}
+		}
+	}()
+	return func() {
+		close(ended)
+		<-gone
+	}
 }
 
 // tick says how much time has passed.
@@ -72,12 +108,12 @@ func (p *benchProgress) done() {
 const benchWhat = 32
 
 // benchBar draws on a terminal.
-func benchBar(w io.Writer, budget time.Duration) (show func(string, time.Duration), finish func()) {
+func benchBar(w io.Writer, budget time.Duration, ending string) (show func(string, time.Duration), finish func()) {
 	bar := progressbar.NewOptions64(max(1, budget.Milliseconds()), progressbar.OptionSetWriter(w), progressbar.OptionSetDescription("starting"),
 		progressbar.OptionSetWidth(8), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false),
 		progressbar.OptionSetElapsedTime(false), progressbar.OptionSetTheme(progressbar.ThemeASCII))
 	show = func(what string, elapsed time.Duration) {
-		bar.Describe(fmt.Sprintf("%-*s %9s  Ctrl-C: report", benchWhat, what, timeLeft(budget-elapsed)))
+		bar.Describe(fmt.Sprintf("%-*s %9s  %s", benchWhat, what, timeLeft(budget-elapsed), ending))
 		// One step short of the end: at the end the bar would take itself for finished. What it writes goes to stderr; when that is gone
 		// there is nobody left to tell.
 		_ = bar.Set64(min(elapsed.Milliseconds(), budget.Milliseconds()-1))

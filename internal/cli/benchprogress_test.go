@@ -117,3 +117,16 @@ up to 60 s would be measured, in this order:
 		t.Errorf("%q", got)
 	}
 }
+
+// TestSurveyProgress: the look at a large dataset is told too, and that Ctrl-C ends it without a report.
+func TestSurveyProgress(t *testing.T) {
+	var b bytes.Buffer
+	p := newSurveyProgress(benchEnv(&b, true, nil), false, 30*time.Second)
+	p.tick(progressEvery)
+	p.done()
+	for _, want := range []string{"looking at the dataset", "30 s left", "Ctrl-C: end"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is missing in %q", want, b.String())
+		}
+	}
+}

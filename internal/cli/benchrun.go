@@ -119,10 +119,7 @@ func (b *bench) look(ctx context.Context) error {
 	}
 	paths := b.runner.PathsWithin(answerLimit)
 	defer paths.Close()
-	if err := b.answers(ctx, paths); err != nil {
-		return b.surveyFailure(err)
-	}
-	found, err := b.survey(ctx)
+	found, err := b.surveyTold(ctx, paths)
 	if err != nil {
 		return b.surveyFailure(err)
 	}
@@ -197,21 +194,7 @@ func (b *bench) list(o probe.Options) error {
 
 // measure runs the probes, telling how far they are.
 func (b *bench) measure(ctx context.Context, o probe.Options, p *benchProgress) (probe.Result, error) {
-	began := time.Now()
-	ended := make(chan struct{})
-	defer close(ended)
-	go func() {
-		ticker := time.NewTicker(500 * time.Millisecond)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ended:
-				return
-			case <-ticker.C:
-				p.tick(time.Since(began))
-			}
-		}
-	}()
+	defer p.follow()()
 	return probe.Run(ctx, b.runner, b.found.Sample, o, func(s probe.Step, elapsed time.Duration) { p.step(s.What, elapsed) })
 }
 

@@ -23,6 +23,17 @@ const (
 // mostDeadly is how many files that end the process that looks at them are named and avoided; a dataset with more of them is damaged.
 const mostDeadly = 8
 
+// surveyTold asks whether the dataset answers, and surveys it, telling the person that it goes on.
+func (b *bench) surveyTold(ctx context.Context, paths *isolate.Paths) (dataset.SurveyResult, error) {
+	progress := newSurveyProgress(b.env, b.o.quiet, b.surveyLimit())
+	defer progress.done()
+	defer progress.follow()()
+	if err := b.answers(ctx, paths); err != nil {
+		return dataset.SurveyResult{}, err
+	}
+	return b.survey(ctx)
+}
+
 // survey walks the dataset in a child process. A file that ends the child is found, named among the unread ones and avoided.
 func (b *bench) survey(ctx context.Context) (dataset.SurveyResult, error) {
 	var avoid [][]byte
@@ -39,8 +50,11 @@ func (b *bench) survey(ctx context.Context) (dataset.SurveyResult, error) {
 	}
 }
 
+// surveyLimit is how long one look at the dataset may take.
+func (b *bench) surveyLimit() time.Duration { return min(max(b.o.budget, leastSurvey), mostSurvey) }
+
 func (b *bench) surveyWithout(ctx context.Context, avoid [][]byte, walkOnly bool) (dataset.SurveyResult, error) {
-	limit := min(max(b.o.budget, leastSurvey), mostSurvey)
+	limit := b.surveyLimit()
 	spec := isolate.Spec{Task: dataset.SurveyTask, Key: b.key, Timeout: limit + surveyGrace, Limits: isolate.Limits{MemoryBytes: dataset.SurveyMemory, CPUSeconds: 120}}
 	if !b.o.follow {
 		spec.Only = []string{b.path}
