@@ -25,7 +25,7 @@ const Confidence = 0.9
 const mostMisfit = 1.25
 
 // plan adds to a report what the simulation makes of the loader's settings, or why it makes nothing of them.
-func plan(r *report.Report, e *evidence.Evidence) {
+func plan(r *report.Report, e *evidence.Evidence, table map[string]*Rule) {
 	if r.Verdict.Class == report.Inconclusive || !Training(e) {
 		return // the verdict says what is missing, and that is missing here too
 	}
@@ -48,7 +48,10 @@ func plan(r *report.Report, e *evidence.Evidence) {
 		return
 	}
 	check := checkCommand(e)
-	m.agree(f, p.Now, r.Findings)
+	if m.agree(f, p.Now, r.Findings) {
+		order(r.Findings)
+		r.Verdict = verdict(e, r.Findings, table)
+	}
 	for _, x := range p.Plans {
 		// The model's own gain is not enough: what it misses of the present rate may be as much.
 		if told := m.plan(f, p.Now, x, check); told.Effect != nil && told.Effect.Worthwhile() {

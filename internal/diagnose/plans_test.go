@@ -179,6 +179,9 @@ func TestPlansBringMoreThanWasSeen(t *testing.T) {
 	if r.RuledOut("num_workers", &from, seven) == nil || len(r.Advice()) != 0 {
 		t.Errorf("the finding still says otherwise: %+v", r.Findings)
 	}
+	if f := r.Findings[0]; f.Score != 0 || f.Severity != report.Info || r.Verdict.Rule == f.Rule {
+		t.Errorf("a finding whose only cure brings nothing leads: %+v, %+v", f, r.Verdict)
+	}
 }
 
 // Beside other programs that fill the cores, more workers may get nothing from them, and even lose a little: the interval says so, and why. Where cores

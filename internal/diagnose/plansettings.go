@@ -62,8 +62,9 @@ func (m *model) asked(c report.Recommendation) (predict.Setting, bool) {
 }
 
 // agree makes findings say of a change what plans say of it: what the simulation can tell has one figure in the whole report. What it does
-// not expect to be worth a change is no recommendation any more.
-func (m *model) agree(f *predict.Forecaster, now predict.Forecast, findings []report.Finding) {
+// not expect to be worth a change is no recommendation any more, and a finding that is left without any has nothing at stake. It tells whether
+// there is such a finding.
+func (m *model) agree(f *predict.Forecaster, now predict.Forecast, findings []report.Finding) (emptied bool) {
 	for i := range findings {
 		x := &findings[i]
 		kept := x.Recommendations[:0]
@@ -80,8 +81,12 @@ func (m *model) agree(f *predict.Forecaster, now predict.Forecast, findings []re
 			}
 			kept = append(kept, c)
 		}
+		if len(kept) == 0 && len(x.Recommendations) > 0 {
+			x.Score, x.Severity, emptied = 0, report.Info, true
+		}
 		x.Recommendations = kept
 	}
+	return emptied
 }
 
 // told is what the simulation makes of a recommendation that is given for its effect; nil where it cannot tell.

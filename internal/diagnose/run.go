@@ -22,7 +22,7 @@ func Run(e *evidence.Evidence, rules []Rule) *report.Report {
 	table := judgeAll(r, e, rules, judge)
 	r.Verdict = verdict(e, r.Findings, table)
 	if !tooLittle(e) {
-		plan(r, e)
+		plan(r, e, table)
 	}
 	r.Joint = joint(e, r.Findings)
 	r.Next = next(e, r)
@@ -154,6 +154,11 @@ func settle(findings []report.Finding, table map[string]*Rule) {
 			findings[i].Severity = milder(findings[i].Severity, Grade(findings[i].Score))
 		}
 	}
+	order(findings)
+}
+
+// order puts what has most at stake first.
+func order(findings []report.Finding) {
 	slices.SortStableFunc(findings, func(a, b report.Finding) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(gravity(b.Severity), gravity(a.Severity)), cmp.Compare(a.Rule, b.Rule))
 	})
