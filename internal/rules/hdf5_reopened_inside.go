@@ -39,7 +39,7 @@ func reopenedInside(p *diagnose.Pass, m made) {
 	}
 	summary += fmt.Sprintf(": opening and closing takes %s, %s of the %s a worker needs for an item", unit.Seconds(m.open*m.item), unit.Percent(m.open), unit.Seconds(m.item))
 	rec := reopenCure(text(often))
-	if files, ok := p.Maybe(metric.DatasetFileN); ok && files >= 2 {
+	if files := openedFiles(p, distinct); files >= 2 {
 		rec = reopenEach(text(often), files)
 	}
 	rec.Why += "; keep the dataset (self.file[\"data\"]) as well, which saves looking it up for each item"
@@ -64,4 +64,13 @@ func howOften(perBatch, items float64) string {
 		return "once per " + of
 	}
 	return unit.Number(n) + " times per " + of
+}
+
+// openedFiles is how many different files the opens that were told are of.
+func openedFiles(p *diagnose.Pass, distinct float64) float64 {
+	calls := 0.0
+	for _, o := range p.Evidence.Facts.Hook.Opens {
+		calls += o.Calls
+	}
+	return math.Round(distinct * calls)
 }

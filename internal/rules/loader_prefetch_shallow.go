@@ -36,7 +36,8 @@ A trainer that takes several batches at once and then computes for long (gradien
 	Limits:  limits(idleLimit, deepEnough, aheadLimit),
 	Applies: withWorkers,
 	Eval: func(p *diagnose.Pass) error {
-		score := steadyWait(p) - share(p.Get(metric.HeadOfLine))
+		// Workers that are never idle again make so much more, and no more, however deep the queue is.
+		score := min(steadyWait(p)-share(p.Get(metric.HeadOfLine)), share(p.Get(metric.WorkerIdle)))
 		if score < p.Wait()-steadyWait(p) {
 			return nil // restarts cost more, and each leaves an empty queue behind
 		}
