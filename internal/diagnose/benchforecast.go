@@ -60,6 +60,9 @@ func Forecast(r *report.Report, t TrainingAhead) {
 	}
 	last := out.Rows[slices.IndexFunc(out.Rows, func(x report.ForecastRow) bool { return x.NumWorkers == *out.Needed })]
 	out.Statement = fmt.Sprintf("num_workers=%d gives %s samples/s", *out.Needed, unit.Number(last.SamplesPerS))
+	if report.Vague(last.Lo, last.Hi) {
+		out.Statement = fmt.Sprintf("what num_workers=%d gives cannot be told on this budget (between %s and %s samples/s)", *out.Needed, unit.Number(last.Lo), unit.Number(last.Hi))
+	}
 	if last.Limit != "" {
 		out.Statement += ", limited by " + last.Limit
 	}

@@ -24,6 +24,13 @@ func headline(e *evidence.Evidence) string {
 	if isCold {
 		cache = "cold"
 	}
+	if item.Confidence > 0 && report.Vague(item.Lo, item.Hi) {
+		most := "any number of"
+		if item.Lo > 0 {
+			most = unit.Number(1 / item.Lo)
+		}
+		return fmt.Sprintf("cannot tell on this budget (between %s and %s items/s in one worker, %s, random order)", unit.Number(1/item.Hi), most, cache)
+	}
 	return fmt.Sprintf("%s items/s in one worker, %s, random order", unit.Number(1/item.Center), cache)
 }
 
@@ -108,6 +115,10 @@ func benchStatement(e *evidence.Evidence, r *report.Report) string {
 			text += " " + sentence(lead.Summary)
 		}
 		c := lead.Recommendations[i]
+		if report.Vague(c.Effect.Lo, c.Effect.Hi) {
+			return text + " " + sentence(fmt.Sprintf("What %s: %s would give cannot be told on this budget (between %s and %s items/s in one worker)", c.Setting, c.To,
+				unit.Number(c.Effect.Lo), unit.Number(c.Effect.Hi)))
+		}
 		return text + " " + sentence(fmt.Sprintf("%s: %s would give %s items/s in one worker (%s)", capital(c.Setting), c.To, between(c.Effect), c.Effect.Basis))
 	}
 	return text + " " + sentence(lead.Summary)

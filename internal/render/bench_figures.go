@@ -158,11 +158,17 @@ func rough(m report.Metric) bool {
 
 // figure writes a value, marked where it is rough; "?" where there is none.
 func figure(m *report.Metric) string {
+	if m != nil && m.Confidence > 0 && report.Vague(m.Lo, m.Hi) {
+		return cannotTell
+	}
 	if m != nil && rough(*m) {
 		return "~" + value(m)
 	}
 	return value(m)
 }
+
+// cannotTell stands in place of a figure whose interval tells nothing.
+const cannotTell = "cannot tell"
 
 // value writes a value whose roughness is marked beside it, or that has none.
 func value(m *report.Metric) string {
@@ -198,7 +204,11 @@ func times(a, b *report.Metric) string {
 	text := factor(a.Center/b.Center) + " ×"
 	if a.Confidence > 0 && b.Confidence > 0 && b.Lo > 0 {
 		lo, hi := a.Lo/b.Hi, a.Hi/b.Lo
-		if text += " (" + factor(lo) + " – " + factor(hi) + ")"; lo <= 1 && hi >= 1 {
+		between := " (" + factor(lo) + " – " + factor(hi) + ")"
+		switch text += between; {
+		case report.Vague(lo, hi):
+			text = cannotTell + between
+		case lo <= 1 && hi >= 1:
 			text = "~" + text
 		}
 	}

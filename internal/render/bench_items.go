@@ -113,6 +113,9 @@ func perSecond(k itemKind, g group, m *report.Metric) string {
 	case k.probe == report.ProbeOpen || m.Center <= 0:
 		return ""
 	}
+	if m.Confidence > 0 && report.Vague(m.Lo, m.Hi) {
+		return "?"
+	}
 	return unit.Number(1 / m.Center)
 }
 

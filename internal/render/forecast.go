@@ -31,7 +31,11 @@ func forecastSection(r *report.Report) section {
 	}
 	s.columns = append(s.columns, column{"/dev/shm", true}, column{"limited by", false})
 	for _, w := range f.Rows {
-		cells := []string{fmt.Sprint(w.NumWorkers), unit.Number(w.SamplesPerS), unit.Number(w.Lo) + " – " + unit.Number(w.Hi)}
+		rate := unit.Number(w.SamplesPerS)
+		if report.Vague(w.Lo, w.Hi) {
+			rate = cannotTell
+		}
+		cells := []string{fmt.Sprint(w.NumWorkers), rate, unit.Number(w.Lo) + " – " + unit.Number(w.Hi)}
 		if f.StepTimeS != nil {
 			cells = append(cells, optional(w.WaitS, "s"), optional(w.InputWaitRatio, "ratio"))
 		}

@@ -117,8 +117,19 @@ func changes(f report.Finding) (out []string) {
 	return out
 }
 
-// effectText writes the interval an effect is predicted to land in: "14.2 – 15.1 batches/s".
+// effectText writes the interval an effect is predicted to land in: "14.2 – 15.1 batches/s". One that tells nothing says so.
 func effectText(e report.Effect) string {
+	text := effectSpan(e)
+	switch {
+	case !report.Vague(e.Lo, e.Hi):
+		return text
+	case e.Metric == "items_per_s":
+		return "cannot tell on this budget (" + text + ")"
+	}
+	return "cannot tell from this watch (" + text + ")"
+}
+
+func effectSpan(e report.Effect) string {
 	if noun, ok := rateNouns[e.Metric]; ok {
 		return unit.Number(e.Lo) + " – " + unit.Number(e.Hi) + " " + noun
 	}
