@@ -28,7 +28,7 @@ type trial struct {
 func all() []trial {
 	return slices.Concat(
 		loadTrials(),   // L1 to L8
-		mountTrials(),  // F1
+		childTrials(),  // F1, F9, F12, F13, A6, H3, H11
 		faultTrials(),  // F2 to F8, F10, F11, F14, F15
 		mutationTrials, // D3
 		textTrials(),   // N, A, D10, S
