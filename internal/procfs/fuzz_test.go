@@ -1,9 +1,26 @@
 package procfs
 
 import (
+	"bytes"
 	"math"
+	"regexp"
 	"testing"
 )
+
+// damage is what a text is spoilt with everywhere at once.
+var damage = []spoiler{
+	{regexp.MustCompile(`\n`), "\r\n"}, {regexp.MustCompile(`[0-9]+`), "18446744073709551616"}, {regexp.MustCompile(`[0-9]+`), "9223372036854775808"},
+	{regexp.MustCompile(`[0-9]+`), "-1"}, {regexp.MustCompile(`[0-9]+`), "1e999"}, {regexp.MustCompile(`[0-9]+`), ""}, {regexp.MustCompile(`[a-z]`), "\x00"},
+	{regexp.MustCompile(`[a-z]`), "\xff"}, {regexp.MustCompile(`\n`), " 1 2 3 4\n"}, {regexp.MustCompile(`[ \t]`), ""}, {regexp.MustCompile(`\n`), ""},
+}
+
+type spoiler struct {
+	what *regexp.Regexp
+	with string
+}
+
+// of returns the spoilt text.
+func (s spoiler) of(text string) string { return s.what.ReplaceAllLiteralString(text, s.with) }
 
 // seeds adds the good text of each parser of that name, and damaged forms of it.
 func seeds(f *testing.F, names ...string) {
@@ -12,8 +29,13 @@ func seeds(f *testing.F, names ...string) {
 			if p.name != name {
 				continue
 			}
-			f.Add([]byte(p.good))
-			f.Add([]byte(p.good[:len(p.good)/2]))
+			for k := range len(p.good) + 1 {
+				f.Add([]byte(p.good[:k]))
+			}
+			for _, d := range damage {
+				f.Add([]byte(d.of(p.good)))
+			}
+			f.Add([]byte(p.good + p.good))
 		}
 	}
 	for _, s := range []string{"", "\n", "\x00", "-1\n", "18446744073709551616\n", "1 (", "1 ()\n", ") (\n"} {
@@ -140,5 +162,27 @@ func FuzzCgroupFiles(f *testing.F) {
 		}
 		_ = ParseIOMax(b, map[Device]*IOLimit{})
 		_, _ = ParseCgroupEntries(b)
+	})
+}
+
+// FuzzLinesOfOneValue are the short files and links, and the map of a process.
+func FuzzLinesOfOneValue(f *testing.F) {
+	seeds(f, "limit")
+	for _, s := range []string{"pid:[4026531836]", "pid:[4026531836", "do_poll\n", "0", "[none] mq-deadline\n", "none\n", "7f00-7f01 r-xp 00000000 fe:01 12 /usr/lib/libtorch_cpu.so\n"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if n, err := parseNamespaceLink(string(b)); err != nil && n != 0 {
+			t.Errorf("namespace %d beside %v", n, err)
+		}
+		if w, err := parseWchan(b); err == nil && w == "" {
+			t.Error("an empty symbol")
+		}
+		if s, ok := ParseScheduler(string(b)).Get(); ok && s == "" {
+			t.Error("an empty scheduler")
+		}
+		if paths, err := ParseMappedFiles(bytes.NewReader(b), func(string) bool { return true }, 3); err == nil && len(paths) > 3 {
+			t.Errorf("%d paths, at most 3 were asked for", len(paths))
+		}
 	})
 }
