@@ -8,6 +8,7 @@ import "slices"
 func faultTrials() []trial {
 	return slices.Concat(
 		stoppedTrials,  // F3, F7
+		unseenTrials,   // F4, F10
 		reuseTrials,    // F5
 		outputTrials,   // F8
 		terminalTrials, // F14

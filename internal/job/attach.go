@@ -47,11 +47,7 @@ func admit(pid int, o Options) (*procfs.Process, error) {
 	}
 	p, err := o.FS.Open(pid)
 	if err != nil {
-		hint := "the job may have ended; pipetune diagnose without --pid looks for running jobs"
-		if errors.Is(err, procfs.ErrGone) || errors.Is(err, procfs.ErrNoData) {
-			return nil, fail(ErrNoProcess, "", hint)
-		}
-		return nil, fail(ErrNoProcess, untrusted.Sanitize(err.Error()), hint)
+		return nil, o.notThere(pid, err)
 	}
 	var st procfs.Stat
 	if err := p.Stat(&st); err != nil {
@@ -81,6 +77,26 @@ func admit(pid int, o Options) (*procfs.Process, error) {
 			fmt.Sprintf("run pipetune as root: sudo pipetune diagnose --pid %d", pid))
 	}
 	return p, nil
+}
+
+// notThere says why a process cannot be opened: it is gone, or /proc hides it.
+func (o Options) notThere(pid int, err error) error {
+	gone := errors.Is(err, procfs.ErrGone) || errors.Is(err, procfs.ErrNoData)
+	if mounts, mountsErr := o.FS.Mounts(); mountsErr == nil && o.UID != 0 {
+		if hidden := procfs.HidePID(mounts); hidden != "" && hidden != "0" && hidden != "off" {
+			e := &Error{PID: pid, Kind: ErrOtherUser, Detail: "/proc is mounted with hidepid=" + untrusted.Sanitize(hidden) + " and shows your own processes only",
+				Hint: fmt.Sprintf("run pipetune as the user of the job, or as root: sudo pipetune diagnose --pid %d", pid)}
+			if gone {
+				e.Kind = ErrNoProcess
+			}
+			return e
+		}
+	}
+	e := &Error{PID: pid, Kind: ErrNoProcess, Hint: "the job may have ended; pipetune diagnose without --pid looks for running jobs"}
+	if !gone {
+		e.Detail = untrusted.Sanitize(err.Error())
+	}
+	return e
 }
 
 // below says whether a process is ancestor itself or one of its descendants.

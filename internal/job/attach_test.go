@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -132,6 +133,19 @@ func TestAttachRefuses(t *testing.T) {
 				t.Errorf("%d candidates, want 2", len(e.Candidates))
 			}
 		})
+	}
+}
+
+// TestAttachTellsWhatHides: a process that is not there may only be hidden.
+func TestAttachTellsWhatHides(t *testing.T) {
+	for options, want := range map[string]string{"rw": "", "rw,hidepid=invisible": "hidepid=invisible", "rw,hidepid=0": "", "rw,hidepid=ptraceable": "hidepid=ptraceable"} {
+		m := newMachine(t, shell(10, 1))
+		m.write(filepath.Join(m.root, "proc", "self"), "mountinfo", "22 27 0:21 / /proc rw,nosuid shared:5 - proc proc "+options+"\n")
+		_, err := Attach(context.Background(), 99, Options{FS: m.fs(), UID: 1000})
+		var e *Error
+		if !errors.Is(err, ErrNoProcess) || !errors.As(err, &e) || !strings.Contains(e.Detail, want) || (want == "") != (e.Detail == "") || e.Hint == "" {
+			t.Errorf("%s: %v", options, err)
+		}
 	}
 }
 

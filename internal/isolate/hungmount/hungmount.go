@@ -1,5 +1,5 @@
-// Package hungmount makes a real mount that hangs, for tests: a FUSE server on raw /dev/fuse that never answers the
-// operations it was told to hang in, while it answers all others. A process waiting for one of them is in state D and
+// Package hungmount makes a real mount that hangs, or answers wrongly, for tests: a FUSE server on raw /dev/fuse that never answers the
+// operations it was told to hang in, while it answers all others, with the errors it was told to give. A process waiting for one of them is in state D and
 // cannot be killed until the mount is released, just as with a dead NFS or FUSE server. It needs root.
 package hungmount
 
@@ -31,7 +31,7 @@ const (
 	opForget      Op = 2
 	opRelease     Op = 18
 	opInit        Op = 26
-	opOpendir     Op = 27
+	Opendir       Op = 27
 	opReleasedir  Op = 29
 	opInterrupt   Op = 36
 	opBatchForget Op = 42
@@ -39,7 +39,7 @@ const (
 
 // Names of the two entries at the root of the mount.
 const (
-	File   = "file"   // a regular file of FileBytes bytes
+	File   = "file"   // a regular file of FileBytes bytes, unless Serve says what is in it
 	Folder = "folder" // an empty folder
 )
 
@@ -60,7 +60,52 @@ type Mount struct {
 
 	mu      sync.Mutex
 	hanging int
+	content []byte
+	faults  []Fault
+	asked   map[Op]int
 	served  sync.WaitGroup
+}
+
+// Fault makes the mount answer wrongly.
+type Fault struct {
+	Op    Op
+	Nth   int           // the first request of this kind, counted from 1, that is answered wrongly
+	Times int           // how many are; 0: all from there on
+	Errno syscall.Errno // the error; 0: the answer to a Read is cut to its half
+}
+
+// Serve makes content that of File. It is to be called before the mount is used.
+func (m *Mount) Serve(content []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.content = content
+}
+
+// Break adds a fault, and begins to count anew.
+func (m *Mount) Break(faults ...Fault) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.faults, m.asked = faults, map[Op]int{}
+}
+
+// fault returns the fault that the next request of a kind meets.
+func (m *Mount) fault(op Op) (Fault, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.asked[op]++
+	for _, f := range m.faults {
+		if n := m.asked[op]; f.Op == op && n >= max(f.Nth, 1) && (f.Times == 0 || n < max(f.Nth, 1)+f.Times) {
+			return f, true
+		}
+	}
+	return Fault{}, false
+}
+
+// Asked says how often an operation was asked for since the last Break.
+func (m *Mount) Asked(op Op) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.asked[op]
 }
 
 // Start mounts on dir, which must exist.
@@ -74,7 +119,8 @@ func Start(dir string, hang ...Op) (*Mount, error) {
 		unix.Close(fd)
 		return nil, fmt.Errorf("mounting on %s: %w", dir, err)
 	}
-	m := &Mount{dir: dir, device: os.NewFile(uintptr(fd), "/dev/fuse"), hang: map[Op]bool{}}
+	m := &Mount{dir: dir, device: os.NewFile(uintptr(fd), "/dev/fuse"), hang: map[Op]bool{},
+		content: make([]byte, FileBytes), asked: map[Op]int{}}
 	for _, op := range hang {
 		m.hang[op] = true
 	}
@@ -117,9 +163,16 @@ func (m *Mount) serve() {
 			m.mu.Unlock()
 			continue
 		}
-		errno, body, silent := reply(op, node, buffer[40:n])
+		fault, broken := m.fault(op)
+		errno, body, silent := m.reply(op, node, buffer[40:n])
 		if silent {
 			continue
+		}
+		switch {
+		case broken && fault.Errno != 0:
+			errno, body = fault.Errno, nil
+		case broken && op == Read:
+			body = body[:len(body)/2]
 		}
 		out := make([]byte, 16, 16+len(body))
 		order.PutUint32(out[0:], uint32(16+len(body)))
@@ -129,7 +182,7 @@ func (m *Mount) serve() {
 	}
 }
 
-func reply(op Op, node uint64, in []byte) (errno syscall.Errno, body []byte, silent bool) {
+func (m *Mount) reply(op Op, node uint64, in []byte) (errno syscall.Errno, body []byte, silent bool) {
 	order := binary.NativeEndian
 	switch op {
 	case opForget, opBatchForget, opInterrupt:
@@ -151,17 +204,18 @@ func reply(op Op, node uint64, in []byte) (errno syscall.Errno, body []byte, sil
 			return syscall.ENOENT, nil, false
 		}
 		order.PutUint64(body[0:], node)
-		return 0, append(body, attributes(node)...), false
+		return 0, append(body, m.attributes(node)...), false
 	case Getattr: // struct fuse_attr_out: life time, attributes
-		return 0, append(make([]byte, 16), attributes(node)...), false
-	case Open, opOpendir: // struct fuse_open_out; FOPEN_DIRECT_IO so that every read reaches us
+		return 0, append(make([]byte, 16), m.attributes(node)...), false
+	case Open, Opendir: // struct fuse_open_out; FOPEN_DIRECT_IO so that every read reaches us
 		body = make([]byte, 16)
 		if op == Open {
 			order.PutUint32(body[8:], 1)
 		}
 		return 0, body, false
 	case Read:
-		return 0, make([]byte, min(FileBytes, int(order.Uint32(in[16:])))), false
+		from := min(order.Uint64(in[8:]), uint64(len(m.content))) // struct fuse_read_in: handle, offset, size
+		return 0, m.content[from:min(from+uint64(order.Uint32(in[16:])), uint64(len(m.content)))], false
 	case Readdir:
 		return 0, nil, false
 	case Statfs: // struct fuse_kstatfs
@@ -179,14 +233,14 @@ func reply(op Op, node uint64, in []byte) (errno syscall.Errno, body []byte, sil
 }
 
 // attributes builds a struct fuse_attr of 88 bytes.
-func attributes(node uint64) []byte {
+func (m *Mount) attributes(node uint64) []byte {
 	order := binary.NativeEndian
 	body := make([]byte, 88)
 	order.PutUint64(body[0:], node)
 	mode := uint32(unix.S_IFDIR | 0o755)
 	if node == fileNode {
 		mode = unix.S_IFREG | 0o755 // so that it can be run, too
-		order.PutUint64(body[8:], FileBytes)
+		order.PutUint64(body[8:], uint64(len(m.content)))
 	}
 	order.PutUint32(body[60:], mode)
 	order.PutUint32(body[64:], 1)
