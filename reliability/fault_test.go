@@ -7,10 +7,12 @@ import "slices"
 // faultTrials are those of faults in what pipetune reads, writes and is told, in the order of their ids.
 func faultTrials() []trial {
 	return slices.Concat(
-		stoppedTrials,  // F3, F7
-		unseenTrials,   // F4, F10
-		reuseTrials,    // F5
-		outputTrials,   // F8
-		terminalTrials, // F14
+		stoppedTrials,      // F3, F7
+		unseenTrials,       // F4, F10
+		reuseTrials,        // F5
+		surroundingsTrials, // F2, F6, F15
+		outputTrials,       // F8
+		parserTrials,       // F11
+		terminalTrials,     // F14
 	)
 }

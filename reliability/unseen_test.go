@@ -233,6 +233,9 @@ func hiddenProcesses(s *stand) {
 		if status != 3 || !strings.Contains(said, "pipetune: error: ") || !strings.Contains(said, "pipetune: hint: ") {
 			s.Errorf("%s: exit %d: %s", option, status, said)
 		}
+		if hidden := strings.HasPrefix(option, "hidepid=") && option != "hidepid=0"; hidden && !strings.Contains(said, "hidepid=") {
+			s.Errorf("%s: nothing is said of it: %s", option, said)
+		}
 		s.measured("%s: exit %d, %s", option, status, firstLine(said))
 		p.alone()
 	}
