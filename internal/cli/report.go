@@ -84,7 +84,11 @@ func replay(env Env, path string) (*report.Report, error) {
 		}
 		return r, nil
 	}
+	what := whatIs(br)
 	r, err := report.Decode(br)
+	if errors.Is(err, report.ErrNotReport) && what != "" {
+		return nil, fail(exitUsage, readHint(err), "reading %s: %w, it is %s", path, err, what)
+	}
 	if err != nil {
 		return nil, fail(exitUsage, readHint(err), "reading %s: %w", path, err)
 	}

@@ -45,10 +45,13 @@ finds what holds it back, and predicts what each change would bring.`,
 		Args:          cobra.NoArgs,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
+	root.Flags().Bool("version", false, "the same as pipetune version")
+	root.Version = version
+	root.SetVersionTemplate(versionText())
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fail(exitUsage, "see: "+c.CommandPath()+" --help", "%w", err)
+		return fail(exitUsage, "see: "+c.CommandPath()+" --help", "%w", readable(err))
 	})
 	root.AddCommand(newDiagnose(env), newBench(env), newCompare(env), newReport(env), newExplain(env), newDoctor(env), newDemo(env), newVersion(env))
 	root.SetHelpCommand(newHelp())
@@ -72,7 +75,7 @@ func fromEnvironment(flags *pflag.FlagSet, getenv func(string) string) error {
 			return
 		}
 		if err := flags.Set(f.Name, value); err != nil {
-			first = fail(exitUsage, "see: pipetune help environment", "environment variable %s: %w", name, err)
+			first = fail(exitUsage, "see: pipetune help environment", "environment variable %s: %w", name, readable(err))
 		}
 	})
 	return first

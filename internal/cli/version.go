@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -25,11 +26,15 @@ func newVersion(env Env) *cobra.Command {
 		Short: "version, schemas and build",
 		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(env.Stdout, "pipetune %s\ncommit    %s\nreport    %s %s\nrecording %s %s\nhook      %s\nbuilt by  %s for %s/%s\n", version, orUnknown(commit),
-				report.Schema, report.SchemaVersion, recording.Schema, recording.SchemaVersion, orUnknown(hook.Digest()), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := io.WriteString(env.Stdout, versionText())
 			return err
 		},
 	}
+}
+
+func versionText() string {
+	return fmt.Sprintf("pipetune %s\ncommit    %s\nreport    %s %s\nrecording %s %s\nhook      %s\nbuilt by  %s for %s/%s\n", version, orUnknown(commit),
+		report.Schema, report.SchemaVersion, recording.Schema, recording.SchemaVersion, orUnknown(hook.Digest()), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 func orUnknown(s string) string {
