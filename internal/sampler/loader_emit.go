@@ -23,6 +23,9 @@ func (t *trainer) emit(l *Loader, sink recording.Sink) {
 	}
 	for _, w := range t.departed {
 		emitLooks(sink, job.Entity(w.id), &w.looks)
+		if !w.unlisted {
+			t.left = append(t.left, w.id)
+		}
 	}
 	t.departed = nil
 	if t.pinLook.total > 0 {

@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/job"
@@ -27,6 +28,7 @@ type trainer struct {
 
 	workers  []*loaderWorker
 	departed []*loaderWorker // gone since the last Sample
+	left     []procfs.ID     // told as departed; the tree may list them until they are collected
 	ended    bool
 
 	receiving   receiving
@@ -42,18 +44,19 @@ type trainer struct {
 
 // loaderWorker is one worker of a trainer.
 type loaderWorker struct {
-	id     procfs.ID
-	inner  int
-	proc   *procfs.Process
-	links  *procfs.FDLinks
-	main   *watchedThread
-	looks  lookCounts
-	ledger *tensorLedger
-	io     procfs.IO
-	ioErr  error
-	fdErr  error
-	socket bool // holds a socket: it may pass tensors
-	rest   rest
+	id       procfs.ID
+	inner    int
+	proc     *procfs.Process
+	links    *procfs.FDLinks
+	main     *watchedThread
+	looks    lookCounts
+	ledger   *tensorLedger
+	io       procfs.IO
+	ioErr    error
+	fdErr    error
+	socket   bool // holds a socket: it may pass tensors
+	rest     rest
+	unlisted bool // it went from the tree, and is a member again if it comes back there; else it was found gone
 }
 
 // jointCounts count looks at a trainer and all its workers together.
@@ -98,10 +101,11 @@ func (t *trainer) adoptWorkers(l *Loader, now []job.Process) {
 	}
 	for _, w := range t.workers {
 		if !listed(now, w.id) {
-			w.main.gone = true
+			w.main.gone, w.unlisted = true, true
 		}
 	}
 	t.bury(l)
+	t.left = slices.DeleteFunc(t.left, func(id procfs.ID) bool { return !listed(now, id) })
 	for _, p := range now {
 		if t.knows(p.ID) {
 			continue
@@ -138,7 +142,7 @@ func (t *trainer) knows(id procfs.ID) bool {
 			return true
 		}
 	}
-	return false
+	return slices.Contains(t.left, id) // a second time its counters would begin at nothing
 }
 
 // shortLivedPasses is how long after the death of a worker all workers' accounts are read at every look: 60 s. What a worker did
