@@ -2,6 +2,7 @@ package hdf5
 
 import (
 	"fmt"
+	"runtime/debug"
 	"slices"
 )
 
@@ -138,4 +139,16 @@ func (d *Dataset) touched(start, count []int64) int64 {
 		n *= along
 	}
 	return n
+}
+
+// largeBytes is from what size on a buffer is not made beside those that are not used any more.
+const largeBytes = 64 << 20
+
+// makeRoom makes a buffer that takes the place of a shorter one. The collector may not have come to that one yet: before a large buffer is made, it has
+// to. A caller that keeps the shorter one meanwhile holds both.
+func makeRoom(n int64) []byte {
+	if n > largeBytes {
+		debug.FreeOSMemory()
+	}
+	return make([]byte, n)
 }

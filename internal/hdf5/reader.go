@@ -251,7 +251,7 @@ func (r *Reader) ready(n, chunks int64) error {
 // room makes a buffer of n bytes out of buf if it can.
 func (r *Reader) room(buf []byte, n int64) []byte {
 	if int64(cap(buf)) < n {
-		return make([]byte, n)
+		return makeRoom(n)
 	}
 	buf = buf[:n]
 	if r.gaps {

@@ -66,7 +66,7 @@ func (s *Sweep) Read(buf []byte, took []time.Duration, limit time.Duration) (don
 		}
 	}
 	if int64(cap(buf)) < max(1, s.largest) {
-		buf = make([]byte, s.largest, max(1, s.largest))
+		buf = makeRoom(max(1, s.largest))
 	}
 	done, err = sweep(s.steps, s.numbers, buf[:cap(buf)], limit, took)
 	for i := range s.steps[:done] {
