@@ -8,6 +8,7 @@ import (
 	"image/gif"
 	"image/png"
 	"io"
+	"runtime/debug"
 
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
@@ -72,8 +73,13 @@ func (d *Decoder) Decode(data []byte) (p Pixels, library string, err error) {
 		}
 	}()
 	if c.header != nil {
-		if err := checkSize(c.header(data)); err != nil {
+		config, err := c.header(data)
+		if err := checkSize(config, err); err != nil {
 			return Pixels{}, c.library, damaged(format.name, err)
+		}
+		if config.Width*config.Height > jpeg.HugePixels { // as jpeg.Decoder does by itself
+			d.buf = nil
+			debug.FreeOSMemory()
 		}
 	}
 	if p, err = c.decode(d, data); err != nil {

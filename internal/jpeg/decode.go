@@ -6,7 +6,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"runtime/debug"
 	"time"
 	"unsafe"
 )
@@ -20,7 +20,7 @@ func (d *Decoder) Decode(data []byte, into *[]byte) (width, height, channels int
 		return 0, 0, 0, err
 	}
 	d.pictures = d.pictures[:0]
-	grow(into, d.queue(Span{0, len(data)}, info))
+	makeRoom(into, d.queue(Span{0, len(data)}, info), info.Width*info.Height)
 	if _, err := d.decode(data, *into, 0); err != nil {
 		return 0, 0, 0, err
 	}
@@ -40,16 +40,16 @@ type Span struct{ From, To int }
 // because every such call of more than 20 µs has Go's runtime give the processor to others and keep a thread awake for it (sysmon in proc.go).
 func (d *Decoder) DecodeEach(files []byte, at []Span, took []time.Duration, into *[]byte, longest time.Duration) (done int, err error) {
 	d.pictures = d.pictures[:0]
-	size, refused := 0, error(nil)
+	size, pixels, refused := 0, 0, error(nil)
 	for _, s := range at {
 		info, err := d.Header(files[s.From:s.To])
 		if err != nil {
 			refused = err
 			break
 		}
-		size = max(size, d.queue(s, info))
+		size, pixels = max(size, d.queue(s, info)), max(pixels, info.Width*info.Height)
 	}
-	grow(into, size)
+	makeRoom(into, size, pixels)
 	done, err = d.decode(files, *into, longest)
 	for i := range done {
 		took[i] = time.Duration(d.pictures[i].nanoseconds)
@@ -60,7 +60,24 @@ func (d *Decoder) DecodeEach(files []byte, at []Span, took []time.Duration, into
 	return done, err
 }
 
-func grow(into *[]byte, size int) { *into = slices.Grow((*into)[:0], size)[:size] }
+// HugePixels is from how many pixels on a picture is not decoded beside what earlier ones left in memory: a third of what is decoded at all.
+const HugePixels = 64 << 20
+
+// makeRoom makes *into as long as a picture of so many pixels needs it. Before a huge one, what is held is given back to the system first: its buffer
+// where it is too short, and what the collector has not come to yet.
+func makeRoom(into *[]byte, size, pixels int) {
+	short := cap(*into) < size
+	if short {
+		*into = nil
+	}
+	if pixels > HugePixels {
+		debug.FreeOSMemory()
+	}
+	if short {
+		*into = make([]byte, size)
+	}
+	*into = (*into)[:size]
+}
 
 // queue appends a picture to those to decode and returns the bytes that decoding it takes.
 func (d *Decoder) queue(s Span, info Info) (size int) {

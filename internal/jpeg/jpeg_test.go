@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -259,4 +261,37 @@ func FuzzHeader(f *testing.F) {
 			t.Fatalf("%d by %d by %d in %d bytes, with a header of %+v", width, height, channels, len(into), info)
 		}
 	})
+}
+
+// Of two huge pictures one after the other, the first is not in memory any more when the second is decoded.
+func TestHugePictureTakesThePlaceOfAnother(t *testing.T) {
+	const first, second = 8200, 8400 // both sides: 67 and 71 million pixels
+	var files [][]byte
+	for _, side := range []int{first, second} {
+		file, err := Encode(make([]byte, side*side), side, side, 1, 50)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	d, err := NewDecoder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := func() int64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapSys - m.HeapReleased)
+	}
+	debug.FreeOSMemory()
+	before := held()
+	var into []byte
+	for i, side := range []int{first, second} {
+		if _, _, _, err := d.Decode(files[i], &into); err != nil {
+			t.Fatal(err)
+		}
+		if more := held() - before; more > int64(side*side)+16<<20 {
+			t.Errorf("after picture %d of %d bytes, %d more are held than before", i, side*side, more)
+		}
+	}
 }
