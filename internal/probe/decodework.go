@@ -132,6 +132,19 @@ func (w *state) decode(data []byte) error {
 	return err
 }
 
+// item reads an item into the process's buffer, which is given away meanwhile: where a longer one has to take its place, the two must not be held
+// together.
+func (w *state) item(h dataset.Handle, ref dataset.Ref) ([]byte, error) {
+	buf := w.buf
+	w.buf = nil
+	got, err := h.Read(ref, buf)
+	if err != nil {
+		return nil, err
+	}
+	w.buf = got[:0]
+	return got, nil
+}
+
 // bytesOf reads an item into the process's buffer. Files of many items stay open, a file that is one item is closed again.
 func (w *state) bytesOf(ref dataset.Ref) (got []byte, err error) {
 	var h dataset.Handle
@@ -143,11 +156,5 @@ func (w *state) bytesOf(ref dataset.Ref) (got []byte, err error) {
 	} else if h, err = w.handle(ref.File); err != nil {
 		return nil, err
 	}
-	if got, err = h.Read(ref, w.buf); err != nil {
-		return nil, err
-	}
-	if cap(got) > cap(w.buf) {
-		w.buf = got[:0]
-	}
-	return got, nil
+	return w.item(h, ref)
 }

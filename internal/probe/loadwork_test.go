@@ -130,8 +130,8 @@ func TestLoadCountsFailures(t *testing.T) {
 		t.Errorf("failures: %v", out.Failures)
 	}
 	for _, p := range out.Passes {
-		if p.Items == 0 || p.Items > 11 || p.Bytes != int64(p.Items)*block {
-			t.Errorf("of 11 good items: %+v", p)
+		if p.Items != 11 || p.Bytes != 11*block {
+			t.Errorf("of 11 good items, which those that cannot be read do not take along: %+v", p)
 		}
 	}
 	out = askLoad(t, s, load{Items: []int{8, 9}, Passes: 2, Seconds: 5})
@@ -210,4 +210,26 @@ func BenchmarkClock(b *testing.B) {
 			b.Fatal(err)
 		}
 	})
+}
+
+// One item that cannot be read takes none with it, however many are read for one look at the clock.
+func TestLoadKeepsTheGoodOnesBesideABadOne(t *testing.T) {
+	const block, items = 4096, 200
+	sample := rawSample(t, block, items, "a")
+	sample.Items[100].Index = 1 << 40 // far beyond the end
+	w := &state{sample: sample, handles: map[int]dataset.Handle{}, open: openForTests}
+	defer w.forget()
+	for _, q := range []load{{Items: all(sample)}, {Items: all(sample), From: 90, Passes: 2}, {Items: all(sample), Once: true, Seconds: 60}} {
+		for _, clock := range []float64{0, 1e-6, 1} {
+			l := loading{state: w, load: q, at: q.From, stride: 1, failed: map[int]bool{}, clock: clock}
+			for i := range max(1, q.Passes) {
+				if p := l.pass(t.Context()); p.Items != items-1 || p.Bytes != (items-1)*block || p.Seconds <= 0 {
+					t.Errorf("looks of %v s, pass %d of %+v: %+v", clock, i, q.Passes, p)
+				}
+			}
+			if len(l.out.Failures) != 1 || l.out.Failures[0].Item != 100 {
+				t.Errorf("looks of %v s: %+v", clock, l.out.Failures)
+			}
+		}
+	}
 }

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/dataset"
@@ -14,9 +15,13 @@ type passing struct {
 	open   pass      // read, but not on the clock yet
 	mark   time.Time // what went before is accounted for
 	end    time.Time // for a pass that ends on the clock
+	since  []int     // items of open
+	again  []int     // to be read again before others: good ones whose time went into that of one that could not be read
 	misses int       // in a row
 	n      int       // items that were tried
 	over   bool
+
+	rereading bool // the item under way is one of again
 }
 
 func (l *loading) pass(ctx context.Context) pass {
@@ -35,8 +40,7 @@ func (l *loading) pass(ctx context.Context) pass {
 		if l.stride > 1 && p.open.Items == l.stride-1 {
 			single = time.Now()
 		}
-		item := l.Items[l.at]
-		p.advance(1)
+		item := p.next()
 		size, err := l.one(item)
 		if err != nil {
 			p.miss(item, err)
@@ -45,7 +49,8 @@ func (l *loading) pass(ctx context.Context) pass {
 		p.misses = 0
 		p.open.Items++
 		p.open.Bytes += int64(size)
-		if p.open.Items < l.stride && !p.last() {
+		repeated := p.rereading && len(p.again) == 0 // those were as many as were read without a look at the clock
+		if p.since = append(p.since, item); p.open.Items < l.stride && !p.last() && !repeated {
 			continue
 		}
 		now := time.Now()
@@ -63,31 +68,48 @@ func (l *loading) pass(ctx context.Context) pass {
 	return p.sum
 }
 
+// next is the item to read next.
+func (p *passing) next() int {
+	if p.rereading = len(p.again) > 0; p.rereading {
+		item := p.again[0]
+		p.again = p.again[1:]
+		return item
+	}
+	item := p.Items[p.at]
+	p.advance(1)
+	return item
+}
+
 func (p *passing) advance(items int) {
 	p.n += items
 	p.at = (p.at + items) % len(p.Items)
 }
 
 // last tells whether the item just tried ends a pass that ends with Items.
-func (p *passing) last() bool { return p.n%len(p.Items) == 0 && (p.Once || p.Seconds <= 0) }
+func (p *passing) last() bool {
+	return len(p.again) == 0 && p.n%len(p.Items) == 0 && (p.Once || p.Seconds <= 0)
+}
 
 // account takes up what was read since the mark.
 func (p *passing) account(ctx context.Context, now time.Time) {
 	p.sum.Items += p.open.Items
 	p.sum.Bytes += p.open.Bytes
 	p.sum.Seconds += p.open.Seconds
-	p.open, p.mark = pass{}, now
+	p.open, p.since, p.mark = pass{}, p.since[:0], now
 	p.each = p.sum.Seconds / float64(p.sum.Items)
 	p.stride = strideFor(p.each, p.clock)
 	p.over = p.last() || p.Seconds > 0 && !now.Before(p.end) || ctx.Err() != nil
 }
 
-// miss notes an item that could not be read.
+// miss notes an item that could not be read. How much of the time since the last look was that of the good ones before it cannot be told: they
+// are read again. That is few of them, and from memory: only items of some microseconds are read several to a look.
 func (p *passing) miss(item int, err error) {
 	p.fail(item, err)
 	p.misses++
-	p.open, p.mark = pass{}, time.Now() // the few items since the last look go with it: their time cannot be told apart
-	p.over = p.last() || p.misses >= len(p.Items) || len(p.out.Failures) >= mostFailures || p.Seconds > 0 && !p.mark.Before(p.end)
+	p.again = append(slices.Clone(p.since), p.again...)
+	p.open, p.since, p.mark = pass{}, p.since[:0], time.Now()
+	inTime := p.Seconds <= 0 || p.mark.Before(p.end) || len(p.again) > 0
+	p.over = p.last() || p.misses >= len(p.Items) || len(p.out.Failures) >= mostFailures || !inTime
 }
 
 const (
@@ -103,17 +125,17 @@ const (
 // sweep reads the items that come next with one call, if they are to be had so, and long enough for that to matter. It says false, with nothing done,
 // where an item has to be read on its own: of a file that is not open yet, or one that is refused.
 func (p *passing) sweep(ctx context.Context) bool {
-	if p.Handle == handleReopened || p.Decode || p.Raw || p.each < longItem || p.open.Items > 0 || !p.fill() {
+	if p.Handle == handleReopened || p.Decode || p.Raw || p.each < longItem || p.open.Items+len(p.again) > 0 || !p.fill() {
 		return false
 	}
 	limit := sweepTime
 	if p.Seconds > 0 {
 		limit = min(limit, time.Until(p.end))
 	}
-	done, bytes, buf, err := p.list.Read(p.buf, p.took, limit)
-	if cap(buf) > cap(p.buf) {
-		p.buf = buf[:0]
-	}
+	before := p.buf
+	p.buf = nil // as in item
+	done, bytes, buf, err := p.list.Read(before, p.took, limit)
+	p.buf = buf[:0]
 	if done > 0 {
 		p.misses = 0
 		p.open.Items, p.open.Bytes = done, bytes
