@@ -256,7 +256,7 @@ func (o comparisonOutput) write(c *report.Comparison) error {
 	if err != nil {
 		return fail(exitUsage, "choose a folder you may write to", "-o %s: %w", o.path, err)
 	}
-	if err := settle(f, o.path, o.format.Write(io.Writer(f), c, render.Options{})); err != nil {
+	if err := f.settle(o.format.Write(io.Writer(f), c, render.Options{})); err != nil {
 		return fail(exitUsage, "free some space or choose another folder; what stood in the file before is still there", "-o %s: %w", o.path, err)
 	}
 	return nil

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"strconv"
 	"sync"
 	"time"
 
@@ -120,6 +121,11 @@ func (h *hookSampler) align(start time.Duration) {
 func (h *hookSampler) finish(r *recording.Recorder, watched time.Duration, o *diagnoseOptions) {
 	if !h.own && o.steps == 0 {
 		r.Header().Warmup = min(o.warmup, defaultWarmup(watched))
+	}
+	if h.receiver != nil {
+		if n := h.receiver.State().Refused; n > 0 {
+			r.Event(recording.EventHook, "", map[string]string{"state": "refused", "messages": strconv.FormatInt(n, 10)})
+		}
 	}
 	if !h.taking {
 		r.Event(recording.EventHook, job.Entity(h.trainer()), map[string]string{"state": "absent", "reason": h.why})

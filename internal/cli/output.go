@@ -1,16 +1,11 @@
 package cli
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/pipetune/pipetune/internal/render"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -64,7 +59,7 @@ func (o output) check() error {
 	if err != nil {
 		return fail(exitUsage, "choose a folder you may write to", "-o %s: %w", o.path, err)
 	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	return f.drop()
 }
 
 // writeReport writes r to the output's file: to a temporary name in the same folder, then renamed, so that the old file stays whole until
@@ -87,39 +82,9 @@ func (o output) writeText(text string) error {
 	return o.settle(f, err)
 }
 
-func (o output) settle(f *os.File, err error) error {
-	if err := settle(f, o.path, err); err != nil {
+func (o output) settle(f *draft, err error) error {
+	if err := f.settle(err); err != nil {
 		return fail(exitUsage, "free some space or choose another folder; what stood in the file before is still there", "-o %s: %w", o.path, err)
-	}
-	return nil
-}
-
-// createBeside makes a new file in path's folder, which no one else can have prepared: O_EXCL and O_NOFOLLOW. An existing path must be a
-// regular file.
-func createBeside(path string) (*os.File, error) {
-	switch info, err := os.Lstat(path); {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return nil, plainPathError(err)
-	case info.Mode()&fs.ModeSymlink != 0:
-		return nil, fmt.Errorf("is a symbolic link; name the file it points to")
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("exists and is not a regular file")
-	}
-	name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".partial-"+rand.Text()[:8])
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
-	return f, plainPathError(err)
-}
-
-// settle closes the temporary file and gives it its name, or removes it where writing failed.
-func settle(f *os.File, path string, err error) error {
-	err = errors.Join(err, f.Sync())
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(plainPathError(err), os.Remove(f.Name()))
 	}
 	return nil
 }
@@ -136,7 +101,7 @@ func plainPathError(err error) error {
 // recordingFile is a recording being written: whole lines under a temporary name, renamed at the end. Where a write fails the torn line
 // is taken back, so that what is there can be read.
 type recordingFile struct {
-	f    *os.File
+	f    *draft
 	path string
 	good int64 // bytes of whole lines
 	err  error
@@ -172,11 +137,11 @@ func (r *recordingFile) finish() error {
 		return fail(exitUsage, fmt.Sprintf("what was recorded until then is in %s, and `pipetune report` reads it", r.f.Name()),
 			"-o %s: %w", r.path, errors.Join(r.err, r.f.Close()))
 	}
-	if err := settle(r.f, r.path, nil); err != nil {
+	if err := r.f.settle(nil); err != nil {
 		return fail(exitUsage, "", "-o %s: %w", r.path, err)
 	}
 	return nil
 }
 
 // drop removes the recording: nothing was measured.
-func (r *recordingFile) drop() error { return errors.Join(r.f.Close(), os.Remove(r.f.Name())) }
+func (r *recordingFile) drop() error { return r.f.drop() }

@@ -13,6 +13,12 @@ const fromOutside = "figures are from outside, as in attach mode"
 
 // warnHook says where the hook told less than it should. r is the trainer that waits most.
 func (b *builder) warnHook(r *rank) {
+	for _, e := range b.rec.Events {
+		if e.Kind == recording.EventHook && e.Attrs["state"] == "refused" {
+			b.warn("%s messages to the hook's socket were refused: they came from no process of the job, or without its token", e.Attrs["messages"])
+			break
+		}
+	}
 	if r != nil && r.hook != nil {
 		b.warnTold(r)
 		return
