@@ -208,7 +208,7 @@ func hostileProcess(s *stand) {
 		s.until(time.Minute, "the control group is empty", func() bool { return unix.Rmdir(group) == nil })
 	})
 	job := s.start("job", append([]string{"python\x1b]0;x\a|\n", script}, names...), func(cmd *exec.Cmd) {
-		cmd.Path = s.python
+		cmd.Path, cmd.Err = s.python, nil // its name is no program's
 		cmd.Env = append(cmd.Env, "SECONDS=45")
 	})
 	job.awaitLines(1)

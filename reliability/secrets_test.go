@@ -105,7 +105,7 @@ func hiddenInRun(s *stand) {
 		for _, p := range part {
 			argv = append(argv, p.argv...)
 		}
-		job := s.start("job", argv, func(cmd *exec.Cmd) { cmd.Path = s.python })
+		job := s.start("job", argv, func(cmd *exec.Cmd) { cmd.Path, cmd.Err = s.python, nil })
 		job.awaitLines(1)
 		out := s.folder("out")
 		c := s.pipetune(slices.Concat([]string{"diagnose", "--pid", strconv.Itoa(job.pid()), "--duration", "6s"}, into(out, ".txt", ".md", ".json", ".jsonl")))
@@ -130,7 +130,7 @@ func hiddenInRun(s *stand) {
 		job.kill()
 	}
 	// No arguments at all.
-	job := s.start("job", []string{"python3", "-c", "import time\nprint('up', flush=True)\ntime.sleep(300)", "PLAIN-WORD-OF-NO-SHAPE"}, func(cmd *exec.Cmd) { cmd.Path = s.python })
+	job := s.start("job", []string{"python3", "-c", "import time\nprint('up', flush=True)\ntime.sleep(300)", "PLAIN-WORD-OF-NO-SHAPE"}, func(cmd *exec.Cmd) { cmd.Path, cmd.Err = s.python, nil })
 	job.awaitLines(1)
 	out := s.folder("out")
 	c := s.pipetune(slices.Concat([]string{"diagnose", "--no-arguments", "--pid", strconv.Itoa(job.pid()), "--duration", "6s"}, into(out, ".txt", ".md", ".json", ".jsonl")))

@@ -10,5 +10,8 @@ func textTrials() []trial {
 		nameTrials(),   // N1, N3
 		secretTrials,   // N4
 		intruderTrials, // A1 to A3
+		evilTrials,     // A5
+		fuzzTrials,     // D10
+		supplyTrials(), // S1 to S6
 	)
 }

@@ -315,6 +315,22 @@ func FuzzCommandLine(f *testing.F) {
 	})
 }
 
+// FuzzMessage: what is written of a message has passed the gate.
+func FuzzMessage(f *testing.F) {
+	for _, tc := range secretCases {
+		f.Add(strings.Join(tc.argv, " "))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got := Message(text)
+		if Sanitize(got) != got || len(got) > MaxBytes {
+			t.Fatalf("not through the gate: %q", got)
+		}
+		if path := Path(text, Redaction{Home: "/home/mara", User: "mara"}); Sanitize(path) != path {
+			t.Fatalf("not through the gate: %q", path)
+		}
+	})
+}
+
 func raw(argv []string) [][]byte {
 	out := make([][]byte, len(argv))
 	for i, arg := range argv {

@@ -1,0 +1,56 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// FuzzWriters puts a string into all of a report's free strings, and into a comparison's names, and holds what is written to its syntax.
+func FuzzWriters(f *testing.F) {
+	for _, p := range payloads {
+		f.Add(p)
+	}
+	var c report.Comparison
+	b, err := os.ReadFile("../../testdata/comparisons/workers.comparison.json")
+	if err == nil {
+		err = json.Unmarshal(b, &c)
+	}
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, p string) {
+		path := fixtures + "/launch-classifier.json"
+		checkVisible(t, "text", p, renderWith(t, path, Text, p))
+		markdown := renderWith(t, path, Markdown, p)
+		checkVisible(t, "md", p, markdown)
+		if len(markdown) > maxMarkdown {
+			t.Errorf("%d bytes of Markdown", len(markdown))
+		}
+		if line := md(p); strings.ContainsAny(line, "\n|<>`[]*_@~") {
+			t.Errorf("md(%q) = %q", p, line)
+		}
+		for i := range c.Conditions {
+			c.Conditions[i].Name = p
+		}
+		for i := range c.Changes {
+			c.Changes[i].Key, c.Changes[i].Metric = p, p
+		}
+		for _, format := range ComparisonFormats() {
+			var out bytes.Buffer
+			if err := format.Write(&out, &c, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if format.Name != "json" {
+				checkVisible(t, format.Name, p, out.String())
+			}
+			if format.Name == "github" && strings.Count(out.String(), "\n") != 1 {
+				t.Errorf("%q is more than one command", out.String())
+			}
+		}
+	})
+}
