@@ -18,7 +18,7 @@ import (
 var soakTrials = []trial{
 	{
 		id: "L8", fault: "a watch of hours beside a job whose workers come and go", long: true,
-		made: "`diagnose --interval 20ms -o run.jsonl` for 144 minutes (RELIABILITY_MINUTES) beside 8 workers that stay and 5 births a second; " +
+		made: "`diagnose --interval 20ms -o run.jsonl` for 144 minutes (RELIABILITY_MINUTES) beside 32 workers that stay and 5 births a second; " +
 			"resident memory, descriptors and threads from /proc each 15 s",
 		target: "memory grows by at most 0.5 MiB an hour once the recording is full, and after an hour at the latest; threads within ±2, descriptors " +
 			"within those of the workers alive ±2",
@@ -34,7 +34,7 @@ var soakTrials = []trial{
 const soakEvery = 15 * time.Second
 
 func soak(s *stand, lasts time.Duration) {
-	c := churn{flags: []string{"--steady", "8", "--rate", "5", "--life", "1"}}.start(s)
+	c := churn{flags: []string{"--steady", "32", "--rate", "5", "--life", "1"}}.start(s)
 	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--interval", "20ms", "--duration", lasts.String(), "-o", filepath.Join(s.work, "run.jsonl")})
 	readings := p.meter(soakEvery, func(u usage) bool {
 		s.Logf("%6.0f s  rss %.2f MiB  peak %.2f MiB  fds %d  threads %d  helpers %d  cpu %.2f s", u.at.Seconds(), mib(u.own), mib(u.peak), u.fds, u.threads, u.helpers, u.cpu.Seconds())
@@ -163,7 +163,7 @@ func raceSoak(s *stand) {
 		s.Fatalf("building with -race: %v\n%s", err, text)
 	}
 	lasts := s.minutes(60)
-	c := churn{flags: []string{"--steady", "8", "--rate", "5", "--life", "1"}}.start(s)
+	c := churn{flags: []string{"--steady", "32", "--rate", "5", "--life", "1"}}.start(s)
 	s.binary = binary
 	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--interval", "20ms", "--duration", lasts.String(), "-o", filepath.Join(s.work, "run.jsonl")})
 	status := p.wait(lasts + 20*time.Minute)

@@ -134,8 +134,8 @@ func (b *builder) warnFull() {
 		}
 		break
 	}
-	if s := b.rec.Spacing; s > 0 {
-		b.warn("the watch was long: of readings that follow each other within %s one was kept", s)
+	if n := b.rec.OneOf; n > 1 {
+		b.warn("the watch was long: of its readings one in %d was kept, evenly", n)
 	}
 }
 

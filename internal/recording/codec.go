@@ -19,7 +19,7 @@ import (
 //	{"t":1.234567,"v":[[id,value],…]}       one tick
 //	{"event":{"t":…,"kind":…,"entity":…,"attrs":{…}}}
 //	{"unseen":{"signal":…,"entity":…,"reason":…,"cure":…}}
-//	{"thinned":{"spacing":…}}               of what came before, readings that followed too soon count no more (see room.go)
+//	{"thinned":{"one_of":…}}                of what came before, every second reading counts no more (see room.go)
 //	{"end":{…}}                             last line; missing where the recording was cut off
 //
 // Times never run backwards within a series; across series they may, where the last readings of an ended process come late.
@@ -112,8 +112,8 @@ func (t *tickBuffer) earlier(id int, p Point) {
 	t.late.Write(append(b, "]]}\n"...))
 }
 
-func (t *tickBuffer) thinned(spacing time.Duration) {
-	writeLine(&t.tail, map[string]any{"thinned": thinnedLine{spacing.Seconds()}})
+func (t *tickBuffer) thinned(oneOf int) {
+	writeLine(&t.tail, map[string]any{"thinned": thinnedLine{oneOf}})
 }
 
 func (t *tickBuffer) event(e Event) {
@@ -151,7 +151,7 @@ type (
 		Cure   string `json:"cure,omitempty"`
 	}
 	thinnedLine struct {
-		Spacing float64 `json:"spacing"`
+		OneOf int `json:"one_of"`
 	}
 	endLine struct {
 		At       float64  `json:"t"`

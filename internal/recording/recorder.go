@@ -61,8 +61,8 @@ func (r *Recorder) Add(d metric.Desc, entity string, value float64) {
 	}
 	i := r.series(e, d.Name, entity)
 	p := Point{At: r.now, Value: value}
-	if !e.over && r.tooSoon(i) {
-		r.ahead[i] = ahead{p, true}
+	if !e.over && !r.turn(i) {
+		r.ahead[i].Point, r.ahead[i].waits = p, true
 		return
 	}
 	r.ahead[i].waits = false
@@ -136,7 +136,7 @@ func (r *Recorder) Flush() error {
 		return nil
 	}
 	if thinned {
-		r.tick.thinned(r.rec.Spacing)
+		r.tick.thinned(r.rec.OneOf)
 	}
 	err := r.out.flush(&r.tick, r.now)
 	if err != nil {

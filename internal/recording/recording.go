@@ -20,8 +20,8 @@ type Recording struct {
 	Events []Event
 	Unseen []Unseen
 	End    *End // nil where the recording was cut off
-	// Spacing is the least time between two readings of a series, the last ones left out; 0 where all were kept (see room.go).
-	Spacing time.Duration
+	// OneOf says that of so many readings of a series one was kept; 0 where all were (see room.go). Series of few readings are whole.
+	OneOf int
 }
 
 // Series is one signal of one entity over time, in order of time.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // What a recording holds at most, so that a watch of days takes the memory of one of minutes.
@@ -15,9 +14,8 @@ const (
 	MaxProcesses = 1024
 	// maxReadings is how many readings are kept at once, 32 MiB of them. Sixteen workers come to it after 22 minutes.
 	maxReadings = 2 << 20
-	// firstSpacing is the least time between two readings of a series once there were more. Loaders are told of four times a second,
-	// processes twice: loaders go first.
-	firstSpacing = 500 * time.Millisecond
+	// fewReadings are kept of every series: what is read seldom is not thinned.
+	fewReadings = 64
 	// maxEvents is a bound behind the bounds of those that tell of events (the hook: 20,000; births and exits: a few for each process).
 	maxEvents = 1 << 15
 )
@@ -28,11 +26,12 @@ type keptEntity struct {
 	over   bool // a process that is gone: what still comes of it stands as it is
 }
 
-// ahead is the newest reading of a series where it came too soon after the one before. It is kept when nothing comes after it, so that
-// each series ends where it ended.
+// ahead is the newest reading of a series where it was not its turn to be kept. It is kept when nothing comes after it, so that each series
+// ends where it ended.
 type ahead struct {
 	Point
 	waits bool
+	since int // readings since the last that was kept
 }
 
 // refused counts what the recording has no room for.
@@ -87,10 +86,15 @@ func (r *Recorder) tellFull() {
 	}
 }
 
-// tooSoon says whether a reading now would lie nearer to the last than the recording has room for.
-func (r *Recorder) tooSoon(i int) bool {
-	points := r.rec.Series[i].Points
-	return r.rec.Spacing > 0 && len(points) > 0 && r.now-points[len(points)-1].At < nearly(r.rec.Spacing)
+// turn says whether the next reading of a series is one to keep.
+func (r *Recorder) turn(i int) bool {
+	a := &r.ahead[i]
+	a.since++
+	if a.since < r.rec.OneOf && len(r.rec.Series[i].Points) >= fewReadings {
+		return false
+	}
+	a.since = 0
+	return true
 }
 
 // over keeps the newest readings of a process that is gone.
@@ -149,8 +153,8 @@ type thinner struct {
 	bound     int // 0: maxReadings
 }
 
-// hold leaves out readings where there are too many: of each series those nearest to the one before, at twice the spacing of the last
-// time, until a quarter is gone. It reports whether it did. release says of which series the memory is given back.
+// hold leaves out every second reading of each series where there are too many. It reports whether it did. release says of which series the
+// memory is given back: of one that goes on, it will be needed again.
 func (t *thinner) hold(rec *Recording, release func(series int) bool) bool {
 	if t.bound == 0 {
 		t.bound = maxReadings
@@ -158,23 +162,19 @@ func (t *thinner) hold(rec *Recording, release func(series int) bool) bool {
 	if t.readings <= t.bound {
 		return false
 	}
-	const doublings = 32 // of firstSpacing: 68 years
-	for range doublings {
-		t.space(rec, max(firstSpacing, 2*rec.Spacing), release)
-		if t.readings <= t.bound/4*3 {
-			return true
-		}
+	t.halve(rec, release)
+	if t.readings > t.bound/4*3 {
+		t.bound = 2 * t.readings // very many series of a few readings: looked through seldom
 	}
-	t.bound = 2 * t.readings // very many series of one or two readings: looked through seldom
 	return true
 }
 
-// space leaves out the readings of each series that lie nearer to the one before. The first and the last stay.
-func (t *thinner) space(rec *Recording, spacing time.Duration, release func(series int) bool) {
-	rec.Spacing, t.readings = spacing, 0
+// halve leaves out every second reading. The first and the last of a series stay.
+func (t *thinner) halve(rec *Recording, release func(series int) bool) {
+	rec.OneOf, t.readings = 2*max(rec.OneOf, 1), 0
 	for i := range rec.Series {
 		s := &rec.Series[i]
-		s.Points = thin(s.Points, spacing)
+		s.Points = thin(s.Points)
 		t.readings += len(s.Points)
 		if release(i) && cap(s.Points) >= 2*len(s.Points) {
 			s.Points = append(make([]Point, 0, len(s.Points)), s.Points...)
@@ -182,32 +182,28 @@ func (t *thinner) space(rec *Recording, spacing time.Duration, release func(seri
 	}
 }
 
-// take follows a line of a file. Each spacing must be at least twice the last, or a file could have a reader thin without end.
+// mostOneOf bounds what a file may say: a reading of ten a second would be one a year.
+const mostOneOf = 1 << 28
+
+// take follows a line of a file.
 func (t *thinner) take(rec *Recording, l anyLine) {
 	all := func(int) bool { return true }
 	t.readings += len(l.Values)
-	if l.Thin != nil {
-		spacing, err := seconds(l.Thin.Spacing)
-		if err == nil && spacing >= max(firstSpacing, 2*rec.Spacing) {
-			t.space(rec, spacing, all)
-		}
+	if l.Thin != nil && rec.OneOf < mostOneOf && l.Thin.OneOf == 2*max(rec.OneOf, 1) {
+		t.halve(rec, all)
 	}
 	t.hold(rec, all)
 }
 
-// thin leaves out, in place, the readings that follow the one before too soon.
-func thin(points []Point, spacing time.Duration) []Point {
-	if len(points) < 3 {
+// thin leaves out, in place, every second reading of a series.
+func thin(points []Point) []Point {
+	if len(points) < 2*fewReadings {
 		return points
 	}
-	kept := points[:1]
-	for _, p := range points[1 : len(points)-1] {
-		if p.At-kept[len(kept)-1].At >= nearly(spacing) {
-			kept = append(kept, p)
-		}
+	last := points[len(points)-1]
+	kept := points[:0]
+	for i := 0; i < len(points)-1; i += 2 {
+		kept = append(kept, points[i])
 	}
-	return append(kept, points[len(points)-1])
+	return append(kept, last)
 }
-
-// nearly lets a reading that came a little early count as in time: ticks are up to a tenth of their interval late.
-func nearly(spacing time.Duration) time.Duration { return spacing - spacing/10 }

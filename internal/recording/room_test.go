@@ -63,8 +63,8 @@ func TestLongWatchIsBounded(t *testing.T) {
 			t.Errorf("%s of %s is from %s to %s", s.Metric, s.Entity, first.At, last.At)
 		}
 		for i := 1; i < len(s.Points); i++ {
-			if gap := s.Points[i].At - s.Points[i-1].At; gap > 2*rec.Spacing+time.Second {
-				t.Errorf("%s of %s has a hole of %s at %s; the spacing is %s", s.Metric, s.Entity, gap, s.Points[i].At, rec.Spacing)
+			if gap := s.Points[i].At - s.Points[i-1].At; gap > time.Duration(rec.OneOf)*time.Second {
+				t.Errorf("%s of %s has a hole of %s at %s; one in %d is kept", s.Metric, s.Entity, gap, s.Points[i].At, rec.OneOf)
 			}
 			if s.Points[i].Value*0.1 != s.Points[i].At.Seconds() && s.Points[i].Value != float64(s.Points[i].At/(100*time.Millisecond)) {
 				t.Fatalf("%s of %s says %g at %s", s.Metric, s.Entity, s.Points[i].Value, s.Points[i].At)
@@ -85,9 +85,9 @@ func TestLongWatchIsBounded(t *testing.T) {
 
 // TestLastReadingStands: where the newest reading of a series came too soon to be kept, it is kept when the process is gone.
 func TestLastReadingStands(t *testing.T) {
-	r, file := bounded(t, 100)
+	r, file := bounded(t, 300)
 	at := func(i int) { r.Tick(time.Duration(i) * 100 * time.Millisecond) }
-	for i := range 120 {
+	for i := range 200 {
 		at(i)
 		r.Add(metric.CPUBusy, "host", 1)
 		r.Add(metric.ProcCPU, "process/7.1", float64(i))
@@ -95,18 +95,18 @@ func TestLastReadingStands(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if r.rec.Spacing == 0 {
+	if r.rec.OneOf == 0 {
 		t.Fatal("nothing was thinned")
 	}
-	at(120)
+	at(200)
 	r.Event(EventExit, "process/7.1", nil)
-	r.Add(metric.ProcCPU, "process/7.1", 120) // what was read of it before it went is told in the same tick
-	rec, err := r.Finish(End{At: 13 * time.Second})
+	r.Add(metric.ProcCPU, "process/7.1", 200) // what was read of it before it went is told in the same tick
+	rec, err := r.Finish(End{At: 21 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := rec.Series[1].Points
-	if n := len(s); s[n-1].Value != 120 || s[n-2].Value != 119 {
+	if n := len(s); s[n-1].Value != 200 || s[n-2].Value != 199 {
 		t.Errorf("the last readings are %v", s[n-2:])
 	}
 	got, err := Read(bytes.NewReader(file.Bytes()))
@@ -180,8 +180,8 @@ func TestReadIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := points(rec); n > maxReadings/4*5 || rec.Spacing != firstSpacing {
-		t.Errorf("%d readings, spaced %s", n, rec.Spacing)
+	if n := points(rec); n > maxReadings/4*5 || rec.OneOf != 2 {
+		t.Errorf("%d readings, one of %d", n, rec.OneOf)
 	}
 }
 
