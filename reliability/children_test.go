@@ -7,7 +7,8 @@ import "slices"
 // childTrials are those about pipetune's own children: what happens to them, and what they may do.
 func childTrials() []trial {
 	return slices.Concat(
-		mountTrials(), // F1
-		gpuTrials,     // F12
+		mountTrials(),  // F1
+		gpuTrials,      // F12
+		confinedTrials, // A6
 	)
 }

@@ -22,7 +22,7 @@ type Spec struct {
 	// Only are the files and folders that it may read, if the kernel has Landlock; nil is everything. They may not be
 	// below /proc: a child that is kept to some files cannot look through other processes there.
 	Only []string
-	// Write are the folders below which it may read, write, make and remove. Naming one keeps the child to these and Only.
+	// Write are the folders below which it may read, write, make and remove, and talk to devices. Naming one keeps the child to these and Only.
 	Write []string
 	// UnixSockets says that it may make sockets of that kind. No child may make others.
 	UnixSockets bool

@@ -28,7 +28,7 @@ const (
 // order: a reader killed in the middle of a call once left a GPU frozen (dcgm-exporter issue 84).
 func GPUSpec() isolate.Spec {
 	return isolate.Spec{Task: nvml.Task, Key: "the NVIDIA driver", Timeout: 4 * time.Second, Grace: time.Second,
-		UnixSockets: true} // of the driver's own services
+		Only: []string{"/"}, Write: []string{"/dev"}, UnixSockets: true} // devices, and the driver's own services
 }
 
 // GPU samples all GPUs through NVML, from a goroutine of its own: a call may block for seconds on a GPU with errors.

@@ -1,0 +1,195 @@
+//go:build reliability
+
+package reliability
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/nvml"
+	"github.com/pipetune/pipetune/internal/probe"
+)
+
+var confinedTrials = []trial{
+	{
+		id: "A6", fault: "a file takes over the process that reads it", made: "bench-io's worker process is made by a debugger to try 20 acts: sockets, programs, processes, signals, ptrace, files written, made, removed and read elsewhere, privileges, limits, a core file",
+		target: "none succeeds; bench-io goes on and ends with 0", run: func(s *stand) { takenOver(s, false) },
+	},
+	{
+		id: "A6-gpu", fault: "a library takes over the process that reads GPUs", made: "as A6, of diagnose's process for GPUs; it may read files and make unix sockets, which NVIDIA's library may need",
+		target: "none of the other acts succeeds; diagnose goes on and ends with 0", run: func(s *stand) { takenOver(s, true) },
+	},
+}
+
+// deed is one thing that a process taken over may try.
+type deed struct {
+	name  string
+	gpus  bool // allowed to the process that reads GPUs
+	tried func(p *possessed, v victim) error
+}
+
+// victim is what it is tried on.
+type victim struct {
+	parent                          int
+	inside, unused, outside, folder string // two files of the dataset, one that is not, the dataset's folder
+}
+
+func does(number uintptr, args ...any) func(*possessed, victim) error {
+	return func(p *possessed, _ victim) error { _, err := p.call(number, args...); return err }
+}
+
+var deeds = []deed{
+	{"make an internet socket", false, does(unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM, 0)},
+	{"make a netlink socket", false, does(unix.SYS_SOCKET, unix.AF_NETLINK, unix.SOCK_RAW, 0)},
+	{"make a unix socket", true, does(unix.SYS_SOCKET, unix.AF_UNIX, unix.SOCK_STREAM, 0)},
+	{"run a program", false, does(unix.SYS_EXECVE, "/bin/true", 0, 0)},
+	{"be traced", false, does(unix.SYS_PTRACE, unix.PTRACE_TRACEME, 0, 0, 0)},
+	{"trace its parent", false, func(p *possessed, v victim) error {
+		_, err := p.call(unix.SYS_PTRACE, unix.PTRACE_ATTACH, v.parent, 0, 0)
+		return err
+	}},
+	{"make a process", false, does(unix.SYS_CLONE, int(unix.SIGCHLD), 0, 0, 0, 0)},
+	{"make a process by vfork", false, does(unix.SYS_VFORK)},
+	{"kill its parent", false, func(p *possessed, v victim) error {
+		_, err := p.call(unix.SYS_KILL, v.parent, int(unix.SIGTERM))
+		return err
+	}},
+	{"write a file of the dataset", false, func(p *possessed, v victim) error {
+		_, err := p.call(unix.SYS_OPEN, v.inside, unix.O_WRONLY)
+		return err
+	}},
+	{"make a file in the dataset", false, func(p *possessed, v victim) error {
+		fd, err := p.call(unix.SYS_OPEN, filepath.Join(v.folder, "made"), unix.O_CREAT|unix.O_WRONLY, 0o600)
+		if err == nil { // where files may be made, nothing may be written into them
+			_, err = p.call(unix.SYS_WRITE, int(fd), "x", 1)
+		}
+		return err
+	}},
+	{"remove a file of the dataset", false, func(p *possessed, v victim) error { _, err := p.call(unix.SYS_UNLINK, v.unused); return err }},
+	{"change a file's mode", false, func(p *possessed, v victim) error { _, err := p.call(unix.SYS_CHMOD, v.inside, 0o777); return err }},
+	{"link a file", false, func(p *possessed, v victim) error {
+		_, err := p.call(unix.SYS_LINK, v.inside, v.inside+"2")
+		return err
+	}},
+	{"read a file outside the dataset", true, func(p *possessed, v victim) error {
+		_, err := p.call(unix.SYS_OPEN, v.outside, unix.O_RDONLY)
+		return err
+	}},
+	{"read the password file", true, does(unix.SYS_OPEN, "/etc/shadow", unix.O_RDONLY)},
+	{"become another user", false, does(unix.SYS_SETUID, 65534)},
+	{"make a user namespace", false, does(unix.SYS_UNSHARE, unix.CLONE_NEWUSER)},
+	{"mount", false, func(p *possessed, v victim) error {
+		_, err := p.call(unix.SYS_MOUNT, "none", v.folder, "tmpfs", 0, 0)
+		return err
+	}},
+	{"lift its limits", false, does(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_FSIZE, words(1<<40, 1<<40), 0)},
+}
+
+func takenOver(s *stand, gpus bool) {
+	v := victim{folder: filepath.Join(s.work, "data"), outside: filepath.Join(s.work, "outside")}
+	if err := os.Mkdir(v.folder, 0o755); err != nil {
+		s.Fatal(err)
+	}
+	for i := range 64 {
+		path := filepath.Join(v.folder, strconv.Itoa(i)+".bin")
+		if err := os.WriteFile(path, make([]byte, 1<<20), 0o644); err != nil {
+			s.Fatal(err)
+		}
+		v.unused, v.inside = v.inside, path
+	}
+	if err := os.WriteFile(v.outside, []byte("content"), 0o644); err != nil {
+		s.Fatal(err)
+	}
+	task, args := probe.Task, []string{"bench-io", "-q", "--budget", "5s", v.folder}
+	if gpus {
+		j := steady{batches: 2000, step: 10 * time.Millisecond, workers: 2}
+		c := j.start(s)
+		task, args = nvml.Task, []string{"diagnose", "-q", "--pid", strconv.Itoa(c.pid()), "--duration", "12s"}
+	}
+	p := s.pipetune(args, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+driver{}.build(s)) })
+	v.parent = p.pid()
+	worked, refused := deedsIn(s, p, task, v, gpus)
+	if len(worked) > 0 {
+		s.Errorf("it could %s", strings.Join(worked, ", "))
+	}
+	if status := p.wait(5 * time.Minute); status != 0 {
+		s.Errorf("exit %d: %s", status, p.complaints())
+	}
+	p.alone()
+	entries, err := os.ReadDir(v.folder)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err != nil || info.Mode() != 0o644 && info.Size() != 0 {
+			s.Errorf("%s is now %v, %v", e.Name(), info, err)
+		}
+	}
+	if _, err := os.Stat(v.unused); err != nil {
+		s.Error(err)
+	}
+	s.measured("%d acts refused, %d succeeded", refused, len(worked))
+	s.leftNothing()
+}
+
+// deedsIn has a process of the task try everything. It is one that waits in a system call, past its start.
+func deedsIn(s *stand, p *command, task string, v victim, gpus bool) (worked []string, refused int) {
+	s.Helper()
+	var h *possessed
+	s.until(2*time.Minute, "a process of the task "+task+" to take over", func() bool {
+		if ended(p) {
+			s.Fatalf("it has ended: %s", p.complaints())
+		}
+		pids := slices.DeleteFunc(processes(func(pid int, stat []string) bool { return stat[1] == strconv.Itoa(p.pid()) }), func(pid int) bool {
+			args := arguments(pid)
+			return len(args) != 3 || args[2] != task || statusNumber(pid, "Seccomp") != 2
+		})
+		for _, pid := range pids {
+			var err error
+			if h, err = possess(pid); err == nil {
+				return true
+			}
+			s.Logf("not yet: %v", err)
+		}
+		return false
+	})
+	for _, d := range deeds {
+		err := d.tried(h, v)
+		var errno syscall.Errno
+		switch {
+		case err == nil && d.gpus && gpus:
+		case err == nil:
+			worked = append(worked, d.name)
+		case !errors.As(err, &errno):
+			s.Errorf("%s: %v", d.name, err) // the trial's own trouble
+		default:
+			s.Logf("%s: %v", d.name, err)
+			refused++
+		}
+	}
+	if limit := coreLimit(h.tid); limit > 4096 {
+		worked = append(worked, "leave a core file")
+	} else {
+		refused++
+	}
+	h.release()
+	return worked, refused
+}
+
+// coreLimit is the most that a process's core file may have.
+func coreLimit(pid int) uint64 {
+	var limit unix.Rlimit
+	if err := unix.Prlimit(pid, unix.RLIMIT_CORE, nil, &limit); err != nil {
+		return unix.RLIM_INFINITY
+	}
+	return limit.Max
+}
