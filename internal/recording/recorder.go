@@ -119,10 +119,11 @@ func (r *Recorder) happened(kind, entity string, attrs map[string]string) {
 // Unseen implements Sink.
 func (r *Recorder) Unseen(signal, entity, reason, cure string) {
 	u := Unseen{Signal: signal, Entity: entity, Reason: reason, Cure: cure}
-	if r.unseen[u] || r.isRefused(entity) {
+	known := Unseen{Signal: signal, Entity: entity, Reason: reason} // the first cure stands
+	if r.unseen[known] || r.isRefused(entity) {
 		return
 	}
-	r.unseen[u] = true
+	r.unseen[known] = true
 	r.rec.Unseen = append(r.rec.Unseen, u)
 	if r.out != nil {
 		r.tick.unseen(u)
