@@ -50,9 +50,15 @@ func admit(pid int, o Options) (*procfs.Process, error) {
 		return nil, o.notThere(pid, err)
 	}
 	var st procfs.Stat
-	if err := p.Stat(&st); err != nil {
+	unread := func(err error) error {
 		p.Close()
-		return nil, fail(ErrNoProcess, "", "the job may have ended")
+		if errors.Is(err, procfs.ErrGone) {
+			return fail(ErrNoProcess, "", "the job may have ended")
+		}
+		return fail(ErrRefused, untrusted.Sanitize(err.Error()), fmt.Sprintf("run pipetune as the user of the job, or as root: sudo pipetune diagnose --pid %d", pid))
+	}
+	if err := p.Stat(&st); err != nil {
+		return nil, unread(err)
 	}
 	if st.State == 'Z' || st.State == 'X' {
 		p.Close()
@@ -60,8 +66,7 @@ func admit(pid int, o Options) (*procfs.Process, error) {
 	}
 	status, err := p.Status()
 	if err != nil {
-		p.Close()
-		return nil, fail(ErrNoProcess, "", "the job may have ended")
+		return nil, unread(err)
 	}
 	uid, known := status.UID.Get()
 	if _, exeErr := p.Exe(); exeErr != nil {

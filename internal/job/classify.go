@@ -105,7 +105,10 @@ func isWorker(child, owner facts, method StartMethod) bool {
 	if method != Fork {
 		return true
 	}
-	if child.exe != owner.exe || !slices.EqualFunc(child.argv, owner.argv, bytes.Equal) {
+	if child.exe != owner.exe {
+		return false
+	}
+	if child.argv != nil && owner.argv != nil && !slices.EqualFunc(child.argv, owner.argv, bytes.Equal) { // nil: it cannot be read
 		return false
 	}
 	return owner.caught&workerSignals != workerSignals || child.polls

@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/procfs"
@@ -54,6 +55,7 @@ func (j *Job) Refresh(ctx context.Context, now time.Duration, sink recording.Sin
 	if slow {
 		j.lastSlow = now
 		changed = j.renew() || changed
+		j.heedExec(sink)
 	}
 	if changed {
 		j.table.inspectCandidates()
@@ -228,6 +230,22 @@ func (j *Job) amend() {
 	}
 }
 
+// heedExec ends the job where its only trainer has become another program: what it does from then on is no training.
+func (j *Job) heedExec(sink recording.Sink) {
+	trainers := j.tree.Load().Trainers()
+	if len(trainers) != 1 {
+		return
+	}
+	n := j.table.nodes[trainers[0].PID]
+	if n == nil || n.facts.exe == "" {
+		return
+	}
+	// A program that was replaced on disk keeps its name, with " (deleted)" after it.
+	if exe, err := n.proc.Exe(); err == nil && strings.TrimSuffix(exe, " (deleted)") != strings.TrimSuffix(n.facts.exe, " (deleted)") {
+		j.finish(sink, "the trainer has become another program")
+	}
+}
+
 // maxLibraryLooks bounds how often a worker's mapped files are read to learn its HDF5 library.
 const maxLibraryLooks = 3
 
@@ -244,7 +262,15 @@ func (j *Job) end(now time.Duration, sink recording.Sink) {
 			return
 		}
 	}
+	j.finish(sink, "all trainers have ended")
+}
+
+// finish tells that the job is over, once.
+func (j *Job) finish(sink recording.Sink, reason string) {
+	if j.ended {
+		return
+	}
 	j.ended = true
-	sink.Event(recording.EventJobEnded, "", map[string]string{"reason": "all trainers have ended"})
+	sink.Event(recording.EventJobEnded, "", map[string]string{"reason": reason})
 	j.publish()
 }

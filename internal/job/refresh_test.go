@@ -126,6 +126,21 @@ func TestRefreshLeavesStrangersAlone(t *testing.T) {
 	}
 }
 
+// TestRefreshTellsAnExec: a trainer that becomes another program trains no more; one whose program was replaced on disk goes on.
+func TestRefreshTellsAnExec(t *testing.T) {
+	for exe, ended := range map[string]bool{python: false, python + " (deleted)": false, "/usr/bin/sleep": true} {
+		m := newMachine(t, shell(10, 1), trainer(100, 10))
+		j, s := attached(t, m, 100)
+		m.link(exe, filepath.Join(m.root, "proc", "100", "exe"))
+		for at := fullEvery; at <= 2*slowEvery; at += fullEvery {
+			j.Refresh(context.Background(), at, s)
+		}
+		if j.Tree().Ended != ended {
+			t.Errorf("%s: ended %t", exe, j.Tree().Ended)
+		}
+	}
+}
+
 func TestRefreshDropsOrphans(t *testing.T) {
 	m := newMachine(t, shell(10, 1), trainer(100, 10), coded(104, 100, fserver, 2), coded(105, 104, fserver, inWorker))
 	j, s := attached(t, m, 100)

@@ -154,7 +154,7 @@ func (t *table) alive(n *node) bool {
 // children returns the direct children of a node.
 func (t *table) children(n *node) []int {
 	kids, err := n.proc.Children(nil)
-	if errors.Is(err, procfs.ErrNoData) {
+	if err != nil && !errors.Is(err, procfs.ErrGone) { // not there, or not for us
 		t.noChildren = true
 	}
 	return kids
