@@ -40,6 +40,7 @@ func (c *CPU) Every() time.Duration { return 500 * time.Millisecond }
 func (c *CPU) Start(_ context.Context, sink recording.Sink) error {
 	if err := c.machine.Stat(&c.stat); err != nil {
 		unread(sink, "cpu_*", "", err, "mount /proc")
+		unread(sink, metric.CPUUsable.Name, "", err, "mount /proc")
 		return err
 	}
 	if _, ok := c.stat.Total.Seconds(procfs.CPUSteal); !ok {

@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -42,6 +43,7 @@ type Loader struct {
 	adopted    bool
 	began      uint64 // when the first members were adopted, in clock ticks since boot; 0 = unknown
 	trainers   []*trainer
+	unopened   error // why a trainer's threads cannot be looked at, until it was told
 	passes     uint64
 	listing    listingPace
 
@@ -130,7 +132,11 @@ func (l *Loader) adopt(tree *job.Tree) {
 	for _, p := range tree.Trainers() {
 		t := l.trainerOf(p.ID)
 		if t == nil {
-			if t = l.newTrainer(p); t == nil {
+			var err error
+			if t, err = l.newTrainer(p); err != nil {
+				if !errors.Is(err, procfs.ErrGone) {
+					l.unopened = err
+				}
 				continue
 			}
 			l.trainers = append(l.trainers, t)
@@ -180,6 +186,11 @@ func (l *Loader) Sample(_ context.Context, sink recording.Sink) {
 		time.Sleep(sampleWait)
 	}
 	defer l.mu.Unlock()
+	if l.unopened != nil {
+		unread(sink, "looks*", "", l.unopened, "")
+		unread(sink, "loader_*", "", l.unopened, "")
+		l.unopened = nil
+	}
 	kept := l.trainers[:0]
 	for _, t := range l.trainers {
 		t.estimate(l.fs)

@@ -64,15 +64,15 @@ type jointCounts struct {
 	looks, waiting, idle, alive, waitIdle, waitAlive, headOfLine, ahead, restarting uint64
 }
 
-// newTrainer opens a trainer; nil where it is gone already.
-func (l *Loader) newTrainer(p job.Process) *trainer {
+// newTrainer opens a trainer.
+func (l *Loader) newTrainer(p job.Process) (*trainer, error) {
 	t := &trainer{id: p.ID, tensors: tensorFlow{inner: p.InnerPID}}
 	var err error
 	if t.proc, t.links, t.main, err = l.open(p.ID, &t.mainLook); err != nil {
-		return nil
+		return nil, err
 	}
 	t.target = t.links.Target
-	return t
+	return t, nil
 }
 
 // open takes hold of a process and its main thread.

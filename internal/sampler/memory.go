@@ -47,8 +47,7 @@ func (m *Memory) Every() time.Duration { return time.Second }
 func (m *Memory) Start(_ context.Context, sink recording.Sink) error {
 	if err := m.machine.Meminfo(&m.info); err != nil {
 		unread(sink, "memory_*", "", err, "mount /proc")
-		unread(sink, "shm_*", "", err, "mount /proc")
-		return err
+		unread(sink, metric.PageCache.Name, "", err, "mount /proc")
 	}
 	if err := m.machine.Vmstat(&m.events); err != nil {
 		unread(sink, "swap_*", "", err, "a kernel with CONFIG_VM_EVENT_COUNTERS")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/job"
@@ -129,8 +130,12 @@ func (s *Process) drop(id procfs.ID) {
 // last readings stand.
 func (h *heldProcess) read(sink recording.Sink) bool {
 	var st procfs.Stat
-	if err := h.proc.Stat(&st); err != nil {
-		return !errors.Is(err, procfs.ErrGone)
+	switch err := h.proc.Stat(&st); {
+	case errors.Is(err, procfs.ErrGone):
+		return false
+	case err != nil:
+		h.missing(sink, err, metric.ProcCPU, metric.ProcMajFaults, metric.ProcThreads)
+		return true
 	}
 	if st.State == 'Z' || st.State == 'X' {
 		return false
@@ -141,9 +146,12 @@ func (h *heldProcess) read(sink recording.Sink) bool {
 	h.wait(sink)
 	h.account(sink)
 	var memory procfs.Statm
-	if err := h.proc.Statm(&memory); err == nil {
+	switch err := h.proc.Statm(&memory); {
+	case err == nil:
 		sink.Add(metric.ProcRSS, h.entity, float64(memory.ResidentBytes))
 		sink.Add(metric.ProcShared, h.entity, float64(memory.SharedBytes))
+	case !errors.Is(err, procfs.ErrGone) && !errors.Is(err, procfs.ErrNoData): // a process that ends has no memory any more
+		h.missing(sink, err, metric.ProcRSS, metric.ProcShared)
 	}
 	h.descriptors(sink)
 	return true
@@ -161,8 +169,7 @@ func (h *heldProcess) wait(sink recording.Sink) {
 		sink.Add(metric.ProcRunDelay, h.entity, s.RunDelay.Seconds())
 	case !errors.Is(err, procfs.ErrGone):
 		h.noWait = true
-		h.missing(sink, metric.ProcMainCPU, err)
-		h.missing(sink, metric.ProcRunDelay, err)
+		h.missing(sink, err, metric.ProcMainCPU, metric.ProcRunDelay)
 	}
 }
 
@@ -180,9 +187,7 @@ func (h *heldProcess) account(sink recording.Sink) {
 		sink.Add(metric.ProcWriteChar, h.entity, float64(io.WrittenChars))
 	case !errors.Is(err, procfs.ErrGone):
 		h.noIO = true
-		for _, d := range []metric.Desc{metric.ProcReadChars, metric.ProcReadCalls, metric.ProcReadBytes, metric.ProcWriteChar} {
-			h.missing(sink, d, err)
-		}
+		h.missing(sink, err, metric.ProcReadChars, metric.ProcReadCalls, metric.ProcReadBytes, metric.ProcWriteChar)
 	}
 }
 
@@ -195,17 +200,34 @@ func (h *heldProcess) descriptors(sink recording.Sink) {
 		sink.Add(metric.ProcFDs, h.entity, float64(count))
 	} else if err != nil && !errors.Is(err, procfs.ErrGone) {
 		h.noFDs = true
-		h.missing(sink, metric.ProcFDs, err)
+		h.missing(sink, err, metric.ProcFDs)
 	}
 }
 
-// missing says once for the whole job why a signal is not there.
-func (h *heldProcess) missing(sink recording.Sink, d metric.Desc, err error) {
-	if errors.Is(err, fs.ErrPermission) {
-		sink.Unseen(d.Name, "", "the kernel shows it only to the job's own user", "run pipetune as the user of the job, or as root")
-		return
+// missing says once for the whole job why signals are not there.
+func (h *heldProcess) missing(sink recording.Sink, err error, signals ...metric.Desc) {
+	reason, cure := rootCause(err), ""
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		reason, cure = "the kernel shows it only to the job's own user", "run pipetune as the user of the job, or as root"
+	case errors.Is(err, procfs.ErrNoData):
+		reason = "this kernel does not keep it"
 	}
-	sink.Unseen(d.Name, "", "this kernel does not keep it", "")
+	for _, d := range signals {
+		sink.Unseen(d.Name, "", reason, cure)
+	}
+}
+
+// rootCause is an error without the number of the process, which would make the same reason another one for each.
+func rootCause(err error) string {
+	var number syscall.Errno
+	switch {
+	case errors.As(err, &number):
+		return "reading it fails: " + number.Error()
+	case errors.Is(err, procfs.ErrMalformed):
+		return "what the kernel says makes no sense"
+	}
+	return err.Error()
 }
 
 // Close implements Sampler.
