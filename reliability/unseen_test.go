@@ -195,9 +195,6 @@ func names(note, signal string) bool {
 	return note == signal || starred && strings.HasPrefix(signal, prefix)
 }
 
-// nobody is a user other than the job's.
-const nobody = 65534
-
 // asNobody lets a command run as another user, who may write into the trial's folders.
 func (s *stand) asNobody(cmd *exec.Cmd) {
 	for _, dir := range []string{s.work, s.home, s.tmp, s.runtime} {
