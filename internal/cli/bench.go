@@ -67,7 +67,7 @@ shows the plan and measures nothing.`,
 		Example: `  pipetune bench-io /data/train.h5
   pipetune bench-io /data/train.h5 --try --budget 2m -o bench.md -o bench.json
   pipetune bench-io /data/imagenet/train --batch-size 64 -o bench.md
-  pipetune bench-io /data/train.h5 --batch-size 64 --step-time 30ms --transform-time 2ms
+  pipetune bench-io /data/train.h5 --step-time 30ms --transform-time 2ms
   pipetune bench-io /data/train.h5 --compare-path /dev/shm
   pipetune bench-io /data/train.h5 --list`,
 		Args: func(c *cobra.Command, args []string) error {

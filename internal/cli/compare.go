@@ -40,7 +40,7 @@ one job differ: name them with --before and --after, 4 or more on each side for
 a test over runs. Recordings (.jsonl) are read as well; - is the standard input.`,
 		Example: `  pipetune compare before.json after.json
   pipetune compare before.json after.json -o pr.md --gate 5%
-  pipetune compare --before b1.json --before b2.json --after a1.json --after a2.json`,
+  pipetune compare b1.json a1.json --before b2.json --after a2.json`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := fromEnvironment(c.Flags(), env.Getenv); err != nil {
 				return err

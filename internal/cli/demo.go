@@ -36,8 +36,8 @@ func newDemo(env Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "a small real training job with a planted fault, diagnosed",
-		Long: `demo makes a small HDF5 dataset in a temporary folder, starts a real PyTorch job on
-it that opens the file anew for every item, watches that job, reports, and
+		Long: `demo makes a small HDF5 dataset in a temporary folder, starts a real PyTorch job
+on it that opens the file anew for every item, watches that job, reports, and
 cleans up. It needs a Python with torch and h5py, no GPU.`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {

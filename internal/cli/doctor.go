@@ -15,6 +15,7 @@ import (
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/nvml"
 	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/render"
 	"github.com/pipetune/pipetune/internal/sampler"
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
@@ -68,9 +69,9 @@ func runDoctor(ctx context.Context, env Env, strict bool) error {
 	missing := 0
 	for _, look := range checks {
 		for _, c := range look(ctx, d) {
-			fmt.Fprintf(&b, "%-8s %-18s %s\n", c.state, c.name, untrusted.Sanitize(c.detail))
+			b.WriteString(render.Wrapped(fmt.Sprintf("%-8s %-18s ", c.state, c.name), untrusted.Sanitize(c.detail)))
 			if c.cure != "" && c.state != stateOK {
-				fmt.Fprintf(&b, "%-27s → %s\n", "", untrusted.Sanitize(c.cure))
+				b.WriteString(render.Wrapped(fmt.Sprintf("%-27s → ", ""), untrusted.Sanitize(c.cure)))
 			}
 			if c.state == stateMissing {
 				missing++

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/render"
 	"github.com/pipetune/pipetune/internal/rules"
 	"github.com/pipetune/pipetune/internal/unit"
 )
@@ -35,7 +36,7 @@ func explain(env Env, args []string) error {
 	if len(args) == 0 {
 		var b strings.Builder
 		for _, r := range rules.All() {
-			fmt.Fprintf(&b, "%-28s %s\n", r.ID, r.Title)
+			b.WriteString(render.Wrapped(fmt.Sprintf("%-28s ", r.ID), r.Title))
 		}
 		_, err := fmt.Fprint(env.Stdout, b.String())
 		return err
@@ -50,14 +51,14 @@ func explain(env Env, args []string) error {
 // rulePage is the rule's document with its signals and thresholds, laid out for a terminal; docs/rules holds the same in Markdown.
 func rulePage(r diagnose.Rule) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n\n%s\n", r.ID, r.Title, strings.TrimSpace(r.Doc))
+	b.WriteString(render.Wrapped("", r.ID+": "+r.Title) + "\n" + render.Prose(strings.TrimSpace(r.Doc)))
 	ruleWay(&b, r.Needs, r.Limits)
 	if m := r.Measured; m != nil {
-		fmt.Fprintf(&b, "\nHow bench-io tells\n%s\n", strings.TrimSpace(m.How))
+		b.WriteString("\nHow bench-io tells\n" + render.Prose(strings.TrimSpace(m.How)))
 		ruleWay(&b, m.Needs, m.Limits)
 	}
 	if len(r.Explains) > 0 {
-		fmt.Fprintf(&b, "\nWhat it explains\n  %s\n", strings.Join(r.Explains, ", "))
+		b.WriteString("\nWhat it explains\n" + render.Wrapped("  ", strings.Join(r.Explains, ", ")))
 	}
 	return b.String()
 }
@@ -67,13 +68,13 @@ func ruleWay(b *strings.Builder, needs []metric.Desc, limits []diagnose.Limit) {
 	if len(needs) > 0 {
 		b.WriteString("\nNeeds\n")
 		for _, n := range needs {
-			fmt.Fprintf(b, "  %-30s %s\n", n.Name, n.Help)
+			b.WriteString(render.Wrapped(fmt.Sprintf("  %-30s ", n.Name), n.Help))
 		}
 	}
 	if len(limits) > 0 {
 		b.WriteString("\nThresholds\n")
 		for _, l := range limits {
-			fmt.Fprintf(b, "  %s: %s\n      %s\n", l.Name, unit.Format(l.Value, string(l.Unit)), l.Source)
+			b.WriteString(render.Wrapped("  ", l.Name+": "+unit.Format(l.Value, string(l.Unit))) + render.Wrapped("      ", l.Source))
 		}
 	}
 }

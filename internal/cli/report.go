@@ -19,8 +19,9 @@ func newReport(env Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report FILE",
 		Short: "show a recording or a report again, in any format",
-		Long: `report reads a recording (.jsonl) and reaches the verdict again with the rules of
-this version, or shows a report (.json) as it is. FILE - is the standard input.`,
+		Long: `report reads a recording (.jsonl) and reaches the verdict again with the rules
+of this version, or shows a report (.json) as it is. FILE - is the standard
+input.`,
 		Example: `  pipetune report run.jsonl
   pipetune report before.json --format md`,
 		Args: func(c *cobra.Command, args []string) error {

@@ -35,7 +35,7 @@ func newRoot(env Env) *cobra.Command {
 which value: it watches a running training job from outside, or starts the job
 and times each step from inside, with no code change, no root and no tracing,
 finds what holds it back, and predicts what each change would bring.`,
-		Example: `  pipetune diagnose                     find my training job, watch it 30 s, report
+		Example: `  pipetune diagnose                     find my training job, watch it, report
   pipetune diagnose --pid 41207         watch this one
   pipetune diagnose -- python train.py  start it, report when it has ended
   pipetune bench-io /data/train.h5      measure how fast the dataset can be read

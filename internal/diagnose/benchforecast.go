@@ -59,9 +59,13 @@ func Forecast(r *report.Report, t TrainingAhead) {
 		out.Rows = append(out.Rows, aheadRow(p, one, t))
 	}
 	last := out.Rows[slices.IndexFunc(out.Rows, func(x report.ForecastRow) bool { return x.NumWorkers == *out.Needed })]
-	out.Statement = fmt.Sprintf("num_workers=%d gives %s samples/s", *out.Needed, unit.Number(last.SamplesPerS))
+	rate := "samples/s"
+	if r.Benchmark.Kind == "other" {
+		rate = "blocks/s (blocks of the files: what a sample of the training is was not known)"
+	}
+	out.Statement = fmt.Sprintf("num_workers=%d gives %s %s", *out.Needed, unit.Number(last.SamplesPerS), rate)
 	if report.Vague(last.Lo, last.Hi) {
-		out.Statement = fmt.Sprintf("what num_workers=%d gives cannot be told on this budget (between %s and %s samples/s)", *out.Needed, unit.Number(last.Lo), unit.Number(last.Hi))
+		out.Statement = fmt.Sprintf("what num_workers=%d gives cannot be told on this budget (between %s and %s %s)", *out.Needed, unit.Number(last.Lo), unit.Number(last.Hi), rate)
 	}
 	if last.Limit != "" {
 		out.Statement += ", limited by " + last.Limit

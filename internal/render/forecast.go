@@ -7,6 +7,14 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
+// rateOf is what a DataLoader's rate is told in: of bytes that are no known format the items are blocks of a file, which nobody trains on.
+func rateOf(r *report.Report) string {
+	if r.Benchmark != nil && r.Benchmark.Kind == "other" {
+		return "blocks/s"
+	}
+	return "samples/s"
+}
+
 // forecastSection is what a DataLoader over the dataset is expected to give; empty where none was modelled.
 func forecastSection(r *report.Report) section {
 	f := r.Forecast
@@ -18,7 +26,7 @@ func forecastSection(r *report.Report) section {
 		size += " (assumed)"
 	}
 	s := section{title: "DATALOADER", about: "modelled: " + size + fmt.Sprintf(", prefetch_factor %d", f.PrefetchFactor),
-		columns: []column{{"workers", true}, {"samples/s", true}, {unit.Percent(f.Confidence) + " interval", true}}}
+		columns: []column{{"workers", true}, {rateOf(r), true}, {unit.Percent(f.Confidence) + " interval", true}}}
 	given := "item " + unit.Seconds(f.ItemTimeS) + " " + f.Item
 	if f.TransformTimeS > 0 {
 		given += ", and " + unit.Seconds(f.TransformTimeS) + " of transforms"

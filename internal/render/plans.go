@@ -140,9 +140,22 @@ func check(r *report.Report) string {
 // plans writes the section for a terminal. The command is not broken, so that it can be copied.
 func (p *page) plans(r *report.Report) {
 	p.section(plansSection(r))
-	if c := check(r); c != "" {
-		p.line("  Check it:  ", safe(c))
+	for i, l := range checkLines(r) {
+		p.line([]string{"  Check it:  ", "             "}[min(i, 1)], l)
 	}
+}
+
+// checkLines is that command as it stands on a terminal: after && a shell reads on in the next line, so that the lines can be copied as they are.
+func checkLines(r *report.Report) []string {
+	c := safe(check(r))
+	if c == "" {
+		return nil
+	}
+	before, after, ok := strings.Cut(c, " && pipetune ")
+	if !ok || columns("  Check it:  "+c) <= width {
+		return []string{c}
+	}
+	return []string{before + " &&", "pipetune " + after}
 }
 
 // mdPlans writes it for a pull request.

@@ -239,7 +239,7 @@ func (p *page) ranks(r *report.Report) {
 	for _, k := range r.Ranks {
 		mark := ""
 		if k.Worst {
-			mark = "waits most; the figures above are its own"
+			mark = "waits most, shown above"
 		}
 		p.line("  rank ", pad(safe(k.Rank), 8), pad("pid "+fmt.Sprint(k.PID), 14), pad("waits "+optional(k.InputWaitRatio, "ratio"), 14), pad(optional(k.BatchesPerS, "1/s"), 12), mark)
 	}
