@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
+import settings
 import stopwatch
 
 
@@ -34,8 +35,9 @@ def train_step(batch, seconds):
 
 def main():
     args = stopwatch.arguments(__doc__, workers=1, batch_size=24, step=0.02, prefetch=4)
-    loader = DataLoader(Series(), batch_size=args.batch_size, shuffle=True, num_workers=args.workers,
-                        prefetch_factor=args.prefetch, persistent_workers=True, multiprocessing_context="forkserver")
+    loader = DataLoader(Series(), **settings.chosen(
+        args, batch_size=args.batch_size, shuffle=True, num_workers=args.workers, prefetch_factor=args.prefetch,
+        persistent_workers=True, multiprocessing_context="forkserver"))
     watch = stopwatch.StopWatch(args)
     for epoch in watch.epochs():
         for batch in watch.batches(loader):

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
+import settings
 import stopwatch
 
 SHARDS, TEXTS = 8, 4000
@@ -62,8 +63,9 @@ def train_step(x, seconds):
 def main():
     args = stopwatch.arguments(__doc__, workers=1, batch_size=64, step=0.012)
     data = Texts(stopwatch.dataset(args, make))
-    loader = DataLoader(data, batch_size=args.batch_size, num_workers=args.workers, prefetch_factor=args.prefetch,
-                        collate_fn=collate, persistent_workers=True)
+    loader = DataLoader(data, **settings.chosen(
+        args, batch_size=args.batch_size, num_workers=args.workers, prefetch_factor=args.prefetch, collate_fn=collate,
+        persistent_workers=True))
     watch = stopwatch.StopWatch(args)
     for epoch in watch.epochs():
         for x in watch.batches(loader):

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
+import settings
 import stopwatch
 
 ITEM_BYTES = 16384
@@ -46,8 +47,9 @@ def main():
         [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "objectstore.py"), str(args.delay), str(ITEM_BYTES)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
-        loader = DataLoader(Objects(int(store.stdout.readline())), batch_size=args.batch_size, shuffle=True,
-                            num_workers=args.workers, prefetch_factor=args.prefetch, persistent_workers=True)
+        loader = DataLoader(Objects(int(store.stdout.readline())), **settings.chosen(
+            args, batch_size=args.batch_size, shuffle=True, num_workers=args.workers, prefetch_factor=args.prefetch,
+            persistent_workers=True))
         watch = stopwatch.StopWatch(args)
         for epoch in watch.epochs():
             for x, y in watch.batches(loader):

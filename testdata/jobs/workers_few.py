@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
+import settings
 import stopwatch
 
 ITEMS = 4000
@@ -46,8 +47,9 @@ def train_step(x, y, seconds):
 def main():
     args = stopwatch.arguments(__doc__, workers=1, batch_size=32, step=0.03)
     data = Signals(stopwatch.dataset(args, make))
-    loader = DataLoader(data, batch_size=args.batch_size, shuffle=True, num_workers=args.workers,
-                        prefetch_factor=args.prefetch, persistent_workers=True)
+    loader = DataLoader(data, **settings.chosen(
+        args, batch_size=args.batch_size, shuffle=True, num_workers=args.workers, prefetch_factor=args.prefetch,
+        persistent_workers=True))
     watch = stopwatch.StopWatch(args)
     for epoch in watch.epochs():
         for x, y in watch.batches(loader):

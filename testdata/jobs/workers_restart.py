@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
+import settings
 import stopwatch
 
 ITEMS = 640
@@ -55,8 +56,8 @@ def train_step(x, y, seconds):
 def main():
     args = stopwatch.arguments(__doc__, workers=2, batch_size=16, step=0.04)
     data = Crops(stopwatch.dataset(args, make))
-    loader = DataLoader(data, batch_size=args.batch_size, shuffle=True, num_workers=args.workers,
-                        prefetch_factor=args.prefetch)
+    loader = DataLoader(data, **settings.chosen(
+        args, batch_size=args.batch_size, shuffle=True, num_workers=args.workers, prefetch_factor=args.prefetch))
     watch = stopwatch.StopWatch(args)
     for epoch in watch.epochs():
         for x, y in watch.batches(loader):

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
+import settings
 import stopwatch
 
 
@@ -35,8 +36,9 @@ def train_step(x, y, seconds):
 
 def main():
     args = stopwatch.arguments(__doc__, workers=2, batch_size=64, step=0.05)
-    loader = DataLoader(Table(), batch_size=args.batch_size, shuffle=True, num_workers=args.workers,
-                        prefetch_factor=args.prefetch, multiprocessing_context="spawn")
+    loader = DataLoader(Table(), **settings.chosen(
+        args, batch_size=args.batch_size, shuffle=True, num_workers=args.workers, prefetch_factor=args.prefetch,
+        multiprocessing_context="spawn"))
     watch = stopwatch.StopWatch(args)
     for epoch in watch.epochs():
         for x, y in watch.batches(loader):

@@ -12,6 +12,7 @@ from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 
 import pictures
+import settings
 import stopwatch
 
 
@@ -40,7 +41,8 @@ def train_step(x, y, seconds):
 def main():
     args = stopwatch.arguments(__doc__, workers=0, batch_size=16, step=0.03)
     data = Pictures(stopwatch.dataset(args, make))
-    loader = DataLoader(data, batch_size=args.batch_size, shuffle=True, num_workers=args.workers)
+    loader = DataLoader(data, **settings.chosen(
+        args, batch_size=args.batch_size, shuffle=True, num_workers=args.workers))
     watch = stopwatch.StopWatch(args)
     for epoch in watch.epochs():
         for x, y in watch.batches(loader):
