@@ -32,6 +32,9 @@ const exitCodesHelp = `pipetune ends with one of these:
   130  second Ctrl-C, or one before anything was measured: no report
   143  the same by SIGTERM
 
+A reader of stdout that goes away (| head) is no failure: files are written and
+gates applied as if it had stayed.
+
 With a command after -- the job's own status is passed on, as a shell would give
 it, so these come beside those above:
 
