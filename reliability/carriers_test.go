@@ -278,7 +278,7 @@ func hostileHook(s *stand) {
 	const source = `
 import sys, time, torch
 from torch.utils.data import DataLoader, Dataset, SequentialSampler
-bad = "\n# x\x1b]52;c;ZXZpbA==\a|` + "```" + `</details>@team\u202e\udcff"
+bad = "\n# x\x1b]52;c;ZXZpbA==\a|` + "```" + `</details>@team\u202e"
 class Numbers(Dataset):
     def __len__(self): return 400
     def __getitem__(self, i):
@@ -299,22 +299,14 @@ print("trained", flush=True)
 		s.Fatal(err)
 	}
 	out := s.folder("out")
-	c := s.pipetune(slices.Concat([]string{"diagnose"}, into(out, ".txt", ".md", ".json", ".jsonl", ".patch"), []string{"--", s.python, script}))
+	c := s.pipetune(slices.Concat([]string{"diagnose"}, into(out, ".txt", ".md", ".json", ".jsonl"), []string{"--", s.python, script}))
 	if status := c.wait(5 * time.Minute); status != 0 {
 		s.Errorf("exit %d: %s", status, c.complaints())
 	}
 	if string(c.output()) != "trained\n" {
 		s.Errorf("the job printed %q", c.output())
 	}
-	patch := filepath.Join(out, "out.patch")
-	text, err := os.ReadFile(patch) // source lines are the person's own and stay as they are
-	if err == nil {
-		err = os.Remove(patch)
-	}
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.measured("%d bytes of output, a patch of %d bytes", presentable(s, c, out), len(text))
+	s.measured("%d bytes of output, the job's own as it was", presentable(s, c, out))
 	c.alone()
 	s.leftNothing()
 }

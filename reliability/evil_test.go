@@ -60,13 +60,13 @@ func evilReports(fifo string) []evilFile {
 		{name: "15 MB of escapes", text: evilHead + `"warnings":["` + strings.Repeat(`\u001b`, evilBytes/6) + `"]}`, ok: true},
 		{name: "15 MB in one string", text: evilHead + `"verdict":{"class":"balanced","confidence":"low","statement":"` + strings.Repeat("a b", evilBytes/3) + `"}}`, ok: true},
 		{name: "90,000 warnings", text: evilHead + `"warnings":[` + strings.TrimSuffix(strings.Repeat(`"`+strings.Repeat("w", 100)+`",`, 90_000), ",") + `]}`, ok: true},
-		{name: "path of a FIFO", text: evilHead + `"patch":{"file":"` + fifo + `","diff":"--- ` + fifo + `","settings":[]},"next":["pipetune report ` + fifo + `"],"host":{"storage":[{"path":"` + fifo + `"}]},"job":{"pid":1,"command":["` + fifo + `"],"dataset":"` + fifo + `"}}`, ok: true},
+		{name: "path of a FIFO", text: evilHead + `"patch":{"file":"` + fifo + `","diff":"--- ` + fifo + `","settings":[{"setting":"num_workers","from":"0","to":"4","line":1,"how":"replaced"}]},"next":["pipetune report ` + fifo + `"],"host":{"storage":[{"path":"` + fifo + `"}]},"job":{"pid":1,"command":["` + fifo + `"],"dataset":"` + fifo + `"}}`, ok: true},
 		{name: "many metrics", text: evilHead + `"metrics":{` + keys(`{"basis":"measured"}`) + `}}`},
 		{name: "many unknown keys", text: evilHead + `"x":{` + keys("1") + `}}`},
 		{name: "many windows", text: evilHead + `"metrics":{"a":{"basis":"measured","windows":[` + many("1") + `]}}}`},
 	}
 	for _, list := range strings.Fields("findings measurements abstained plans phases ranks warnings next") {
-		for _, one := range []string{"{}", "null", `""`, "[]", "0"} {
+		for _, one := range []string{"{}", `""`} {
 			all = append(all, evilFile{name: list + " of " + one, text: evilHead + `"` + list + `":[` + many(one) + `]}`})
 		}
 	}
@@ -121,7 +121,7 @@ func evilFiles(s *stand) {
 	path := filepath.Join(s.work, "evil.json")
 	var most heavy
 	worstRSS, worstCPU, runs := "", "", 0
-	for _, e := range evilReports(fifo) {
+	for i, e := range evilReports(fifo) {
 		if err := os.WriteFile(path, []byte(e.text), 0o600); err != nil {
 			s.Fatal(err)
 		}
@@ -130,8 +130,11 @@ func evilFiles(s *stand) {
 				s.Fatal(err)
 			}
 		}
-		commands := [][]string{{"report", path}, {"compare", path, good}}
-		if e.ok {
+		commands := [][]string{{"report", path}}
+		switch {
+		case i%5 == 0 && !e.ok: // compare reads in the same way
+			commands = append(commands, []string{"compare", path, good})
+		case e.ok:
 			commands = [][]string{{"report", path}, {"report", "--format", "md", path}, {"report", "--format", "json", path}}
 		}
 		for _, args := range commands {

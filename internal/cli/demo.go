@@ -88,7 +88,15 @@ func findPython(chosen string) (string, error) {
 	}
 	for _, c := range candidates {
 		path, err := exec.LookPath(c)
-		if err == nil && exec.Command(path, "-c", "import torch, h5py").Run() == nil {
+		if err == nil {
+			path, err = filepath.Abs(path)
+		}
+		if err != nil {
+			continue
+		}
+		try := exec.Command(path, "-c", "import torch, h5py")
+		try.Dir = "/" // -c imports from the current folder before all others, and whatever lies there is not asked for
+		if try.Run() == nil {
 			return path, nil
 		}
 	}

@@ -113,6 +113,8 @@ var secretCases = []struct {
 	{"header of another scheme", []string{"curl", "-H", "Authorization: token " + plant}, plant},
 	{"header without scheme", []string{"curl", "-H", "Authorization: " + plant}, plant},
 	{"json list", []string{`{"secrets":["` + plant + `","b"],"x":1}`}, plant},
+	{"within a name", []string{"Numbers_hf_QwErTyUiOpAsDfGhJkLzXcVbNm12345678"}, "QwErTyUi"},
+	{"two in a row", []string{"hf_QwErTyUiOpAsDfGhJk,ghp_0123456789abcdefghijABCDEFGHIJ012345"}, "0123456789"},
 	{"sshpass", []string{"sshpass", "-p", plant, "ssh", "host"}, plant},
 	{"curl in a message", []string{"Command 'curl -u me:" + plant + " x' returned 1"}, plant},
 	{"standard input", []string{"sh", "-c", "echo " + plant + " | docker login --password-stdin"}, plant},

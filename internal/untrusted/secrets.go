@@ -5,35 +5,38 @@ import (
 	"strings"
 )
 
-// shapes are values that are secrets wherever they stand, by the documented form of their issuer.
-var shapes = regexp.MustCompile(strings.Join([]string{
-	`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$)`,
-	`\b(?:hf|api_org)_[A-Za-z0-9]{16,}`,                                        // Hugging Face
-	`\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b`,                                  // AWS access keys
-	`\bgh[pousr]_[A-Za-z0-9]{16,}`,                                             // GitHub
-	`\bgithub_pat_[A-Za-z0-9_]{20,}`,                                           // GitHub, fine-grained
-	`\bgl(?:pat|cbt|dt|rt|ft|soat|ptt|agent|imt|oas|ffct)-[A-Za-z0-9_\-]{16,}`, // GitLab
-	`\b(?:xox[abeoprs]|xapp)-[A-Za-z0-9\-]{8,}`,                                // Slack
-	`\bhooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_\-]{16,}`,
-	`\bdiscord(?:app)?\.com/api/webhooks/[0-9]+/[A-Za-z0-9_\-]{16,}`,
-	`\bbot[0-9]{6,}:[A-Za-z0-9_\-]{30,}`,              // Telegram
-	`\bsk-(?:ant|proj|or|svcacct)-[A-Za-z0-9_\-]{8,}`, // Anthropic, OpenAI
-	`\b[rs]k_(?:live|test)_[A-Za-z0-9]{10,}`,          // Stripe
-	`\bAIza[A-Za-z0-9_\-]{30,}`,                       // Google
-	`\bGOCSPX-[A-Za-z0-9_\-]{16,}`,                    // Google OAuth, the client
-	`\bya29\.[A-Za-z0-9_\-]{16,}`,                     // Google OAuth
-	`\bnvapi-[A-Za-z0-9_\-]{16,}`,                     // NVIDIA NGC
-	`\b(?:npm|gsk|r8|dckr_pat|wandb_v1)_[A-Za-z0-9_\-]{20,}`,
-	`\bdapi[0-9a-f]{32}\b`,                        // Databricks
-	`\bhv[sbr]\.[A-Za-z0-9_\-]{20,}`,              // HashiCorp Vault
-	`\bdo[opr]_v1_[0-9a-f]{32,}`,                  // DigitalOcean
-	`\bAGE-(?:SECRET-KEY|PLUGIN)-[A-Z0-9\-]{16,}`, // age
-	`\bpypi-[A-Za-z0-9_\-]{16,}`,
-	`\bSG\.[A-Za-z0-9_\-]{16,}\.[A-Za-z0-9_\-]{16,}`,
-	`\beyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{4,}\.?[A-Za-z0-9_\-]*`, // JSON web token
-	`\beyJ[A-Za-z0-9_\-+/]{32,}={0,2}`,                              // JSON in base64: Neptune, service accounts
-	`(?i)\b(?:bearer|basic)\s+[A-Za-z0-9._~+/=\-]{6,}`,
-}, "|"))
+// pem is a private key as it stands in a file, to its end or to the end of the text.
+var pem = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$)`)
+
+// shapes are values that are secrets wherever they stand, by the documented form of their issuer. The first group is what stands before: no letter and
+// no digit, but an underscore may, as in a name that was made of one.
+var shapes = regexp.MustCompile(`(^|[^A-Za-z0-9])(?:` + strings.Join([]string{
+	`(?:hf|api_org)_[A-Za-z0-9]{16,}`,                                        // Hugging Face
+	`(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b`,                                  // AWS access keys
+	`gh[pousr]_[A-Za-z0-9]{16,}`,                                             // GitHub
+	`github_pat_[A-Za-z0-9_]{20,}`,                                           // GitHub, fine-grained
+	`gl(?:pat|cbt|dt|rt|ft|soat|ptt|agent|imt|oas|ffct)-[A-Za-z0-9_\-]{16,}`, // GitLab
+	`(?:xox[abeoprs]|xapp)-[A-Za-z0-9\-]{8,}`,                                // Slack
+	`hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_\-]{16,}`,
+	`discord(?:app)?\.com/api/webhooks/[0-9]+/[A-Za-z0-9_\-]{16,}`,
+	`bot[0-9]{6,}:[A-Za-z0-9_\-]{30,}`,              // Telegram
+	`sk-(?:ant|proj|or|svcacct)-[A-Za-z0-9_\-]{8,}`, // Anthropic, OpenAI
+	`[rs]k_(?:live|test)_[A-Za-z0-9]{10,}`,          // Stripe
+	`AIza[A-Za-z0-9_\-]{30,}`,                       // Google
+	`GOCSPX-[A-Za-z0-9_\-]{16,}`,                    // Google OAuth, the client
+	`ya29\.[A-Za-z0-9_\-]{16,}`,                     // Google OAuth
+	`nvapi-[A-Za-z0-9_\-]{16,}`,                     // NVIDIA NGC
+	`(?:npm|gsk|r8|dckr_pat|wandb_v1)_[A-Za-z0-9_\-]{20,}`,
+	`dapi[0-9a-f]{32}\b`,                        // Databricks
+	`hv[sbr]\.[A-Za-z0-9_\-]{20,}`,              // HashiCorp Vault
+	`do[opr]_v1_[0-9a-f]{32,}`,                  // DigitalOcean
+	`AGE-(?:SECRET-KEY|PLUGIN)-[A-Z0-9\-]{16,}`, // age
+	`pypi-[A-Za-z0-9_\-]{16,}`,
+	`SG\.[A-Za-z0-9_\-]{16,}\.[A-Za-z0-9_\-]{16,}`,
+	`eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{4,}\.?[A-Za-z0-9_\-]*`, // JSON web token
+	`eyJ[A-Za-z0-9_\-+/]{32,}={0,2}`,                              // JSON in base64: Neptune, service accounts
+	`(?i:bearer|basic)\s+[A-Za-z0-9._~+/=\-]{6,}`,
+}, "|") + `)`)
 
 var (
 	openAI   = regexp.MustCompile(`\bsk-[A-Za-z0-9]{16,}`)
@@ -69,7 +72,10 @@ var revisions = regexp.MustCompile(`(?i)(?:revision|commit|sha1?|rev|ref|hash|ch
 
 // hideSecrets replaces every secret it can recognise inside one argument, path or message.
 func hideSecrets(s string) string {
-	s = shapes.ReplaceAllString(s, Secret)
+	s = pem.ReplaceAllString(s, Secret)
+	for range 2 { // neighbours share what stands between them
+		s = shapes.ReplaceAllString(s, "${1}"+Secret)
+	}
 	s = openAI.ReplaceAllStringFunc(s, func(m string) string {
 		if strings.ContainsAny(m[3:], "0123456789") {
 			return Secret
