@@ -10,5 +10,7 @@ func childTrials() []trial {
 		mountTrials(),  // F1
 		gpuTrials,      // F12
 		confinedTrials, // A6
+		harmlessTrials, // H3
+		callerTrials,   // H11
 	)
 }

@@ -28,6 +28,8 @@ var intruderTrials = []trial{
 		target: "no marker; no RPATH or RUNPATH in the binary", run: planted3},
 }
 
+// nobody is the uid of another user, with no rights.
+const nobody = 65534
 
 // asNobody runs a program as another user.
 func asNobody(cmd *exec.Cmd) {

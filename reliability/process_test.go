@@ -27,9 +27,12 @@ type command struct {
 // pipetune starts the binary with the trial's own HOME, TMPDIR and XDG_RUNTIME_DIR; change may add to the command before it starts.
 func (s *stand) pipetune(args []string, change ...func(*exec.Cmd)) *command {
 	s.Helper()
-	return s.start("pipetune", append([]string{s.binary}, args...), append([]func(*exec.Cmd){func(cmd *exec.Cmd) {
-		cmd.Env = append(cmd.Env, "HOME="+s.home, "TMPDIR="+s.tmp, "XDG_RUNTIME_DIR="+s.runtime)
-	}}, change...)...)
+	return s.start("pipetune", append([]string{s.binary}, args...), append([]func(*exec.Cmd){s.ownFolders}, change...)...)
+}
+
+// ownFolders gives a command the trial's own places for what it leaves.
+func (s *stand) ownFolders(cmd *exec.Cmd) {
+	cmd.Env = append(cmd.Env, "HOME="+s.home, "TMPDIR="+s.tmp, "XDG_RUNTIME_DIR="+s.runtime)
 }
 
 // start runs any program in the trial's working folder, its output going to files.

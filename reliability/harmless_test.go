@@ -1,0 +1,62 @@
+//go:build reliability
+
+package reliability
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var harmlessTrials = []trial{
+	{
+		id: "H3", fault: "a watch that does more than look", made: "all of `diagnose --pid` with two outputs beside a real job, each system call seen by strace -f",
+		target: "no ptrace, process_vm_*, lock, attribute or mode; no signal but to its own; nothing opened for writing but outputs; no advice on the job's files; no socket but AF_UNIX, none listens; the job is untouched", run: everyCall,
+	},
+}
+
+// watchedCalls are those that the check looks at; strace leaves all others alone.
+const watchedCalls = "ptrace,process_vm_readv,process_vm_writev,flock,fcntl,setxattr,lsetxattr,fsetxattr,listen,truncate,chmod,fchmodat,chown,fchownat,utimensat," +
+	"mkdir,rmdir,link,symlink,mount,umount2,sched_setaffinity,ioprio_set,process_madvise,kill,tkill,tgkill,pidfd_send_signal,open,openat,openat2,creat," +
+	"fadvise64,connect,bind,sendto,socket,unlink,unlinkat,rename,renameat,renameat2,execve"
+
+func everyCall(s *stand) {
+	j := steady{batches: 1500, step: 20 * time.Millisecond, workers: 2}
+	job := j.start(s)
+	report, recording, trace := filepath.Join(s.work, "run.json"), filepath.Join(s.work, "run.jsonl"), filepath.Join(s.work, "trace")
+	p := s.start("strace", []string{"strace", "-f", "-qq", "--seccomp-bpf", "--decode-fds=path,pidfd", "-o", trace, "-e", "trace=" + watchedCalls,
+		s.binary, "diagnose", "-q", "--pid", strconv.Itoa(job.pid()), "--duration", "8s", "-o", recording, "-o", report}, s.ownFolders)
+	if status := p.wait(5 * time.Minute); status != 0 {
+		s.Errorf("exit %d: %s", status, p.complaints())
+	}
+	p.alone()
+	text, err := os.ReadFile(trace)
+	if err != nil {
+		s.Fatal(err)
+	}
+	number, _, _ := strings.Cut(string(text), " ")
+	self, err := strconv.Atoi(number)
+	if err != nil {
+		s.Fatalf("strace's first line: %v", err)
+	}
+	script, err := filepath.Abs("../testdata/reliability")
+	if err != nil {
+		s.Fatal(err)
+	}
+	c := conduct{outputs: []string{report, recording}, folder: script, self: self}
+	found, calls, err := c.breaches(strings.NewReader(string(text)))
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, line := range found {
+		s.Errorf("%.300s", line)
+	}
+	if calls < 100 || !strings.Contains(string(text), "execve(") || !strings.Contains(string(text), "O_WRONLY") {
+		s.Errorf("strace saw only %d calls, and not all that a watch makes", calls)
+	}
+	s.measured("%d calls seen, %d forbidden", calls, len(found))
+	j.unharmed(s, job)
+	s.leftNothing()
+}
