@@ -22,7 +22,11 @@ func TestFullRecordingIsJudgedUntilThen(t *testing.T) {
 	}
 	other := inputBound
 	other.wait, other.asleep = 0.9, 0
-	s.run(30, other)
+	s.run(10, other)
+	s.at += 8 // pipetune is stopped, after the time that is judged
+	s.r.Tick(time.Duration(s.at * 1e9))
+	s.r.Event(recording.EventGap, "", map[string]string{"lasted_s": "8"})
+	s.run(20, other)
 	e := s.evidence()
 	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.6, metric.BatchesPerS: 20})
 	if e.Window.End.Round(time.Second) != 15*time.Second {

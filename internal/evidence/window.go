@@ -109,7 +109,10 @@ func without(whole span, gaps []span) []span {
 	var parts []span
 	at := whole.from
 	for _, g := range gaps {
-		if g.from > at && g.from < whole.to {
+		if g.from >= whole.to {
+			break // the job ended before, or the recording was full
+		}
+		if g.from > at {
 			parts = append(parts, span{at, g.from})
 		}
 		at = max(at, g.to)
