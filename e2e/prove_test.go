@@ -1,0 +1,250 @@
+//go:build e2e && calibrate
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// What following a plan promises.
+const (
+	provedShare = 0.80 // of the jobs run at the predicted rate, as wide as it was told
+	ofTheBest   = 0.90 // of the best rate that an exhaustive search within the plan's reach finds, in each job
+)
+
+// How long runs go on: what is predicted from, what was predicted, and each setting of the search. The first seconds are the start's.
+const (
+	proveSeconds, followSeconds, searchSeconds = "20", 14, 9
+	proveWarmup                                = 3.0
+)
+
+// proved are jobs of which a diagnosis must find head-room in the settings of the loader.
+var proved = []testCase{
+	{name: "workers_few"}, {name: "remote_storage"}, {name: "forkserver_few"}, {name: "workers_zero", unseen: true},
+	{name: "workers_restart"}, {name: "workers_restart_spawn"},
+	{name: "c_mels_later", script: "cases/c_mels_later"}, {name: "d_volumes", script: "cases/d_volumes"},
+}
+
+// proof is what came of one job.
+type proof struct {
+	testCase
+	changes           []report.Recommendation
+	predicted         report.Effect // in batches per second
+	planted, observed float64
+	best, beyond      float64 // of the search within the moderate plan's reach, and of all of it
+	bestWorkers       int
+	others            float64 // cores that others used, in the run where they used most
+}
+
+func (p proof) inside() bool    { return p.predicted.Lo <= p.observed && p.observed <= p.predicted.Hi }
+func (p proof) ofBest() float64 { return p.observed / math.Max(p.best, p.observed) }
+
+// TestProve diagnoses jobs whose loaders have head-room, follows the plan of each report by the job's own flags, runs the job again, and holds
+// what was predicted against it; an exhaustive search over num_workers tells how much there was to win. E2E_JOBS='workers' runs some of them.
+func TestProve(t *testing.T) {
+	m := findMachine(t)
+	wanted := regexp.MustCompile(os.Getenv("E2E_JOBS"))
+	var proofs []proof
+	asked := 0
+	for _, c := range proved {
+		if !wanted.MatchString(c.name) {
+			continue
+		}
+		asked++
+		p, err := m.prove(t.Context(), t, c)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		proofs = append(proofs, p)
+		fmt.Printf("  %s: %.2f batches/s, then %.2f, predicted %.2f to %.2f\n", p.name, p.planted, p.observed, p.predicted.Lo, p.predicted.Hi)
+	}
+	if asked == 0 {
+		t.Fatalf("no job matches E2E_JOBS=%s", wanted)
+	}
+	text, err := proofTable(proofs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Printf("\n%s\n", text)
+	if asked < len(proved) {
+		return // some of the jobs say nothing about the promises
+	}
+	inside := 0
+	for _, p := range proofs {
+		if p.inside() {
+			inside++
+		}
+		if p.ofBest() < ofTheBest {
+			t.Errorf("%s: the plan reaches %.0f %% of the best, num_workers=%d", p.name, 100*p.ofBest(), p.bestWorkers)
+		}
+	}
+	if float64(inside) < provedShare*float64(asked) {
+		t.Errorf("%d of %d predictions held, want %.0f %%", inside, asked, 100*provedShare)
+	}
+}
+
+func proofTable(proofs []proof) (string, error) {
+	var text bytes.Buffer
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "JOB\tPLAN\tBEFORE /S\tPREDICTED /S\tOBSERVED /S\tINSIDE\tBEST /S\tWITH WORKERS\tOF BEST\tBEYOND ITS REACH /S\tOTHERS")
+	for _, p := range proofs {
+		var changes []string
+		for _, c := range p.changes {
+			changes = append(changes, c.Setting+"="+c.To)
+		}
+		inside := "no"
+		if p.inside() {
+			inside = "yes"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%.2f\t%.2f (%.2f to %.2f)\t%.2f\t%s\t%.2f\t%d\t%.0f %%\t%.2f\t%.2f\n", p.name, strings.Join(changes, " "), p.planted,
+			p.predicted.After, p.predicted.Lo, p.predicted.Hi, p.observed, inside, p.best, p.bestWorkers, 100*p.ofBest(), p.beyond, p.others)
+	}
+	err := table.Flush()
+	return text.String(), err
+}
+
+// prove diagnoses one job, follows its plan and searches for a better setting.
+func (m machine) prove(ctx context.Context, t *testing.T, c testCase) (p proof, err error) {
+	p.testCase = c
+	launched := launchCase{testCase: c}
+	launched.seconds = proveSeconds
+	var plan *report.Plan
+	l, err := m.launchOnce(ctx, t, launched)
+	for tries := 1; err == nil; tries++ {
+		if plan = l.rep.Recommended(); plan != nil && plan.Effect != nil {
+			break
+		}
+		why := withoutPlan(l.rep)
+		if tries == mostLaunches {
+			return p, fmt.Errorf("there is no plan: %s", why)
+		}
+		t.Logf("%s: no plan, others used %.2f cores: %s; once more", c.name, l.others, why)
+		l, err = m.launchOnce(ctx, t, launched)
+	}
+	if err != nil {
+		return p, err
+	}
+	p.changes, p.others = plan.Changes, l.others
+	if p.predicted, err = perBatch(*plan.Effect, l.rep); err != nil {
+		return p, err
+	}
+	p.planted = p.predicted.Before
+
+	b, err := newBench(m.python, m.root)
+	if b.work != "" {
+		defer func() { err = errors.Join(err, os.RemoveAll(b.work)) }()
+	}
+	if err != nil {
+		return p, err
+	}
+	if err := b.prepare(ctx, launched); err != nil {
+		return p, err
+	}
+	var follow []string
+	for _, change := range plan.Changes {
+		follow = append(follow, "--set", change.Setting+"="+change.To)
+	}
+	if p.observed, err = p.rate(ctx, b, followSeconds, follow); err != nil {
+		return p, err
+	}
+	reach := 2 * runtime.NumCPU() // what the moderate plan may use where workers mostly wait (docs/model.md)
+	for _, workers := range []int{1, runtime.NumCPU(), runtime.NumCPU() + 1, reach, 2 * reach} {
+		rate, err := p.rate(ctx, b, searchSeconds, append(follow, "--set", "num_workers="+strconv.Itoa(workers), "--set", "persistent_workers=True"))
+		if err != nil {
+			return p, err
+		}
+		if p.beyond = math.Max(p.beyond, rate); workers <= reach && rate > p.best {
+			p.best, p.bestWorkers = rate, workers
+		}
+	}
+	return p, nil
+}
+
+// mostLaunches is how often a job is diagnosed until its report has a plan: beside other programs the model may not fit what was seen.
+const mostLaunches = 2
+
+// withoutPlan says why a report has no plan.
+func withoutPlan(r *report.Report) string {
+	for _, a := range r.Abstained {
+		if a.Rule == "plans" {
+			return a.Reason
+		}
+	}
+	if r.Outlook != nil {
+		return r.Outlook.Statement
+	}
+	return "the verdict is " + string(r.Verdict.Class)
+}
+
+// perBatch is an effect in batches per second.
+func perBatch(e report.Effect, r *report.Report) (report.Effect, error) {
+	scale := 0.0
+	switch {
+	case e.Metric == "batches_per_s":
+		scale = 1
+	case e.Metric == "samples_per_s" && r.Job.Loader.BatchSize != nil && *r.Job.Loader.BatchSize > 0:
+		scale = 1 / float64(*r.Job.Loader.BatchSize)
+	}
+	if scale == 0 {
+		return e, fmt.Errorf("the plan is about %s, which the stop-watch does not count", e.Metric)
+	}
+	e.Before, e.After, e.Lo, e.Hi = e.Before*scale, e.After*scale, e.Lo*scale, e.Hi*scale
+	return e, nil
+}
+
+// rate runs the job with other settings and nobody watching, and returns the batches per second that its stop-watch counts after the start.
+func (p *proof) rate(ctx context.Context, b bench, seconds int, settings []string) (float64, error) {
+	stopwatch := filepath.Join(b.work, "stopwatch.jsonl")
+	c := p.testCase
+	c.args = append(append([]string{}, c.args...), settings...)
+	cmd := b.shell(nil, b.scriptArgs(c, "--stopwatch", b.inside(stopwatch), "--seconds", strconv.Itoa(seconds))...)
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	before := readCPU()
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	j := &job{ctx: ctx, pid: cmd.Process.Pid, ended: make(chan struct{})}
+	go func() { j.err = cmd.Wait(); close(j.ended) }()
+	select {
+	case <-j.ended:
+	case <-ctx.Done():
+		return 0, errors.Join(ctx.Err(), j.stop())
+	case <-time.After(2 * time.Minute):
+		return 0, errors.Join(fmt.Errorf("the job does not end: %.500s", output.Bytes()), j.stop())
+	}
+	if j.err != nil {
+		return 0, fmt.Errorf("%v: %w: %.1000s", settings, j.err, output.Bytes())
+	}
+	p.others = math.Max(p.others, before.others(readCPU(), cmd))
+	readings, err := readStopwatch(stopwatch)
+	if err != nil {
+		return 0, err
+	}
+	if len(readings) == 0 {
+		return 0, errors.New("the stop-watch is empty")
+	}
+	end := readings[len(readings)-1]
+	for _, r := range readings {
+		if r.T >= readings[0].T+proveWarmup && r.Batches > 0 && r.T < end.T {
+			return (end.Batches - r.Batches) / (end.T - r.T), nil
+		}
+	}
+	return 0, fmt.Errorf("no batch came within %d s", seconds)
+}
