@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,15 +34,47 @@ const (
 	outcomes
 )
 
-var outcomeWords = [outcomes]string{"read whole", "read in part", "refused", "ended a child", "went on until ended after 2 s", "failures of the parent"}
+var outcomeWords = [outcomes]string{"read whole", "read in part", "refused", "ended a child", "went on until ended by the time limit", "failures of the parent"}
 
 // reader has pipetune's own children look through files and read one item of each, as bench-io does. A child serves until it dies.
 type reader struct {
 	runner *isolate.Runner
 	survey *isolate.Child
 	items  *isolate.Child
-	why    error // of the last file that was not read whole
+	limit  time.Duration // of a request; 0 is mutantLimit
+	why    error         // of the last file that was not read whole
 }
+
+// patience is the limit.
+func (r *reader) patience() time.Duration {
+	if r.limit > 0 {
+		return r.limit
+	}
+	return mutantLimit
+}
+
+// verdict is what came of one file that children of its own have looked at.
+type verdict struct {
+	outcome
+	why   error
+	took  time.Duration
+	bytes int64 // the most that a child held
+}
+
+// examine reads one file, with the target's limit.
+func (s *stand) examine(path string) verdict {
+	s.Helper()
+	r := &reader{runner: s.newRunner(), limit: verdictLimit}
+	defer r.close()
+	began := time.Now()
+	what := r.read(s.Context(), path)
+	v := verdict{what, r.why, time.Since(began), held(r.runner)}
+	s.Logf("%s: %s in %v, %d MiB: %v", filepath.Base(path), outcomeWords[what], v.took.Round(time.Millisecond), v.bytes>>20, v.why)
+	return v
+}
+
+// verdictLimit is how long pipetune may take to say what it thinks of a file.
+const verdictLimit = 10 * time.Second
 
 // newRunner is for children of the built binary.
 func (s *stand) newRunner() *isolate.Runner {
@@ -64,6 +97,7 @@ type loadRequest struct {
 
 type loaded struct {
 	Passes   []struct{ Items int }
+	Kinds    []struct{ Items int } // of pictures
 	Failures []struct{ Class, Text string }
 }
 
@@ -79,14 +113,18 @@ func (r *reader) read(ctx context.Context, path string) outcome {
 		return refused
 	}
 	if r.items == nil {
-		r.items = r.runner.Child(isolate.Spec{Task: probe.Task, Timeout: mutantLimit, Limits: isolate.Limits{MemoryBytes: probe.WorkerMemory, OpenFiles: 1024}})
+		r.items = r.runner.Child(isolate.Spec{Task: probe.Task, Timeout: r.patience(), Limits: isolate.Limits{MemoryBytes: probe.MemoryFor(found.Result.Kind), OpenFiles: 1024}})
 	}
 	sample := found.Result.Sample
 	if len(sample.Items) == 0 {
 		r.why = errors.New("there are no items")
 		return partly
 	}
-	got, err := isolate.Ask[loadRequest, loaded](ctx, r.items, loadRequest{Sample: &sample, Work: "load", Body: load{Items: []int{0}, Once: true}})
+	work := "load"
+	if sample.Kind == dataset.Image {
+		work = "decode"
+	}
+	got, err := isolate.Ask[loadRequest, loaded](ctx, r.items, loadRequest{Sample: &sample, Work: work, Body: load{Items: []int{0}, Once: true}})
 	switch {
 	case err != nil:
 		r.why = err
@@ -94,7 +132,7 @@ func (r *reader) read(ctx context.Context, path string) outcome {
 	case len(got.Failures) > 0:
 		r.why = fmt.Errorf("%s: %s", got.Failures[0].Class, got.Failures[0].Text)
 		return partly
-	case len(got.Passes) != 1 || got.Passes[0].Items != 1:
+	case len(got.Passes)+len(got.Kinds) != 1 || slices.Concat(got.Passes, got.Kinds)[0].Items != 1:
 		r.why = fmt.Errorf("one item was asked for: %+v", got)
 		return odd
 	}
@@ -102,13 +140,21 @@ func (r *reader) read(ctx context.Context, path string) outcome {
 	return whole
 }
 
-// look is the inspection alone.
+// look is the inspection alone, for one item.
 func (r *reader) look(ctx context.Context, path string) (dataset.SurveyAnswer, error) {
+	return r.lookFor(ctx, path, dataset.SurveyOptions{MaxFiles: 1, MaxItems: 1, Limit: r.patience()})
+}
+
+// lookAll is the inspection of a folder.
+func (r *reader) lookAll(ctx context.Context, path string) (dataset.SurveyAnswer, error) {
+	return r.lookFor(ctx, path, dataset.SurveyOptions{Limit: r.patience()})
+}
+
+func (r *reader) lookFor(ctx context.Context, path string, o dataset.SurveyOptions) (dataset.SurveyAnswer, error) {
 	if r.survey == nil {
-		r.survey = r.runner.Child(isolate.Spec{Task: dataset.SurveyTask, Timeout: mutantLimit, Limits: isolate.Limits{MemoryBytes: dataset.SurveyMemory}})
+		r.survey = r.runner.Child(isolate.Spec{Task: dataset.SurveyTask, Timeout: r.patience(), Limits: isolate.Limits{MemoryBytes: dataset.SurveyMemory}})
 	}
-	return isolate.Ask[dataset.SurveyRequest, dataset.SurveyAnswer](ctx, r.survey, dataset.SurveyRequest{Path: []byte(path),
-		Options: dataset.SurveyOptions{MaxFiles: 1, MaxItems: 1, Limit: mutantLimit}})
+	return isolate.Ask[dataset.SurveyRequest, dataset.SurveyAnswer](ctx, r.survey, dataset.SurveyRequest{Path: []byte(path), Options: o})
 }
 
 // judge tells what an error of a child means, and lets go of one that cannot go on.

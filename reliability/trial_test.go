@@ -27,11 +27,16 @@ type trial struct {
 // all is every trial there is, in the order of the page.
 func all() []trial {
 	return slices.Concat(
-		loadTrials(),   // L1 to L8
-		childTrials(),  // F1, F9, F12, F13, A6, H3, H11
-		faultTrials(),  // F2 to F8, F10, F11, F14, F15
-		mutationTrials, // D3
-		textTrials(),   // N, A, D10, S
+		loadTrials(),    // L1 to L8
+		childTrials(),   // F1, F9, F12, F13, A6, H3, H11
+		faultTrials(),   // F2 to F8, F10, F11, F14, F15
+		mutationTrials,  // D3
+		cutTrials,       // D4
+		referenceTrials, // D5, D7
+		bombTrials,      // D6
+		pictureTrials,   // D8
+		linkTrials,      // D9
+		textTrials(),    // N, A, D10, S
 	)
 }
 

@@ -172,13 +172,27 @@ func (s *surveyor) chooseDataset(first []inside) (string, error) {
 	}
 	f := first[0].hdf5
 	if within := s.inReach(f); len(within.Datasets) == 0 && len(f.Datasets) > 0 {
-		return "", fmt.Errorf("%w: %s", ErrOutside, names(f))
+		return "", fmt.Errorf("%w: %s%s", ErrOutside, names(f), s.leads())
 	}
 	if len(f.Problems) > 0 {
 		return "", fmt.Errorf("%w that samples are likely to be in: %d objects could not be read (%s: %s); there are %s", ErrNoDataset,
 			len(f.Problems)+f.Passed.Broken, f.Problems[0].Path, f.Problems[0].Reason, names(f))
 	}
-	return "", fmt.Errorf("%w that samples are likely to be in: there are %s", ErrNoDataset, names(f))
+	return "", fmt.Errorf("%w that samples are likely to be in: there are %s%s", ErrNoDataset, names(f), s.leads())
+}
+
+// leads says to which files the files looked at lead, where they lead to any.
+func (s *surveyor) leads() string {
+	const most = 3
+	list := s.out.Outside
+	if len(list) == 0 {
+		return ""
+	}
+	text := "; what leads to other files is not followed: " + strings.Join(list[:min(len(list), most)], ", ")
+	if more := len(list) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // inReach leaves out what lies in other files, unless that may be followed.

@@ -22,6 +22,9 @@ type Source struct {
 	Locked bool `json:",omitempty"`
 }
 
+// HeldBytes is the most that reading one item of HDF5 holds of memory, libhdf5's own buffers with it.
+const HeldBytes = hdf5.MaxHeldBytes
+
 // DefaultBlockBytes is what one item of raw bytes is taken to be.
 const DefaultBlockBytes = 128 << 10
 

@@ -59,7 +59,7 @@ func (c *crowd) recruit(ctx context.Context, count int) error {
 // hire starts one process with the sample in it, so that its next request does not wait for others to be started.
 func (c *crowd) hire(ctx context.Context) (*process, int, error) {
 	spec := isolate.Spec{Task: Task, Timeout: c.pass + slowest, Only: c.readable(&c.sample),
-		Limits: isolate.Limits{MemoryBytes: WorkerMemory, OpenFiles: 1024}}
+		Limits: isolate.Limits{MemoryBytes: MemoryFor(c.sample.Kind), OpenFiles: 1024}}
 	p := &process{child: c.runner.Child(spec), given: &c.sample}
 	out, err := ask[crowdLoad, crowdLoaded](ctx, p, workCrowd, crowdLoad{})
 	if err != nil {

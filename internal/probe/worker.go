@@ -92,6 +92,18 @@ type process struct {
 // gigabyte, beside its file and its chunk.
 const WorkerMemory = 3 << 30
 
+// readerMemory is that of a process that reads HDF5: what one read may hold, with room for Go's runtime and for what libhdf5 keeps of files that are
+// open. A chunk that inflates to more than its header says is refused by libhdf5 where this ends.
+const readerMemory = dataset.HeldBytes + 256<<20
+
+// MemoryFor is the address space of a worker process that reads items of a kind and writes nothing.
+func MemoryFor(kind dataset.Kind) int64 {
+	if kind == dataset.HDF5 {
+		return readerMemory
+	}
+	return WorkerMemory
+}
+
 // slowest is how long one piece of work may last beyond the time it is asked to take: one item from a slow network disk.
 const slowest = 20 * time.Second
 
@@ -101,7 +113,7 @@ func (s *session) process(given *dataset.Sample, takes time.Duration) *process {
 		given = &s.sample
 	}
 	spec := isolate.Spec{Task: Task, Key: s.options.Key, Timeout: takes + slowest, Only: s.readable(given),
-		Limits: isolate.Limits{MemoryBytes: WorkerMemory, OpenFiles: 1024}}
+		Limits: isolate.Limits{MemoryBytes: MemoryFor(given.Kind), OpenFiles: 1024}}
 	return &process{child: s.runner.Child(spec), given: given}
 }
 
