@@ -59,6 +59,7 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 			return err
 		}
 	}
+	isolate.FirstVictim()
 	path, err := filepath.Abs(o.path)
 	if err != nil {
 		return fail(exitUsage, "give an absolute path", "%s: %w", o.path, err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/hook"
+	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/render"
@@ -81,6 +82,7 @@ func runLaunch(ctx context.Context, env Env, o *diagnoseOptions, command []strin
 	if l.child, err = startJob(command, l.environ()); err != nil {
 		return err
 	}
+	isolate.FirstVictim() // not before: the job would inherit it
 	l.kin.root(l.child.process.Pid)
 	l.started = time.Now()
 	done := make(chan struct{})

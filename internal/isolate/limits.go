@@ -39,9 +39,7 @@ func (l Limits) withDefaults() Limits {
 
 // apply sets the limits on the calling process, for good.
 func (l Limits) apply() error {
-	// First in line for the kernel's memory killer, so that the job never dies in our place. Not fatal: /proc may be
-	// mounted read-only.
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
+	FirstVictim()
 
 	debug.SetMemoryLimit(l.MemoryBytes / 2) // the collector works harder before the kernel says no
 	mapped, err := mappedBytes()
