@@ -93,7 +93,7 @@ e2e: ## all end-to-end jobs and datasets, and a real DataLoader beside bench-io;
 
 .PHONY: e2e-run
 e2e-run:
-	$(GO) test -tags e2e ./e2e -run '$(if $(E2E_SUITE),,TestDataLoader|)TestLayouts|TestJobs|TestCases$$|TestLaunch$$|TestPatch|TestHostile' -count=1 -v -timeout 80m
+	$(GO) test -tags e2e ./e2e -run '$(if $(E2E_SUITE),,TestDataLoader|)TestLayouts|TestJobs|TestCases$$|TestLaunch$$|TestPatch|TestHostile' -count=1 -v -timeout 5h
 
 # RELIABILITY is an expression over the ids of trials: RELIABILITY='F8|D3'.
 RELIABILITY ?= .*

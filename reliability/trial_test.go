@@ -27,6 +27,7 @@ type trial struct {
 // all is every trial there is, in the order of the page.
 func all() []trial {
 	return slices.Concat(
+		harmTrials(),    // H1, H2, H4 to H10
 		loadTrials(),    // L1 to L8
 		childTrials(),   // F1, F9, F12, F13, A6, H3, H11
 		faultTrials(),   // F2 to F8, F10, F11, F14, F15

@@ -1,0 +1,60 @@
+//go:build reliability
+
+package reliability
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+var appendTrials = []trial{
+	{
+		id: "H7", fault: "a job opens an HDF5 file for append while pipetune reads it", made: "1,000 opens with h5py, 20 ms apart, beside `bench-io` in a loop",
+		target: "none is refused (errno 11): pipetune takes no lock", run: appended,
+	},
+}
+
+// appended lets bench-io read a file for as long as a writer opens it. The same writer beside a reader that locks shows that a lock would be seen.
+func appended(s *stand) {
+	file := filepath.Join(s.work, "train.h5")
+	make := `import h5py, numpy, sys
+with h5py.File(sys.argv[1], "w") as f:
+    f.create_dataset("x", data=numpy.random.default_rng(1).standard_normal((20000, 256), dtype="f4"), chunks=(100, 256), compression="gzip")`
+	if out, err := exec.Command(s.python, "-c", make, file).CombinedOutput(); err != nil {
+		s.Fatalf("making the file: %v: %s", err, out)
+	}
+	writer, err := filepath.Abs("../testdata/reliability/append.py")
+	if err != nil {
+		s.Fatal(err)
+	}
+	holder := s.start("holder", []string{s.python, "-c", `import h5py, sys, time; f = h5py.File(sys.argv[1], "r"); print("holds", flush=True); time.sleep(600)`, file})
+	holder.awaitLines(1)
+	refused := s.start("writer", []string{s.python, writer, file, "3"})
+	if refused.wait(5 * time.Minute); string(refused.output()) != "appending\n3 opens, 3 refused\n" {
+		s.Fatalf("beside a reader with a lock the writer says %q: a lock would not show; %s", refused.output(), refused.complaints())
+	}
+	holder.kill()
+
+	w := s.start("writer", []string{s.python, writer, file, "1000"})
+	w.awaitLines(1)
+	var statuses []int
+	for !w.hasEnded() {
+		p := s.pipetune([]string{"bench-io", file, "--budget", "10s", "--python", "none", "-q", "-o", filepath.Join(s.work, "bench.json")})
+		statuses = append(statuses, p.wait(10*time.Minute))
+		p.alone()
+		if last := statuses[len(statuses)-1]; !slices.Contains([]int{0, 3, 4}, last) {
+			s.Errorf("bench-io beside the writer ended with %d: %.800s", last, p.complaints())
+			break
+		}
+	}
+	status := w.wait(20 * time.Minute)
+	last := strings.TrimSpace(string(w.output()[len("appending\n"):]))
+	if status != 0 || last != "1000 opens, 0 refused" || w.complaints() != "" {
+		s.Errorf("the writer ended with %d: %s; %.800s", status, last, w.complaints())
+	}
+	s.measured("%s, beside %d runs of bench-io (exit codes %v)", last, len(statuses), statuses)
+	s.leftNothing()
+}

@@ -1,0 +1,132 @@
+//go:build reliability
+
+package reliability
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+var brokenTrials = []trial{
+	{
+		id: "H9", fault: "the hook is broken in the job", made: "16 ways: its files, its socket, its token or its functions are spoilt by the shell that becomes the job",
+		target: "stdout, stderr and status as bare in all of them; the report says that the hook told nothing, or less", run: brokenHook,
+	},
+	{
+		id: "H9-folder", fault: "the hook cannot be laid out", made: "XDG_RUNTIME_DIR and TMPDIR: missing, full (tmpfs of 4 KiB), read-only, a file, with a path too long for a socket",
+		target: "as H9", run: brokenFolder,
+	},
+}
+
+// breakage is one way. H is the folder of the hook's package, D that of PYTHONPATH.
+type breakage struct{ name, shell string }
+
+var breakages = []breakage{
+	{"syntax error", `echo 'def' >> $H/__init__.py`},
+	{"import of what is not there", `echo 'import no_such_module_at_all' > $H/state.py`},
+	{"a file is missing", `rm -f $H/trainer.py`},
+	{"raises at import", `echo 'raise RuntimeError("spoilt")' >> $H/loop.py`},
+	{"its folder is gone", `rm -rf $D`},
+	{"its package is gone", `rm -rf $H`},
+	{"its files are empty", `for f in $H/*.py; do : > $f; done`},
+	{"its files are binary", `head -c 4096 /dev/urandom > $H/work.py`},
+	{"socket is gone", `rm -f $PIPETUNE_HOOK_SOCKET`},
+	{"socket is a file", `rm -f $PIPETUNE_HOOK_SOCKET; echo x > $PIPETUNE_HOOK_SOCKET`},
+	{"socket is a pipe", `rm -f $PIPETUNE_HOOK_SOCKET; mkfifo $PIPETUNE_HOOK_SOCKET`},
+	{"socket is not named", `unset PIPETUNE_HOOK_SOCKET`},
+	{"token is wrong", `PIPETUNE_HOOK_TOKEN=wrong; export PIPETUNE_HOOK_TOKEN`},
+	{"another version", `sed -i 's/^VERSION = 1/VERSION = 99/' $H/wire.py`},
+	{"fails while telling", `printf '\ndef pending(now):\n    raise RuntimeError("spoilt")\n' >> $H/state.py`},
+	{"fails at each batch", `printf '\ndef clock():\n    raise OSError("spoilt")\n' >> $H/loop.py`},
+}
+
+// brokenHook runs the same job bare and with each breakage.
+func brokenHook(s *stand) {
+	j := paced{batches: 60, workers: 2, step: time.Millisecond}
+	bare := s.start("bare", j.argv(s, ""))
+	bare.wait(10 * time.Minute)
+	report := filepath.Join(s.work, "report.json")
+	unharmed, told := 0, 0
+	for _, b := range breakages {
+		line := `D=${PYTHONPATH%%:*}; H=$D/pipetune_hook; test -d "$H" || exit 99; chmod -R u+w "$D"; ` + b.shell + `; exec "$@"`
+		c := s.launch(report, append([]string{"/bin/sh", "-c", line, "sh"}, j.argv(s, "")...))
+		if s.same(b.name, bare, c) {
+			unharmed++
+		}
+		c.alone()
+		if s.hookTold(b.name, report) {
+			told++
+		}
+		if err := os.RemoveAll(report); err != nil {
+			s.Fatal(err)
+		}
+	}
+	s.measured("%d of %d jobs unharmed; %d of %d reports say what was lost", unharmed, len(breakages), told, len(breakages))
+	s.leftNothing()
+}
+
+// hookTold says whether the report speaks of the hook; it fails the trial where it does not.
+func (s *stand) hookTold(name, path string) bool {
+	s.Helper()
+	r := s.report(path)
+	words := said(r)
+	if r.Job != nil && r.Job.Loader != nil && r.Job.Loader.Source == "hook" && !strings.Contains(words, "hook") {
+		s.Errorf("%s: the report takes the loader from the hook and says nothing of what failed: %.800s", name, words)
+		return false
+	}
+	if !strings.Contains(words, "hook") {
+		s.Errorf("%s: the report does not speak of the hook: %.1500s", name, words)
+		return false
+	}
+	return true
+}
+
+// brokenFolder runs the job where the hook's folder or socket cannot be made.
+func brokenFolder(s *stand) {
+	j := paced{batches: 60, workers: 2, step: time.Millisecond}
+	bare := s.start("bare", j.argv(s, ""))
+	mounted := func(name, options string) string {
+		dir := filepath.Join(s.work, name)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			s.Fatal(err)
+		}
+		if out, err := exec.Command("mount", "-t", "tmpfs", "-o", options, "tmpfs", dir).CombinedOutput(); err != nil {
+			s.Fatalf("mounting %s: %v: %s", name, err, out)
+		}
+		s.Cleanup(func() {
+			s.until(time.Minute, name+" can be unmounted", func() bool { return syscall.Unmount(dir, 0) == nil })
+		})
+		return dir
+	}
+	file := filepath.Join(s.work, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		s.Fatal(err)
+	}
+	long := filepath.Join(s.work, strings.Repeat("a", 120))
+	if err := os.Mkdir(long, 0o700); err != nil {
+		s.Fatal(err)
+	}
+	folders := map[string]string{
+		"missing": filepath.Join(s.work, "nowhere"), "full": mounted("full", "size=4k"), "read-only": mounted("readonly", "ro"), "a file": file, "too long": long,
+	}
+	unharmed := 0
+	for name, dir := range folders {
+		report := filepath.Join(s.home, "report.json")
+		c := s.pipetune(append([]string{"diagnose", "-q", "-o", report, "--"}, j.argv(s, "")...), func(cmd *exec.Cmd) {
+			cmd.Env = append(cmd.Env, "XDG_RUNTIME_DIR="+dir, "TMPDIR="+dir)
+		})
+		// Python itself looks for a folder for temporary files, and has its own word where it finds none: the bare job is run alike.
+		alike := s.start("bare", j.argv(s, ""), func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "TMPDIR="+dir) })
+		if s.same(name, alike, c) {
+			unharmed++
+		}
+		c.alone()
+		s.hookTold(name, report)
+	}
+	bare.wait(10 * time.Minute)
+	s.measured("%d of %d jobs unharmed", unharmed, len(folders))
+}

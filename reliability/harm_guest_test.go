@@ -1,0 +1,135 @@
+//go:build reliability
+
+package reliability
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+var guestTrials = []trial{
+	{
+		id: "H10", fault: "the job has a start of its own: sitecustomize, usercustomize, PYTHONPATH, -I -E -S -s, a venv, a zipapp",
+		made:   "each, bare and launched; the job prints what ran, its sys.path, and PYTHONPATH in children and grandchildren",
+		target: "what the job prints is the same: the person's code runs exactly once, PYTHONPATH is as before", run: guests,
+	},
+}
+
+// guest is one way to start an interpreter.
+type guest struct {
+	name string
+	argv []string
+	env  []string
+
+	// stays: without the site module nothing of the hook's runs that could take its folder from sys.path again.
+	stays bool
+}
+
+// guests runs each way bare and launched.
+func guests(s *stand) {
+	script, err := filepath.Abs("../testdata/reliability/guest.py")
+	if err != nil {
+		s.Fatal(err)
+	}
+	write := func(name, text string) string {
+		s.Helper()
+		path := filepath.Join(s.work, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			s.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			s.Fatal(err)
+		}
+		return filepath.Dir(path)
+	}
+	const counts = "import builtins\nbuiltins.%s = getattr(builtins, '%s', 0) + 1\n"
+	own := write("own/sitecustomize.py", strings.ReplaceAll(counts, "%s", "site_runs"))
+	other := write("other/something.py", "")
+	version, err := exec.Command(s.python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])").Output()
+	if err != nil {
+		s.Fatal(err)
+	}
+	user := filepath.Join("user", "lib", "python"+strings.TrimSpace(string(version)), "site-packages")
+	write(filepath.Join(user, "usercustomize.py"), strings.ReplaceAll(counts, "%s", "user_runs"))
+	venv := filepath.Join(s.work, "venv")
+	if out, err := exec.Command(s.python, "-m", "venv", "--without-pip", "--system-site-packages", venv).CombinedOutput(); err != nil {
+		s.Fatalf("making a venv: %v: %s", err, out)
+	}
+	app := filepath.Join(s.work, "app.pyz")
+	source, err := os.ReadFile(script)
+	if err != nil {
+		s.Fatal(err)
+	}
+	folder := write("app/__main__.py", string(source))
+	if out, err := exec.Command(s.python, "-m", "zipapp", folder, "-o", app).CombinedOutput(); err != nil {
+		s.Fatalf("making a zipapp: %v: %s", err, out)
+	}
+	same, cases := 0, []guest{
+		{name: "plain", argv: []string{s.python, script, "torch"}},
+		{name: "sitecustomize", argv: []string{s.python, script, "torch"}, env: []string{"PYTHONPATH=" + own}},
+		{name: "usercustomize", argv: []string{s.python, script}, env: []string{"PYTHONUSERBASE=" + filepath.Join(s.work, "user")}},
+		{name: "PYTHONPATH of several", argv: []string{s.python, script}, env: []string{"PYTHONPATH=/nowhere:" + other + ":" + own}},
+		{name: "PYTHONPATH is empty", argv: []string{s.python, script}, env: []string{"PYTHONPATH="}},
+		{name: "-I", argv: []string{s.python, "-I", script, "torch"}, env: []string{"PYTHONPATH=" + own}},
+		{name: "-E", argv: []string{s.python, "-E", script}, env: []string{"PYTHONPATH=" + own}},
+		{name: "-S", argv: []string{s.python, "-S", script}, env: []string{"PYTHONPATH=" + own}, stays: true},
+		{name: "-s", argv: []string{s.python, "-s", script, "torch"}, env: []string{"PYTHONPATH=" + own}},
+		{name: "venv", argv: []string{filepath.Join(venv, "bin", "python"), script, "torch"}, env: []string{"VIRTUAL_ENV=" + venv}},
+		{name: "zipapp", argv: []string{s.python, app, "torch"}, env: []string{"PYTHONPATH=" + own}},
+	}
+	var shown []string
+	for _, c := range cases {
+		with := func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, c.env...) }
+		bare := s.start("bare", c.argv, with)
+		launched := s.pipetune(append([]string{"diagnose", "-q", "--"}, c.argv...), with)
+		bare.wait(10 * time.Minute)
+		launched.wait(10 * time.Minute)
+		launched.alone()
+		// The environment of children is told apart from all else: there the hook's folder must stand for workers that are spawned.
+		want, path := withoutPath(string(bare.output()))
+		output := string(launched.output())
+		if c.stays {
+			shorter := regexp.MustCompile(`(?m)^path \['`+regexp.QuoteMeta(s.runtime)+`/[^']*', `).ReplaceAllString(output, "path [")
+			if shorter == output {
+				s.Errorf("%s: the hook's folder is not in sys.path\n%s", c.name, output)
+			}
+			output = shorter
+			s.missed("%s: sys.path begins with the hook's folder, since Python reads PYTHONPATH and runs no site module that could take it out", c.name)
+		}
+		got, guestPath := withoutPath(output)
+		if got != want || !sameComplaints(bare.complaints(), launched.complaints()) || launched.cmd.ProcessState.ExitCode() != bare.cmd.ProcessState.ExitCode() {
+			s.Errorf("%s: launched (%d):\n%s%s\nbare (%d):\n%s%s", c.name, launched.cmd.ProcessState.ExitCode(), got, launched.complaints(),
+				bare.cmd.ProcessState.ExitCode(), want, bare.complaints())
+			continue
+		}
+		same++
+		if path != guestPath {
+			shown = append(shown, c.name)
+		}
+	}
+	s.measured("what the job prints is the same in %d of %d ways", same, len(cases))
+	if len(shown) > 0 {
+		s.missed("os.environ[\"PYTHONPATH\"] of children begins with the hook's folder (%s): spawned workers are found by it; sys.path is as before everywhere",
+			strings.Join(shown, ", "))
+	}
+	s.leftNothing()
+}
+
+// withoutPath takes the environment's PYTHONPATH out of what guest.py prints of children: what stands between the list of sys.path and the last word.
+func withoutPath(output string) (rest, paths string) {
+	for line := range strings.Lines(output) {
+		if !strings.HasPrefix(line, "child ") && !strings.HasPrefix(line, "grandchild ") {
+			rest += line
+			continue
+		}
+		list, after, _ := strings.Cut(line, "] ")
+		at := strings.LastIndex(after, " ")
+		rest += list + "]" + after[at:]
+		paths += after[:at] + "\n"
+	}
+	return rest, paths
+}

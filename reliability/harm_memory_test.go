@@ -1,0 +1,152 @@
+//go:build reliability
+
+package reliability
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var memoryTrials = []trial{
+	{
+		id: "H6", fault: "job and bench-io share a memory limit", made: "one memory cgroup, limit the job's peak + 200 MiB; `bench-io` on 1 GiB of bytes",
+		target: "the job is never the victim; pipetune and its helpers say oom_score_adj 1000, the job keeps its own", run: func(s *stand) { sharedMemory(s, 200) },
+	},
+	{
+		id: "H6-tight", fault: "as H6, with too little memory for both", made: "the limit is the job's peak + 8 MiB, so that the kernel must end somebody",
+		target: "it ends pipetune or a helper, and the job ends as a bare one", run: func(s *stand) { sharedMemory(s, 8) },
+	},
+}
+
+// memory is a cgroup with a limit, in the words of version 1 or 2.
+type memory struct {
+	dir               string
+	peak, limit, used string // files
+}
+
+// memoryGroup makes one; what is in it ends with the trial.
+func (s *stand) memoryGroup() memory {
+	s.Helper()
+	m := memory{dir: "/sys/fs/cgroup/memory", peak: "memory.max_usage_in_bytes", limit: "memory.limit_in_bytes", used: "memory.usage_in_bytes"}
+	if _, err := os.Stat(m.dir); err != nil {
+		m = memory{dir: "/sys/fs/cgroup", peak: "memory.peak", limit: "memory.max", used: "memory.current"}
+	}
+	dir, err := os.MkdirTemp(m.dir, "pipetune-trial-")
+	if err != nil {
+		s.Fatal(err)
+	}
+	m.dir = dir
+	s.Cleanup(func() {
+		s.until(time.Minute, "the cgroup can be removed", func() bool { return os.Remove(dir) == nil })
+	})
+	return m
+}
+
+func (m memory) read(s *stand, file string) int64 {
+	s.Helper()
+	text, err := os.ReadFile(filepath.Join(m.dir, file))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return number(strings.TrimSpace(string(text)))
+}
+
+// within lets a command join the group before it becomes what it is.
+func (m memory) within(cmd *exec.Cmd) {
+	cmd.Args = append([]string{"/bin/sh", "-c", "echo $$ > " + m.dir + `/cgroup.procs; exec "$@"`, "sh"}, cmd.Args...)
+	cmd.Path = "/bin/sh"
+}
+
+// score is a process's oom_score_adj; false where it is gone.
+func score(pid int) (string, bool) {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "oom_score_adj"))
+	return strings.TrimSpace(string(text)), err == nil
+}
+
+// sharedMemory runs a job and a benchmark under one limit.
+func sharedMemory(s *stand, roomMiB int64) {
+	data := filepath.Join(s.work, "bytes.bin")
+	if out, err := exec.Command("dd", "if=/dev/urandom", "of="+data, "bs=1M", "count=1024", "status=none").CombinedOutput(); err != nil {
+		s.Fatalf("dd: %v: %s", err, out)
+	}
+	group := s.memoryGroup()
+	j := paced{batches: 1500, workers: 2, step: 20 * time.Millisecond}
+	c := s.start("job", j.argv(s, filepath.Join(s.work, "times.json")), group.within)
+	c.awaitLines(1)
+	s.until(5*time.Minute, "the job's workers have started", func() bool { return len(workersOf(c)) >= j.workers })
+	time.Sleep(2 * time.Second) // until its memory is as large as it gets
+	peak := group.read(s, group.peak)
+	limit := peak + roomMiB<<20
+	if err := os.WriteFile(filepath.Join(group.dir, group.limit), []byte(strconv.FormatInt(limit, 10)), 0); err != nil {
+		s.Fatal(err)
+	}
+	jobs := map[string]bool{}
+	own, _ := score(os.Getpid())
+	p := s.pipetune([]string{"bench-io", data, "--budget", "15s", "--python", "none", "-q", "-o", filepath.Join(s.work, "bench.json")}, group.within)
+	// A process of pipetune's sets the value as it begins, so the last look at it counts.
+	last, looks := map[int]string{}, map[int]int{}
+	for !p.hasEnded() {
+		for _, pid := range p.session() {
+			if adj, ok := score(pid); ok {
+				last[pid] = adj
+				looks[pid]++
+			}
+		}
+		for _, pid := range c.session() {
+			if adj, ok := score(pid); ok {
+				jobs[adj] = true
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	status := p.wait(time.Minute)
+	p.alone()
+	killed := oomKills(group)
+	if len(jobs) != 1 || !jobs[own] {
+		s.Errorf("the job's processes have oom_score_adj %v, %s was theirs", jobs, own)
+	}
+	victims := 0
+	for pid, adj := range last {
+		switch {
+		case adj == "1000":
+			victims++
+		case looks[pid] > 5:
+			s.Errorf("process %d of pipetune had oom_score_adj %s for %d looks", pid, adj, looks[pid])
+		}
+	}
+	if victims == 0 {
+		s.Errorf("no process of pipetune was seen with oom_score_adj 1000: %v", last)
+	}
+	bare := s.start("bare", j.argv(s, filepath.Join(s.work, "bare.json")))
+	if s.same("beside bench-io", bare, c) {
+		s.measured("the job ended as the bare one")
+	}
+	s.measured("limit %.0f MiB (the job's peak %.0f); bench-io ended with %d; the kernel ended %s process(es); %d of pipetune's %d processes seen with 1000 at the last look",
+		mib(limit), mib(peak), status, killed, victims, len(last))
+	if roomMiB >= 200 && status != 0 {
+		s.missed("bench-io needs more than %d MiB beside the job: exit %d", roomMiB, status)
+	}
+	if err := os.WriteFile(filepath.Join(group.dir, group.limit), []byte("-1"), 0); err != nil && !strings.Contains(group.limit, "max") {
+		s.Error(err)
+	}
+}
+
+// oomKills is how many processes of the group the kernel has ended for want of memory.
+func oomKills(m memory) string {
+	for _, file := range []string{"memory.oom_control", "memory.events"} {
+		text, err := os.ReadFile(filepath.Join(m.dir, file))
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			if value, ok := strings.CutPrefix(line, "oom_kill "); ok {
+				return strings.TrimSpace(value)
+			}
+		}
+	}
+	return "an unknown number of"
+}
