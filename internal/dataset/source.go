@@ -30,8 +30,9 @@ const DefaultBlockBytes = 128 << 10
 
 // File is one file of a dataset.
 type File struct {
-	Path  []byte // not redacted and not sanitized: the way to open it
-	Bytes int64
+	Path    []byte // not redacted and not sanitized: the way to open it
+	Bytes   int64
+	Written int64 // when it was last written to, in seconds since 1970
 }
 
 // Ref names one item.

@@ -169,7 +169,11 @@ func (s *surveyor) single(place int, size int64) error {
 	case found.kind != HDF5 && isHDF5Name(s.path):
 		return fmt.Errorf("%w, whatever its name says", hdf5.ErrNotHDF5)
 	}
-	return s.look([]File{{Path: []byte(s.path), Bytes: size}})
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("looking at the dataset: %w", err)
+	}
+	return s.look([]File{{Path: []byte(s.path), Bytes: size, Written: info.ModTime().Unix()}})
 }
 
 // isHDF5Name says whether a name promises HDF5 and nothing else: .mat, .nc and .hdf are older formats' names too.

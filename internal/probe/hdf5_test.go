@@ -45,6 +45,11 @@ func surveyedHDF5(t *testing.T, kind string, names ...string) (dataset.Sample, *
 	if out, err := exec.Command(python, args...).CombinedOutput(); err != nil {
 		t.Fatalf("writing HDF5 files: %v (apt-get install python3-h5py python3-numpy)\n%s", err, out)
 	}
+	for _, path := range args[3:] { // settled, as training data is
+		if then := time.Now().Add(-2 * settled); os.Chtimes(path, then, then) != nil {
+			t.Fatalf("setting the time of %s", path)
+		}
+	}
 	r, err := dataset.Survey(folder, dataset.SurveyOptions{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -108,6 +113,31 @@ func TestHDF5WithoutChunks(t *testing.T) {
 	for _, m := range s.result.Measurements {
 		if m.Metric == metric.FilterTime.Name || m.Labels[report.LabelChunkCache] != "" {
 			t.Errorf("without filters and chunks: %+v", m)
+		}
+	}
+}
+
+// TestHDF5LockIsNotTakenWhereSomebodyWrites: a reader with a lock makes a writer's open fail.
+func TestHDF5LockIsNotTakenWhereSomebodyWrites(t *testing.T) {
+	sample, layout := surveyedHDF5(t, "contiguous", "a.h5")
+	written := time.Unix(sample.Files[0].Written, 0)
+	s := testSession(t, sample, Options{Budget: time.Second, Layout: layout})
+	s.clock = func() time.Time { return written.Add(settled - time.Second) }
+	if age, young := s.unsettled(); !young || age != settled-time.Second {
+		t.Errorf("written %v ago, and that is settled", age)
+	}
+	s.clock = time.Now
+	s.sample.Files[0].Written = time.Now().Unix()
+	if err := s.locks(t.Context(), time.Second); err != nil {
+		t.Fatal(err)
+	}
+	find(t, s.result, report.ProbeHDF5, metric.OpenTime, "cache=warm", "mode=unlocked")
+	if len(s.result.Warnings) != 1 || !strings.Contains(s.result.Warnings[0], "what a file lock costs was not measured") {
+		t.Errorf("warnings: %v", s.result.Warnings)
+	}
+	for _, m := range s.result.Measurements {
+		if m.Labels[report.LabelMode] == "locked" {
+			t.Errorf("measured with a lock: %+v", m)
 		}
 	}
 }
