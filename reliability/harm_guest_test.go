@@ -113,7 +113,7 @@ func guests(s *stand) {
 	}
 	s.measured("what the job prints is the same in %d of %d ways", same, len(cases))
 	if len(shown) > 0 {
-		s.missed("os.environ[\"PYTHONPATH\"] of children begins with the hook's folder (%s): spawned workers are found by it; sys.path is as before everywhere",
+		s.missed("os.environ[\"PYTHONPATH\"] of children begins with the hook's folder (%s): the hook gets into spawned workers by it",
 			strings.Join(shown, ", "))
 	}
 	s.leftNothing()

@@ -73,13 +73,14 @@ func sharedMemory(s *stand, roomMiB int64) {
 	if out, err := exec.Command("dd", "if=/dev/urandom", "of="+data, "bs=1M", "count=1024", "status=none").CombinedOutput(); err != nil {
 		s.Fatalf("dd: %v: %s", err, out)
 	}
-	group := s.memoryGroup()
 	j := paced{batches: 1500, workers: 2, step: 20 * time.Millisecond}
+	alone := s.memoryGroup()
+	bare := s.start("bare", j.argv(s, filepath.Join(s.work, "bare.json")), alone.within)
+	bare.wait(10 * time.Minute)
+	peak := alone.read(s, alone.peak) // over its whole life: under the limit it must not be short by itself
+	group := s.memoryGroup()
 	c := s.start("job", j.argv(s, filepath.Join(s.work, "times.json")), group.within)
 	c.awaitLines(1)
-	s.until(5*time.Minute, "the job's workers have started", func() bool { return len(workersOf(c)) >= j.workers })
-	time.Sleep(2 * time.Second) // until its memory is as large as it gets
-	peak := group.read(s, group.peak)
 	limit := peak + roomMiB<<20
 	if err := os.WriteFile(filepath.Join(group.dir, group.limit), []byte(strconv.FormatInt(limit, 10)), 0); err != nil {
 		s.Fatal(err)
@@ -121,7 +122,6 @@ func sharedMemory(s *stand, roomMiB int64) {
 	if victims == 0 {
 		s.Errorf("no process of pipetune was seen with oom_score_adj 1000: %v", last)
 	}
-	bare := s.start("bare", j.argv(s, filepath.Join(s.work, "bare.json")))
 	if s.same("beside bench-io", bare, c) {
 		s.measured("the job ended as the bare one")
 	}
