@@ -42,7 +42,7 @@ func hookFlood(s *stand) {
 		s.Fatalf("the flood was seen %d times", len(flooded))
 	}
 	first, last := flooded[0], flooded[len(flooded)-1]
-	if last.at-first.at < 5*time.Second {
+	if last.at-first.at < 2*time.Second {
 		s.Fatalf("the flood was seen for %v", last.at-first.at)
 	}
 	share := (last.alone - first.alone).Seconds() / (last.at - first.at).Seconds()
