@@ -195,7 +195,7 @@ func manyBirths(s *stand, births int, rate float64) {
 		s.missed("%.1f MiB more than after 1,000", grown)
 	}
 	if int(counted) < born {
-		s.missed("%d births were not seen: shorter than the watch's ticks on this machine", born-int(counted))
+		s.missed("%d births were not seen: they ended before a tick came, on a machine too busy for one each 100 ms", born-int(counted))
 	}
 	if int(counted) > born || events > born+2 {
 		s.Errorf("%.0f births counted and %d events of %d", counted, events, born)
