@@ -22,7 +22,7 @@ var stormTrials = []trial{
 	{
 		id: "H8", fault: "DataLoader workers begin and end again and again with the hook inside", long: true,
 		made:   "8 workers × 1,000 epochs by fork, spawn and forkserver, persistent_workers on and off; PyTorch of this machine and of RELIABILITY_TORCH",
-		target: "no hang (no epoch over 10 times the median), output, stderr and status as bare",
+		target: "no hang (no epoch over 10 times the median, and over 2 s: less is the scheduler's doing), output, stderr and status as bare",
 		run: func(s *stand) {
 			storms(s, []storm{{"fork", false, 1000}, {"fork", true, 1000}, {"spawn", false, 1000}, {"spawn", true, 1000}, {"forkserver", false, 1000}, {"forkserver", true, 1000}})
 		},
@@ -93,7 +93,7 @@ func storms(s *stand, shapes []storm) {
 			usual, longest := centre(took), slices.Max(took)
 			s.measured("%s: median epoch %.2f s, longest %.2f s", name, usual, longest)
 			// The first epoch of persistent workers begins them, which by spawn takes seconds: it is no hang.
-			if later := slices.Max(append(took[1:], 0)); later > 10*usual {
+			if later := slices.Max(append(took[1:], 0)); later > max(10*usual, 2) {
 				s.missed("%s: an epoch took %.2f s, %.0f times the median; it ended, so it was no deadlock", name, later, later/usual)
 			}
 		}
