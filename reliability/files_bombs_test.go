@@ -91,8 +91,8 @@ func bombs(s *stand, script string) {
 		if v.bytes > most {
 			heavy = append(heavy, fmt.Sprintf("%s %d MiB (%v)", name, v.bytes>>20, v.why))
 		}
-		if v.outcome == late {
-			slow = append(slow, name)
+		if v.took > verdictLimit {
+			slow = append(slow, fmt.Sprintf("%s %.1f s", name, v.took.Seconds()))
 		}
 		if v.outcome == odd {
 			s.Errorf("%s: %v", name, v.why)
@@ -109,6 +109,6 @@ func bombs(s *stand, script string) {
 		s.missed("more than 256 MiB: %s", strings.Join(heavy, "; "))
 	}
 	if len(slow) > 0 {
-		s.missed("no answer within %v: %s", verdictLimit, strings.Join(slow, ", "))
+		s.missed("more than %v, at a load of %s: %s", verdictLimit, s.busy(), strings.Join(slow, ", "))
 	}
 }

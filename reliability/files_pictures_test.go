@@ -128,11 +128,7 @@ func hostilePictures(s *stand) {
 	}
 	s.measured("%d files, two children started for each: decoded are %s; the others are refused, all within %.1f s and %d MiB", len(entries), strings.Join(decoded, ", "), slowest.Seconds(), most>>20)
 	if len(slow) > 0 {
-		load, err := os.ReadFile("/proc/loadavg")
-		if err != nil {
-			s.Fatal(err)
-		}
-		s.missed("more than 2 s, at a load of %.5s: %s", load, strings.Join(slow, ", "))
+		s.missed("more than 2 s, at a load of %s: %s", s.busy(), strings.Join(slow, ", "))
 	}
 	if len(heavy) > 0 {
 		s.missed("more than 512 MiB, of which the pixels alone are up to 512: %s", strings.Join(heavy, ", "))

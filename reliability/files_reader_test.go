@@ -64,7 +64,7 @@ type verdict struct {
 // examine reads one file, with the target's limit.
 func (s *stand) examine(path string) verdict {
 	s.Helper()
-	r := &reader{runner: s.newRunner(), limit: verdictLimit}
+	r := &reader{runner: s.newRunner(), limit: examineLimit}
 	defer r.close()
 	began := time.Now()
 	what := r.read(s.Context(), path)
@@ -75,6 +75,20 @@ func (s *stand) examine(path string) verdict {
 
 // verdictLimit is how long pipetune may take to say what it thinks of a file.
 const verdictLimit = 10 * time.Second
+
+// examineLimit is how long it is waited for, so that a slow answer on a busy machine is told with its time.
+const examineLimit = time.Minute
+
+// busy is how busy the machine is: its load average over a minute.
+func (s *stand) busy() string {
+	s.Helper()
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		s.Fatal(err)
+	}
+	load, _, _ := strings.Cut(string(text), " ")
+	return load
+}
 
 // newRunner is for children of the built binary.
 func (s *stand) newRunner() *isolate.Runner {

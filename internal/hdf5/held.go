@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// MaxHeldBytes is the most memory that one read may take: what it delivers, and what libhdf5 holds of chunks meanwhile. With Go's runtime and
-	// what libhdf5 keeps of an open file, some 20 MiB, a child that reads stays within 1 GiB.
-	MaxHeldBytes = 960 << 20
+	// MaxHeldBytes is the most memory that one read may take: what it delivers, and what libhdf5 holds of chunks meanwhile. It leaves a child that
+	// may have 1 GiB in all a quarter for Go's runtime, for what libhdf5 keeps of open files, and for pages that are given back late.
+	MaxHeldBytes = 768 << 20
 	// MaxChunkBytes is the largest chunk that is read; the format allows 4 GiB less a byte. Training sets have chunks of some MiB at the most.
 	MaxChunkBytes = 512 << 20
 
@@ -76,8 +76,12 @@ func (d *Dataset) copies() (n int) {
 	return n
 }
 
-// filterFletcher32 is H5Z_FILTER_FLETCHER32: it checks, and cuts off its sum.
-const filterFletcher32 = 3
+// Numbers of filters (H5Zpublic.h). Fletcher32 checks in place, and cuts off its sum.
+const (
+	filterFletcher32  = 3
+	filterNBit        = 5
+	filterScaleOffset = 6
+)
 
 // bearable refuses to deliver n bytes that lie in so many chunks where that and what libhdf5 holds meanwhile are too much together.
 func (r *Reader) bearable(n, chunks int64) error {
@@ -118,6 +122,15 @@ func (r *Reader) refuseChunk() error {
 		return fmt.Errorf("%w: a chunk of shape %v has %d bytes; chunks of at most %d are read", ErrTooLarge, d.Chunk, *d.ChunkBytes, int64(MaxChunkBytes))
 	case *d.ChunkBytes > r.most:
 		return fmt.Errorf("%w: a chunk of shape %v has %d bytes, where this file can hold %d at most", ErrTooLarge, d.Chunk, *d.ChunkBytes, r.most)
+	}
+	for _, f := range r.dataset.Filters {
+		const elements, bytes = 2, 4 // H5Z_SCALEOFFSET_PARM_NELMTS and _SIZE; nbit has the same places
+		if f.ID != filterNBit && f.ID != filterScaleOffset || len(f.Values) <= bytes {
+			continue
+		}
+		if size := int64(f.Values[elements]) * int64(f.Values[bytes]); size > *r.dataset.ChunkBytes { // libhdf5 would make a buffer of it
+			return fmt.Errorf("%w: the parameters of filter %s are for chunks of %d bytes, where they have %d", ErrUnreadable, f.Name, size, *r.dataset.ChunkBytes)
+		}
 	}
 	return r.bearable(0, 1)
 }

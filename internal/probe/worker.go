@@ -94,7 +94,7 @@ const WorkerMemory = 3 << 30
 
 // readerMemory is that of a process that reads HDF5: what one read may hold, with room for Go's runtime and for what libhdf5 keeps of files that are
 // open. A chunk that inflates to more than its header says is refused by libhdf5 where this ends.
-const readerMemory = dataset.HeldBytes + 256<<20
+const readerMemory = dataset.HeldBytes + 232<<20
 
 // MemoryFor is the address space of a worker process that reads items of a kind and writes nothing.
 func MemoryFor(kind dataset.Kind) int64 {
