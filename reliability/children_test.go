@@ -12,5 +12,6 @@ func childTrials() []trial {
 		confinedTrials, // A6
 		harmlessTrials, // H3
 		callerTrials,   // H11
+		helperTrials,   // F9, F13
 	)
 }
