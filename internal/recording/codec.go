@@ -264,6 +264,9 @@ func (rec *Recording) take(l anyLine, first bool, h *held) error {
 		}
 		rec.Events = append(rec.Events, e)
 	case l.Unseen != nil:
+		if len(rec.Unseen) >= maxUnseen {
+			return fmt.Errorf("%w: more than %d notes of what could not be read", ErrDamaged, maxUnseen)
+		}
 		u := Unseen(*l.Unseen)
 		rec.Unseen = append(rec.Unseen, u)
 		return h.take(costUnseen + len(u.Signal) + len(u.Entity) + len(u.Reason) + len(u.Cure))

@@ -168,6 +168,13 @@ func TestReadHoldsNoMoreThanItMay(t *testing.T) {
 	}
 }
 
+func TestReadTakesNoMoreNotesThanAWatchMakes(t *testing.T) {
+	file := `{"header":{"schema":"pipetune.recording","schema_version":"1.0.0"}}` + "\n" + strings.Repeat(`{"unseen":{"signal":"a","reason":"b"}}`+"\n", maxUnseen+1)
+	if _, err := Read(strings.NewReader(file)); !errors.Is(err, ErrDamaged) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func manyKeys(n int) string {
 	keys := make([]string, n)
 	for i := range keys {
