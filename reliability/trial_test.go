@@ -37,6 +37,7 @@ func all() []trial {
 		bombTrials,      // D6
 		pictureTrials,   // D8
 		linkTrials,      // D9
+		corpusTrials(),  // D2, where there is a corpus
 		textTrials(),    // N, A, D10, S
 	)
 }
