@@ -122,7 +122,10 @@ func sharedMemory(s *stand, roomMiB int64) {
 	if victims == 0 {
 		s.Errorf("no process of pipetune was seen with oom_score_adj 1000: %v", last)
 	}
-	if s.same("beside bench-io", bare, c) {
+	if ended := c.wait(10 * time.Minute); roomMiB < 200 && ended == 137 {
+		// Beyond what is asked (200 MiB): told as it is.
+		s.missed("the kernel ended the job as well, after pipetune: %s process(es) in all, exit %d", killed, ended)
+	} else if s.same("beside bench-io", bare, c) {
 		s.measured("the job ended as the bare one")
 	}
 	s.measured("limit %.0f MiB (the job's peak %.0f); bench-io ended with %d; the kernel ended %s process(es); %d of pipetune's %d processes seen with 1000 at the last look",
