@@ -30,7 +30,7 @@ func TestDeathsHaveCauses(t *testing.T) {
 		{"1 GB of stderr", 0, 5, "the end"},
 	} {
 		t.Run(tc.how, func(t *testing.T) {
-			_, err := Call[string, int](t.Context(), r, Spec{Task: "die", Timeout: 20 * time.Second}, tc.how)
+			_, err := Call[string, int](t.Context(), r, Spec{Task: "die", Timeout: 4 * time.Minute}, tc.how)
 			death := new(DeathError)
 			if !errors.As(err, &death) {
 				t.Fatalf("got %v", err)
@@ -107,7 +107,7 @@ func TestAtMostFourStuck(t *testing.T) {
 	r := newRunner(t)
 	// The grace is long, so that these children stay abandoned and alive during the test as if they could not be killed.
 	for i := range MaxStuck {
-		_, err := Call[string, int](t.Context(), r, Spec{Task: "die", Key: fmt.Sprint("/mnt/", i), Timeout: 50 * time.Millisecond, Grace: time.Minute}, "ignore SIGTERM")
+		_, err := Call[string, int](t.Context(), r, Spec{Task: "die", Key: fmt.Sprint("/mnt/", i), Timeout: 50 * time.Millisecond, Grace: 10 * time.Minute}, "ignore SIGTERM")
 		if !errors.As(err, new(*TimeoutError)) {
 			t.Fatalf("child %d: %v", i, err)
 		}
@@ -134,7 +134,7 @@ func TestAtMostFourStuck(t *testing.T) {
 // TestNonsenseRequests plays a parent that writes what no parent writes: the child answers or ends, and never hangs.
 func TestNonsenseRequests(t *testing.T) {
 	r := newRunner(t)
-	c := r.Child(Spec{Task: "echo"})
+	c := r.Child(Spec{Task: "echo", Timeout: time.Minute})
 	defer c.Close()
 	if _, err := Ask[string, string](t.Context(), c, "x"); err != nil {
 		t.Fatal(err)
