@@ -55,7 +55,7 @@ func TestDecodeTogetherAsAlone(t *testing.T) {
 	want := failed(cut, err, path)
 	for name, most := range map[string]float64{"one": 1, "all": mostPiled, "not known": 0} {
 		w.pile.most = most
-		out := decodeHere(t, t.Context(), w, decode{Items: []int{0, 1, 2, 3, 4, 5}, Seconds: time.Minute.Seconds()})
+		out := decodeHere(t, t.Context(), w, decode{Items: []int{0, 1, 2, 3, 4, 5}, Seconds: (10 * time.Minute).Seconds()})
 		if len(out.Failures) != 1 || out.Failures[0] != want {
 			t.Errorf("%s: %+v, want %+v", name, out.Failures, want)
 		}

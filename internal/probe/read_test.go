@@ -53,7 +53,7 @@ func find(t *testing.T, r Result, probe string, d metric.Desc, want ...string) r
 func TestReadWarmAndCold(t *testing.T) {
 	const block, blocks = 64 << 10, 64
 	sample := rawSample(t, block, blocks, "a", "b")
-	r := measured(t, sample, Options{Budget: 2 * time.Second, Seed: 1}, report.ProbeRead)
+	r := measured(t, sample, Options{Budget: 8 * time.Second, Seed: 1}, report.ProbeRead)
 	if !r.Cold.Possible || r.Cold.How == "" || r.Cold.CachedRatio == nil || *r.Cold.CachedRatio > coldShare || r.Cold.Reason != "" {
 		t.Errorf("cold: %+v", r.Cold)
 	}
@@ -97,7 +97,7 @@ func TestReadWarmAndCold(t *testing.T) {
 
 func TestReadOfFilesThatAreItems(t *testing.T) {
 	sample := fileEach(t, 20)
-	r := measured(t, sample, Options{Budget: time.Second}, report.ProbeRead)
+	r := measured(t, sample, Options{Budget: 4 * time.Second}, report.ProbeRead)
 	find(t, r, report.ProbeRead, metric.ItemTime, "order=random", "cache=warm") // no label handle: there is no choice
 	find(t, r, report.ProbeRead, metric.ItemTime, "order=sequential", "cache=cold")
 }
@@ -141,7 +141,7 @@ func TestFilesInMemoryAreNeverCold(t *testing.T) {
 	for i := range 16 {
 		sample.Items = append(sample.Items, dataset.Ref{Index: int64(i)})
 	}
-	r := measured(t, sample, Options{Budget: time.Second}, report.ProbeRead)
+	r := measured(t, sample, Options{Budget: 4 * time.Second}, report.ProbeRead)
 	if r.Cold.Possible || r.Cold.CachedRatio != nil || !strings.Contains(r.Cold.Reason, "tmpfs") {
 		t.Errorf("cold: %+v", r.Cold)
 	}
@@ -209,7 +209,7 @@ func TestOpen(t *testing.T) {
 	if err := os.Remove(string(sample.Files[2].Path)); err != nil {
 		t.Fatal(err)
 	}
-	r := measured(t, sample, Options{Budget: time.Second}, report.ProbeOpen)
+	r := measured(t, sample, Options{Budget: 5 * time.Second}, report.ProbeOpen)
 	for _, cache := range []string{"cache=warm", "cache=cold"} {
 		if v := find(t, r, report.ProbeOpen, metric.OpenTime, cache); v.Center <= 0 || v.Confidence != 0.95 {
 			t.Errorf("%s: %+v", cache, v)

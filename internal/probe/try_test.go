@@ -178,6 +178,7 @@ func TestTryPictures(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := trying(t, dir, Options{Try: true, Scratch: within})
+	s.ends = s.clock().Add(10 * time.Second) // a slow machine is to reach the broken one too
 	if err := try(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +346,7 @@ func fullDisk(folder string) {
 		return
 	}
 	s.sample = found.Sample
-	s.ends = s.clock().Add(time.Second)
+	s.ends = s.clock().Add(10 * time.Second) // a slow machine is to unpack more than one picture as well
 	k, err := s.scratchIn(context.Background(), optionScratch, []string{scratch}, nil, 1)
 	if err != nil {
 		fmt.Println(err)
