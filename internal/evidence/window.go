@@ -72,8 +72,13 @@ func watchEnd(rec *recording.Recording, h history, c cast) (end float64, ended b
 // A stopped pipetune takes one or two at the edges.
 const aliveLooks = 2.0
 
-// readGaps returns the stretches in which pipetune itself did not run, widened by an interval on both sides: readings taken at the edge
-// of a gap belong to it.
+// catchUp is how long, in seconds, the counts of a job may take after a gap until they hold all that came in it. A worker's batches are
+// counted by the number on the last one seen of it, and one of two workers was seen so late after a gap of 8 s that half of the gap's batches
+// were counted into the time after it: 43.9 a second where 31 came. A second is several looks at each worker.
+const catchUp = 1.0
+
+// readGaps returns the stretches in which pipetune itself did not run, widened by an interval before, and after by what counts need to catch
+// up, but no longer than the gap was: readings taken at the edge of a gap belong to it.
 func readGaps(rec *recording.Recording, h history, c cast) []span {
 	var gaps []span
 	for _, e := range rec.Events {
@@ -93,7 +98,7 @@ func readGaps(rec *recording.Recording, h history, c cast) []span {
 			continue
 		}
 		edge := min(max(rec.Header.Interval.Seconds(), 0), 1)
-		gaps = append(gaps, span{e.At.Seconds() - lasted - edge, e.At.Seconds() + edge})
+		gaps = append(gaps, span{e.At.Seconds() - lasted - edge, e.At.Seconds() + max(edge, min(lasted, catchUp))})
 	}
 	slices.SortFunc(gaps, func(a, b span) int {
 		if a.from < b.from {
