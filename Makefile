@@ -25,7 +25,7 @@ STATICCHECK         := $(TOOLS)/staticcheck-$(STATICCHECK_VERSION)
 export CGO_ENABLED := 1
 export CGO_CFLAGS  := -O2 -g -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -I/usr/include/hdf5/serial -Wno-deprecated-declarations
 export CGO_LDFLAGS := -O2 -g '-L$(LIB)' -lturbojpeg -lhdf5_hl -lhdf5 -lsz -laec -lz -ldl -lm -Wl,--as-needed -Wl,-z,relro -Wl,-z,lazy
-export PYTHON TORCH E2E_SUITE RELIABILITY_PAGE RELIABILITY_LONG RELIABILITY_MINUTES
+export PYTHON TORCH E2E_SUITE RELIABILITY_PAGE RELIABILITY_LONG RELIABILITY_QUICK RELIABILITY_MINUTES
 
 # A build from a tag is that version; any other keeps the one in the source. Both say the commit.
 GIT     := git -c safe.directory='*'
@@ -76,7 +76,7 @@ test: ## everything: lint, race-enabled unit tests, the binary's promises, end-t
 	@$(STAGE) "unit tests (race detector, fuzz seeds, import rules)" $(GO) test -race ./...
 	@$(STAGE) build $(MAKE) build
 	@$(STAGE) "binary check" scripts/check-binary bin/pipetune
-	@$(STAGE) "reliability suite, short trials" $(MAKE) trials
+	@$(STAGE) "reliability suite, the quick trials" $(MAKE) trials RELIABILITY_QUICK=1
 	@$(STAGE) "end-to-end suite" $(MAKE) e2e-run E2E_SUITE=1
 
 .PHONY: unit

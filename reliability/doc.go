@@ -14,5 +14,6 @@
 //	make reliability RELIABILITY='F8'   those whose id matches the expression
 //	make nightly                        the long ones as well
 //
-// The trials carry the build tag reliability: `go test ./...` passes over them, `make test` runs the short ones without writing the page.
+// The trials carry the build tag reliability: `go test ./...` passes over them, `make test` runs some
+// quick ones of each group without writing the page.
 package reliability

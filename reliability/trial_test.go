@@ -42,27 +42,38 @@ func all() []trial {
 	)
 }
 
-// TestTrials runs the short trials, with RELIABILITY_LONG=1 the long ones too, and writes the rows of those that ran to RELIABILITY_PAGE.
+// inEveryTest names the trials that `make test` runs: some of each group, quick, and right on a machine that does other things as well.
+var inEveryTest = []string{
+	"H7", "H9-folder", "A6", "F12-absent", "F12-lost", "F12-values", "F13", "F9-fork", "F3-trainer", "F8-odd", "F8-stdout", "F14-hup", "F14-second",
+	"D3", "D4", "D5", "D7", "D9", "N1-files", "N1-hdf5", "N3", "N4", "N4-messages", "A1-same", "A3", "S4", "S5", "S6",
+}
+
+// TestTrials runs the short trials and writes a row of each that has run to RELIABILITY_PAGE, if that is set. RELIABILITY_LONG=1 has it run the
+// long ones too, RELIABILITY_QUICK=1 only those of inEveryTest.
 func TestTrials(t *testing.T) {
 	m := findMachine(t)
-	var rows []row
+	ran := 0
 	for _, c := range all() {
-		if c.long && os.Getenv("RELIABILITY_LONG") != "1" {
+		if c.long && os.Getenv("RELIABILITY_LONG") != "1" || os.Getenv("RELIABILITY_QUICK") == "1" && !slices.Contains(inEveryTest, c.id) {
 			continue
 		}
 		t.Run(c.id, func(t *testing.T) {
-			s := newStand(t, m)
-			defer func() { rows = append(rows, s.row(c)) }()
+			s, began := newStand(t, m), time.Now()
+			ran++
+			defer func() {
+				t.Logf("%s took %.1f s", c.id, time.Since(began).Seconds())
+				r := s.row(c)
+				if page := os.Getenv("RELIABILITY_PAGE"); page != "" {
+					if err := updatePage(page, []row{r}); err != nil {
+						t.Error(err)
+					}
+				}
+			}()
 			c.run(s)
 		})
 	}
-	if len(rows) == 0 {
+	if ran == 0 {
 		t.Error("no trial of that name ran; the long ones run with RELIABILITY_LONG=1, as make nightly does")
-	}
-	if page := os.Getenv("RELIABILITY_PAGE"); page != "" {
-		if err := updatePage(page, rows); err != nil {
-			t.Error(err)
-		}
 	}
 }
 
@@ -77,6 +88,11 @@ func TestIDs(t *testing.T) {
 			t.Errorf("two trials are called %s", c.id)
 		}
 		seen[c.id] = true
+	}
+	for _, id := range inEveryTest {
+		if !seen[id] {
+			t.Errorf("there is no trial %s to run in every test", id)
+		}
 	}
 	for _, n := range notRun {
 		if seen[n.id] {
