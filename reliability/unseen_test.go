@@ -272,7 +272,7 @@ func undumpable(s *stand) {
 }
 
 func collidingNumbers(s *stand) {
-	j := steady{batches: 200, step: 50 * time.Millisecond, item: time.Millisecond, workers: 2, more: []string{"--epoch", "100000"}}
+	j := steady{batches: 200, step: 50 * time.Millisecond, item: time.Millisecond, workers: 2, more: []string{"--epoch", "400"}}
 	argv := append([]string{"unshare", "--pid", "--fork", "--mount-proc", "--kill-child"}, j.argv(s)...)
 	c := s.start("job", argv)
 	c.awaitLines(2)
