@@ -46,7 +46,8 @@ var breakages = []breakage{
 
 // brokenHook runs the same job bare and with each breakage.
 func brokenHook(s *stand) {
-	j := paced{batches: 60, workers: 2, step: time.Millisecond}
+	// Long enough to be attached to also where the hook is silent.
+	j := paced{batches: 120, workers: 2, step: 50 * time.Millisecond}
 	bare := s.start("bare", j.argv(s, ""))
 	bare.wait(10 * time.Minute)
 	report := filepath.Join(s.work, "report.json")
