@@ -227,7 +227,7 @@ func timeNamespaces(s *stand) {
 
 func movedBootTime(s *stand) {
 	s.ownMounts()
-	j := steady{batches: 300, step: 50 * time.Millisecond, item: time.Millisecond, workers: 2, more: []string{"--epoch", "90"}}
+	j := steady{batches: 900, step: 50 * time.Millisecond, item: time.Millisecond, workers: 2, more: []string{"--epoch", "90"}}
 	c := j.start(s)
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
