@@ -186,7 +186,7 @@ func hardened(s *stand) {
 	if minor > 36 {
 		s.missed("it needs glibc 2.%d: built on a newer system than Debian 12", minor)
 	}
-	s.measured("%s", strings.TrimPrefix(strings.TrimSpace(said), "check-binary: "))
+	s.measured("%s", strings.ReplaceAll(strings.TrimPrefix(strings.TrimSpace(said), "check-binary: "), s.binary, "bin/pipetune"))
 	s.missed("full RELRO: it binds every symbol at start, and those of libnvidia-ml are only there once the library is open (docs/adr/0003); RELRO covers all but the procedure linkage table")
 }
 
