@@ -42,7 +42,8 @@ type trial struct {
 	grid
 	from      *known            // the run it is predicted from
 	foreseen  diagnose.Foreseen // with nothing of the model's own error
-	told      stat.Summary      // its interval with that error, as the other half of the trials tells it
+	told      stat.Summary      // its interval with that error, as a report has it
+	unseen    stat.Summary      // its interval with that error, as the other half of the trials tells it
 	observed  float64           // steps per second
 	others    float64           // cores that others used, in this run or in the one it is predicted from, the larger
 	firstHalf bool
@@ -51,7 +52,9 @@ type trial struct {
 // off is the relative error of the prediction.
 func (t trial) off() float64 { return t.foreseen.Told.Center/t.observed - 1 }
 
-func (t trial) inside() bool { return t.told.Lo <= t.observed && t.observed <= t.told.Hi }
+func (t trial) inside() bool { return within(t.told, t.observed) }
+
+func within(s stat.Summary, x float64) bool { return s.Lo <= x && x <= s.Hi }
 
 // TestCalibration predicts the rate of real DataLoaders with settings of every kind, each from one run of the same workload at another
 // setting, runs them, and tells how far off the model is. E2E_JOBS='cpu|w=4' runs a part of the grid.

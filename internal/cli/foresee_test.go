@@ -31,7 +31,7 @@ func TestForeseenIsWhatReportsTell(t *testing.T) {
 	if got, want := none[0].Told.Center*perStep, r.Outlook.Now.After; math.Abs(got/want-1) > 1e-3 {
 		t.Errorf("%g samples/s are foreseen of the loader as it is, the report tells %g", got, want)
 	}
-	wide, err := diagnose.Foresee(e, predict.Calibration{Error: 0.3}, predict.Setting{}, predict.Setting{Workers: 2})
+	wide, err := diagnose.Foresee(e, predict.Calibration{NewPrograms: 0.3, Other: 0.3}, predict.Setting{}, predict.Setting{Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func Forecast(r *report.Report, t TrainingAhead) {
 	if !ok {
 		return
 	}
-	f := predict.NewForecaster(p, predict.Options{Confidence: Confidence, Calibration: calibrationOf(p)})
+	f := predict.NewForecaster(p, predict.Options{Confidence: Confidence, Calibration: ModelError})
 	best := 0.0
 	tried := map[int]float64{}
 	most := mostAhead(p.UsableCPUs)

@@ -61,7 +61,7 @@ func (m *model) effect(to predict.Forecast, gain stat.Summary) *report.Effect {
 		}
 	}
 	if m.contested(to) {
-		lo = min(lo, m.error.Widen(stat.Summary{Center: now, Lo: now, Hi: now}).Lo)
+		lo = min(lo, m.error.Widen(stat.Summary{Center: now, Lo: now, Hi: now}, to.NewPrograms).Lo)
 	}
 	if len(to.Bounds) > 0 {
 		after = min(after, to.Bounds[0].Rate*scale)

@@ -11,16 +11,27 @@ import (
 // says that the model was never held against such runs: intervals then hold what the inputs leave open and nothing of the model's own
 // error, and whoever shows them must say so.
 type Calibration struct {
-	Error  float64 // half-width of the relative error of the rate at the intervals' confidence, 0..1
-	Source string  // where it was measured
+	// Half-widths of the relative error of the rate at the intervals' confidence, 0..1: of settings whose epochs start their workers as new
+	// programs (Forecast.NewPrograms), and of all others.
+	NewPrograms, Other float64
+
+	Source string // where they were measured
+}
+
+// of is the error that fits a setting.
+func (c Calibration) of(newPrograms bool) float64 {
+	if newPrograms {
+		return max(c.NewPrograms, 0)
+	}
+	return max(c.Other, 0)
 }
 
 // Widen adds the model's own error to an interval of what the inputs leave open, as independent errors are added: in squares, of logarithms.
-func (c Calibration) Widen(s stat.Summary) stat.Summary {
+func (c Calibration) Widen(s stat.Summary, newPrograms bool) stat.Summary {
 	if !(s.Center > 0 && s.Lo > 0) {
 		return s
 	}
-	own := math.Log1p(max(c.Error, 0))
+	own := math.Log1p(c.of(newPrograms))
 	below, above := max(math.Log(s.Center/s.Lo), 0), max(math.Log(s.Hi/s.Center), 0)
 	s.Lo, s.Hi = s.Center*math.Exp(-math.Hypot(below, own)), s.Center*math.Exp(math.Hypot(above, own))
 	return s
@@ -32,7 +43,7 @@ type Trial struct {
 	Observed float64      // the same rate, above 0
 }
 
-// Calibrate returns the least Error of a Calibration with whose intervals so many of the trials hold what was observed, confidence being
+// Calibrate returns the least error of a Calibration with whose intervals so many of the trials hold what was observed, confidence being
 // the share, that one more trial like them is expected to do so as often: their ⌈(n+1)·confidence⌉-th smallest (split conformal prediction,
 // Lei et al., "Distribution-Free Predictive Inference for Regression", 2018). False where the trials are too few for that, or one of
 // them is no rate. Trials that it was reckoned from say nothing about how well it holds.

@@ -21,7 +21,7 @@ func trials(dice *rand.Rand, n int, deviation, told float64) []Trial {
 func inside(c Calibration, all []Trial) float64 {
 	n := 0.0
 	for _, t := range all {
-		if s := c.Widen(t.Forecast); t.Observed >= s.Lo && t.Observed <= s.Hi {
+		if s := c.Widen(t.Forecast, false); t.Observed >= s.Lo && t.Observed <= s.Hi {
 			n++
 		}
 	}
@@ -38,7 +38,7 @@ func TestCalibrateCoversTrialsItDidNotSee(t *testing.T) {
 			if !ok || !(e > 0) {
 				t.Fatalf("no error from 40 trials: %g, %t", e, ok)
 			}
-			sum += inside(Calibration{Error: e}, trials(dice, 200, 0.06, told))
+			sum += inside(Calibration{Other: e}, trials(dice, 200, 0.06, told))
 		}
 		if cover := sum / draws; math.Abs(cover-0.9) > 0.02 {
 			t.Errorf("with ±%g told, intervals hold %.1f %% of what they had not seen, want 90 %%", told, 100*cover)
@@ -51,7 +51,7 @@ func TestCalibrateWidensNoIntervalThatHolds(t *testing.T) {
 	if e, ok := Calibrate(all, 0.9); !ok || e != 0 {
 		t.Errorf("an error of %g, %t, where the inputs' intervals are wide enough", e, ok)
 	}
-	if s := (Calibration{}).Widen(all[0].Forecast); math.Abs(s.Lo/all[0].Forecast.Lo-1) > 1e-12 || math.Abs(s.Hi/all[0].Forecast.Hi-1) > 1e-12 {
+	if s := (Calibration{}).Widen(all[0].Forecast, true); math.Abs(s.Lo/all[0].Forecast.Lo-1) > 1e-12 || math.Abs(s.Hi/all[0].Forecast.Hi-1) > 1e-12 {
 		t.Errorf("no error made %+v of %+v", s, all[0].Forecast)
 	}
 }
@@ -69,5 +69,31 @@ func TestCalibrateNeedsTrials(t *testing.T) {
 		if e, ok := Calibrate(all, 0.9); ok {
 			t.Errorf("observing %g gave %g", bad, e)
 		}
+	}
+}
+
+func TestSettingsThatStartProgramsAreLessSure(t *testing.T) {
+	c := Calibration{NewPrograms: 0.3, Other: 0.1, Source: "a test"}
+	p := slow()
+	p.Starts[Spawn] = StartCost{Trainer: 0.01, Worker: 1.5, End: 0.01}
+	width := func(set Setting) float64 {
+		bare, ok := NewForecaster(p, Options{}).Forecast(set)
+		own, ok2 := NewForecaster(p, Options{Calibration: c}).Forecast(set)
+		if !ok || !ok2 {
+			t.Fatalf("%+v was not predicted", set)
+		}
+		return math.Expm1(math.Sqrt(math.Pow(math.Log(own.StepsPerS.Hi/own.Rate), 2) - math.Pow(math.Log(bare.StepsPerS.Hi/bare.Rate), 2)))
+	}
+	for set, want := range map[Setting]float64{
+		{Workers: 2, Start: Spawn}: 0.3, {Workers: 2}: 0.3, // how an unseen one starts is not known
+		{Workers: 2, Start: Spawn, Persistent: true}: 0.1, {Workers: 2, Start: Fork}: 0.1, {}: 0.1,
+	} {
+		if got := width(set); math.Abs(got-want) > 1e-6 {
+			t.Errorf("%+v: widened by %g, want %g", set, got, want)
+		}
+	}
+	p.Epoch = 0
+	if got := width(Setting{Workers: 2, Start: Spawn}); math.Abs(got-0.1) > 1e-6 {
+		t.Errorf("in an epoch without end nothing starts anew, and yet it is widened by %g", got)
 	}
 }

@@ -52,6 +52,7 @@ type Forecast struct {
 	Bounds      []Bound      // the ceilings in steps per second, the lowest first
 	Limit       Term         // the lowest
 	Next        Term         // the next one; "" where no other is known
+	NewPrograms bool         // each epoch starts its workers as new programs, by spawn or forkserver, or in a way that was not seen
 
 	rates []float64 // of the bootstrap, resample by resample; the same resample is the same for every setting
 }
@@ -139,7 +140,7 @@ func (f *Forecaster) Forecast(set Setting) (Forecast, bool) {
 	for _, d := range f.plain {
 		usual = append(usual, f.rate(f.pipeline.center(), out.Setting, d, resampleSteps))
 	}
-	out.StepsPerS = f.interval(out.Rate, out.rates, usual)
+	out.StepsPerS = f.interval(out.Rate, out.rates, usual, out.NewPrograms)
 	f.known[out.Setting] = f.told(out)
 	return f.known[out.Setting], true
 }
@@ -156,7 +157,8 @@ func (f *Forecaster) point(set Setting, d *chances, steps int) (Forecast, bool) 
 	if !ok {
 		return Forecast{}, false
 	}
-	out := Forecast{Setting: set, Outcome: f.simulate(c, at, set, d, steps), Bounds: f.pipeline.bounds(at, c, set.Workers)}
+	out := Forecast{Setting: set, Outcome: f.simulate(c, at, set, d, steps), Bounds: f.pipeline.bounds(at, c, set.Workers),
+		NewPrograms: f.pipeline.Epoch > 0 && set.startsPrograms()}
 	out.StepsPerS = stat.Summary{Center: out.Rate, Lo: out.Rate, Hi: out.Rate, N: fewest(f.pipeline.FreeStep, f.pipeline.CPU, f.pipeline.Wait)}
 	if len(out.Bounds) > 0 {
 		out.Limit = out.Bounds[0].Term
@@ -199,7 +201,7 @@ func (f *Forecaster) rate(at point, set Setting, d *chances, steps int) float64 
 }
 
 // interval is how the resampled rates lie around those with the inputs as measured, around center, with the model's own error added.
-func (f *Forecaster) interval(center float64, rates, usual []float64) stat.Summary {
+func (f *Forecaster) interval(center float64, rates, usual []float64, newPrograms bool) stat.Summary {
 	p := f.pipeline
 	out := stat.Summary{Center: center, Lo: center, Hi: center, N: fewest(p.FreeStep, p.CPU, p.Wait)}
 	if len(rates) == 0 || len(usual) == 0 || center <= 0 {
@@ -209,7 +211,7 @@ func (f *Forecaster) interval(center float64, rates, usual []float64) stat.Summa
 	middle := quantile(slices.Clone(usual), 0.5)
 	lo, hi := quantile(slices.Clone(rates), tail)/middle, quantile(slices.Clone(rates), 1-tail)/middle
 	out.Lo, out.Hi, out.Confidence = center*min(lo, 1), center*max(hi, 1), f.options.Confidence
-	return f.options.Calibration.Widen(out)
+	return f.options.Calibration.Widen(out, newPrograms)
 }
 
 // Gain is how many times as fast as before a setting is, resample by resample: what both have in common cancels.
@@ -227,5 +229,5 @@ func (f *Forecaster) Gain(before, after Forecast) stat.Summary {
 	if len(ratios) == 0 {
 		return stat.Summary{Center: center, Lo: center, Hi: center, N: after.StepsPerS.N}
 	}
-	return f.interval(center, ratios, []float64{quantile(slices.Clone(ratios), 0.5)})
+	return f.interval(center, ratios, []float64{quantile(slices.Clone(ratios), 0.5)}, before.NewPrograms || after.NewPrograms)
 }
