@@ -96,7 +96,7 @@ func TestCalibration(t *testing.T) {
 	text := c.text()
 	fmt.Print(text)
 	if page := os.Getenv(calibrationBy); page != "" && asked == len(all) {
-		if err := writeBetweenMarkers(page, text); err != nil {
+		if err := writeBetweenMarkers(page, "make calibrate", text); err != nil {
 			t.Error(err)
 		}
 	}

@@ -206,22 +206,17 @@ func table(trials []trial) string {
 	return b.String()
 }
 
-// The generated part of a page lies between these lines.
-const (
-	tableBegins = "<!-- make calibrate: begin -->\n"
-	tableEnds   = "<!-- make calibrate: end -->\n"
-)
-
-// writeBetweenMarkers replaces the generated part of a page.
-func writeBetweenMarkers(path, text string) error {
+// writeBetweenMarkers replaces the part of a page that a command has generated: what lies between its two marking lines.
+func writeBetweenMarkers(path, command, text string) error {
+	begins, ends := "<!-- "+command+": begin -->\n", "<!-- "+command+": end -->\n"
 	page, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	before, rest, ok := strings.Cut(string(page), tableBegins)
-	_, after, ok2 := strings.Cut(rest, tableEnds)
+	before, rest, ok := strings.Cut(string(page), begins)
+	_, after, ok2 := strings.Cut(rest, ends)
 	if !ok || !ok2 {
-		return fmt.Errorf("%s has no lines %q and %q to write between", path, strings.TrimSpace(tableBegins), strings.TrimSpace(tableEnds))
+		return fmt.Errorf("%s has no lines %q and %q to write between", path, strings.TrimSpace(begins), strings.TrimSpace(ends))
 	}
-	return os.WriteFile(path, []byte(before+tableBegins+"\n"+text+"\n"+tableEnds+after), 0o644)
+	return os.WriteFile(path, []byte(before+begins+"\n"+text+"\n"+ends+after), 0o644)
 }

@@ -40,6 +40,8 @@ type machine struct {
 	python string
 	root   string
 	keep   string
+
+	versions string // of Python and the libraries that the jobs use, in words
 }
 
 func TestJobs(t *testing.T) {
@@ -166,7 +168,8 @@ func findMachine(t *testing.T) machine {
 		t.Fatalf("%s cannot import what the jobs need: %v: %s\napt-get install -y python3-torch python3-h5py python3-pil python3-numpy",
 			m.python, err, output)
 	}
-	fmt.Printf("jobs run on %s", output)
+	m.versions = strings.TrimSpace(string(output))
+	fmt.Printf("jobs run on %s\n", m.versions)
 	return m
 }
 

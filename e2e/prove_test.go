@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"text/tabwriter"
 	"time"
 
 	"github.com/pipetune/pipetune/pkg/report"
@@ -32,6 +31,9 @@ const (
 	proveSeconds, followSeconds, searchSeconds = "20", 14, 9
 	proveWarmup                                = 3.0
 )
+
+// proofBy is the environment variable that names the page to write the table to, when all jobs were run.
+const proofBy = "E2E_PROOF"
 
 // proved are jobs of which a diagnosis must find head-room in the settings of the loader.
 var proved = []testCase{
@@ -77,13 +79,15 @@ func TestProve(t *testing.T) {
 	if asked == 0 {
 		t.Fatalf("no job matches E2E_JOBS=%s", wanted)
 	}
-	text, err := proofTable(proofs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := proofText(proofs, m.versions)
 	fmt.Printf("\n%s\n", text)
 	if asked < len(proved) {
 		return // some of the jobs say nothing about the promises
+	}
+	if page := os.Getenv(proofBy); page != "" {
+		if err := writeBetweenMarkers(page, "make prove", text); err != nil {
+			t.Error(err)
+		}
 	}
 	inside := 0
 	for _, p := range proofs {
@@ -99,24 +103,26 @@ func TestProve(t *testing.T) {
 	}
 }
 
-func proofTable(proofs []proof) (string, error) {
-	var text bytes.Buffer
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "JOB\tPLAN\tBEFORE /S\tPREDICTED /S\tOBSERVED /S\tINSIDE\tBEST /S\tWITH WORKERS\tOF BEST\tBEYOND ITS REACH /S\tOTHERS")
+// proofText is the generated part of a page.
+func proofText(proofs []proof, versions string) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("Measured on %s: %s; %s. Rates are in batches per second.\n", time.Now().UTC().Format(time.DateOnly), describeMachine(), versions)
+	line("| job | plan | before | predicted | observed | inside | best of the search | reached of it | beyond the plan's reach | others used, cores |")
+	line("|---|---|--:|---|--:|---|---|--:|--:|--:|")
 	for _, p := range proofs {
 		var changes []string
 		for _, c := range p.changes {
-			changes = append(changes, c.Setting+"="+c.To)
+			changes = append(changes, "`"+c.Setting+"="+c.To+"`")
 		}
-		inside := "no"
+		inside := "**no**"
 		if p.inside() {
 			inside = "yes"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%.2f\t%.2f (%.2f to %.2f)\t%.2f\t%s\t%.2f\t%d\t%.0f %%\t%.2f\t%.2f\n", p.name, strings.Join(changes, " "), p.planted,
+		line("| %s | %s | %.2f | %.2f (%.2f to %.2f) | %.2f | %s | %.2f with %d workers | %.0f %% | %.2f | %.2f |", p.name, strings.Join(changes, " "), p.planted,
 			p.predicted.After, p.predicted.Lo, p.predicted.Hi, p.observed, inside, p.best, p.bestWorkers, 100*p.ofBest(), p.beyond, p.others)
 	}
-	err := table.Flush()
-	return text.String(), err
+	return b.String()
 }
 
 // prove diagnoses one job, follows its plan and searches for a better setting.
