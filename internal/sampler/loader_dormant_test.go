@@ -1,0 +1,55 @@
+package sampler
+
+import (
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/metric"
+)
+
+// TestLoaderNotInUse: the persistent workers of a validation loader do not make the training loader look idle.
+func TestLoaderNotInUse(t *testing.T) {
+	m := newMachine(t)
+	m.process(100, job.Trainer, 0)
+	m.process(101, job.Worker, 100) // trains
+	m.process(102, job.Worker, 100) // validates
+	w := m.watch()
+	defer w.Close()
+	m.thread(101, 101, running, "0", 'R')
+	for i := range 2 * restSamples {
+		m.writes(101, int64(5*i), 300)
+		w.looks(2 * accountEvery)
+		w.book()
+	}
+	before := w.book()
+	before.want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 1})
+	w.looks(10)
+	after := w.book()
+	for d, want := range map[metric.Desc]float64{metric.LoaderLooks: 10, metric.LoaderAliveSum: 10, metric.LoaderIdleSum: 0, metric.LoaderBlocked: 0} {
+		if got := after.get(t, d, loader100) - before.get(t, d, loader100); got != want {
+			t.Errorf("%s grew by %v, want %v", d.Name, got, want)
+		}
+	}
+	// Validation begins: its worker is at work, and counts at once.
+	m.thread(102, 102, running, "0", 'R')
+	w.looks(1)
+	w.book().want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 2})
+}
+
+// TestSlowSampleIsNoLoaderOfItsOwn: workers held up by one slow sample stay part of the loader.
+func TestSlowSampleIsNoLoaderOfItsOwn(t *testing.T) {
+	m := newMachine(t)
+	m.process(100, job.Trainer, 0)
+	m.process(101, job.Worker, 100)
+	m.process(102, job.Worker, 100)
+	m.thread(101, 101, running, "0", 'R')
+	w := m.watch()
+	defer w.Close()
+	for range 2 * restSamples {
+		w.looks(accountEvery)
+		w.book()
+	}
+	m.writes(101, 9, 600) // at last
+	w.looks(2 * accountEvery)
+	w.book().want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 2})
+}

@@ -1,0 +1,54 @@
+package sampler
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/job"
+)
+
+// TestLookAllocatesNothing keeps the garbage collector out of the loop.
+func TestLookAllocatesNothing(t *testing.T) {
+	m := newMachine(t)
+	m.process(100, job.Trainer, 0)
+	for pid := 101; pid <= 116; pid++ {
+		m.process(pid, job.Worker, 100)
+	}
+	m.thread(101, 101, inReadOf5, "folio_wait_bit_common", 'D')
+	m.thread(102, 102, inFault, "folio_wait_bit_common", 'D')
+	m.thread(103, 103, running, "0", 'R')
+	m.thread(104, 104, inReadOf5, "anon_pipe_read", 'S')
+	m.link(104, 5, "pipe:[7]")
+	w := m.watch()
+	defer w.Close()
+	w.looks(100)
+	if n := testing.AllocsPerRun(200, func() { w.looks(1) }); n != 0 {
+		t.Errorf("a look allocates %v times", n)
+	}
+}
+
+// TestPaceKeepsItsBudget: looks get rarer as they get dearer, and are jittered.
+func TestPaceKeepsItsBudget(t *testing.T) {
+	p := lookPace{random: rand.New(rand.NewPCG(1, 1)), interval: LookInterval}
+	for _, c := range []struct{ cost, want time.Duration }{
+		{40 * time.Microsecond, LookInterval}, {150 * time.Microsecond, 50 * time.Millisecond}, {time.Second, slowestLooks},
+		{40 * time.Microsecond, LookInterval},
+	} {
+		for range len(p.recent) {
+			p.took(c.cost)
+		}
+		if p.interval != c.want {
+			t.Errorf("a pass of %v: interval %v, want %v", c.cost, p.interval, c.want)
+		}
+	}
+	var sum time.Duration
+	lo, hi := time.Hour, time.Duration(0)
+	for range 1000 {
+		d := p.next()
+		sum, lo, hi = sum+d, min(lo, d), max(hi, d)
+	}
+	if mean := sum / 1000; mean < 19*time.Millisecond || mean > 21*time.Millisecond || lo > 15*time.Millisecond || hi < 25*time.Millisecond {
+		t.Errorf("looks come after %v to %v, %v in the mean", lo, hi, mean)
+	}
+}

@@ -1,0 +1,97 @@
+package sampler
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/metric"
+)
+
+// TestTensorsOfALoader drives a starved loader of three tensors per batch and reads its batches off the names.
+func TestTensorsOfALoader(t *testing.T) {
+	m := newMachine(t)
+	m.process(100, job.Trainer, 0)
+	m.process(101, job.Worker, 100)
+	m.process(102, job.Worker, 100)
+	w := m.watch()
+	defer w.Close()
+	w.looks(1)
+	for batch := range 400 {
+		for _, pid := range []int{101, 102} {
+			for k := range 3 {
+				m.link(pid, 20+k, fmt.Sprintf("/dev/shm/torch_%d_%d_%d (deleted)", pid, batch*7+k, batch*3+k))
+			}
+			m.writes(pid, int64(batch*13), int64(batch*900))
+		}
+		w.looks(3)
+		if batch%4 == 0 {
+			w.book()
+		}
+	}
+	b := w.book()
+	b.want(t, loader100, map[metric.Desc]float64{metric.LoaderTensorsPer: 3, metric.LoaderQueued: 6})
+	// 800 batches, less the few of before the first listing.
+	if got := b.get(t, metric.LoaderBatches, loader100); got < 780 || got > 800 {
+		t.Errorf("%v batches were counted of 800", got)
+	}
+	if got := b.get(t, metric.LoaderTensors, loader100); got < 2340 || got > 2400 {
+		t.Errorf("%v tensors were counted of 2400", got)
+	}
+}
+
+// TestOldWorkersAreNotNewborn: a worker that is recognised late, or lost and found again, had handed over batches before the watch, and
+// those do not count.
+func TestOldWorkersAreNotNewborn(t *testing.T) {
+	const before = 5000 // batches each worker had handed over when the watch began
+	for name, unseen := range map[string]struct{ from, to int }{
+		"seen throughout":       {0, 0},
+		"recognised late":       {0, 40},
+		"lost and found again":  {200, 240},
+		"lost for half a watch": {100, 300},
+	} {
+		m := newMachine(t)
+		m.process(100, job.Trainer, 0)
+		m.process(101, job.Worker, 100)
+		m.process(102, job.Worker, 100)
+		m.uptime(1500)
+		var back func()
+		if unseen.to > 0 && unseen.from == 0 {
+			back = m.hide(102)
+		}
+		w := m.watch()
+		defer w.Close()
+		w.looks(1)
+		missing := 0
+		for batch := range 400 {
+			if unseen.to > 0 && batch == unseen.from && back == nil {
+				back = m.hide(102)
+			}
+			if back != nil && batch == unseen.to {
+				back()
+			}
+			if batch >= unseen.from && batch < unseen.to {
+				missing++
+			}
+			for _, pid := range []int{101, 102} {
+				for k := range 2 {
+					m.link(pid, 20+k, fmt.Sprintf("/dev/shm/torch_%d_%d_%d (deleted)", pid, batch*7+k, (before+batch)*2+k))
+				}
+				m.writes(pid, int64((before+batch)*9), int64((before+batch)*900))
+			}
+			w.looks(3)
+			if batch%4 == 0 {
+				w.book()
+			}
+		}
+		b := w.book()
+		b.want(t, loader100, map[metric.Desc]float64{metric.LoaderTensorsPer: 2})
+		least := 800.0 - 20
+		if unseen.from == 0 {
+			least -= float64(missing)
+		}
+		if got := b.get(t, metric.LoaderBatches, loader100); got < least || got > 800 {
+			t.Errorf("%s: %v batches were counted, want %v to 800", name, got, least)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package sampler
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/metric"
+)
+
+// TestWorkerGoneBeforeTheTreeKnows: a look finds the end of a worker first.
+func TestWorkerGoneBeforeTheTreeKnows(t *testing.T) {
+	m := newMachine(t)
+	m.process(100, job.Trainer, 0)
+	m.process(101, job.Worker, 100)
+	w := m.watch()
+	defer w.Close()
+	w.looks(1)
+	m.thread(101, 101, inFault, "0", 'Z')
+	w.looks(3)
+	w.book().want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 0, metric.LoaderLooks: 1, metric.LoaderNoWorkers: 3})
+}
+
+// TestZombieIsNotAdoptedAgain: a worker that has ended is listed until its trainer collects it, also when another's birth changes the tree
+// meanwhile. Taken for a new one, its counters would run backwards.
+func TestZombieIsNotAdoptedAgain(t *testing.T) {
+	m := newMachine(t)
+	m.process(100, job.Trainer, 0)
+	m.process(101, job.Worker, 100)
+	w := m.watch()
+	defer w.Close()
+	w.looks(5)
+	m.thread(101, 101, inFault, "0", 'Z')
+	w.looks(1)
+	w.book().want(t, "process/101.1010", map[metric.Desc]float64{metric.LooksTotal: 5})
+	m.process(102, job.Worker, 100)
+	w.looks(2)
+	b := w.book()
+	if v, again := b.last[metric.LooksTotal.Name+" process/101.1010"]; again {
+		t.Errorf("the zombie is told of again, with %v looks", v)
+	}
+	b.want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 1})
+	m.remove(101)
+	w.looks(1)
+	if left := w.trainers[0].left; len(left) != 0 {
+		t.Errorf("%v is remembered for ever", left)
+	}
+}
+
+// TestTrainerThatEnds hands its counts over once more and is then forgotten.
+func TestTrainerThatEnds(t *testing.T) {
+	m := newMachine(t)
+	m.process(100, job.Trainer, 0)
+	m.process(101, job.Worker, 100)
+	w := m.watch()
+	defer w.Close()
+	w.looks(5)
+	m.remove(101)
+	m.remove(100)
+	w.looks(5)
+	b := w.book()
+	b.want(t, trainer100, map[metric.Desc]float64{metric.LooksTotal: 5})
+	b.want(t, loader100, map[metric.Desc]float64{metric.LoaderLooks: 5})
+	if got := w.book(); got.adds != 0 {
+		t.Errorf("a trainer that is gone is still recorded: %v", got.names())
+	}
+}
+
+// TestReusedNumberIsAnotherProcess: what the number's next owner does is credited to nobody.
+func TestReusedNumberIsAnotherProcess(t *testing.T) {
+	m := newMachine(t)
+	m.process(100, job.Trainer, 0)
+	m.process(101, job.Worker, 100)
+	m.put(101, "stat", strings.Replace(stat(101, 'S'), "1010", "9999", 1))
+	w := m.watch()
+	defer w.Close()
+	w.looks(5)
+	w.book().want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 0})
+}
