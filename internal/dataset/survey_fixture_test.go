@@ -1,0 +1,76 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// surveyed asks through the handler and JSON, as a child process would be asked.
+func surveyed(t *testing.T, path string, o SurveyOptions) (SurveyResult, error) {
+	t.Helper()
+	body, err := json.Marshal(SurveyRequest{Path: []byte(path), Options: o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := SurveyHandler(t.Context(), body)
+	if err != nil {
+		return SurveyResult{}, err
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got SurveyAnswer
+	if err := json.Unmarshal(raw, &got); err != nil {
+		t.Fatal(err)
+	}
+	return got.Result, got.Refused.Err()
+}
+
+// copyOf puts a fixture somewhere else.
+func copyOf(t *testing.T, fixture, to string) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(fixtures, fixture))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, to, raw)
+}
+
+// check holds a sample against what every sample promises.
+func check(t *testing.T, got SurveyResult) {
+	t.Helper()
+	used := make([]bool, len(got.Sample.Files))
+	for i, item := range got.Sample.Items {
+		if item.File < 0 || item.File >= len(used) {
+			t.Fatalf("item %d is in file %d of %d", i, item.File, len(used))
+		}
+		used[item.File] = true
+		if i == 0 {
+			continue
+		}
+		before := got.Sample.Items[i-1]
+		if before.File > item.File || before.File == item.File && (before.Index > item.Index || before.At > item.At || before.Index == item.Index && before.At == item.At) {
+			t.Fatalf("item %d, %+v, comes after %+v", i, item, before)
+		}
+	}
+	if i := slices.Index(used, false); i >= 0 {
+		t.Errorf("nothing is read of %s", got.Sample.Files[i].Path)
+	}
+	for i, f := range got.Sample.Files {
+		info, err := os.Stat(string(f.Path))
+		if err != nil || info.Size() != f.Bytes {
+			t.Errorf("%+v: %v", f, err)
+		}
+		if i > 0 && bytes.Compare(got.Sample.Files[i-1].Path, f.Path) >= 0 {
+			t.Errorf("%s comes after %s", f.Path, got.Sample.Files[i-1].Path)
+		}
+	}
+	if got.Sample.Kind != got.Kind {
+		t.Errorf("a sample of kind %q from a dataset of kind %q", got.Sample.Kind, got.Kind)
+	}
+}
