@@ -1,13 +1,10 @@
 package probe
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"image"
-	"image/color"
-	"image/png"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,62 +21,6 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/pkg/report"
 )
-
-// testPython is the Python that the tests make files with.
-func testPython() string {
-	if p := os.Getenv("PYTHON"); p != "" {
-		return p
-	}
-	return "/usr/bin/python3"
-}
-
-// runPython runs a script.
-func runPython(t *testing.T, script string, args ...string) {
-	t.Helper()
-	out, err := exec.Command(testPython(), append([]string{"-c", script}, args...)...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v (apt-get install python3-h5py python3-numpy python3-pil)\n%s", testPython(), err, out)
-	}
-}
-
-// compressed is the script for an HDF5 file of 256 items in compressed chunks of 64.
-const compressed = `import sys, h5py, numpy as n
-with h5py.File(sys.argv[1], "w") as f:
-    f.create_dataset("group/images", data=n.arange(256*16*16, dtype="f4").reshape(256, 16, 16) // 7, chunks=(64, 16, 16), compression="gzip")
-`
-
-// surveyed is what lies at a path, as bench-io finds it.
-func surveyed(t *testing.T, path string) (dataset.Sample, *dataset.Access) {
-	t.Helper()
-	r, err := dataset.Survey(path, dataset.SurveyOptions{Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r.Sample, r.Access
-}
-
-// pngs writes PNG files of the given widths and heights into a folder.
-func pngs(t *testing.T, dir string, sizes ...image.Point) {
-	t.Helper()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for i, size := range sizes {
-		p := image.NewNRGBA(image.Rectangle{Max: size})
-		for y := range size.Y {
-			for x := range size.X {
-				p.SetNRGBA(x, y, color.NRGBA{byte(x), byte(y * 3), byte(i * 40), 255})
-			}
-		}
-		var file bytes.Buffer
-		if err := png.Encode(&file, p); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.png", i)), file.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // trying is a session that has a moment for one step.
 func trying(t *testing.T, path string, o Options) *session {
@@ -212,57 +153,6 @@ func TestTryPictures(t *testing.T) {
 	}
 }
 
-// TestRewriters holds what is written against what was read.
-func TestRewriters(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "train")
-	pngs(t, dir, image.Pt(300, 280), image.Pt(300, 280), image.Pt(300, 280))
-	sample, _ := surveyed(t, dir)
-	for _, how := range []string{"copy", "tar", "npy", "jpeg", "resize"} {
-		w := &state{sample: sample, handles: map[int]dataset.Handle{}, open: dataset.Source.Open}
-		out, err := rewriters[how](t.Context(), w, rewrite{Into: []byte(t.TempDir()), How: how, Items: []int{0, 1, 2}, Bytes: 1 << 40, Decode: how != "copy" && how != "tar"})
-		if err != nil {
-			t.Errorf("%s: %v", how, err)
-			continue
-		}
-		if len(out.Items) != 3 || len(out.Sample.Items) != 3 || out.Stored == 0 {
-			t.Errorf("%s: %+v", how, out)
-			continue
-		}
-		anew := &state{sample: out.Sample, handles: map[int]dataset.Handle{}, open: dataset.Source.Open}
-		for i := range out.Items {
-			got, err := anew.bytesOf(out.Sample.Items[i])
-			if err != nil {
-				t.Fatalf("%s: %v", how, err)
-			}
-			was, err := w.bytesOf(sample.Items[i])
-			if err != nil {
-				t.Fatal(err)
-			}
-			pixels, _, err := w.decoder.Decode(was)
-			if err != nil {
-				t.Fatal(err)
-			}
-			switch how {
-			case "copy", "tar":
-				if !bytes.Equal(got, was) {
-					t.Errorf("%s: picture %d is not the original", how, i)
-				}
-			case "npy":
-				if !bytes.Equal(got, pixels.Bytes) {
-					t.Errorf("%s: picture %d has other pixels", how, i)
-				}
-			default:
-				p, library, err := anew.decoder.Decode(got)
-				wide := map[string]int{"jpeg": 300, "resize": 274}[how]
-				if err != nil || library != "libjpeg-turbo" || p.Width != wide {
-					t.Errorf("%s: picture %d: %d x %d by %s, %v", how, i, p.Width, p.Height, library, err)
-				}
-			}
-		}
-		anew.forget()
-	}
-}
-
 func TestTryPicturesOfSeveralSizes(t *testing.T) {
 	dir, within := filepath.Join(t.TempDir(), "train"), t.TempDir()
 	pngs(t, dir, image.Pt(40, 30), image.Pt(50, 30), image.Pt(40, 30))
@@ -386,35 +276,6 @@ func TestTryOnFullDisk(t *testing.T) {
 	} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("no %q in\n%s", want, out)
-		}
-	}
-}
-
-func TestQuote(t *testing.T) {
-	for _, word := range []string{"", "plain/path_1.h5", "a b", "it's", "$(rm -rf x)", "`x`", `back\slash`, "new\nline", "\x1b[31mred", "\xff\xfe", "Bücher", "--flag", "*", "\u202eright-to-left",
-		"/", "/a b/it's/c", "/new\nline/x", "//two/", "/~/$HOME", "/-x/*", "\x01'; touch marker; '"} {
-		out, err := exec.Command("/bin/bash", "-c", "printf %s "+quote(word)).Output()
-		if err != nil || string(out) != word {
-			t.Errorf("%q is quoted %s, which bash reads as %q (%v)", word, quote(word), out, err)
-		}
-		if strings.ContainsAny(quote(word), "\n\x1b\u202e") {
-			t.Errorf("%q is quoted %q: not plainly printable", word, quote(word))
-		}
-		if _, inside, dollar := strings.Cut(quote(word), "$'"); dollar && strings.Contains(inside, `\'`) {
-			t.Errorf("%q is quoted %q: a shell without $'…' ends the word at its quote", word, quote(word))
-		}
-	}
-}
-
-// A report may put ~ in the place of the home folder; the shell has to find the file all the same.
-func TestQuotedPathsMayBeginWithATilde(t *testing.T) {
-	for _, rest := range []string{"/x.h5", "/my data/x.h5", "/new\nline/it's.h5"} {
-		command := "printf %s " + strings.Replace(quote("/home/me"+rest), "/home/me", "~", 1)
-		bash := exec.Command("/bin/bash", "-c", command)
-		bash.Env = []string{"HOME=/home/me"}
-		out, err := bash.Output()
-		if err != nil || string(out) != "/home/me"+rest {
-			t.Errorf("%s gives %q (%v)", command, out, err)
 		}
 	}
 }

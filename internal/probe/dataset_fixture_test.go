@@ -1,0 +1,71 @@
+package probe
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+)
+
+// testPython is the Python that the tests make files with.
+func testPython() string {
+	if p := os.Getenv("PYTHON"); p != "" {
+		return p
+	}
+	return "/usr/bin/python3"
+}
+
+// runPython runs a script.
+func runPython(t *testing.T, script string, args ...string) {
+	t.Helper()
+	out, err := exec.Command(testPython(), append([]string{"-c", script}, args...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v (apt-get install python3-h5py python3-numpy python3-pil)\n%s", testPython(), err, out)
+	}
+}
+
+// compressed is the script for an HDF5 file of 256 items in compressed chunks of 64.
+const compressed = `import sys, h5py, numpy as n
+with h5py.File(sys.argv[1], "w") as f:
+    f.create_dataset("group/images", data=n.arange(256*16*16, dtype="f4").reshape(256, 16, 16) // 7, chunks=(64, 16, 16), compression="gzip")
+`
+
+// surveyed is what lies at a path, as bench-io finds it.
+func surveyed(t *testing.T, path string) (dataset.Sample, *dataset.Access) {
+	t.Helper()
+	r, err := dataset.Survey(path, dataset.SurveyOptions{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Sample, r.Access
+}
+
+// pngs writes PNG files of the given widths and heights into a folder.
+func pngs(t *testing.T, dir string, sizes ...image.Point) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i, size := range sizes {
+		p := image.NewNRGBA(image.Rectangle{Max: size})
+		for y := range size.Y {
+			for x := range size.X {
+				p.SetNRGBA(x, y, color.NRGBA{byte(x), byte(y * 3), byte(i * 40), 255})
+			}
+		}
+		var file bytes.Buffer
+		if err := png.Encode(&file, p); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.png", i)), file.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
