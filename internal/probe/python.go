@@ -2,7 +2,7 @@ package probe
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,8 +19,26 @@ import (
 //go:embed python/libraries.py
 var librariesScript string
 
-//go:embed python/timing.py
-var timingScript string
+//go:embed python/timing/*.py
+var timingFiles embed.FS
+
+// timingParts are the files of the script that times libraries. They run one behind the other in one namespace, because the interpreter is
+// sent one script and has no folder of ours to import from.
+var timingParts = []string{"answer.py", "items.py", "rounds.py", "pictures.py", "arrays.py", "dataloader.py", "main.py"}
+
+// timingScript puts the parts together.
+func timingScript() (string, error) {
+	var script strings.Builder
+	for _, name := range timingParts {
+		part, err := timingFiles.ReadFile("python/timing/" + name)
+		if err != nil {
+			return "", fmt.Errorf("reading the embedded script: %w", err)
+		}
+		script.Write(part)
+		script.WriteByte('\n')
+	}
+	return script.String(), nil
+}
 
 // PythonLibraries asks an interpreter, given with its arguments, which libraries that read datasets it has, as "name version": itself
 // first, then those of Pillow, OpenCV, torchvision, h5py, numpy and torch that are there. Heavy ones are not imported. The error says
@@ -175,6 +193,10 @@ func hasPython(s *session) bool { return len(s.options.Python) > 0 }
 // timePython times the person's own libraries on the same items.
 func timePython(ctx context.Context, s *session) error {
 	argv := s.options.Python
+	script, err := timingScript()
+	if err != nil {
+		return err
+	}
 	list, err := PythonLibraries(ctx, argv)
 	if err != nil {
 		return err
@@ -182,7 +204,7 @@ func timePython(ctx context.Context, s *session) error {
 	s.result.Interpreter, s.result.Libraries = untrusted.Sanitize(strings.Join(argv, " ")), list
 	seconds := s.left()
 	var got timed
-	err = interpreter(argv).run(ctx, timingScript, timing{Sample: s.sample, Seconds: seconds.Seconds(),
+	err = interpreter(argv).run(ctx, script, timing{Sample: s.sample, Seconds: seconds.Seconds(),
 		Seed: s.options.Seed, BatchSize: s.options.BatchSize, TorchFrom: torchFrom.Seconds(), PixelLimit: pixelLimit}, seconds+pythonGrace, got.take)
 	figures := 0
 	for _, one := range got.subjects {

@@ -120,6 +120,19 @@ func TestPythonLibraries(t *testing.T) {
 	}
 }
 
+// A part that is not in the table is not sent.
+func TestTimingPartsAreAll(t *testing.T) {
+	entries, err := timingFiles.ReadDir("python/timing")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !slices.Contains(timingParts, e.Name()) {
+			t.Errorf("%s is in no row of timingParts", e.Name())
+		}
+	}
+}
+
 func TestPythonPictures(t *testing.T) {
 	dir := t.TempDir()
 	var paths []string
