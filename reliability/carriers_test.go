@@ -217,7 +217,7 @@ func hostileProcess(s *stand) {
 	}
 	out := s.folder("out")
 	c := s.start("pipetune", slices.Concat([]string{"unshare", "--uts", "sh", "-c", `printf '\n\033[2J|\377@team' >/proc/sys/kernel/hostname; exec "$0" "$@"`,
-		s.binary, "diagnose", "--pid", strconv.Itoa(job.pid()), "--duration", "6s", "--no-redact"}, into(out, ".txt", ".md", ".json", ".jsonl")), s.apart)
+		s.binary, "diagnose", "--pid", strconv.Itoa(job.pid()), "--duration", "6s", "--no-redact"}, into(out, ".txt", ".md", ".json", ".jsonl")), s.ownFolders)
 	if status := c.wait(2 * time.Minute); status != 0 && status != 3 {
 		s.Errorf("exit %d: %s", status, c.complaints())
 	}

@@ -4,7 +4,6 @@ package reliability
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -18,10 +17,7 @@ type churn struct {
 
 func (j churn) argv(s *stand) []string {
 	s.Helper()
-	script, err := filepath.Abs("../testdata/reliability/churn.py")
-	if err != nil {
-		s.Fatal(err)
-	}
+	script := s.testdata("reliability/churn.py")
 	argv := append([]string{s.python, script}, j.flags...)
 	if len(j.more) > 0 {
 		argv = append(append(argv, "--"), j.more...)

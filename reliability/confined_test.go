@@ -4,6 +4,7 @@ package reliability
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +22,7 @@ import (
 
 var confinedTrials = []trial{
 	{
-		id: "A6", fault: "a file takes over the process that reads it", made: "bench-io's worker process is made by a debugger to try 20 acts: sockets, programs, processes, signals, ptrace, files written, made, removed and read elsewhere, privileges, limits, a core file",
+		id: "A6", fault: "a file takes over the process that reads it", made: fmt.Sprintf("bench-io's worker process is made by a debugger to try %d acts: sockets, programs, processes, signals, ptrace, files written, made, removed and read elsewhere, privileges, limits, a core file", len(deeds)),
 		target: "none succeeds; bench-io goes on and ends with 0", run: func(s *stand) { takenOver(s, false) },
 	},
 	{

@@ -109,7 +109,7 @@ code = subprocess.call(sys.argv[1:])
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print("\nUSED", used.ru_maxrss, int(1e9 * (used.ru_utime + used.ru_stime)), file=sys.stderr)
 sys.exit(code)`
-	c := s.start("pipetune", append([]string{"/usr/bin/python3", "-c", between, s.binary}, args...), s.apart)
+	c := s.start("pipetune", append([]string{"/usr/bin/python3", "-c", between, s.binary}, args...), s.ownFolders)
 	h := heavy{status: c.wait(5 * time.Minute)}
 	said, used, _ := strings.Cut(c.complaints(), "\nUSED ")
 	var cpu int64
@@ -125,10 +125,7 @@ func evilFiles(s *stand) {
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		s.Fatal(err)
 	}
-	good, err := filepath.Abs("../testdata/reports/reopened.json")
-	if err != nil {
-		s.Fatal(err)
-	}
+	good := s.testdata("reports/reopened.json")
 	path := filepath.Join(s.work, "evil.json")
 	var most heavy
 	worstRSS, worstCPU, runs := "", "", 0

@@ -8,7 +8,8 @@ import "slices"
 func faultTrials() []trial {
 	return slices.Concat(
 		stoppedTrials,      // F3, F7
-		unseenTrials,       // F4, F10
+		unseenTrials,       // F10
+		endTrials,          // F4
 		reuseTrials,        // F5
 		surroundingsTrials, // F2, F6, F15
 		outputTrials,       // F8

@@ -84,7 +84,7 @@ func (c *command) endsWith(codes ...int) (status int, words string) {
 		s.missed("Go's runtime needs some descriptors of its own and ends with %d and a fatal error where it cannot have them", status)
 	case !slices.Contains(codes, status):
 		s.Errorf("exit %d: %.600s", status, words)
-	case strings.Contains(words, "goroutine "):
+	case crashed(words):
 		s.Errorf("it crashed: %.1000s", words)
 	}
 	c.alone()

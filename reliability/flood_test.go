@@ -21,10 +21,7 @@ var floodTrials = []trial{
 }
 
 func hookFlood(s *stand) {
-	script, err := filepath.Abs("../testdata/reliability/flood.py")
-	if err != nil {
-		s.Fatal(err)
-	}
+	script := s.testdata("reliability/flood.py")
 	file := filepath.Join(s.work, "run.jsonl")
 	p := s.pipetune([]string{"diagnose", "-o", file, "--", s.python, script, "--clients", "64", "--seconds", "10"})
 	p.awaitLines(1)

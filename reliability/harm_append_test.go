@@ -26,10 +26,7 @@ with h5py.File(sys.argv[1], "w") as f:
 	if out, err := exec.Command(s.python, "-c", make, file).CombinedOutput(); err != nil {
 		s.Fatalf("making the file: %v: %s", err, out)
 	}
-	writer, err := filepath.Abs("../testdata/reliability/append.py")
-	if err != nil {
-		s.Fatal(err)
-	}
+	writer := s.testdata("reliability/append.py")
 	holder := s.start("holder", []string{s.python, "-c", `import h5py, sys, time; f = h5py.File(sys.argv[1], "r"); print("holds", flush=True); time.sleep(600)`, file})
 	holder.awaitLines(1)
 	refused := s.start("writer", []string{s.python, writer, file, "3"})

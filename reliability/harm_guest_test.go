@@ -31,10 +31,7 @@ type guest struct {
 
 // guests runs each way bare and launched.
 func guests(s *stand) {
-	script, err := filepath.Abs("../testdata/reliability/guest.py")
-	if err != nil {
-		s.Fatal(err)
-	}
+	script := s.testdata("reliability/guest.py")
 	write := func(name, text string) string {
 		s.Helper()
 		path := filepath.Join(s.work, name)

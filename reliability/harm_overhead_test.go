@@ -58,10 +58,7 @@ func (s *stand) watched(pid int, seconds float64) cost {
 func overhead(s *stand) {
 	seconds := s.setting("RELIABILITY_H1_SECONDS", 60)
 	const rounds = 5
-	script, err := filepath.Abs("../testdata/jobs/cpu_decode.py")
-	if err != nil {
-		s.Fatal(err)
-	}
+	script := s.testdata("jobs/cpu_decode.py")
 	watch := filepath.Join(s.work, "stopwatch.jsonl")
 	job := s.start("job", []string{
 		s.python, script, "--workers", "16", "--batch-size", "4", "--data", filepath.Join(s.work, "data"), "--stopwatch", watch,
@@ -126,18 +123,12 @@ func stalls(s *stand) {
 		s.Fatal(err)
 	}
 	gib = min(gib, float64(memory.Freeram)*float64(memory.Unit)/4/(1<<30))
-	source, err := filepath.Abs("../testdata/reliability/stall.c")
-	if err != nil {
-		s.Fatal(err)
-	}
+	source := s.testdata("reliability/stall.c")
 	library := filepath.Join(s.work, "stall.so")
 	if out, err := exec.Command("gcc", "-O2", "-shared", "-fPIC", "-o", library, source).CombinedOutput(); err != nil {
 		s.Fatalf("gcc: %v: %s", err, out)
 	}
-	script, err := filepath.Abs("../testdata/reliability/stall.py")
-	if err != nil {
-		s.Fatal(err)
-	}
+	script := s.testdata("reliability/stall.py")
 	const stretch, rounds = 10.0, 7
 	job := s.start("job", []string{s.python, script, library, strconv.FormatFloat(gib, 'f', 2, 64)})
 	job.awaitLines(1)

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,10 +30,7 @@ type paced struct {
 // argv is its command line. times is the file it leaves; "": none.
 func (j paced) argv(s *stand, times string) []string {
 	s.Helper()
-	script, err := filepath.Abs("../testdata/reliability/paced.py")
-	if err != nil {
-		s.Fatal(err)
-	}
+	script := s.testdata("reliability/paced.py")
 	argv := []string{
 		s.python, script, "--batches", strconv.Itoa(j.batches), "--epochs", strconv.Itoa(max(j.epochs, 1)), "--workers", strconv.Itoa(j.workers),
 		"--step-ms", strconv.FormatFloat(j.step.Seconds()*1000, 'f', -1, 64), "--times", times,

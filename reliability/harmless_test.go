@@ -41,10 +41,7 @@ func everyCall(s *stand) {
 	if err != nil {
 		s.Fatalf("strace's first line: %v", err)
 	}
-	script, err := filepath.Abs("../testdata/reliability")
-	if err != nil {
-		s.Fatal(err)
-	}
+	script := s.testdata("reliability")
 	c := conduct{outputs: []string{report, recording}, folder: script, self: self}
 	found, calls, err := c.breaches(strings.NewReader(string(text)))
 	if err != nil {

@@ -249,10 +249,7 @@ func outputRaces(s *stand, lasts time.Duration, least int) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	fixture, err := filepath.Abs("../testdata/reports/reopened.json")
-	if err != nil {
-		s.Fatal(err)
-	}
+	fixture := s.testdata("reports/reopened.json")
 	stop := filepath.Join(signs, "stop")
 	thief := s.start("racer", []string{"/usr/bin/python3", "-c", racer, victim, stop, "20", open, sticky}, asNobody, func(cmd *exec.Cmd) { cmd.Dir = "/" })
 	thief.awaitLines(1)
@@ -333,10 +330,7 @@ int nvmlInit_v2(void) { return 0; }
 			s.Fatal(err)
 		}
 	}
-	fixture, err := filepath.Abs("../testdata/reports/reopened.json")
-	if err != nil {
-		s.Fatal(err)
-	}
+	fixture := s.testdata("reports/reopened.json")
 	inTrap := func(cmd *exec.Cmd) {
 		cmd.Dir = trap
 		cmd.Env = append(cmd.Env, "PATH=.::/usr/local/bin:/usr/bin:/bin")

@@ -4,7 +4,6 @@ package reliability
 
 import (
 	"bytes"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -22,10 +21,7 @@ type steady struct {
 // argv is its command line.
 func (j steady) argv(s *stand) []string {
 	s.Helper()
-	script, err := filepath.Abs("../testdata/reliability/steady.py")
-	if err != nil {
-		s.Fatal(err)
-	}
+	script := s.testdata("reliability/steady.py")
 	return append([]string{
 		s.python, script, "--batches", strconv.Itoa(j.batches), "--workers", strconv.Itoa(j.workers),
 		"--step-ms", strconv.FormatFloat(j.step.Seconds()*1000, 'f', -1, 64), "--item-ms", strconv.FormatFloat(j.item.Seconds()*1000, 'f', -1, 64),

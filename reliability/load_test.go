@@ -76,11 +76,9 @@ func idleCrowd(s *stand) {
 	c := churn{flags: []string{"--steady", "4"}}.start(s)
 	_, alone := s.weigh(c, 20*time.Second)
 
-	script, err := filepath.Abs("../testdata/reliability/crowd.py")
-	if err != nil {
-		s.Fatal(err)
-	}
+	script := s.testdata("reliability/crowd.py")
 	var input io.WriteCloser
+	var err error
 	crowd := s.start("crowd", []string{s.python, script, "5000"}, func(cmd *exec.Cmd) {
 		if input, err = cmd.StdinPipe(); err != nil {
 			s.Fatal(err)
@@ -113,9 +111,7 @@ func (s *stand) scans(c *command, lasts time.Duration) int {
 	s.Helper()
 	calls := filepath.Join(s.work, "calls")
 	p := s.start("strace", []string{"strace", "-f", "-qq", "-e", "trace=openat", "-e", "signal=none", "-o", calls,
-		s.binary, "diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", lasts.String()}, func(cmd *exec.Cmd) {
-		cmd.Env = append(cmd.Env, "HOME="+s.home, "TMPDIR="+s.tmp, "XDG_RUNTIME_DIR="+s.runtime)
-	})
+		s.binary, "diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", lasts.String()}, s.ownFolders)
 	if status := p.wait(5 * time.Minute); status != 0 {
 		s.Fatalf("strace ended with %d; stderr: %.600s", status, p.complaints())
 	}

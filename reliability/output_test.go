@@ -4,7 +4,6 @@ package reliability
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -94,7 +93,7 @@ func (o outputs) judge(s *stand, p *command, status int) (clean bool) {
 	if want := map[bool]int{true: 0, false: 2}[clean]; status != want {
 		s.Errorf("exit %d, want %d: %s", status, want, complaints)
 	}
-	if strings.Contains(complaints, "goroutine ") {
+	if crashed(complaints) {
 		s.Errorf("it crashed: %.2000s", complaints)
 	}
 	entries, err := os.ReadDir(o.dir)
@@ -123,190 +122,14 @@ func (o outputs) judge(s *stand, p *command, status int) (clean bool) {
 	return clean
 }
 
-// watchInto starts a short watch with two outputs.
-func (s *stand) watchInto(o outputs, job *command, change ...func(*exec.Cmd)) *command {
+// takeReport holds a report that a run of pipetune was to write to be whole, and removes it.
+func (s *stand) takeReport(path string, args []string) {
 	s.Helper()
-	return s.pipetune([]string{"diagnose", "-q", "--pid", strconv.Itoa(job.pid()), "--duration", "6s", "-o", o.recording(), "-o", o.report()}, change...)
-}
-
-// room are the sizes that a watch of 6 s is given for its files, in units of fullDisk and fileLimit: from one that not even a header fits
-// into to one that is enough.
-var room = []int{1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 200}
-
-// watchesWithRoom runs a watch for each size, all beside one job, and holds each to what must be.
-func watchesWithRoom(s *stand, prepare func(dir string, units int) (change []func(*exec.Cmd), done func())) {
-	s.Helper()
-	job := steady{batches: 6000, step: 10 * time.Millisecond, workers: 2}.start(s)
-	type run struct {
-		outputs
-		p     *command
-		units int
+	if text, err := os.ReadFile(path); err != nil || !bytes.HasSuffix(text, []byte("}\n")) {
+		s.Errorf("pipetune %s: the file was not written: %d bytes, %v", strings.Join(args, " "), len(text), err)
 	}
-	var runs []run
-	for _, units := range room {
-		dir, err := os.MkdirTemp(s.work, "room-")
-		if err != nil {
-			s.Fatal(err)
-		}
-		change, done := prepare(dir, units)
-		defer done()
-		o := outputs{dir}
-		o.prepare(s)
-		runs = append(runs, run{o, s.watchInto(o, job, change...), units})
-	}
-	clean, kept := 0, 0
-	for _, r := range runs {
-		status := r.p.wait(2 * time.Minute)
-		r.p.alone()
-		if r.judge(s, r.p, status) {
-			clean++
-		}
-		partial, err := filepath.Glob(filepath.Join(r.dir, ".run.jsonl.partial-*"))
-		if err != nil {
-			s.Fatal(err)
-		}
-		kept += len(partial)
-		if s.Failed() {
-			s.Fatalf("with room for %d", r.units)
-		}
-	}
-	if clean == 0 || clean == len(runs) {
-		s.Errorf("%d of %d watches were clean: the sizes tell nothing", clean, len(runs))
-	}
-	s.measured("%d watches, %d of them without enough room: no half file, exit 2, %d recordings kept and read again", len(runs), len(runs)-clean, kept)
-	job.kill()
-	s.leftNothing()
-}
-
-func fullDisk(s *stand) {
-	watchesWithRoom(s, func(dir string, pages int) ([]func(*exec.Cmd), func()) {
-		// Two pages hold the old files.
-		if err := syscall.Mount("tiny", dir, "tmpfs", 0, "size="+strconv.Itoa((pages+2)*os.Getpagesize())); err != nil {
-			s.Fatal(err)
-		}
-		return nil, func() {
-			if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-				s.Error(err)
-			}
-		}
-	})
-}
-
-func fileLimit(s *stand) {
-	const unit = 2048
-	watchesWithRoom(s, func(_ string, units int) ([]func(*exec.Cmd), func()) {
-		return []func(*exec.Cmd){func(cmd *exec.Cmd) {
-			cmd.Args = append([]string{"/usr/bin/prlimit", fmt.Sprintf("--fsize=%d", units*unit)}, append([]string{cmd.Path}, cmd.Args[1:]...)...)
-			cmd.Path = cmd.Args[0]
-			cmd.Stdout, cmd.Stderr = s.pipeTo(cmd.Stdout.(*os.File)), s.pipeTo(cmd.Stderr.(*os.File)) // the limit is not about them
-		}}, func() {}
-	})
-}
-
-// pipeTo returns a pipe whose other end is copied into a file: a file limit does not bind a pipe.
-func (s *stand) pipeTo(file *os.File) *os.File {
-	s.Helper()
-	r, w, err := os.Pipe()
-	if err != nil {
-		s.Fatal(err)
-	}
-	into, err := os.OpenFile(file.Name(), os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		s.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_, _ = into.ReadFrom(r) // what is missing shows in what was expected of it
-		into.Close()
-		r.Close()
-	}()
-	s.Cleanup(func() {
-		w.Close()
-		<-done
-	})
-	return w
-}
-
-// sweep empties a folder between two runs.
-func (s *stand) sweep(dir string) {
-	s.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		s.Fatal(err)
-	}
-	for _, e := range entries {
-		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-			s.Fatal(err)
-		}
-	}
-}
-
-func failingCalls(s *stand) {
-	source, err := filepath.Abs("../testdata/recordings/no-workers.jsonl")
-	if err != nil {
-		s.Fatal(err)
-	}
-	dir := filepath.Join(s.work, "out")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		s.Fatal(err)
-	}
-	path := filepath.Join(dir, "run.json")
-	runs := 0
-	for _, fault := range []struct{ call, errno string }{
-		{"write", "ENOSPC"}, {"write", "EIO"}, {"write", "EDQUOT"}, {"fsync", "EIO"}, {"renameat", "EIO"}, {"openat", "EROFS"}, {"openat", "ENOSPC"}, {"unlinkat", "EIO"}, {"close", "EIO"},
-	} {
-		for n := 1; ; n++ {
-			if n > 400 {
-				s.Fatalf("%s still fails at call %d", fault.call, n)
-			}
-			if err := os.WriteFile(path, []byte(oldText), 0o600); err != nil {
-				s.Fatal(err)
-			}
-			log := filepath.Join(s.work, "strace.log")
-			p := s.start("strace", []string{"strace", "-f", "-qq", "-o", log, "-e", "trace=" + fault.call,
-				"-e", fmt.Sprintf("inject=%s:error=%s:when=%d+", fault.call, fault.errno, n), s.binary, "report", source, "-o", path})
-			status := p.wait(time.Minute)
-			runs++
-			trace, err := os.ReadFile(log)
-			if err != nil {
-				s.Fatal(err)
-			}
-			what := fmt.Sprintf("%s fails with %s from call %d on", fault.call, fault.errno, n)
-			fresh := s.whole(path)
-			switch {
-			case bytes.Contains(trace, []byte("SIGSEGV")) || strings.Contains(p.complaints(), "goroutine "):
-				s.Errorf("%s: it crashed: %.1500s", what, p.complaints())
-			case status == 0 && !fresh:
-				s.Errorf("%s: exit 0 with the old file", what)
-			case status != 0 && status != 2:
-				// The dynamic loader opens and closes files too, before any of pipetune's code runs: 127 is its own word.
-				if !strings.Contains(p.complaints(), "error while loading shared libraries") {
-					s.Errorf("%s: exit %d: %s", what, status, p.complaints())
-				}
-			}
-			s.onlyFile(dir, "run.json", fault.call == "unlinkat" || fault.call == "openat")
-			s.sweep(dir)
-			if s.Failed() || !bytes.Contains(trace, []byte("INJECTED")) {
-				break
-			}
-		}
-	}
-	s.measured("%d runs over 9 kinds of failing calls: the old file or the new one each time, exit 0 or 2, no crash", runs)
-	s.leftNothing()
-}
-
-// onlyFile holds a folder to one file; where removing itself is what fails, a temporary name may be left.
-func (s *stand) onlyFile(dir, name string, leftover bool) {
-	s.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		s.Fatal(err)
-	}
-	for _, e := range entries {
-		if e.Name() != name && !leftover {
-			s.Errorf("left: %s", e.Name())
-		}
+	if err := os.Remove(path); err != nil {
+		s.Error(err)
 	}
 }
 
@@ -378,14 +201,8 @@ func oddOutputs(s *stand) {
 func fullStdout(s *stand) {
 	j := steady{batches: 800, step: 10 * time.Millisecond, workers: 1}
 	job := j.start(s)
-	recording, err := filepath.Abs("../testdata/recordings/no-workers.jsonl")
-	if err != nil {
-		s.Fatal(err)
-	}
-	report, err := filepath.Abs("../testdata/reports/reopened.json")
-	if err != nil {
-		s.Fatal(err)
-	}
+	recording := s.testdata("recordings/no-workers.jsonl")
+	report := s.testdata("reports/reopened.json")
 	full := func(stderr bool) func(*exec.Cmd) {
 		return func(cmd *exec.Cmd) {
 			f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -420,12 +237,7 @@ func fullStdout(s *stand) {
 				s.Errorf("pipetune %s: nothing is said of stdout: %q", strings.Join(args, " "), said)
 			}
 			if args[len(args)-1] == out {
-				if text, err := os.ReadFile(out); err != nil || !bytes.HasSuffix(text, []byte("}\n")) {
-					s.Errorf("pipetune %s: the file was not written: %d bytes, %v", strings.Join(args, " "), len(text), err)
-				}
-				if err := os.Remove(out); err != nil {
-					s.Error(err)
-				}
+				s.takeReport(out, args)
 			}
 		}
 	}

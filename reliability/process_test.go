@@ -95,6 +95,13 @@ func (c *command) wait(limit time.Duration) int {
 	return c.cmd.ProcessState.ExitCode()
 }
 
+// ending is wait, and how long it took.
+func (c *command) ending(limit time.Duration) (status int, took time.Duration) {
+	c.stand.Helper()
+	began := time.Now()
+	return c.wait(limit), time.Since(began)
+}
+
 // output is what was written to stdout so far.
 func (c *command) output() []byte {
 	c.stand.Helper()
@@ -114,6 +121,9 @@ func (c *command) complaints() string {
 	}
 	return string(text)
 }
+
+// crashed says whether what a program wrote holds the traceback that Go's runtime ends with.
+func crashed(words string) bool { return strings.Contains(words, "goroutine ") }
 
 // awaitLines waits until stdout holds n lines.
 func (c *command) awaitLines(n int) {
@@ -178,9 +188,4 @@ func processes(match func(pid int, stat []string) bool) []int {
 		}
 	}
 	return found
-}
-
-// apart gives a program the trial's own HOME, TMPDIR and XDG_RUNTIME_DIR, as pipetune does.
-func (s *stand) apart(cmd *exec.Cmd) {
-	cmd.Env = append(cmd.Env, "HOME="+s.home, "TMPDIR="+s.tmp, "XDG_RUNTIME_DIR="+s.runtime)
 }

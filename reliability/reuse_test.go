@@ -35,10 +35,7 @@ const strangersRead = 16 << 20
 // churn runs reuse.py in a pid namespace of its own.
 func (s *stand) churn(way, folder string, rounds int, args ...string) {
 	s.Helper()
-	script, err := filepath.Abs("../testdata/reliability/reuse.py")
-	if err != nil {
-		s.Fatal(err)
-	}
+	script := s.testdata("reliability/reuse.py")
 	c := s.start("reuse", append([]string{"unshare", "--pid", "--fork", "--mount-proc", "--kill-child", s.python, script, way, folder, strconv.Itoa(rounds), s.binary}, args...))
 	if status := c.wait(10 * time.Minute); status != 0 {
 		s.Fatalf("reuse.py ended with %d: %s", status, c.complaints())

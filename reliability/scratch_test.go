@@ -24,10 +24,7 @@ func (s *stand) folder(name string) string {
 // fakeNVML builds the library that pretends to be NVIDIA's, with a configuration, and returns its folder.
 func (s *stand) fakeNVML(config string) string {
 	s.Helper()
-	source, err := filepath.Abs("../testdata/fakenvml/fakenvml.c")
-	if err != nil {
-		s.Fatal(err)
-	}
+	source := s.testdata("fakenvml/fakenvml.c")
 	dir := s.folder("nvml")
 	gcc := s.start("gcc", []string{"gcc", "-shared", "-fPIC", "-O1", "-o", filepath.Join(dir, "libnvidia-ml.so.1"), source, "-ldl"})
 	if status := gcc.wait(2 * time.Minute); status != 0 {

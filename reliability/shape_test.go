@@ -32,10 +32,7 @@ var shapeTrials = []trial{
 }
 
 func wideJob(s *stand) {
-	mounts, err := filepath.Abs("../testdata/reliability/mounts.py")
-	if err != nil {
-		s.Fatal(err)
-	}
+	mounts := s.testdata("reliability/mounts.py")
 	folder := filepath.Join(s.work, "mounts")
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		s.Fatal(err)

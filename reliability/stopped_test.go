@@ -334,10 +334,8 @@ func hoggedWatch(s *stand) {
 	c := j.start(s)
 	hogs := s.start("hogs", []string{"nice", "-n", "-20", "/bin/sh", "-c", `for i in 1 2 3 4; do (end=$(($(date +%s)+16)); while [ $(date +%s) -lt $end ]; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; done) & done; wait`})
 	path := filepath.Join(s.work, "report.json")
-	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "12s", "-o", path})
-	began := time.Now()
-	status := p.wait(5 * time.Minute)
-	took := time.Since(began)
+	p := s.watch(c, path, "12s")
+	status, took := p.ending(5 * time.Minute)
 	r := s.report(path)
 	if status != 0 || r.Verdict == nil {
 		s.Errorf("exit %d: %s", status, p.complaints())

@@ -93,7 +93,7 @@ func oddMachines(s *stand) {
 	for _, r := range runs {
 		status := r.p.wait(2 * time.Minute)
 		complaints := r.p.complaints()
-		if status != r.status || strings.Contains(complaints, "goroutine ") {
+		if status != r.status || crashed(complaints) {
 			s.Errorf("%s: exit %d, want %d: %.1500s", r.name, status, r.status, complaints)
 			continue
 		}
@@ -127,14 +127,8 @@ func oddMachines(s *stand) {
 func oddEnvironments(s *stand) {
 	j := steady{batches: 700, step: 50 * time.Millisecond, item: time.Millisecond, workers: 2}
 	c := j.start(s)
-	recording, err := filepath.Abs("../testdata/recordings/no-workers.jsonl")
-	if err != nil {
-		s.Fatal(err)
-	}
-	dataset, err := filepath.Abs("../testdata/datasets/plain.npy")
-	if err != nil {
-		s.Fatal(err)
-	}
+	recording := s.testdata("recordings/no-workers.jsonl")
+	dataset := s.testdata("datasets/plain.npy")
 	type run struct {
 		what string
 		p    *command
@@ -276,7 +270,7 @@ func failingMount(s *stand) {
 			complaints := r.p.complaints()
 			words := complaints + string(r.p.output())
 			switch {
-			case strings.Contains(complaints, "goroutine "):
+			case crashed(complaints):
 				s.Errorf("%s: it crashed: %.1500s", r.what, complaints)
 			case status == 3 && strings.Contains(complaints, "pipetune: error: "):
 				refused++

@@ -65,9 +65,7 @@ func hangUp(s *stand) {
 	p := s.watch(c, report, "60s")
 	time.Sleep(intoTheWatch)
 	p.signal(syscall.SIGHUP)
-	began := time.Now()
-	status := p.wait(time.Minute)
-	took := time.Since(began)
+	status, took := p.ending(time.Minute)
 	p.alone()
 	if took > 2*time.Second {
 		s.missed("it took %.1f s to end", took.Seconds())
@@ -116,14 +114,8 @@ func (s *stand) closedPipe() *os.File {
 func readerGone(s *stand) {
 	j := steady{batches: 2000, step: 50 * time.Millisecond, workers: 2}
 	c := j.start(s)
-	recording, err := filepath.Abs("../testdata/recordings/no-workers.jsonl")
-	if err != nil {
-		s.Fatal(err)
-	}
-	shown, err := filepath.Abs("../testdata/reports/reopened.json")
-	if err != nil {
-		s.Fatal(err)
-	}
+	recording := s.testdata("recordings/no-workers.jsonl")
+	shown := s.testdata("reports/reopened.json")
 	pid := strconv.Itoa(c.pid())
 	out := filepath.Join(s.work, "out.json")
 	runs := 0
@@ -148,12 +140,7 @@ func readerGone(s *stand) {
 				s.Errorf("pipetune %s with its reader gone: exit %d, want %d: %s", strings.Join(run.args, " "), status, run.status, p.complaints())
 			}
 			if slices.Contains(run.args, out) {
-				if text, err := os.ReadFile(out); err != nil || !bytes.HasSuffix(text, []byte("}\n")) {
-					s.Errorf("pipetune %s: the file was not written: %d bytes, %v", strings.Join(run.args, " "), len(text), err)
-				}
-				if err := os.Remove(out); err != nil {
-					s.Error(err)
-				}
+				s.takeReport(out, run.args)
 			}
 			p.alone()
 		}
@@ -179,9 +166,7 @@ func twiceAtOnce(s *stand) {
 		p.signal(sig)
 		time.Sleep(5 * time.Millisecond)
 		p.signal(sig)
-		began := time.Now()
-		status := p.wait(time.Minute)
-		took := time.Since(began)
+		status, took := p.ending(time.Minute)
 		if status != 0 || !s.readsAgain(report) {
 			s.Errorf("%v twice: exit %d: %s", sig, status, p.complaints())
 		}
@@ -235,9 +220,7 @@ func secondRequestEnds(s *stand) {
 		default:
 		}
 		p.signal(run.sig)
-		began := time.Now()
-		status := p.wait(time.Minute)
-		took := time.Since(began)
+		status, took := p.ending(time.Minute)
 		if status != run.status {
 			s.Errorf("%v twice: exit %d, want %d", run.sig, status, run.status)
 		}
@@ -279,9 +262,7 @@ func stuckHelper(s *stand) {
 		s.Errorf("pipetune itself is in state D")
 	}
 	p.signal(syscall.SIGINT)
-	began := time.Now()
-	status := p.wait(time.Minute)
-	took := time.Since(began)
+	status, took := p.ending(time.Minute)
 	if status != 130 {
 		s.Errorf("exit %d: %s", status, p.complaints())
 	}

@@ -234,6 +234,16 @@ func (s *stand) until(limit time.Duration, what string, holds func() bool) {
 	}
 }
 
+// testdata is the absolute path of a file or folder of testdata: the programs of a trial run in a folder of its own.
+func (s *stand) testdata(name string) string {
+	s.Helper()
+	path, err := filepath.Abs(filepath.Join("../testdata", name))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return path
+}
+
 // machine is what the trials run with.
 type machine struct{ binary, python string }
 

@@ -1,0 +1,91 @@
+//go:build reliability
+
+package reliability
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// sweep empties a folder between two runs.
+func (s *stand) sweep(dir string) {
+	s.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, e := range entries {
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+func failingCalls(s *stand) {
+	source := s.testdata("recordings/no-workers.jsonl")
+	dir := filepath.Join(s.work, "out")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		s.Fatal(err)
+	}
+	path := filepath.Join(dir, "run.json")
+	runs := 0
+	for _, fault := range []struct{ call, errno string }{
+		{"write", "ENOSPC"}, {"write", "EIO"}, {"write", "EDQUOT"}, {"fsync", "EIO"}, {"renameat", "EIO"}, {"openat", "EROFS"}, {"openat", "ENOSPC"}, {"unlinkat", "EIO"}, {"close", "EIO"},
+	} {
+		for n := 1; ; n++ {
+			if n > 400 {
+				s.Fatalf("%s still fails at call %d", fault.call, n)
+			}
+			if err := os.WriteFile(path, []byte(oldText), 0o600); err != nil {
+				s.Fatal(err)
+			}
+			log := filepath.Join(s.work, "strace.log")
+			p := s.start("strace", []string{"strace", "-f", "-qq", "-o", log, "-e", "trace=" + fault.call,
+				"-e", fmt.Sprintf("inject=%s:error=%s:when=%d+", fault.call, fault.errno, n), s.binary, "report", source, "-o", path})
+			status := p.wait(time.Minute)
+			runs++
+			trace, err := os.ReadFile(log)
+			if err != nil {
+				s.Fatal(err)
+			}
+			what := fmt.Sprintf("%s fails with %s from call %d on", fault.call, fault.errno, n)
+			fresh := s.whole(path)
+			switch {
+			case bytes.Contains(trace, []byte("SIGSEGV")) || crashed(p.complaints()):
+				s.Errorf("%s: it crashed: %.1500s", what, p.complaints())
+			case status == 0 && !fresh:
+				s.Errorf("%s: exit 0 with the old file", what)
+			case status != 0 && status != 2:
+				// The dynamic loader opens and closes files too, before any of pipetune's code runs: 127 is its own word.
+				if !strings.Contains(p.complaints(), "error while loading shared libraries") {
+					s.Errorf("%s: exit %d: %s", what, status, p.complaints())
+				}
+			}
+			s.onlyFile(dir, "run.json", fault.call == "unlinkat" || fault.call == "openat")
+			s.sweep(dir)
+			if s.Failed() || !bytes.Contains(trace, []byte("INJECTED")) {
+				break
+			}
+		}
+	}
+	s.measured("%d runs over 9 kinds of failing calls: the old file or the new one each time, exit 0 or 2, no crash", runs)
+	s.leftNothing()
+}
+
+// onlyFile holds a folder to one file; where removing itself is what fails, a temporary name may be left.
+func (s *stand) onlyFile(dir, name string, leftover bool) {
+	s.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() != name && !leftover {
+			s.Errorf("left: %s", e.Name())
+		}
+	}
+}
