@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -91,29 +92,40 @@ func parse(t *testing.T, name string, content any) source {
 	return s
 }
 
-// sources parses every Go file of the module, whatever its build tags.
-func sources(t *testing.T) []source {
+// files lists the module's files of an ending, from its root, with slashes. Folders that are built or hidden are left out.
+func files(t *testing.T, ending string) []string {
 	t.Helper()
-	var all []source
+	var all []string
 	err := filepath.WalkDir(root, func(p string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		name := filepath.ToSlash(strings.TrimPrefix(p, root+string(filepath.Separator)))
 		switch {
-		case entry.IsDir() && (name == "build" || name == "bin" || entry.Name() == "testdata" || strings.HasPrefix(entry.Name(), ".") && p != root):
+		case entry.IsDir() && (name == "build" || name == "bin" || strings.HasPrefix(entry.Name(), ".") && p != root):
 			return fs.SkipDir
-		case entry.IsDir() || !strings.HasSuffix(name, ".go"):
-			return nil
+		case !entry.IsDir() && strings.HasSuffix(name, ending):
+			all = append(all, name)
 		}
-		all = append(all, parse(t, name, nil))
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(all) == 0 {
-		t.Fatal("no Go files found")
+		t.Fatalf("no files found that end in %s", ending)
+	}
+	return all
+}
+
+// sources parses every Go file of the module, whatever its build tags, but for those in folders named testdata.
+func sources(t *testing.T) []source {
+	t.Helper()
+	var all []source
+	for _, name := range files(t, ".go") {
+		if !slices.Contains(strings.Split(name, "/"), "testdata") {
+			all = append(all, parse(t, name, nil))
+		}
 	}
 	return all
 }
