@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/rules"
+)
+
+var (
+	consoleBlock = regexp.MustCompile("(?ms)^```console$.*?^```$")
+	shellBreak   = regexp.MustCompile(`;|&&|& `)
+)
+
+// printedCommands lists the calls of pipetune that a page prints to be typed, without the program's name.
+func printedCommands(page string) (calls [][]string) {
+	for _, block := range consoleBlock.FindAllString(page, -1) {
+		for line := range strings.Lines(block) {
+			typed, isTyped := strings.CutPrefix(line, "$ ")
+			typed, _, _ = strings.Cut(typed, " #")
+			for _, call := range shellBreak.Split(typed, -1) {
+				if words := strings.Fields(strings.ReplaceAll(call, "$!", "1")); isTyped && len(words) > 0 && words[0] == "pipetune" {
+					calls = append(calls, words[1:])
+				}
+			}
+		}
+	}
+	return calls
+}
+
+// TestPrintedCommandsAreUnderstood holds what the documentation says to type to the commands, flags and rules that there are.
+func TestPrintedCommandsAreUnderstood(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, "../../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls := printedCommands(string(text))
+		if filepath.Base(page) == "README.md" && len(calls) == 0 {
+			t.Error("README.md prints no command")
+		}
+		for _, words := range calls {
+			c, rest, err := newRoot(Env{}).Find(words)
+			if err == nil {
+				err = c.ParseFlags(rest)
+			}
+			if err == nil {
+				err = c.ValidateArgs(c.Flags().Args())
+			}
+			if err != nil {
+				t.Errorf("%s: pipetune %s: %v", page, strings.Join(words, " "), err)
+				continue
+			}
+			if c.Name() == "explain" && len(c.Flags().Args()) > 0 && !slices.ContainsFunc(rules.All(), func(r diagnose.Rule) bool { return r.ID == c.Flags().Arg(0) }) {
+				t.Errorf("%s: pipetune %s: there is no such rule", page, strings.Join(words, " "))
+			}
+		}
+	}
+}
