@@ -83,6 +83,17 @@ const (
 	filterScaleOffset = 6
 )
 
+// decodedMost is how many bytes a filter may make of a chunk that has so many: no more than that and what the filters before it can have added, which
+// is at most 22 bytes and one in a thousand for each of 32 of them (scaleoffset's head; H5Z_DEFLATE_SIZE_ADJUST in H5Zdeflate.c). chunk is nil for
+// chunks of other datasets, those that a virtual one draws on.
+func decodedMost(chunk *int64) int64 {
+	most := int64(MaxChunkBytes)
+	if chunk != nil {
+		most = *chunk
+	}
+	return most + most/16 + 1024
+}
+
 // bearable refuses to deliver n bytes that lie in so many chunks where that and what libhdf5 holds meanwhile are too much together.
 func (r *Reader) bearable(n, chunks int64) error {
 	h := r.held

@@ -106,6 +106,9 @@ func prepare() error {
 	if err := noPlugins(); err != nil {
 		return fmt.Errorf("switching off HDF5's plugins: %w", err)
 	}
+	if err := boundFilters(); err != nil {
+		return fmt.Errorf("bounding HDF5's filters: %w", err)
+	}
 	return nil
 }
 

@@ -3,7 +3,9 @@ package hdf5
 /*
 #cgo CFLAGS: -DH5_USE_110_API
 #cgo linux CFLAGS: -I/usr/include/hdf5/serial
+#cgo LDFLAGS: -lz
 #include <hdf5.h>
+#include "bound.h"
 #include "reason.h"
 */
 import "C"
@@ -12,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
@@ -45,3 +48,11 @@ func noPlugins() error {
 	}
 	return nil
 }
+
+// boundFilters has libhdf5's filters make no more of a chunk than they may.
+var boundFilters = sync.OnceValue(func() error {
+	if C.bound_filters() < 0 {
+		return reason()
+	}
+	return nil
+})

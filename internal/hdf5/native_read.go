@@ -65,8 +65,7 @@ static herr_t view_items(struct view *v, const long long *at, size_t n, void *to
 	}
 	c[0] = n;
 	if (reshape(v, c) < 0) return failed(v);
-	if (H5Dread(v->dset, v->type, v->block, v->file, H5P_DEFAULT, to) < 0) return failed(v);
-	return 0;
+	return read_view(v, v->block, v->file, to);
 }
 
 // view_chunk_size asks what the chunk at an offset occupies; 0 where none is stored.
@@ -161,6 +160,9 @@ func newView(dataset handle) (v view, empty bool, err error) {
 	return v, got == 0, nil
 }
 
+// bound sets how many bytes a filter may make of a chunk: none until then.
+func (v view) bound(most int64) { v.c.most = C.size_t(most) }
+
 func (v view) close() { C.view_close(v.c) }
 
 // shape is nil for a scalar.
@@ -170,6 +172,9 @@ func (v view) shape() ([]int64, error) {
 	}
 	return dimensions(v.c.shape[:v.c.rank])
 }
+
+// elementBytes is the size of one element.
+func (v view) elementBytes() int64 { return int64(min(C.H5Tget_size(v.c._type), math.MaxInt64)) }
 
 // item reads one index of the first axis. to must have room for it, and at least one byte.
 func (v view) item(index int64, to []byte) error {

@@ -5,6 +5,7 @@ package hdf5
 #cgo linux CFLAGS: -I/usr/include/hdf5/serial
 #include <stdlib.h>
 #include <hdf5.h>
+#include "bound.h"
 #include "reason.h"
 
 // create_file makes a file that must not be there yet.
@@ -42,8 +43,8 @@ static hid_t create_dataset(hid_t file, const char *name, hid_t like, hid_t crea
 	return dset;
 }
 
-// write_rows writes n indices of the first axis from one on.
-static herr_t write_rows(hid_t dset, unsigned long long from, unsigned long long n, const void *rows) {
+// write_rows writes n indices of the first axis from one on. Chunks that have been written in part are decoded for it, to at most so many bytes each.
+static herr_t write_rows(hid_t dset, size_t most, unsigned long long from, unsigned long long n, const void *rows) {
 	hsize_t start[H5S_MAX_RANK] = {0}, count[H5S_MAX_RANK];
 	hid_t space = -1, memory = -1, type = -1;
 	herr_t done = -1;
@@ -51,8 +52,11 @@ static herr_t write_rows(hid_t dset, unsigned long long from, unsigned long long
 	if ((type = H5Dget_type(dset)) >= 0 && (space = H5Dget_space(dset)) >= 0 && (rank = H5Sget_simple_extent_dims(space, count, NULL)) > 0) {
 		start[0] = from;
 		count[0] = n;
-		if ((memory = H5Screate_simple(rank, count, NULL)) >= 0 && H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0)
+		if ((memory = H5Screate_simple(rank, count, NULL)) >= 0 && H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0) {
+			decoded_most = most;
 			done = H5Dwrite(dset, type, memory, space, H5P_DEFAULT, rows);
+			decoded_most = METADATA_MOST;
+		}
 	}
 	if (memory >= 0) H5Sclose(memory);
 	if (space >= 0) H5Sclose(space);
@@ -77,7 +81,10 @@ import (
 )
 
 // writer is a new file with one dataset in it. The thread must be locked and prepared.
-type writer struct{ file, dataset handle }
+type writer struct {
+	file, dataset handle
+	most          int64 // bytes that a filter may make of a chunk
+}
 
 // create makes the file and the dataset: like another one in its type, of another shape and layout.
 func create(path, name string, like view, shape []int64, how layoutOf) (w writer, err error) {
@@ -103,6 +110,9 @@ func create(path, name string, like view, shape []int64, how layoutOf) (w writer
 		return w, fmt.Errorf("creating the dataset: %w", reason())
 	}
 	w.dataset = handle(dataset)
+	if how.chunk != nil {
+		w.most = decodedMost(product(like.elementBytes(), how.chunk))
+	}
 	return w, nil
 }
 
@@ -136,7 +146,7 @@ func (l layoutOf) set(plist C.hid_t) error {
 
 // rows writes indices of the first axis, which fill their bytes.
 func (w writer) rows(from, count int64, bytes []byte) error {
-	if C.write_rows(C.hid_t(w.dataset), C.ulonglong(from), C.ulonglong(count), unsafe.Pointer(unsafe.SliceData(bytes))) < 0 {
+	if C.write_rows(C.hid_t(w.dataset), C.size_t(w.most), C.ulonglong(from), C.ulonglong(count), unsafe.Pointer(unsafe.SliceData(bytes))) < 0 {
 		return reason()
 	}
 	return nil

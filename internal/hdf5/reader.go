@@ -183,6 +183,7 @@ func (r *Reader) measure(cache *int64) error {
 	if err := r.refuseChunk(); err != nil {
 		return err
 	}
+	r.view.bound(decodedMost(r.dataset.ChunkBytes))
 	if len(shape) > 0 {
 		one := slices.Clone(shape)
 		one[0] = min(1, one[0])
