@@ -32,7 +32,7 @@ func (r *Reader) stored(corner []int64, buf []byte) (raw []byte, mask uint32, er
 	}
 	if err == nil && size > 0 {
 		if int64(cap(buf)) < size {
-			buf = make([]byte, size)
+			buf = makeRoom(size)
 		}
 		if mask, err = r.view.chunk(corner, buf[:size]); err == nil {
 			return buf[:size], mask, nil
@@ -41,11 +41,24 @@ func (r *Reader) stored(corner []int64, buf []byte) (raw []byte, mask uint32, er
 	if err == nil {
 		return buf[:0], 0, nil
 	}
-	// Of chunks without filters, libhdf5 1.10 gives the full size or an error where nothing is stored. A walk through the index tells.
-	if _, _, _, missing := r.view.place(corner); errors.Is(missing, ErrNoChunk) {
+	if r.missing(corner, err) {
 		return buf[:0], 0, nil
 	}
 	return buf[:0], 0, err
+}
+
+// missing tells whether the error of reading a chunk means that none is stored there. Of chunks without filters, libhdf5 1.10 gives the full size or an
+// error then, which is told from others by a walk through the whole index. That is made once for each wording: walking for each of many chunks that were
+// never written takes time quadratic in their number.
+func (r *Reader) missing(corner []int64, err error) bool {
+	if words := err.Error(); words != r.noChunk {
+		r.walks++
+		if _, _, _, err := r.view.place(corner); !errors.Is(err, ErrNoChunk) {
+			return false
+		}
+		r.noChunk = words
+	}
+	return true
 }
 
 // ChunkPlace says where in the file the chunk that holds the element at coord lies, and what it occupies. libhdf5 1.10 walks the whole chunk index
@@ -53,6 +66,7 @@ func (r *Reader) stored(corner []int64, buf []byte) (raw []byte, mask uint32, er
 func (r *Reader) ChunkPlace(coord []int64) (at, size int64, err error) {
 	corner, err := r.chunkAt(coord)
 	if err == nil {
+		r.walks++
 		at, size, _, err = r.view.place(corner)
 	}
 	if err != nil {

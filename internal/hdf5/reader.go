@@ -58,6 +58,8 @@ type Reader struct {
 	sorted  []int64
 	scratch []byte
 	corner  []int64
+	noChunk string // libhdf5's words for a chunk that is not stored; "" until they are known
+	walks   int    // how often a whole chunk index was walked through
 }
 
 // OpenReader opens a dataset. It is to be called in a child process that may die. Its errors wrap those of Layout, ErrNoDataset, ErrOutside,
