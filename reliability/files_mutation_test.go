@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -45,12 +46,8 @@ type tally struct {
 // damaged has mutants read until there were most, with 0 without a bound, or the time is up, or the test is asked to end.
 func damaged(s *stand, most int, limit time.Duration, lanes int) {
 	all := seeds(s)
-	day := uint64(time.Now().Unix() / (24 * 60 * 60))
-	if text := os.Getenv("RELIABILITY_SEED"); text != "" {
-		if _, err := fmt.Sscan(text, &day); err != nil {
-			s.Fatalf("RELIABILITY_SEED=%q: a number is wanted", text)
-		}
-	}
+	day := s.number("RELIABILITY_SEED", uint64(time.Now().Unix()/(24*60*60)))
+	first := s.number("RELIABILITY_FIRST", 0)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -66,7 +63,7 @@ func damaged(s *stand, most int, limit time.Duration, lanes int) {
 	var wg sync.WaitGroup
 	for lane := range lanes {
 		wg.Go(func() {
-			err := t.lane(ctx, s, all, hash, day, uint64(lane), most/lanes, folder)
+			err := t.lane(ctx, s, all, hash, day, uint64(lane), first, most/lanes, folder)
 			if err != nil {
 				s.Errorf("lane %d: %v", lane, err)
 			}
@@ -90,13 +87,27 @@ func damaged(s *stand, most int, limit time.Duration, lanes int) {
 	t.verdict(s, day, lanes, time.Since(began))
 }
 
-// lane reads one mutant after the other.
-func (t *tally) lane(ctx context.Context, s *stand, all []seed, hash maphash.Seed, day, lane uint64, most int, folder string) error {
+// number is that of a variable of the environment.
+func (s *stand) number(name string, otherwise uint64) uint64 {
+	s.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 48)
+	if err != nil {
+		s.Fatalf("%s=%q: a number is wanted", name, text)
+	}
+	return n
+}
+
+// lane reads one mutant after the other, from the first on.
+func (t *tally) lane(ctx context.Context, s *stand, all []seed, hash maphash.Seed, day, lane, first uint64, most int, folder string) error {
 	// A runner of its own, so that its children are the lane's.
 	r := &reader{runner: s.newRunner()}
 	defer r.close()
 	highest := int64(0)
-	for n := uint64(0); (most == 0 || n < uint64(most)) && ctx.Err() == nil; n++ {
+	for n := first; (most == 0 || n < first+uint64(most)) && ctx.Err() == nil; n++ {
 		name, file := mutant(all, day, lane, n)
 		// A name of its own for each: libhdf5 takes a file of the same inode that it could not close for the one it has open.
 		path := filepath.Join(folder, fmt.Sprintf("%d-%d.h5", lane, n))
