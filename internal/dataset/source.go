@@ -22,8 +22,8 @@ type Source struct {
 	Locked bool `json:",omitempty"`
 }
 
-// HeldBytes is the most that reading one item of HDF5 holds of memory, libhdf5's own buffers with it.
-const HeldBytes = hdf5.MaxHeldBytes
+// ReaderMemory is the address space of a process that reads items of HDF5, beyond what it has at its start.
+const ReaderMemory = hdf5.ProcessBytes
 
 // DefaultBlockBytes is what one item of raw bytes is taken to be.
 const DefaultBlockBytes = 128 << 10

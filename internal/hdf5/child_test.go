@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ type job struct {
 	Rewrite   string   // where to copy the first dataset
 	FileBytes uint64   // no file may grow beyond
 	Only      bool     // read items, and nothing else of a dataset
+	Mapped    int64    // address space beyond what it has at its start; 0 without a limit
 }
 
 // outcome is what a child process tells before it ends, one for each dataset.
@@ -55,6 +57,11 @@ func (j job) do() (out []outcome) {
 			return []outcome{{Error: err.Error()}}
 		}
 	}
+	if j.Mapped > 0 {
+		if err := limitMapped(j.Mapped); err != nil {
+			return []outcome{{Error: err.Error()}}
+		}
+	}
 	if j.Rewrite != "" {
 		n, err := Rewrite(j.Path, ReaderOptions{Dataset: j.Datasets[0]}, j.Rewrite, RewriteOptions{Filters: NoFilters})
 		return []outcome{{Bytes: n, Error: fmt.Sprint(err)}}
@@ -63,6 +70,21 @@ func (j job) do() (out []outcome) {
 		out = append(out, j.read(name))
 	}
 	return out
+}
+
+// limitMapped gives this process so much address space more, as pipetune's own children are given.
+func limitMapped(more int64) error {
+	statm, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return err
+	}
+	var pages uint64
+	if _, err := fmt.Sscan(string(statm), &pages); err != nil {
+		return err
+	}
+	most := pages*uint64(os.Getpagesize()) + uint64(more)
+	debug.SetMemoryLimit(more / 2)
+	return unix.Setrlimit(unix.RLIMIT_AS, &unix.Rlimit{Cur: most, Max: most})
 }
 
 // read does with a dataset all that a Reader can.
@@ -121,7 +143,7 @@ func child(t *testing.T, j job) (out []outcome, ok bool, memory int64) {
 	}
 	command := exec.CommandContext(t.Context(), os.Args[0])
 	command.WaitDelay = time.Second
-	command.Env = []string{childVariable + "=" + string(text), "GOMEMLIMIT=512MiB", "GOTRACEBACK=none"}
+	command.Env = []string{childVariable + "=" + string(text), "GOMEMLIMIT=512MiB", "GOTRACEBACK=none", "GOMAXPROCS=1", "GOGC=50", "MALLOC_ARENA_MAX=1"}
 	raw, err := command.Output()
 	if use, ok := command.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		memory = use.Maxrss << 10

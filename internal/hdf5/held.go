@@ -8,8 +8,12 @@ import (
 
 const (
 	// MaxHeldBytes is the most memory that one read may take: what it delivers, and what libhdf5 holds of chunks meanwhile. It leaves a child that
-	// may have 1 GiB in all a quarter for Go's runtime, for what libhdf5 keeps of open files, and for pages that are given back late.
+	// may have 1 GiB in all a quarter for the rest.
 	MaxHeldBytes = 768 << 20
+	// ProcessBytes is the address space that a process which reads needs, and should have, beyond what it has at its start: what one read holds, an arena
+	// of Go's, and what libhdf5 keeps of open files. A damaged file may have libhdf5 take all of it. With some 30 MiB that such a process holds at its
+	// start and 64 of an arena that is mapped by then, that is 1 GiB.
+	ProcessBytes = MaxHeldBytes + 160<<20
 	// MaxChunkBytes is the largest chunk that is read; the format allows 4 GiB less a byte. Training sets have chunks of some MiB at the most.
 	MaxChunkBytes = 512 << 20
 

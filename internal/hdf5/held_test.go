@@ -35,12 +35,12 @@ file("chunk_too_large", (1024, M), (1024, M), b"any", **gzip)
 file("many_chunks", (2, 200000, 64), (1, 1, 64), bytes(64))                       # 1.3 GiB for the list of chunks
 file("some_chunks", (2, 20000, 64), (1, 1, 64), bytes(64))
 
-# A file of 2 GiB that takes no room on the disk: contiguous, never written but its last byte.
+# A file of more than 2 GiB that takes no room on the disk: contiguous, never written but its last byte.
 with h5py.File("sparse.h5", "w") as f:
     plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     plist.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
     plist.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
-    for name, mib in ((b"large", 700), (b"too_large", 1023)):
+    for name, mib in ((b"large", 700), (b"largest", 768), (b"too_large", 1023)):
         h5py.h5d.create(f.id, name, h5py.h5t.NATIVE_UINT8, h5py.h5s.create_simple((1, mib * M)), plist)
 `
 
@@ -65,9 +65,10 @@ func TestHeldTogether(t *testing.T) {
 		{"many_chunks", "x", "7168 for each of the 200000 chunks it lies in", 0, 60},
 		{"some_chunks", "x", "", 60, 20000*selectedBytes/mib + 40},
 		{"sparse", "large", "", 650, 760},
+		{"sparse", "largest", "", 740, 820},
 		{"sparse", "too_large", "1072693248 bytes", 0, 60},
 	} {
-		out, ok, memory := child(t, job{Path: filepath.Join(folder, c.file+".h5"), Datasets: []string{c.dataset}, Most: 1, Only: true})
+		out, ok, memory := child(t, job{Path: filepath.Join(folder, c.file+".h5"), Datasets: []string{c.dataset}, Most: 1, Only: true, Mapped: ProcessBytes})
 		switch {
 		case !ok || len(out) != 1:
 			t.Errorf("%s %s: the child died", c.file, c.dataset)

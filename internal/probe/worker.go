@@ -92,14 +92,10 @@ type process struct {
 // gigabyte, beside its file and its chunk.
 const WorkerMemory = 3 << 30
 
-// readerMemory is that of a process that reads HDF5: what one read may hold, with room for Go's runtime and for what libhdf5 keeps of files that are
-// open. Filters are bounded by what the header says of a chunk; what else a damaged file has libhdf5 ask for is refused by the kernel where this ends.
-const readerMemory = dataset.HeldBytes + 232<<20
-
 // MemoryFor is the address space of a worker process that reads items of a kind and writes nothing.
 func MemoryFor(kind dataset.Kind) int64 {
 	if kind == dataset.HDF5 {
-		return readerMemory
+		return dataset.ReaderMemory
 	}
 	return WorkerMemory
 }
