@@ -59,10 +59,14 @@ func brokenHook(s *stand) {
 			unharmed++
 		}
 		c.alone()
+		if _, err := os.Stat(report); err != nil {
+			s.Errorf("%s: no report of a job that trained for %v and more: %.600s", b.name, time.Duration(j.batches)*j.step, c.complaints())
+			continue
+		}
 		if s.hookTold(b.name, report) {
 			told++
 		}
-		if err := os.RemoveAll(report); err != nil {
+		if err := os.Remove(report); err != nil {
 			s.Fatal(err)
 		}
 	}

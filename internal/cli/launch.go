@@ -151,8 +151,8 @@ func (l *launch) run(ctx context.Context) error {
 	}
 	l.closeHook()
 	if l.hurried() && !early {
-		if !l.o.quiet {
-			note(l.stderr, "no report: a second signal asked pipetune to end without one")
+		if missing := l.unwritten(); !l.o.quiet || missing != "" {
+			note(l.stderr, "no report"+missing+": a second signal asked pipetune to end without one")
 		}
 		return leave(status, nil, l.stderr)
 	}
@@ -209,7 +209,7 @@ func (l *launch) watch(ctx context.Context) (*recording.Recording, error) {
 	o := *l.o
 	quiet := &silence{fs: l.fs, socket: l.socket, folder: l.folder, paths: s.paths, state: l.state}
 	s.hook = &hookSampler{receiver: l.receiver, taking: l.trains(), trainer: s.target, explain: quiet.tell, why: l.noHook, own: o.ownWarmup}
-	if !s.hook.taking && l.hooked() {
+	if !s.hook.taking && entered(l.state()) {
 		o.duration = max(o.duration, patience)
 	}
 	rec, err := s.record(ctx, &o, l.outs, bounds{over: l.over, enough: l.enough(s.hook.taking)})

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -128,6 +129,26 @@ func (h *hookSampler) finish(r *recording.Recorder, watched time.Duration, o *di
 		}
 	}
 	if !h.taking {
-		r.Event(recording.EventHook, job.Entity(h.trainer()), map[string]string{"state": "absent", "reason": h.why})
+		trainer := h.trainer()
+		attrs := map[string]string{"state": "absent", "reason": h.why}
+		if off, is := h.switchedOff(trainer.PID); is {
+			attrs["state"], attrs["reason"] = "off", off.Reason
+		}
+		r.Event(recording.EventHook, job.Entity(trainer), attrs)
 	}
+}
+
+// switchedOff returns why the hook has switched itself off: in the trainer where it has done so there, else in the first process that it did.
+func (h *hookSampler) switchedOff(trainer int) (hook.Off, bool) {
+	if h.receiver == nil {
+		return hook.Off{}, false
+	}
+	all := h.receiver.State().Off
+	if len(all) == 0 {
+		return hook.Off{}, false
+	}
+	if i := slices.IndexFunc(all, func(o hook.Off) bool { return o.PID == trainer }); i >= 0 {
+		return all[i], true
+	}
+	return all[0], true
 }

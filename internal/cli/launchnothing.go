@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/hook"
@@ -31,12 +32,14 @@ func (l *launch) state() hook.State {
 	return l.receiver.State()
 }
 
-// nothing says why there is no report. The job is none the worse for it, so this is no error; that it could not be looked at is one.
+// nothing says why there is no report. The job is none the worse for it, so this is no error; that it could not be looked at is one. A file that
+// was asked for and is not written is no note that -q keeps back: an older one of that name would be taken for this job's.
 func (l *launch) nothing(err error, failed bool) {
-	if l.o.quiet && !failed {
+	missing := l.unwritten()
+	if l.o.quiet && !failed && missing == "" {
 		return
 	}
-	text := fmt.Sprintf("no report: the job ended after %s, and ", time.Since(l.started).Round(100*time.Millisecond))
+	text := fmt.Sprintf("no report%s: the job ended after %s, and ", missing, time.Since(l.started).Round(100*time.Millisecond))
 	switch taken := l.steps(); {
 	case err != nil:
 		text += err.Error()
@@ -51,12 +54,26 @@ func (l *launch) nothing(err error, failed bool) {
 	note(l.env.Stderr, text)
 }
 
+// unwritten names the files that a report was asked for in, as the rest of "no report"; "" where there are none.
+func (l *launch) unwritten() string {
+	var names []string
+	for _, out := range l.outs {
+		if !out.recording && !out.patch {
+			names = append(names, "-o "+out.path)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(names, ", ") + ")"
+}
+
 // whySilent says why the hook told of no batch, as far as that is known.
 func (l *launch) whySilent() string {
 	state := l.state()
 	switch {
 	case len(state.Off) > 0:
-		return "it switched itself off: " + state.Off[0].Reason
+		return switchedOff + state.Off[0].Reason
 	case state.Loaded > 0:
 		return silentLoader
 	}

@@ -31,12 +31,13 @@ type silence struct {
 const (
 	silentLoader = "the hook is loaded, but no batch was taken from a DataLoader of torch"
 	silentTorch  = "no process of the job has imported torch.utils.data"
+	switchedOff  = "it switched itself off: " // and the reason that it gave
 )
 
 // reason is why the hook tells nothing of a process. The zero value: that cannot be told now.
 type reason struct {
 	text   string
-	weight int // 1: the process is nothing for the hook; 2: it may become something; 3: the hook was kept out
+	weight int // 1: the process is nothing for the hook; 2: it may become something; 3: the hook was kept out, or went
 }
 
 // tell is explain in words alone.
@@ -44,7 +45,10 @@ func (s *silence) tell(id procfs.ID) string { return s.explain(id).text }
 
 // explain says why the hook tells nothing of a process.
 func (s *silence) explain(id procfs.ID) reason {
-	if s.state().Loaded > 0 {
+	switch told := s.state(); {
+	case len(told.Off) > 0:
+		return reason{switchedOff + told.Off[0].Reason, 3}
+	case told.Loaded > 0:
 		return reason{silentLoader, 2}
 	}
 	p, err := s.fs.OpenID(id)

@@ -50,8 +50,8 @@ func TestPythonVersion(t *testing.T) {
 
 // TestSilenceOfNoPython: this very process is looked at, which is none.
 func TestSilenceOfNoPython(t *testing.T) {
-	loaded := 0
-	s := &silence{state: func() hook.State { return hook.State{Loaded: loaded} }}
+	loaded, off := 0, []hook.Off(nil)
+	s := &silence{state: func() hook.State { return hook.State{Loaded: loaded, Off: off} }}
 	id := procfs.ID{PID: os.Getpid(), Start: startOf(t, os.Getpid())}
 	if got := s.tell(id); !strings.HasSuffix(got, "is not a Python") {
 		t.Errorf("explained with %q", got)
@@ -61,6 +61,22 @@ func TestSilenceOfNoPython(t *testing.T) {
 	}
 	if loaded = 1; s.tell(id) != silentLoader {
 		t.Errorf("explained with %q", s.tell(id))
+	}
+	if off = []hook.Off{{PID: 7, Reason: "OSError: spoilt"}}; s.tell(id) != "it switched itself off: OSError: spoilt" {
+		t.Errorf("explained with %q", s.tell(id))
+	}
+}
+
+// TestEntered: a hook that has switched itself off tells of no first batch, so the job must be looked at from outside.
+func TestEntered(t *testing.T) {
+	off := []hook.Off{{PID: 7, Reason: "OSError: spoilt"}}
+	for _, c := range []struct {
+		told hook.State
+		want bool
+	}{{hook.State{}, false}, {hook.State{Loaded: 2}, true}, {hook.State{Loaded: 2, Off: off}, false}, {hook.State{Off: off}, false}} {
+		if got := entered(c.told); got != c.want {
+			t.Errorf("%+v: %t, want %t", c.told, got, c.want)
+		}
 	}
 }
 

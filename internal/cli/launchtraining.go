@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/hook"
 	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/procfs"
 )
@@ -47,7 +48,7 @@ func (l *launch) await(ctx context.Context) bool {
 		if l.trains() || time.Since(l.started) >= watchAfter {
 			return true
 		}
-		if !l.hooked() && !time.Now().Before(look) {
+		if !entered(l.state()) && !time.Now().Before(look) {
 			look = time.Now().Add(lookEvery)
 			if l.looksLikeTraining(ctx, &b) {
 				return true
@@ -59,8 +60,9 @@ func (l *launch) await(ctx context.Context) bool {
 // trains says whether a trainer has taken its first batch, as the hook tells.
 func (l *launch) trains() bool { return l.steps() > 0 }
 
-// hooked says whether the hook has been loaded in a process of the job.
-func (l *launch) hooked() bool { return l.receiver != nil && l.receiver.State().Loaded > 0 }
+// entered says whether the hook is in the job and will tell of the first batch. One that has switched itself off in a process may have been the
+// trainer's: then the job is looked at from outside, as without a hook.
+func entered(told hook.State) bool { return told.Loaded > 0 && len(told.Off) == 0 }
 
 // steps is how many batches the trainer that took the most has taken.
 func (l *launch) steps() int64 {
