@@ -41,6 +41,7 @@ type note struct {
 
 const (
 	noteFlood = iota
+	noteNoise
 	noteProcesses
 	noteLoaders
 	noteSites
@@ -61,6 +62,8 @@ func (l *ledger) drop(kind int, p *process) {
 	switch kind {
 	case noteFlood:
 		n.reason = "more messages came than are looked at, " + strconv.Itoa(processBudget) + " a second of one process: totals of this time came late"
+	case noteNoise:
+		n.reason = "a process of the job sends what no hook of this version sends: it is heard once in " + restTime.String()
 	case noteProcesses:
 		n.entity, n.reason = "", "more than "+strconv.Itoa(maxProcesses)+" processes with the hook at a time: later ones are not heard"
 	case noteLoaders:

@@ -241,3 +241,32 @@ func TestAFloodIsNotLookedAt(t *testing.T) {
 		t.Errorf("said: %v", rec.Unseen)
 	}
 }
+
+// TestNoiseIsNotLookedAt: a process of the job that has no hook and sends what none sends is asked for once in a while, however much it sends.
+func TestNoiseIsNotLookedAt(t *testing.T) {
+	for name, noise := range map[string]string{"no message": "\xff{", "without the token": `{"v": 1, "token": "0", "kind": "hello"}`} {
+		t.Run(name, func(t *testing.T) {
+			f := newTold(t)
+			f.run(10, 12)
+			f.tell(10, "hello", nil)
+			const seconds, each = 2, 5000
+			for range seconds * each {
+				f.deliver(12, []byte(noise))
+				f.at += time.Second / each
+			}
+			looks := int(seconds * time.Second / restTime)
+			if f.asked != 1+looks || int(f.refused+f.malformed) != looks || int(f.dropped) != seconds*each-looks {
+				t.Errorf("asked for %d times, %d refused, %d malformed, %d dropped; want %d looks", f.asked, f.refused, f.malformed, f.dropped, looks)
+			}
+			f.pass(100 * time.Millisecond)
+			if rec := f.recorded(); len(rec.Unseen) != 1 || !strings.Contains(rec.Unseen[0].Reason, "once in 200ms") {
+				t.Errorf("said: %v", rec.Unseen)
+			}
+			f.at += restTime
+			f.tell(12, "hello", nil)
+			if f.loaded != 2 {
+				t.Errorf("%d loaded: a process that was not heard stays unheard", f.loaded)
+			}
+		})
+	}
+}

@@ -44,7 +44,7 @@ type ledger struct {
 	trainers  []*process
 	loops     []*loop // all, in the order they were first heard of
 	unbound   map[*process]bool
-	strangers map[int]time.Duration // refused, until when without another look
+	resting   map[int]rest // senders that are not heard, by process number as we see it
 	budget    budget
 	swept     time.Duration
 
@@ -68,7 +68,7 @@ type innerPID struct {
 func newLedger(c Config, token string, uid uint32) *ledger {
 	return &ledger{config: c, token: token, uid: uid, gone: func(pid int) bool { return unix.Kill(pid, 0) == unix.ESRCH },
 		processes: map[int]*process{}, inner: map[innerPID]*process{}, told: map[innerPID]*loop{}, unbound: map[*process]bool{},
-		strangers: map[int]time.Duration{}, notes: map[int]note{}}
+		resting: map[int]rest{}, notes: map[int]note{}}
 }
 
 // process is one process of the job that the hook was loaded in.
@@ -116,8 +116,12 @@ func (l *ledger) take(from sender, data []byte, whole bool, at time.Duration) {
 	var entity string
 	known := p != nil
 	if !known {
-		if until, refused := l.strangers[from.pid]; refused && at < until {
-			l.refused++
+		if r, resting := l.resting[from.pid]; resting && at < r.until {
+			if r.member {
+				l.drop(noteNoise, nil)
+			} else {
+				l.refused++
+			}
 			return
 		}
 		var ok bool
@@ -132,16 +136,15 @@ func (l *ledger) take(from sender, data []byte, whole bool, at time.Duration) {
 		return
 	}
 	var m message
-	if !whole || json.Unmarshal(data, &m) != nil {
-		l.malformed++
-		return
-	}
-	if subtle.ConstantTimeCompare([]byte(m.Token), []byte(l.token)) != 1 {
-		l.refused++
-		return
-	}
-	if !sound(&m) {
-		l.malformed++
+	if refused, malformed := l.read(data, whole, &m); refused || malformed {
+		if refused {
+			l.refused++
+		} else {
+			l.malformed++
+		}
+		if !known {
+			l.rest(from.pid, true, at)
+		}
 		return
 	}
 	if known && (m.Kind == kindHello && m.Seq <= p.seq || at-p.heard > stale) {
@@ -162,6 +165,17 @@ func (l *ledger) take(from sender, data []byte, whole bool, at time.Duration) {
 	l.apply(p, &m, at)
 }
 
+// read decodes a datagram into m. It is refused where it holds another token than the job was given, and malformed where no hook can have sent it.
+func (l *ledger) read(data []byte, whole bool, m *message) (refused, malformed bool) {
+	if !whole || json.Unmarshal(data, m) != nil {
+		return false, true
+	}
+	if subtle.ConstantTimeCompare([]byte(m.Token), []byte(l.token)) != 1 {
+		return true, false
+	}
+	return false, !sound(m)
+}
+
 // identify asks for the entity of a process and guards against an answer of another form.
 func (l *ledger) identify(pid int) (string, bool) {
 	entity, ok := l.config.Identify(pid)
@@ -175,17 +189,28 @@ const (
 	processPrefix = "process/"
 	// sweepEvery is the least time between two sweeps.
 	sweepEvery = time.Second
-	// strangerRest is for how long a refused process is not looked up again.
-	strangerRest = 200 * time.Millisecond
+	// restTime is for how long a process is not heard that was found to have no hook: finding out whose it is takes several files of /proc.
+	restTime = 200 * time.Millisecond
 )
+
+// rest is a sender that is not heard for now.
+type rest struct {
+	until  time.Duration
+	member bool // it belongs to the job, and sent what no hook sends
+}
+
+// rest lets some time pass before a process that is not known is looked up again.
+func (l *ledger) rest(pid int, member bool, at time.Duration) {
+	if len(l.resting) >= maxProcesses {
+		clear(l.resting)
+	}
+	l.resting[pid] = rest{until: at + restTime, member: member}
+}
 
 // refuse counts a message of somebody who is not of the job.
 func (l *ledger) refuse(pid int, at time.Duration) {
 	l.refused++
-	if len(l.strangers) >= maxProcesses {
-		clear(l.strangers)
-	}
-	l.strangers[pid] = at + strangerRest
+	l.rest(pid, false, at)
 }
 
 // admit makes a process known. One that is gone already has no entity, and is let in where the trainer or worker that began it is known.
@@ -202,7 +227,7 @@ func (l *ledger) admit(pid int, entity string, m *message) *process {
 	}
 	p := &process{pid: pid, inner: inner, entity: entity, byNum: map[int]*loop{}, accounts: map[int]*account{}}
 	l.processes[pid], l.inner[inner] = p, p
-	delete(l.strangers, pid)
+	delete(l.resting, pid)
 	return p
 }
 
