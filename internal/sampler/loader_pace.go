@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -51,6 +52,8 @@ type listingPace struct {
 	next     time.Duration // when the next is due
 	turn     int
 	searched int // listings at the faster pace
+	recent   [4]time.Duration
+	n        int
 }
 
 const (
@@ -64,11 +67,14 @@ const (
 	searchListings  = 400
 	// listBudget is the share of one core that listings may take: 20,000 descriptors take 86 ms.
 	listBudget = 0.002
+	// listUnsure is the longest wait while fewer listings were timed than are compared: a first one that is held up for 12 ms on a busy machine would
+	// leave a watch of 6 s without a second, and so without a count of batches.
+	listUnsure = 500 * time.Millisecond
 	// listLimit bounds the descriptors looked at in one listing.
 	listLimit = 512
 )
 
-// after sets when the next listing is due.
+// after sets when the next listing is due. Of the last ones the shortest tells what they cost: one that was preempted lasts long and cost little.
 func (p *listingPace) after(now, cost time.Duration, workers int, searching bool, random *rand.Rand) {
 	wait := listAllEvery
 	if workers < 2 {
@@ -78,6 +84,12 @@ func (p *listingPace) after(now, cost time.Duration, workers int, searching bool
 		p.searched++
 		wait = listSearchEvery
 	}
-	wait = max(wait, time.Duration(float64(cost)/listBudget))
+	p.recent[p.n%len(p.recent)] = cost
+	p.n++
+	dear := time.Duration(float64(slices.Min(p.recent[:min(p.n, len(p.recent))])) / listBudget)
+	if p.n < len(p.recent) {
+		dear = min(dear, listUnsure)
+	}
+	wait = max(wait, dear)
 	p.next = now + time.Duration(float64(wait)*(1+lookJitter*(2*random.Float64()-1)))
 }

@@ -52,3 +52,27 @@ func TestPaceKeepsItsBudget(t *testing.T) {
 		t.Errorf("looks come after %v to %v, %v in the mean", lo, hi, mean)
 	}
 }
+
+// TestListingsKeepTheirBudget: listings get rarer as they get dearer, and one that was held up by others does not make them so.
+func TestListingsKeepTheirBudget(t *testing.T) {
+	const cheap, dear = 60 * time.Microsecond, 10 * time.Millisecond
+	for name, c := range map[string]struct {
+		costs []time.Duration
+		want  time.Duration // mean until the next
+	}{
+		"cheap":                         {[]time.Duration{cheap}, listAllEvery},
+		"the first is held up":          {[]time.Duration{dear}, listUnsure},
+		"the first is held up, no more": {[]time.Duration{dear, cheap}, listAllEvery},
+		"each fourth is held up":        {[]time.Duration{cheap, cheap, cheap, dear, cheap, cheap, cheap, dear}, listAllEvery},
+		"dear":                          {[]time.Duration{dear, dear, dear, dear}, 5 * time.Second},
+		"dear again, after a cheap one": {[]time.Duration{cheap, dear, dear, dear, dear}, 5 * time.Second},
+	} {
+		p, random := listingPace{}, rand.New(rand.NewPCG(1, 1))
+		for _, cost := range c.costs {
+			p.after(0, cost, 4, false, random)
+		}
+		if p.next < time.Duration(float64(c.want)*(1-lookJitter)) || p.next > time.Duration(float64(c.want)*(1+lookJitter)) {
+			t.Errorf("%s: the next after %v, want about %v", name, p.next, c.want)
+		}
+	}
+}
