@@ -3,7 +3,6 @@
 package reliability
 
 import (
-	"os"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -38,26 +37,10 @@ func mountTrials() []trial {
 func hungMount(s *stand, op hungmount.Op, path string) {
 	s.ownMounts()
 	run := func(interrupt bool) (took time.Duration, status int, words string) {
-		dir := filepath.Join(s.work, "mount")
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			s.Fatal(err)
-		}
-		m, err := hungmount.Start(dir, op)
-		if err != nil {
-			s.Fatal(err)
-		}
-		released := false
-		release := func() {
-			if !released {
-				released = true
-				if err := m.Release(); err != nil {
-					s.Error(err)
-				}
-			}
-		}
-		defer release()
+		m := s.mount(op)
+		defer m.release()
 		began := time.Now()
-		p := s.pipetune([]string{"bench-io", "-q", "--budget", "2s", filepath.Join(dir, path)})
+		p := s.pipetune([]string{"bench-io", "-q", "--budget", "2s", filepath.Join(m.dir, path)})
 		f := p.follow()
 		if interrupt {
 			s.until(time.Minute, "the mount holds somebody", func() bool { return m.Hanging() > 0 || ended(p) })
@@ -80,7 +63,7 @@ func hungMount(s *stand, op hungmount.Op, path string) {
 			s.Error("nobody came to hang: the trial shows nothing")
 		}
 		words = p.complaints() + string(p.output())
-		release()
+		m.release()
 		p.alone()
 		s.leftNothing()
 		return took, status, words

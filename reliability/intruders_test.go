@@ -153,15 +153,7 @@ func total(m map[string]int) (n int) {
 // heard holds a report to be one that the hook has fed, and returns it.
 func (s *stand) heard(path string) *report.Report {
 	s.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		s.Fatal(err)
-	}
-	defer f.Close()
-	r, err := report.Decode(f)
-	if err != nil {
-		s.Fatal(err)
-	}
+	r := s.report(path)
 	if r.Job == nil || r.Job.Loader == nil || r.Job.Loader.Source != "hook" {
 		s.Errorf("the report is not the hook's: %+v %q", r.Job, r.Warnings)
 	}

@@ -57,15 +57,7 @@ func (s *stand) weigh(c *command, lasts time.Duration, flags ...string) (*record
 // readRecording reads a recording and removes it.
 func (s *stand) readRecording(file string) *recording.Recording {
 	s.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		s.Fatal(err)
-	}
-	defer f.Close()
-	rec, err := recording.Read(f)
-	if err != nil {
-		s.Fatal(err)
-	}
+	rec := s.recording(file)
 	if err := os.Remove(file); err != nil {
 		s.Fatal(err)
 	}

@@ -3,9 +3,13 @@
 package reliability
 
 import (
+	"os"
 	"runtime"
+	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/isolate/hungmount"
 )
 
 // ownMounts gives the trial a mount namespace of its own: what it mounts from here on is seen by it and by the programs it starts, and by
@@ -19,4 +23,29 @@ func (s *stand) ownMounts() {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		s.Fatalf("making mounts private: %v", err)
 	}
+}
+
+// mounted is a file system of the trial's own, on raw /dev/fuse.
+type mounted struct {
+	*hungmount.Mount
+	dir     string
+	release func() // takes it away, once: what hangs in it goes on with an error
+}
+
+// mount mounts one that never answers some kinds of questions. It must be released before whoever hangs in it can be ended.
+func (s *stand) mount(hang ...hungmount.Op) mounted {
+	s.Helper()
+	dir, err := os.MkdirTemp(s.work, "mount-")
+	if err != nil {
+		s.Fatal(err)
+	}
+	m, err := hungmount.Start(dir, hang...)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return mounted{m, dir, sync.OnceFunc(func() {
+		if err := m.Release(); err != nil {
+			s.Error(err)
+		}
+	})}
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/procfs"
-	"github.com/pipetune/pipetune/internal/recording"
 )
 
 var reuseTrials = []trial{
@@ -51,20 +50,6 @@ func (s *stand) truth(folder string, into any) {
 	if err := json.Unmarshal(text, into); err != nil {
 		s.Fatal(err)
 	}
-}
-
-func (s *stand) recording(path string) *recording.Recording {
-	s.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		s.Fatal(err)
-	}
-	defer f.Close()
-	rec, err := recording.Read(f)
-	if err != nil {
-		s.Fatalf("%s: %v", filepath.Base(path), err)
-	}
-	return rec
 }
 
 // processOf is the process that an entity of a recording names.

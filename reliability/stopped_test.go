@@ -48,21 +48,6 @@ var stoppedTrials = []trial{
 	},
 }
 
-// report reads a report that pipetune has written.
-func (s *stand) report(path string) *report.Report {
-	s.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		s.Fatal(err)
-	}
-	defer f.Close()
-	r, err := report.Decode(f)
-	if err != nil {
-		s.Fatal(err)
-	}
-	return r
-}
-
 // said is all that a report says in words.
 func said(r *report.Report) string {
 	words := slices.Clone(r.Warnings)
@@ -185,31 +170,15 @@ func stoppedJob(s *stand, stop func(*stand, *command) (func(), string)) {
 
 func hungWorker(s *stand) {
 	s.ownMounts()
-	dir := filepath.Join(s.work, "hung")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		s.Fatal(err)
-	}
-	mount, err := hungmount.Start(dir, hungmount.Getattr, hungmount.Lookup)
-	if err != nil {
-		s.Fatal(err)
-	}
-	released := false
-	release := func() {
-		if !released {
-			released = true
-			if err := mount.Release(); err != nil {
-				s.Error(err)
-			}
-		}
-	}
-	s.Cleanup(release) // before the job is ended, which it could not be otherwise
+	m := s.mount(hungmount.Getattr, hungmount.Lookup)
+	defer m.release() // before the job is ended, which it could not be otherwise
 	j := steady{batches: 400, step: 20 * time.Millisecond, item: time.Millisecond, workers: 2,
-		more: []string{"--epoch", "1000", "--program", filepath.Join(dir, hungmount.File), "--program-at", "300"}}
+		more: []string{"--epoch", "1000", "--program", filepath.Join(m.dir, hungmount.File), "--program-at", "300"}}
 	c := j.start(s)
 	path := filepath.Join(s.work, "report.json")
 	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "20s", "--warmup", "1s", "-o", path})
 	status := p.wait(2 * time.Minute)
-	if mount.Hanging() == 0 {
+	if m.Hanging() == 0 {
 		s.Errorf("no worker hangs: the trial tells nothing")
 	}
 	r := s.report(path)
@@ -229,7 +198,7 @@ func hungWorker(s *stand) {
 	}
 	s.measured("exit %d, verdict %s", status, r.Verdict.Class)
 	p.alone()
-	release()
+	m.release()
 	c.wait(5 * time.Minute)
 	s.leftNothing()
 }

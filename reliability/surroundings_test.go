@@ -52,21 +52,10 @@ func oddMachines(s *stand) {
 	s.ownMounts()
 	j := steady{batches: 700, step: 50 * time.Millisecond, item: time.Millisecond, workers: 2}
 	c := j.start(s)
-	dir := filepath.Join(s.work, "unsupported")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		s.Fatal(err)
-	}
-	m, err := hungmount.Start(dir)
-	if err != nil {
-		s.Fatal(err)
-	}
-	defer func() {
-		if err := m.Release(); err != nil {
-			s.Error(err)
-		}
-	}()
+	m := s.mount()
+	defer m.release()
 	m.Break(hungmount.Fault{Op: hungmount.Open, Errno: syscall.EOPNOTSUPP})
-	file := filepath.Join(dir, hungmount.File)
+	file := filepath.Join(m.dir, hungmount.File)
 	type run struct {
 		name, lines, flags string
 		status             int
@@ -258,9 +247,8 @@ func failingMount(s *stand) {
 	}
 	type run struct {
 		what  string
-		mount *hungmount.Mount
+		mount mounted
 		p     *command
-		path  string
 	}
 	runs, told, refused, clean := 0, 0, 0, 0
 	finish := func(batch []run) {
@@ -286,9 +274,7 @@ func failingMount(s *stand) {
 			default:
 				clean++
 			}
-			if err := r.mount.Release(); err != nil {
-				s.Error(err)
-			}
+			r.mount.release()
 			r.p.alone()
 		}
 	}
@@ -299,19 +285,12 @@ func failingMount(s *stand) {
 	}{{"EIO", syscall.EIO}, {"ESTALE", syscall.ESTALE}, {"half an answer", 0}} {
 		for _, n := range []int{1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 200} {
 			for _, times := range []int{0, 1} {
-				dir, err := os.MkdirTemp(s.work, "mount-")
-				if err != nil {
-					s.Fatal(err)
-				}
-				m, err := hungmount.Start(dir)
-				if err != nil {
-					s.Fatal(err)
-				}
+				m := s.mount()
 				m.Serve(content)
 				m.Break(hungmount.Fault{Op: hungmount.Read, Nth: n, Times: times, Errno: fault.errno})
 				what := fmt.Sprintf("%s at read %d, %s", fault.name, n, map[int]string{0: "from there on", 1: "once"}[times])
-				p := s.pipetune([]string{"bench-io", filepath.Join(dir, hungmount.File), "--budget", "2s", "--python", "none", "--workers", "1"})
-				if batch = append(batch, run{what, m, p, dir}); len(batch) == 12 {
+				p := s.pipetune([]string{"bench-io", filepath.Join(m.dir, hungmount.File), "--budget", "2s", "--python", "none", "--workers", "1"})
+				if batch = append(batch, run{what, m, p}); len(batch) == 12 {
 					finish(batch)
 					batch = nil
 				}

@@ -248,16 +248,10 @@ func (s *stand) endingCost() time.Duration {
 
 func stuckHelper(s *stand) {
 	s.ownMounts()
-	dir := filepath.Join(s.work, "hung")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		s.Fatal(err)
-	}
-	mount, err := hungmount.Start(dir, hungmount.Open)
-	if err != nil {
-		s.Fatal(err)
-	}
-	p := s.pipetune([]string{"bench-io", filepath.Join(dir, hungmount.File), "--budget", "60s"})
-	s.until(30*time.Second, "a helper hangs", func() bool { return mount.Hanging() > 0 })
+	m := s.mount(hungmount.Open)
+	defer m.release()
+	p := s.pipetune([]string{"bench-io", filepath.Join(m.dir, hungmount.File), "--budget", "60s"})
+	s.until(30*time.Second, "a helper hangs", func() bool { return m.Hanging() > 0 })
 	if state := stateOf(p.pid()); state == "D" {
 		s.Errorf("pipetune itself is in state D")
 	}
@@ -269,9 +263,7 @@ func stuckHelper(s *stand) {
 	if took > 2*time.Second {
 		s.missed("it took %.1f s to end", took.Seconds())
 	}
-	if err := mount.Release(); err != nil {
-		s.Error(err)
-	}
+	m.release()
 	p.alone()
 	s.measured("exit %d after %.2f s; the helper has ended with the mount's release", status, took.Seconds())
 	s.leftNothing()

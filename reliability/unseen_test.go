@@ -58,21 +58,10 @@ func unreadableFiles(s *stand) {
 	s.until(time.Minute, "the job has workers", func() bool { return len(workersOf(c)) >= 1 })
 	mounts := map[string]string{}
 	for name, errno := range map[string]syscall.Errno{"EACCES": syscall.EACCES, "EPERM": syscall.EPERM, "ESRCH": syscall.ESRCH} {
-		dir := filepath.Join(s.work, name)
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			s.Fatal(err)
-		}
-		m, err := hungmount.Start(dir)
-		if err != nil {
-			s.Fatal(err)
-		}
+		m := s.mount()
+		defer m.release()
 		m.Break(hungmount.Fault{Op: hungmount.Open, Errno: errno}, hungmount.Fault{Op: hungmount.Opendir, Errno: errno}, hungmount.Fault{Op: hungmount.Read, Errno: errno})
-		defer func() {
-			if err := m.Release(); err != nil {
-				s.Error(err)
-			}
-		}()
-		mounts[name] = dir
+		mounts[name] = m.dir
 	}
 	pid := strconv.Itoa(c.pid())
 	var files []string
