@@ -9,12 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestHookKnowsDatasetsAndNotAddresses: of a loader that a library makes, the line told is that of the person's own loader over the same dataset,
-// never that of one whose dataset had the same address before.
-func TestHookKnowsDatasetsAndNotAddresses(t *testing.T) {
-	needTorch(t)
-	t.Parallel()
-	e := listen(t)
+// loaderLibrary is a folder of packages with a library that makes loaders for its callers.
+func loaderLibrary(t *testing.T) string {
+	t.Helper()
 	packages := filepath.Join(t.TempDir(), "site-packages")
 	if err := os.Mkdir(packages, 0o700); err != nil {
 		t.Fatal(err)
@@ -28,6 +25,16 @@ def fresh(data):
 	if err := os.WriteFile(filepath.Join(packages, "library.py"), []byte(library), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return packages
+}
+
+// TestHookKnowsDatasetsAndNotAddresses: of a loader that a library makes, the line told is that of the person's own loader over the same dataset,
+// never that of one whose dataset had the same address before.
+func TestHookKnowsDatasetsAndNotAddresses(t *testing.T) {
+	needTorch(t)
+	t.Parallel()
+	e := listen(t)
+	packages := loaderLibrary(t)
 	file := script(t, "address.py")
 	o := e.run([]string{"PACKAGES=" + packages}, file)
 	if o.status != 0 || o.stdout != "made\n" || o.stderr != "" {

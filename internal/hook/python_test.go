@@ -16,19 +16,7 @@ func TestHookTellsHowLoadersWereMade(t *testing.T) {
 	needTorch(t)
 	t.Parallel()
 	e := listen(t)
-	packages := filepath.Join(t.TempDir(), "site-packages")
-	if err := os.Mkdir(packages, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	library := `from torch.utils.data import DataLoader
-def again(loader):
-    return DataLoader(loader.dataset, batch_size=9)
-def fresh(data):
-    return DataLoader(data)
-`
-	if err := os.WriteFile(filepath.Join(packages, "library.py"), []byte(library), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	packages := loaderLibrary(t)
 	file := script(t, "settings.py")
 	o := e.run([]string{"PACKAGES=" + packages, "RANK=3"}, file)
 	if o.status != 0 || o.stdout != "True 2 2\n" || o.stderr != "" {

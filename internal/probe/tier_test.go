@@ -2,14 +2,12 @@ package probe
 
 import (
 	"bytes"
-	"context"
 	"image"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -117,22 +115,7 @@ func TestTierInterrupted(t *testing.T) {
 	path, other := filepath.Join(t.TempDir(), "data"), t.TempDir()
 	written(t, path, 1<<20)
 	s := trying(t, path, Options{Other: other})
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	clock := s.clock
-	s.clock = func() time.Time {
-		if files, _ := filepath.Glob(filepath.Join(other, "pipetune-*", "0*")); len(files) > 0 {
-			cancel()
-		}
-		return clock()
-	}
-	_ = tier(ctx, s) // that it ended early is seen by the context
-	if ctx.Err() == nil {
-		t.Fatal("it was never interrupted")
-	}
-	if got := left(t, other); len(got) != 0 {
-		t.Errorf("left behind: %q", got)
-	}
+	interrupted(t, s, tier, other, "0*")
 }
 
 // TestTierOfVanishedFiles copies what is still there.

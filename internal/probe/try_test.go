@@ -197,27 +197,32 @@ func TestTryAbstains(t *testing.T) {
 	}
 }
 
-// TestTryInterrupted ends the context as soon as something was written.
-func TestTryInterrupted(t *testing.T) {
-	path, within := filepath.Join(t.TempDir(), "data.h5"), t.TempDir()
-	runPython(t, compressed, path)
-	s := trying(t, path, Options{Try: true, Scratch: within})
+// interrupted runs a step whose context ends as soon as such a file was written below a folder, and holds it to leave nothing there.
+func interrupted(t *testing.T, s *session, step func(context.Context, *session) error, below, file string) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	clock := s.clock
 	s.clock = func() time.Time {
-		if files, _ := filepath.Glob(filepath.Join(within, "pipetune-*", "*.h5")); len(files) > 0 {
+		if files, _ := filepath.Glob(filepath.Join(below, "pipetune-*", file)); len(files) > 0 {
 			cancel()
 		}
 		return clock()
 	}
-	_ = try(ctx, s) // that it ended early is seen by the context
+	_ = step(ctx, s) // that it ended early is seen by the context
 	if ctx.Err() == nil {
 		t.Fatal("it was never interrupted")
 	}
-	if got := left(t, within); len(got) != 0 {
+	if got := left(t, below); len(got) != 0 {
 		t.Errorf("left behind: %q", got)
 	}
+}
+
+func TestTryInterrupted(t *testing.T) {
+	path, within := filepath.Join(t.TempDir(), "data.h5"), t.TempDir()
+	runPython(t, compressed, path)
+	s := trying(t, path, Options{Try: true, Scratch: within})
+	interrupted(t, s, try, within, "*.h5")
 }
 
 // fullDisk tries candidates on a disk of 1 MiB, which only those as they are fit on.

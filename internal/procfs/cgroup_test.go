@@ -109,6 +109,19 @@ func TestTightestMemoryLimit(t *testing.T) {
 	}
 }
 
+// counts holds the CPU and memory counters of a group to what they must be.
+func counts(t *testing.T, r *CgroupCounters, cpu CgroupCPU, memory CgroupMemory) {
+	t.Helper()
+	var c CgroupCPU
+	var m CgroupMemory
+	if err := errors.Join(r.CPU(&c), r.Memory(&m)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(cpu, c, optionals) + cmp.Diff(memory, m, optionals); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestCountersAreOfTheGroupThatBinds(t *testing.T) {
 	g, err := fixture(t, "cgroup-v2").Cgroup(4700)
 	if err != nil {
@@ -116,22 +129,9 @@ func TestCountersAreOfTheGroupThatBinds(t *testing.T) {
 	}
 	r := g.Counters()
 	defer r.Close()
-	var c CgroupCPU
-	if err := r.CPU(&c); err != nil {
-		t.Fatal(err)
-	}
-	want := CgroupCPU{UsageSeconds: Some(123.0), Periods: Some(int64(1000)), Throttled: Some(int64(700)), ThrottledSeconds: Some(45.0)}
-	if diff := cmp.Diff(want, c, optionals); diff != "" {
-		t.Error(diff)
-	}
-	var m CgroupMemory
-	if err := r.Memory(&m); err != nil {
-		t.Fatal(err)
-	}
-	wantMem := CgroupMemory{UseBytes: Some(int64(16e9)), FileBytes: Some(int64(10e9)), InactiveFileBytes: Some(int64(4e9)), AnonBytes: Some(int64(5e9)), SharedMemoryBytes: Some(int64(1e9)), FileRefaults: Some(int64(77))}
-	if diff := cmp.Diff(wantMem, m, optionals); diff != "" {
-		t.Error(diff)
-	}
+	counts(t, r,
+		CgroupCPU{UsageSeconds: Some(123.0), Periods: Some(int64(1000)), Throttled: Some(int64(700)), ThrottledSeconds: Some(45.0)},
+		CgroupMemory{UseBytes: Some(int64(16e9)), FileBytes: Some(int64(10e9)), InactiveFileBytes: Some(int64(4e9)), AnonBytes: Some(int64(5e9)), SharedMemoryBytes: Some(int64(1e9)), FileRefaults: Some(int64(77))})
 	var e CgroupMemoryEvents
 	if err := r.MemoryEvents(&e); err != nil {
 		t.Fatal(err)
@@ -152,22 +152,9 @@ func TestVersion1CountersAreTotals(t *testing.T) {
 	}
 	r := g.Counters()
 	defer r.Close()
-	var c CgroupCPU
-	if err := r.CPU(&c); err != nil {
-		t.Fatal(err)
-	}
-	want := CgroupCPU{UsageSeconds: Some(2.97), Periods: Some(int64(72)), Throttled: Some(int64(70)), ThrottledSeconds: Some(2.9)}
-	if diff := cmp.Diff(want, c, optionals); diff != "" {
-		t.Error(diff)
-	}
-	var m CgroupMemory
-	if err := r.Memory(&m); err != nil {
-		t.Fatal(err)
-	}
-	wantMem := CgroupMemory{UseBytes: Some(int64(1 << 20)), FileBytes: Some(int64(1000)), InactiveFileBytes: Some(int64(300)), AnonBytes: Some(int64(2000)), SharedMemoryBytes: Some(int64(40)), FileRefaults: Some(int64(11))}
-	if diff := cmp.Diff(wantMem, m, optionals); diff != "" {
-		t.Error(diff)
-	}
+	counts(t, r,
+		CgroupCPU{UsageSeconds: Some(2.97), Periods: Some(int64(72)), Throttled: Some(int64(70)), ThrottledSeconds: Some(2.9)},
+		CgroupMemory{UseBytes: Some(int64(1 << 20)), FileBytes: Some(int64(1000)), InactiveFileBytes: Some(int64(300)), AnonBytes: Some(int64(2000)), SharedMemoryBytes: Some(int64(40)), FileRefaults: Some(int64(11))})
 	var e CgroupMemoryEvents
 	if err := r.MemoryEvents(&e); err != nil || e.Max.Or(0) != 9 {
 		t.Errorf("events %+v, %v", e, err)
