@@ -1,8 +1,11 @@
 package archtest
 
 import (
+	"bytes"
 	"go/ast"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -61,6 +64,21 @@ func TestNothingUntidy(t *testing.T) {
 	for _, s := range sources(t) {
 		for _, u := range untidy(s) {
 			t.Error(u)
+		}
+	}
+}
+
+// mostLines is where a file of code holds more than one thing.
+const mostLines = 400
+
+func TestFilesAreShort(t *testing.T) {
+	for _, name := range append(files(t, ".go"), files(t, ".py")...) {
+		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := bytes.Count(text, []byte("\n")); n > mostLines {
+			t.Errorf("%s has %d lines: split it by what its parts hold", name, n)
 		}
 	}
 }
