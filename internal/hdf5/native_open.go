@@ -21,7 +21,9 @@ static hid_t open_file(const char *name, int locked) {
 	hid_t access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
 	if (access < 0) return -1;
 	if (H5Pset_file_locking(access, locked, 1) >= 0) file = H5Fopen(name, H5F_ACC_RDONLY, access);
+	hid_t kept = keep_reason(file < 0);
 	H5Pclose(access);
+	put_back(kept);
 	return file;
 }
 
@@ -36,7 +38,9 @@ static hid_t open_dataset(hid_t group, const char *name, size_t slots, size_t by
 	if ((slots == 0 || H5Pset_chunk_cache(access, slots, bytes, H5D_CHUNK_CACHE_W0_DEFAULT) >= 0) &&
 	    (!beside || H5Pset_efile_prefix(access, beside) >= 0))
 		dset = H5Dopen2(group, name, access);
+	hid_t kept = keep_reason(dset < 0);
 	if (access != H5P_DEFAULT) H5Pclose(access);
+	put_back(kept);
 	return dset;
 }
 

@@ -13,7 +13,9 @@ static hid_t create_file(const char *name) {
 	hid_t access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
 	if (access < 0) return -1;
 	if (H5Pset_file_locking(access, 0, 1) >= 0) file = H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, access);
+	hid_t kept = keep_reason(file < 0);
 	H5Pclose(access);
+	put_back(kept);
 	return file;
 }
 
@@ -36,10 +38,12 @@ static hid_t create_dataset(hid_t file, const char *name, hid_t like, hid_t crea
 	if ((kind = H5Dget_type(like)) >= 0 && (type = H5Tcopy(kind)) >= 0 && (space = H5Screate_simple(rank, dims, NULL)) >= 0 &&
 	    (links = H5Pcreate(H5P_LINK_CREATE)) >= 0 && H5Pset_create_intermediate_group(links, 1) >= 0)
 		dset = H5Dcreate2(file, name, type, space, links, creation, H5P_DEFAULT);
+	hid_t kept = keep_reason(dset < 0);
 	if (links >= 0) H5Pclose(links);
 	if (space >= 0) H5Sclose(space);
 	if (type >= 0) H5Tclose(type);
 	if (kind >= 0) H5Tclose(kind);
+	put_back(kept);
 	return dset;
 }
 
@@ -58,9 +62,11 @@ static herr_t write_rows(hid_t dset, size_t most, unsigned long long from, unsig
 			decoded_most = METADATA_MOST;
 		}
 	}
+	hid_t kept = keep_reason(done < 0);
 	if (memory >= 0) H5Sclose(memory);
 	if (space >= 0) H5Sclose(space);
 	if (type >= 0) H5Tclose(type);
+	put_back(kept);
 	return done;
 }
 

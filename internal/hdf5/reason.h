@@ -19,6 +19,10 @@ static inline void explain(struct reason *r) {
 	forget();
 }
 
+// Closing something clears the error stack, as every call does. What failed is taken away before that and put back afterwards.
+static inline hid_t keep_reason(int failed) { return failed ? H5Eget_current_stack() : -1; }
+static inline void put_back(hid_t kept) { if (kept >= 0) H5Eset_current_stack(kept); }
+
 // hush keeps this thread from printing: libhdf5 decides that for each thread anew, and Go moves its goroutines between threads.
 static inline void hush(void) {
 	static __thread int quiet;
