@@ -59,8 +59,9 @@ func configOf(read func(io.Reader) (image.Config, error)) func([]byte) (image.Co
 }
 
 // Decode decodes a picture by what its first bytes say it is, and names the library that did: libjpeg-turbo, go/png, … Of several frames it
-// is the first. An orientation in EXIF is not applied, as Pillow does not. The header is looked at first: more than jpeg.MaxPixels pixels are
-// refused before a buffer is made. The library is named with an error too, where there is one for the format.
+// is the first. An orientation in EXIF is not applied, as Pillow does not; that of a TIFF is not either, which Pillow applies. The header is
+// looked at first: more than jpeg.MaxPixels pixels are refused before a buffer is made. The library is named with an error too, where there is one
+// for the format.
 func (d *Decoder) Decode(data []byte) (p Pixels, library string, err error) {
 	format := recognise(data[:min(len(data), headBytes)])
 	c, ok := codecs[format.name]

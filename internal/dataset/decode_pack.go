@@ -33,7 +33,7 @@ func (d *Decoder) pack(picture image.Image, channels int) (Pixels, error) {
 		return d.pick(p.Pix, p.Stride, p.Rect, 1, channels), nil
 	case *image.RGBA:
 		if channels == 4 {
-			return d.divide(p), nil
+			return d.divide(p.Pix, p.Stride, p.Rect, 1), nil
 		}
 		return d.pick(p.Pix, p.Stride, p.Rect, 1, 3), nil
 	case *image.NRGBA64:
@@ -43,7 +43,7 @@ func (d *Decoder) pack(picture image.Image, channels int) (Pixels, error) {
 		return d.pick(p.Pix, p.Stride, p.Rect, 2, channels), nil
 	case *image.RGBA64:
 		if channels == 4 {
-			return d.divide(p), nil
+			return d.divide(p.Pix, p.Stride, p.Rect, 2), nil
 		}
 		return d.pick(p.Pix, p.Stride, p.Rect, 2, 3), nil
 	case *image.Paletted:
@@ -89,23 +89,21 @@ func (d *Decoder) pick(pix []byte, stride int, bounds image.Rectangle, sampleByt
 	return out
 }
 
-// divide takes multiplied alpha out, for the rare TIFF that has it so.
-func (d *Decoder) divide(picture image.Image) Pixels {
-	bounds := picture.Bounds()
-	out := d.room(bounds, 4, 8)
-	at := 0
-	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
-		for x := bounds.Min.X; x < bounds.Max.X; x++ {
-			c := color.NRGBAModel.Convert(picture.At(x, y)).(color.NRGBA)
-			copy(out.Bytes[at:], []byte{c.R, c.G, c.B, c.A})
-			at += 4
+// divide takes multiplied alpha out as Pillow does, rounding down, of wide samples from their high bytes; for the rare TIFF that has it so.
+func (d *Decoder) divide(pix []byte, stride int, bounds image.Rectangle, sampleBytes int) Pixels {
+	out := d.pick(pix, stride, bounds, sampleBytes, 4)
+	for to := out.Bytes; len(to) > 0; to = to[4:] {
+		if alpha := int(to[3]); alpha != 0 && alpha != 255 {
+			for i := range 3 {
+				to[i] = byte(min(255, 255*int(to[i])/alpha))
+			}
 		}
 	}
 	return out
 }
 
-// look looks a palette's colors up. 0 channels are four where a color is transparent, else three. An index that the palette lacks is black,
-// as in Pillow.
+// look looks a palette's colors up. 0 channels are four where a color is transparent, else three. An index that the palette lacks is black;
+// Pillow has the gray of that number.
 func (d *Decoder) look(p *image.Paletted, channels int) Pixels {
 	var colors [256]shade
 	transparent := false

@@ -79,6 +79,13 @@ def as_rgb(jpeg):
     return jpeg[:2] + jpeg[20:].replace(frame, b"R\x11\x00G\x11\x01B\x11\x01").replace(scan, b"R\x00G\x11B\x11")
 
 
+def multiplied(tiff):
+    """Says of a TIFF's alpha that it is multiplied in: the tag ExtraSamples is 1 for it and 2 for the other kind."""
+    entry = b"\x52\x01\x03\x00\x01\x00\x00\x00"
+    assert tiff.count(entry + b"\x02\x00") == 1
+    return tiff.replace(entry + b"\x02\x00", entry + b"\x01\x00")
+
+
 def pictures():
     rgb = photo()
     gray = rgb.convert("L")
@@ -149,6 +156,7 @@ def pictures():
     yield "gray.tif", saved(gray, "TIFF")
     yield "gray_16.tif", saved(wide, "TIFF", compression="tiff_lzw")
     yield "rgba.tif", saved(rgba, "TIFF")
+    yield "rgba_multiplied.tif", multiplied(saved(rgba, "TIFF"))
     yield "palette.tif", saved(palette, "TIFF")
     yield "one_bit.tif", saved(gray.convert("1"), "TIFF")
 
