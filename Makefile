@@ -16,6 +16,7 @@ TORCH    ?=
 BUILD := $(CURDIR)/build
 LIB   := $(BUILD)/lib
 TOOLS := $(BUILD)/tools
+CORPUS := $(BUILD)/corpus
 
 STATICCHECK_VERSION := v0.7.0
 STATICCHECK         := $(TOOLS)/staticcheck-$(STATICCHECK_VERSION)
@@ -97,6 +98,13 @@ e2e-run:
 
 # RELIABILITY is an expression over the ids of trials: RELIABILITY='F8|D3'.
 RELIABILITY ?= .*
+# RELIABILITY_CORPUS is the folder of others' files for D2 and D8-corpus; without it, that of `make corpus` where it is whole.
+RELIABILITY_CORPUS ?=
+
+.PHONY: corpus
+corpus: ## build/corpus: HDF5 test files and test pictures of others, out of Debian's source archives, for D2 and D8-corpus
+	@scripts/deps corpus
+	@scripts/corpus "$(CORPUS)"
 
 .PHONY: reliability
 reliability: ## the short trials that it does no harm and survives everything; rows to docs/reliability.md
@@ -108,11 +116,12 @@ reliability: ## the short trials that it does no harm and survives everything; r
 nightly: ## the long trials as well: hours of mutants, soak and race detector; rows to docs/reliability.md
 	@scripts/deps build job tools
 	@$(MAKE) build
+	@$(MAKE) corpus || echo "make nightly: there is no corpus: D2 and D8-corpus are not run, their rows stay as they are" >&2
 	@$(MAKE) trials RELIABILITY_LONG=1 RELIABILITY_PAGE=../docs/reliability.md
 
 .PHONY: trials
 trials:
-	$(GO) test -tags reliability ./reliability \
+	RELIABILITY_CORPUS='$(or $(RELIABILITY_CORPUS),$(if $(wildcard $(CORPUS)/SOURCES),$(CORPUS)))' $(GO) test -tags reliability ./reliability \
 		-run '^Test[^T]|^TestTrials$$/^($(RELIABILITY))$$' -count=1 -v -timeout 16h
 
 .PHONY: overhead

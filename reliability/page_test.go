@@ -29,7 +29,7 @@ var notRun = []absent{
 	{"S9", "an action of the forge that was changed", "the repository has no workflow of a forge", "nothing to run"},
 	{"A4", "metrics endpoint", "pipetune has no network endpoint of any kind", "nothing to run"},
 	{"D1", "145 files of published libhdf5 vulnerabilities", "they are on GitHub only (HDFGroup/cve_hdf5), which this machine does not reach",
-		"clone it, then `RELIABILITY_CORPUS=cve_hdf5 make reliability RELIABILITY=D2`"},
+		"clone it, then `make reliability RELIABILITY=D2 RELIABILITY_CORPUS=$PWD/cve_hdf5`"},
 	{"F6-step", "the real clock is set by hours and years", "it would harm whatever else runs on the machine",
 		"on a machine to throw away: `pipetune diagnose --pid N &`, then `date -s` by ±1 h and ±10 y"},
 	{"F12-driver", "a real NVIDIA driver fails", "no GPU; a library that behaves like one stands in (F12)", "unload the driver, or reset the GPU, under a watch"},
