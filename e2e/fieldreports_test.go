@@ -50,7 +50,7 @@ var fieldCases = []fieldCase{
 			{"hdf5/chunk-exceeds-cache", "HDF5 chunk shape", `^1x64x64$`},
 			{"job/evaluation-sequential", "num_workers of the evaluation's DataLoader", `^[1-9]`},
 		},
-		against: []string{"prefetch_factor", "batch_size"},
+		against: []string{"batch_size"},
 	},
 	{
 		launchCase: launchCase{testCase: testCase{name: "c_mels_later", script: "cases/c_mels_later", class: inputBound, wait: starved, seconds: fieldSeconds,

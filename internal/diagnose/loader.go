@@ -59,9 +59,10 @@ func modelOf(e *evidence.Evidence) (Loader, bool) {
 		l.Wait = v.Summary
 	}
 	l.agree(e, workers.Center, batches.Center)
-	if v, ok := e.Get(metric.TrainerCPU); ok {
-		l.TrainerCPU = scaled(v.Summary, 1/(batches.Center*max(number(metric.Ranks), 1)))
+	if s, ok := trainerCPU(e); ok {
+		l.TrainerCPU = scaled(s, 1/batches.Center)
 	}
+	l.Pause = pauses(e)
 	if v, ok := e.Get(metric.StoragePerBatch); ok && v.Center > 0 {
 		l.FromStore = v.Summary
 		l.Storage = ceiling(e)
@@ -166,11 +167,11 @@ func countedInside(e *evidence.Evidence, l Loader) (Loader, bool) {
 
 // stepCPU is what the step itself computes where its trainer loads as well: a model on the CPU fills cores that workers would need.
 func (l *Loader) stepCPU(e *evidence.Evidence, rate float64) {
-	all, ok := e.Get(metric.TrainerCPU)
+	all, ok := trainerCPU(e)
 	if !ok || all.Center <= 0 {
 		return
 	}
-	own := scaled(all.Summary, 1/(rate*max(l.ranks, 1)))
+	own := scaled(all, 1/rate)
 	l.TrainerCPU = scaled(own, max(own.Center-l.CPU.Center, 0)/own.Center)
 }
 

@@ -193,12 +193,11 @@ const (
 // trainer takes what the trainer computes in a step: its CPU time without loading and without taking batches. Of that, what only waits for
 // a GPU in a busy loop is nobody's bound.
 func (m *model) trainer(e *evidence.Evidence, rate float64) {
-	all, ok := e.Get(metric.TrainerCPU)
+	all, ok := trainerCPU(e)
 	if !ok || rate <= 0 {
 		return
 	}
-	ranks := max(m.as.ranks, 1)
-	own := scaled(all.Summary, 1/(rate*ranks))
+	own := scaled(all, 1/rate)
 	taking := m.Receive + m.Dispatch
 	if m.Setting.Workers == 0 {
 		taking = m.CPU.Center
@@ -207,8 +206,8 @@ func (m *model) trainer(e *evidence.Evidence, rate float64) {
 	if own.Center > 0 {
 		m.TrainerCPU = scaled(own, left/own.Center)
 		// Of the step as it was seen, what the trainer was ready for without a CPU is not its own; the simulation adds it where it arises.
-		if delay, ok := e.Get(metric.MainRunDelay); ok {
-			late := max(delay.Center, 0) / rate * left / own.Center
+		if delay, ok := trainerDelay(e); ok {
+			late := delay / rate * left / own.Center
 			m.FreeStep = scaled(m.FreeStep, max(m.FreeStep.Center-late, min(left, m.FreeStep.Center))/m.FreeStep.Center)
 		}
 	}

@@ -26,7 +26,10 @@ func (m *model) contested(to predict.Forecast) bool {
 	if m.Others < leastOthers || m.left <= 0 || to.Setting.Workers <= max(m.Setting.Workers, 0) {
 		return false
 	}
-	needs := to.Rate * (m.CPU.Center + m.TrainerCPU.Center)
+	needs := to.Rate * (m.CPU.Center + m.TrainerCPU.Center) * (1 - to.PauseShare)
+	if p := m.Pause; to.PauseShare > 0 {
+		needs += to.PauseShare * p.CPU / p.Length
+	}
 	return needs > m.left
 }
 
@@ -66,7 +69,7 @@ func (m *model) effect(to predict.Forecast, gain stat.Summary) *report.Effect {
 	if len(to.Bounds) > 0 {
 		after = min(after, to.Bounds[0].Rate*scale)
 	}
-	if most := m.most(to.Setting.Workers); !math.IsInf(most, 1) {
+	if most := m.most(to.Setting); !math.IsInf(most, 1) {
 		hi = min(hi, most*scale)
 	}
 	lo = min(lo, hi)
@@ -78,8 +81,9 @@ func (m *model) effect(to predict.Forecast, gain stat.Summary) *report.Effect {
 }
 
 // most is the lowest bound with every cost at its cheapest edge; +Inf where none is known.
-func (m *model) most(workers int) float64 {
+func (m *model) most(set predict.Setting) float64 {
 	best := m.Loader
+	best.Prefetch = set.Prefetch
 	for _, s := range []*stat.Summary{&best.FreeStep, &best.CPU, &best.Wait, &best.TrainerCPU, &best.FromStore} {
 		s.Center = max(s.Lo, s.Center/20)
 	}
@@ -87,7 +91,7 @@ func (m *model) most(workers int) float64 {
 	if m.Spin > 0 {
 		best.TrainerCPU.Center = max(best.TrainerCPU.Center-m.Spin, 0)
 	}
-	bounds := best.Bounds(workers)
+	bounds := best.Bounds(set.Workers)
 	if len(bounds) == 0 {
 		return math.Inf(1)
 	}

@@ -110,6 +110,8 @@ type Hook struct {
 	Together      int          // loaders gone over in each step, Loader among them
 	LeastStep     float64      // seconds of a step with the others of them as they are, whatever Loader is given; 0 where there is none
 	BesideCPUs    float64      // CPUs that the others' workers use
+	Evaluating    Evaluating
+	Pauses        Pauses
 }
 
 // LoaderCall is the construction of one DataLoader. Empty strings and nil are unknown.

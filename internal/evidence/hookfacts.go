@@ -28,6 +28,7 @@ func (b *builder) hookFacts(r *rank) {
 	out.Loader.Wait, out.Together = sum(h.training.waits()), len(h.partners)+1
 	out.Aside = h.aside() > mostlyAside
 	out.LeastStep, out.BesideCPUs = h.besides()
+	b.hookPauses(r, out)
 	for _, l := range slices.Concat(h.evaluations, h.sources) {
 		if len(out.Others) < mostOthers {
 			call := l.call

@@ -27,6 +27,10 @@ type Bound struct {
 // point is one draw of the inputs; unknown inputs are NaN.
 type point struct {
 	step, cpu, wait, trainer, cpus, storage, fromStore float64
+
+	pause    Pause
+	prefetch int
+	others   float64 // threads of other programs on the same cores
 }
 
 // center is the point of the inputs' centers.
@@ -45,6 +49,8 @@ func (l Loader) center() point {
 		cpus:      at(l.CPUs.N > 0, l.CPUs.Center),
 		storage:   at(l.Storage.N > 0, l.Storage.Center),
 		fromStore: at(l.FromStore.N > 0, l.FromStore.Center),
+		pause:     l.Pause,
+		prefetch:  l.prefetch(),
 	}
 }
 
@@ -66,7 +72,15 @@ func (p point) bounds(w int) []Bound {
 	}
 	all = slices.DeleteFunc(all, func(b Bound) bool { return math.IsInf(b.Rate, 1) })
 	slices.SortStableFunc(all, func(a, b Bound) int { return cmp.Compare(a.Rate, b.Rate) })
-	return all
+	return p.pause.lift(all, w*p.prefetch, p.stretch(w))
+}
+
+// stretch is how many times as long as alone something takes at most that computes beside w workers, a pinning thread and the other programs.
+func (p point) stretch(w int) float64 {
+	if !(p.cpus > 0) || !p.pause.there() {
+		return 1
+	}
+	return max(known(p.pause.CPU)/p.pause.Length, 1) * (float64(w) + 2 + p.others) / p.cpus
 }
 
 // rate divides, and gives +Inf, which is no bound, where either side is unknown or the cost is nothing.

@@ -20,6 +20,7 @@ type costs struct {
 	readers []float64 // speed-up of storage with 1, 2, … waiting at once; beyond the last it is the last. Empty means it has no limit
 	start   StartCost
 	slices  int // how often a batch goes back and forth between waiting and computing
+	pause   pause
 }
 
 // finite reports that no cost is endless.

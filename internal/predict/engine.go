@@ -56,6 +56,8 @@ type tally struct {
 	queueMost int
 	changed   float64 // when the queue last changed
 	marked    float64 // when the step called mark was over
+	paused    float64 // seconds in pauses
+	unmarked  float64 // of this, before then
 }
 
 // run simulates and leaves the result in the tally.

@@ -17,6 +17,8 @@ const (
 	dispatched               // the next is asked for in its place
 	computed                 // the trainer's part of the step is over
 	stepped                  // the device's part as well
+	resting                  // the computing part of a pause is over
+	rested                   // the pause is over
 	ended                    // the epoch is over
 	done
 )
@@ -35,6 +37,7 @@ type trainer struct {
 	spinning float64 // cores it spins on now
 	begun    float64
 	asked    float64
+	stood    float64 // when the pause began
 }
 
 // spend lets the main thread compute; false where there is nothing to compute.
@@ -72,7 +75,7 @@ func (e *engine) train() {
 			if m.sent < e.batches && e.spend(e.dispatch, 1) {
 				return
 			}
-		case dispatched, computed, stepped:
+		case dispatched, computed, stepped, resting, rested:
 			if e.step() {
 				return
 			}
@@ -186,12 +189,22 @@ func (e *engine) step() bool {
 		m.spinning = 0
 		n := len(e.tally.waits)
 		if n == e.mark {
-			e.tally.marked = e.t
+			e.tally.marked, e.tally.unmarked = e.t, e.tally.paused
 		}
 		m.at = ask
-		if n >= e.stop && m.taken < e.batches {
+		switch {
+		case n >= e.stop && m.taken < e.batches:
 			m.at = done
+		case e.pause.after(n):
+			m.at, m.stood = resting, e.t
+			return e.spend(e.pause.computing, e.pause.threads)
 		}
+	case resting:
+		m.at = rested
+		return e.take(e.set.Workers, wall, e.pause.rest, 0)
+	case rested:
+		m.at = ask
+		e.tally.paused += e.t - m.stood
 	}
 	return false
 }

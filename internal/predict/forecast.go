@@ -157,7 +157,7 @@ func (f *Forecaster) point(set Setting, d *chances, steps int) (Forecast, bool) 
 	if !ok {
 		return Forecast{}, false
 	}
-	out := Forecast{Setting: set, Outcome: f.simulate(c, at, set, d, steps), Bounds: f.pipeline.bounds(at, c, set.Workers),
+	out := Forecast{Setting: set, Outcome: f.simulate(c, at, set, d, steps), Bounds: f.pipeline.bounds(at, c, set),
 		NewPrograms: f.pipeline.Epoch > 0 && set.startsPrograms()}
 	out.StepsPerS = stat.Summary{Center: out.Rate, Lo: out.Rate, Hi: out.Rate, N: fewest(f.pipeline.FreeStep, f.pipeline.CPU, f.pipeline.Wait)}
 	if len(out.Bounds) > 0 {
@@ -176,7 +176,7 @@ func (f *Forecaster) simulate(c costs, at point, set Setting, d *chances, steps 
 	out := f.engine.simulate(c, set, d, x)
 	// Chances whose number is not that of the steps have no mean of exactly 1, and the queue that a cut-off epoch leaves is no rate: the
 	// bounds hold all the same.
-	if bounds := f.pipeline.bounds(at, c, set.Workers); len(bounds) > 0 {
+	if bounds := f.pipeline.bounds(at, c, set); len(bounds) > 0 {
 		out.Rate, out.Steady = min(out.Rate, bounds[0].Rate), min(out.Steady, bounds[0].Rate)
 		out.Epoch = max(out.Epoch, float64(x.epoch)/out.Rate)
 	}
@@ -185,6 +185,9 @@ func (f *Forecaster) simulate(c costs, at point, set Setting, d *chances, steps 
 
 // extent is about so many steps: whole epochs where they are short enough, else the beginning of one.
 func (p Pipeline) extent(steps int) extent {
+	if p.Pause.there() {
+		steps = max(steps, int(math.Ceil(2*p.Pause.Every)))
+	}
 	x := extent{epoch: max(p.Epoch, 0), steps: steps}
 	if x.epoch > 0 && x.epoch <= x.steps {
 		x.epochs, x.steps = x.steps/x.epoch, 0

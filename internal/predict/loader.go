@@ -29,6 +29,8 @@ type Loader struct {
 	Storage    stat.Summary // bytes per second storage can give, where a ceiling is known
 	FromStore  stat.Summary // bytes from storage per batch
 
+	Pause Pause // what interrupts training in the middle of epochs
+
 	UsableCPUs  float64 // cores the trainer may use at all: the ceiling of num_workers
 	BatchBytes  float64 // bytes of one batch's tensors
 	Prefetch    int     // prefetch_factor; 0 = unknown, and then PyTorch's default of 2 holds

@@ -54,7 +54,7 @@ func (p Pipeline) costs(at point, set Setting) (costs, bool) {
 	c := costs{
 		step: known(at.step), compute: known(at.trainer), cpu: known(at.cpu),
 		handover: known(p.Handover), receive: known(p.Receive), dispatch: known(p.Dispatch), pinning: known(p.Pinning), pin: p.Pin, resume: known(p.Resume),
-		cores: known(at.cpus), others: known(p.Others), slices: p.Slices,
+		cores: known(at.cpus), others: known(p.Others), slices: p.Slices, pause: p.Pause.parts(),
 	}
 	start := p.Starts[set.Start]
 	c.start = StartCost{Trainer: known(start.Trainer), Worker: known(start.Worker), End: known(start.End)}
@@ -104,7 +104,10 @@ func limited(readers []float64, most float64, workers int) []float64 {
 }
 
 // bounds are the ceilings of the point with a setting: those of the Loader, and storage's curve where it is the lower one.
-func (p Pipeline) bounds(at point, c costs, workers int) []Bound {
+func (p Pipeline) bounds(at point, c costs, set Setting) []Bound {
+	set = set.plain()
+	workers := set.Workers
+	at.prefetch, at.others = set.Prefetch, c.others
 	at.trainer = c.compute // what spins is no bound: nobody waits for it
 	if c.others > 0 && at.cpus > 0 {
 		at.cpus = min(at.cpus, c.obtainable(workers))

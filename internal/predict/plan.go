@@ -178,8 +178,9 @@ func (f *Forecaster) stepBound(now Forecast) bool {
 // headroom is what the loader gives to a trainer that takes no time, over the present rate.
 func (f *Forecaster) headroom(now Forecast) float64 {
 	at := f.pipeline.center()
-	at.step, at.trainer = 0, 0
+	at.step, at.trainer, at.pause = 0, 0, Pause{}
 	c, ok := f.pipeline.costs(at, now.Setting)
+	c.pause = pause{} // what it gives all the time
 	if !ok || now.Rate <= 0 || c.cpu+c.storage+c.other+c.handover+c.receive+c.dispatch <= 0 {
 		return 0
 	}
@@ -200,7 +201,7 @@ func (f *Forecaster) plan(a ambition, now Forecast, found Found) Plan {
 		}
 		knob := left[which]
 		left = slices.Delete(left, which, which+1)
-		change := Change{Knob: knob, Risk: risks[knob], Watch: watches[knob]}
+		change := Change{Knob: knob, Risk: f.risk(knob), Watch: watches[knob]}
 		change.Alone, _ = f.Forecast(knob.set(now.Setting, target))
 		change.Gain = f.Gain(now, change.Alone)
 		change.Then, _ = f.Forecast(knob.set(at.Setting, target))
@@ -216,6 +217,14 @@ func (f *Forecaster) plan(a ambition, now Forecast, found Found) Plan {
 func (f *Forecaster) extra(from, to Setting) Memory {
 	a, b := f.pipeline.Memory(from), f.pipeline.Memory(to)
 	return Memory{Workers: b.Workers - a.Workers, Shm: b.Shm - a.Shm, Pinned: b.Pinned - a.Pinned}
+}
+
+// risk is what can go wrong with a change.
+func (f *Forecaster) risk(knob Knob) string {
+	if knob == PrefetchFactor && f.pipeline.Pause.there() {
+		return "finished batches fill /dev/shm; with order kept, depth evens out how batches vary and holds more of what is made while training pauses, and does not raise the mean else"
+	}
+	return risks[knob]
 }
 
 var risks = map[Knob]string{

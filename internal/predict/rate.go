@@ -82,6 +82,7 @@ func (l Loader) draw(dice *rand.Rand) point {
 	return point{
 		step: one(l.FreeStep), cpu: one(l.CPU), wait: one(l.Wait), trainer: one(l.TrainerCPU),
 		cpus: one(l.CPUs), storage: one(l.Storage), fromStore: one(l.FromStore),
+		pause: l.Pause, prefetch: l.prefetch(),
 	}
 }
 

@@ -170,7 +170,7 @@ func (f *Forecaster) lowest(set Setting) float64 {
 	if !ok {
 		return math.Inf(1)
 	}
-	bounds := f.pipeline.bounds(at, c, set.Workers)
+	bounds := f.pipeline.bounds(at, c, set)
 	if len(bounds) == 0 {
 		return math.Inf(1)
 	}

@@ -7,19 +7,21 @@ import (
 // Outcome is what one simulation came to.
 type Outcome struct {
 	Steps      int
-	Rate       float64 // steps per second over whole epochs, what starts and ends them included
+	Rate       float64 // steps per second over whole epochs, what starts and ends them included, pauses left out
 	Steady     float64 // steps per second between the first batch of an epoch and its end
-	Epoch      float64 // seconds of an epoch; 0 where it never ends
+	Epoch      float64 // seconds of an epoch, pauses left out; 0 where it never ends
 	StartShare float64 // of the epoch's time: iter(), the wait for the first batch, and ending workers; 0..1
 
 	Wait      float64 // mean input wait of a step, seconds; the first of each epoch left out where there are others
 	WaitP99   float64 // its 99 % quantile
-	WaitRatio float64 // of all the time, first waits included, 0..1
+	WaitRatio float64 // of the time without pauses, first waits included, 0..1
 
 	QueueMean float64 // finished batches the trainer has not taken, over time
 	QueueMost int
 	Busy      float64 // share of the workers' time in which they make batches, 0..1
 	CPUs      float64 // cores used, by trainer and workers
+
+	PauseShare float64 // of all the time, 0..1
 }
 
 // settled is the share of a cut-off epoch after which its queue is taken to have its usual depth.
@@ -31,13 +33,15 @@ func (e *engine) simulate(c costs, set Setting, d *chances, x extent) Outcome {
 	set = set.plain()
 	mark := int(settled * float64(x.total()))
 	mark = min(max(mark, 2*set.outstanding()), x.total()/2)
+	mark = x.total() - c.pause.whole(x.total()-mark)
 	e.run(c, set, d, x, mark)
 	n := len(e.tally.waits)
-	if n == 0 || e.t <= 0 {
+	t := &e.tally
+	trained := e.t - t.paused
+	if n == 0 || trained <= 0 {
 		return Outcome{}
 	}
-	t := &e.tally
-	out := Outcome{Steps: n, CPUs: t.cores / e.t, QueueMost: t.queueMost}
+	out := Outcome{Steps: n, CPUs: t.cores / e.t, QueueMost: t.queueMost, PauseShare: t.paused / e.t}
 	sum := 0.0
 	for _, w := range t.waits {
 		sum += w
@@ -47,22 +51,22 @@ func (e *engine) simulate(c costs, set Setting, d *chances, x extent) Outcome {
 	}
 	whole := x.epoch > 0 && n%x.epoch == 0
 	if whole {
-		out.Rate = float64(n) / e.t
-		out.Epoch = e.t / float64(t.begun)
-		out.StartShare = t.starting / e.t
+		out.Rate = float64(n) / trained
+		out.Epoch = trained / float64(t.begun)
+		out.StartShare = t.starting / trained
 		out.Steady = out.Rate
 		if inner := n - t.begun; inner > 0 && set.Workers > 0 {
-			out.Steady = float64(n) / (e.t - t.starting)
+			out.Steady = float64(n) / (trained - t.starting)
 		}
-		out.WaitRatio = sum / e.t
+		out.WaitRatio = sum / trained
 	} else {
-		out.Steady = float64(n-mark) / (e.t - t.marked)
+		out.Steady = float64(n-mark) / (trained - (t.marked - t.unmarked))
 		out.Rate = out.Steady
-		out.WaitRatio = sum / e.t
+		out.WaitRatio = sum / trained
 		if x.epoch > 0 {
 			opening := t.starting
 			ending := c.ending(set)
-			out.Epoch = e.t + float64(x.epoch-n)/out.Steady + ending
+			out.Epoch = trained + float64(x.epoch-n)/out.Steady + ending
 			out.Rate = float64(x.epoch) / out.Epoch
 			out.StartShare = (opening + ending) / out.Epoch
 		}

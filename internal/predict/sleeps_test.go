@@ -96,6 +96,7 @@ func simulated(r recorded, c costs) Outcome {
 	if number("workers") == 0 {
 		c.dispatch = 0 // no queues
 	}
+	c.pause = Pause{Every: r.number["pause_every"], Length: r.number["pause"]}.parts()
 	set := Setting{Workers: number("workers"), Prefetch: number("prefetch"), Persistent: number("persistent") == 1, Unordered: number("in_order") == 0}
 	d := &chances{service: slices.Repeat(service, number("epochs")), step: slices.Repeat(step, number("epochs"))}
 	var e engine

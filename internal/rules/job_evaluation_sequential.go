@@ -47,7 +47,7 @@ evaluation more or less than an average stretch of the same length: watch some w
 			Severity: milder(diagnose.Grade(score), report.Warning), Score: score,
 			Summary:   fmt.Sprintf("Training stands still %s of the time while the model is evaluated", unit.Percent(spent)),
 			Evidence:  seen(p, metric.Evaluation, metric.EvalWait, metric.StepTime, metric.InputWait),
-			Unhelpful: within("evaluation", against("more workers, a deeper prefetch_factor or faster reading for the training loader: it is not asked for anything meanwhile", moreWorkers, deeperPrefetch, moved)),
+			Unhelpful: within("evaluation", notForTraining(p)),
 		}
 		rarer := evaluateRarer(p)
 		call, told := evaluationCall(p)
@@ -69,6 +69,15 @@ evaluation more or less than an average stretch of the same length: watch some w
 		p.Report(f)
 		return nil
 	},
+}
+
+// notForTraining speaks against changes of training's loader. In the middle of an epoch its workers make what is asked of them already, which is more the more
+// there are and the deeper the queue is, and training finds it ready.
+func notForTraining(p *diagnose.Pass) []report.Unhelpful {
+	if h := p.Evidence.Facts.Hook; h != nil && h.Pauses.Every > 0 {
+		return against("faster reading for the training loader: its workers only fill their queue meanwhile", moved)
+	}
+	return against("more workers, a deeper prefetch_factor or faster reading for the training loader: it is not asked for anything meanwhile", moreWorkers, deeperPrefetch, moved)
 }
 
 var evalWaits = diagnose.Limit{Name: "part of evaluation spent waiting for its data", Value: 0.20, Unit: metric.Ratio,

@@ -21,7 +21,10 @@ func tooSlowly(p *diagnose.Pass) []report.Unhelpful {
 	if diagnose.Workerless(p.Evidence) || !saturated(p) {
 		return nil
 	}
-	out := against("a deeper prefetch_factor: the queue is empty because batches are made too slowly, and depth does not make them faster", deeperPrefetch)
+	var out []report.Unhelpful
+	if h := p.Evidence.Facts.Hook; h == nil || h.Pauses.Every <= 0 { // a deeper queue holds more of what is made while training pauses
+		out = against("a deeper prefetch_factor: the queue is empty because batches are made too slowly, and depth does not make them faster", deeperPrefetch)
+	}
 	cpu, ok := p.Maybe(metric.WorkerCPUBatch)
 	wait, _ := p.Maybe(metric.WorkerWaitBatch)
 	if !ok || handOver.Value > fixedPart.Value*(cpu+wait) {

@@ -7,6 +7,9 @@ does to both. One batch is one item. The sleep of batch i follows from i alone, 
     exponential  s * -ln((h + 0.5) / 65536), h a hash of i in 0..65535
     bursty     19 batches of 20 take s, one takes 21 s; which one follows from the hash
 
+After each so many steps of some configurations the trainer sleeps for longer, as in an evaluation, while its workers go on; that time is left out of the
+rate and of the epoch's length.
+
 Prints one line of tab-separated values for each configuration named (all of them without a name). Times are in seconds; "slept" and
 "stepped" are what sleeping really took, on average, as time.sleep is always a little late.
 """
@@ -52,8 +55,18 @@ CONFIGURATIONS = {
     "unordered-bursty-3x8": (3, 8, 0, "fork", 0, "bursty", 0.020, "constant", 0.005, 300, 1),
 }
 
+# name: as above, and steps from one pause of the trainer to the next, and its length
+PAUSED = {
+    "paused-2x2": ((2, 2, 0, "fork", 1, "constant", 0.040, "constant", 0.005, 300, 1), 20, 0.5),
+    "paused-4x4": ((4, 4, 0, "fork", 1, "constant", 0.040, "constant", 0.005, 400, 1), 60, 1.0),
+    "paused-4x4-briefly": ((4, 4, 0, "fork", 1, "constant", 0.040, "constant", 0.005, 400, 1), 25, 0.05),
+    "paused-exponential-4x2": ((4, 2, 0, "fork", 1, "exponential", 0.060, "constant", 0.010, 400, 1), 40, 0.6),
+    "paused-bursty-4x8": ((4, 8, 0, "fork", 1, "bursty", 0.020, "constant", 0.010, 400, 1), 80, 0.8),
+    "paused-short-kept": ((2, 4, 1, "fork", 1, "constant", 0.030, "constant", 0.005, 25, 12), 60, 0.5),
+}
+
 COLUMNS = ("name torch python workers prefetch persistent start in_order shape service step_shape step batches epochs slept stepped "
-           "rate epoch wait first_wait create drain").split()
+           "rate epoch wait first_wait create drain pause_every pause").split()
 
 
 def hash16(i):
@@ -82,14 +95,15 @@ class Sleeps(Dataset):
 
 
 def measure(name):
-    workers, prefetch, persistent, start, in_order, shape, s, step_shape, step, batches, epochs = CONFIGURATIONS[name]
+    configuration, pause_every, pause = PAUSED.get(name, (CONFIGURATIONS.get(name), 0, 0.0))
+    workers, prefetch, persistent, start, in_order, shape, s, step_shape, step, batches, epochs = configuration
     more = {}
     if workers:
         more = dict(prefetch_factor=prefetch, persistent_workers=bool(persistent), multiprocessing_context=start)
     if not in_order:
         more["in_order"] = False
     loader = DataLoader(Sleeps(shape, s, batches), batch_size=1, shuffle=False, num_workers=workers, **more)
-    slept, stepped, waits, firsts, creates, drains, lengths = [], [], [], [], [], [], []
+    slept, stepped, waits, firsts, creates, drains, lengths, pauses = [], [], [], [], [], [], [], []
     for _ in range(epochs):
         begin = time.perf_counter()
         batch = iter(loader)
@@ -105,17 +119,22 @@ def measure(name):
             slept.append(float(item))
             time.sleep(times(step_shape, step, i))
             stepped.append(time.perf_counter() - got)
+            if pause_every and len(stepped) % pause_every == 0:
+                paused = time.perf_counter()
+                time.sleep(pause)
+                pauses.append(time.perf_counter() - paused)
+                begin += pauses[-1]
         lengths.append(time.perf_counter() - begin)
     mean = statistics.fmean
     row = (name, torch.__version__.split("+")[0], platform.python_version(), workers, prefetch, persistent, start, in_order, shape, s,
            step_shape, step, batches, epochs, mean(slept), mean(stepped), batches * epochs / sum(lengths), mean(lengths), mean(waits),
-           mean(firsts), mean(creates), mean(drains))
+           mean(firsts), mean(creates), mean(drains), pause_every, mean(pauses) if pauses else 0.0)
     print(*(f"{x:.6g}" if isinstance(x, float) else x for x in row), sep="\t", flush=True)
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    names = sys.argv[1:] or [n for n, c in CONFIGURATIONS.items() if c[4] or torch.__version__ >= "2.6"]
+    names = sys.argv[1:] or [n for n, c in CONFIGURATIONS.items() if c[4] or torch.__version__ >= "2.6"] + list(PAUSED)
     print(*COLUMNS, sep="\t")
     for name in names:
         measure(name)

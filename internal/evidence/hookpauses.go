@@ -1,0 +1,137 @@
+package evidence
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/pipetune/pipetune/internal/metric"
+)
+
+// Evaluating is what evaluations take, in the middle of epochs or between them, per second of the watch. The zero value is that there are none, or that it
+// is not told when they were.
+type Evaluating struct {
+	Time  float64 // seconds, 0..1
+	CPU   float64 // seconds of CPU of the trainer
+	Delay float64 // seconds for which its main thread was ready to run without a CPU
+}
+
+// Pauses are evaluations in the middle of an epoch: training stands still, and its workers make the batches that are asked of them already. The zero value
+// is that there are none.
+type Pauses struct {
+	Every  float64 // steps of training from one to the next
+	Length float64 // seconds, without those for which the main thread was ready to run without a CPU
+	CPU    float64 // seconds of CPU in one, of the trainer and of the workers that load for it
+}
+
+// hookPauses takes them, and what evaluations take.
+func (b *builder) hookPauses(r *rank, out *Hook) {
+	h := r.hook
+	evaluated, told, steps := sum(h.evaluated), sum(h.told), sum(r.batches)
+	if evaluated <= 0 || told <= 0 || steps <= 0 {
+		return
+	}
+	spans := b.evaluationSpans(h, sum(h.trained())/steps)
+	begun, worked := 0.0, 0.0
+	for _, l := range h.evaluations {
+		begun += sum(l.of(metric.HookBegun))
+		if n := l.call.Workers; n != nil && *n > 0 {
+			worked += sum(l.made(metric.HookFetchCPU)) / evaluated
+		}
+	}
+	length := divide(evaluated, begun)
+	if len(spans) > 0 {
+		length = 0
+		for _, s := range spans {
+			length += s.length() / float64(len(spans))
+		}
+	}
+	cpu, late := 0.0, 0.0 // per second of an evaluation
+	if len(spans) > 0 {
+		known := intersect(b.spans, span{math.Inf(-1), spans[len(spans)-1].to})
+		if all, ok := b.h.of(metric.ProcCPU, r.entity).rateIn(known, spans); ok {
+			cpu = all
+			delayed, _ := b.h.of(metric.ProcRunDelay, r.entity).rateIn(known, spans)
+			late = hold(delayed)
+			out.Evaluating = Evaluating{Time: hold(evaluated / told), CPU: cpu * evaluated / told, Delay: late * evaluated / told}
+		}
+	}
+	nested := min(sum(h.training.of(metric.HookNested)), evaluated)
+	if !(nested > 0) || !(length > 0) || !finite(length) {
+		return
+	}
+	cpu += worked
+	out.Pauses = Pauses{Every: max(steps*length/nested, 1), Length: length * max(1-late, min(cpu, 1)), CPU: length * cpu}
+}
+
+// allEvaluations is the part of the time in evaluations that must be told one by one, and at most that much more may be, for the times that are told to
+// stand for all. The one under way at the end is not told.
+const allEvaluations = 0.6
+
+// evaluationSpans returns when the trainer evaluated, what follows within a step of training as one; nil where most of it is not told one by one.
+func (b *builder) evaluationSpans(h *hooked, step float64) (out []span) {
+	var told []span
+	for _, l := range h.evaluations {
+		for _, m := range l.members {
+			for _, e := range b.readEpochs()[m] {
+				if e.wall > 0 && finite(e.wall) && !e.grad {
+					told = append(told, span{e.begun, e.begun + e.wall})
+				}
+			}
+		}
+	}
+	slices.SortFunc(told, func(x, y span) int { return cmp.Compare(x.from, y.from) })
+	for _, s := range told {
+		if n := len(out); n > 0 && s.from-out[n-1].to < step {
+			out[n-1].to = max(out[n-1].to, s.to)
+			continue
+		}
+		out = append(out, s)
+	}
+	seen := sum(each(len(b.spans), func(i int) float64 { return b.spans[i].within(out) }))
+	if evaluated := sum(h.evaluated); seen < allEvaluations*evaluated || evaluated < allEvaluations*seen {
+		return nil
+	}
+	return out
+}
+
+// within is how much of a span lies in any of others, which do not overlap each other.
+func (s span) within(others []span) (total float64) {
+	for _, o := range others {
+		total += s.overlap(o)
+	}
+	return total
+}
+
+// rateIn is how much of a counter grows in a second of parts of the windows. Processes are read twice a second, so that most readings hold some of the
+// parts and some of the rest: it is taken to grow at one rate in the parts and at another outside, those that fit all readings best (least squares). False
+// where the readings do not tell the two apart.
+func (t *track) rateIn(windows, parts []span) (perSec float64, ok bool) {
+	if t == nil {
+		return 0, false
+	}
+	var ii, io, oo, ig, og, in, all float64
+	for k := 1; k < len(t.at); k++ {
+		step, grown := span{t.at[k-1], t.at[k]}, t.v[k]-t.v[k-1]
+		for _, w := range windows {
+			seen := span{max(step.from, w.from), min(step.to, w.to)}
+			if grown < 0 || seen.length() <= 0 {
+				continue
+			}
+			g, inside := grown*seen.length()/step.length(), seen.within(parts)
+			outside := max(seen.length()-inside, 0)
+			ii, io, oo = ii+inside*inside, io+inside*outside, oo+outside*outside
+			ig, og = ig+inside*g, og+outside*g
+			in, all = in+inside, all+g
+		}
+	}
+	det := ii*oo - io*io
+	if in <= 0 || !(det > leastApart*ii*oo) {
+		return 0, false
+	}
+	return min(max((ig*oo-og*io)/det, 0), all/in), true
+}
+
+// leastApart is 1 less the squared cosine between the time in the parts and the time outside, over the readings, from which on two rates are told apart:
+// where each reading holds as much of both, it is 0.
+const leastApart = 0.05
