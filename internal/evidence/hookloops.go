@@ -222,7 +222,6 @@ func (b *builder) hookFigures(r *rank) {
 	}
 	r.hook, r.basis = h, metric.Measured
 	r.batches = h.training.of(metric.HookSteps)
-	r.handed = h.ofAll(func(l *hookLoop) []float64 { return l.of(metric.HookSteps) })
 	r.clock = h.trained()
 	r.rate = stat.Ratio(r.batches, r.clock)
 	r.wait = stat.Ratio(h.waits(), r.clock)
@@ -232,4 +231,5 @@ func (b *builder) hookFigures(r *rank) {
 	}
 	slices.SortStableFunc(h.evaluations, func(x, y *hookLoop) int { return cmp.Compare(sum(y.time()), sum(x.time())) })
 	slices.SortStableFunc(h.sources, func(x, y *hookLoop) int { return cmp.Compare(sum(y.time()), sum(x.time())) })
+	b.hookCrew(r)
 }

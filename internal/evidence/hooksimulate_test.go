@@ -27,6 +27,7 @@ type launched struct {
 	off     bool
 	epochs  map[int]*epochTold
 	others  []*launched // trainers that run beside this one, in step with it
+	also    func()      // what else is seen at each tick
 }
 
 type total struct {
@@ -86,6 +87,9 @@ func (l *launched) ticks(until float64) {
 			ids = append(ids, o.id)
 		}
 		l.run(l.tick, l.looks, ids...)
+		if l.also != nil {
+			l.also()
+		}
 		for _, o := range append([]*launched{l}, l.others...) {
 			o.record()
 		}

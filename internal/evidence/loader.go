@@ -37,6 +37,10 @@ func (b *builder) loader() {
 	}
 	b.share(metric.HeadOfLine, blocked, told, metric.Measured)
 	b.share(metric.IdleWhileWaits, idle, alive, metric.Measured)
+	if len(r.others) > 0 {
+		b.drop(metric.HeadOfLine, metric.IdleWhileWaits)
+		b.miss(besideEvaluation, "", metric.HeadOfLine, metric.IdleWhileWaits)
+	}
 	if parked > 0 {
 		b.miss("workers of another loader stand by, so that some are always idle", "", metric.HeadOfLine)
 	}

@@ -13,7 +13,8 @@ import (
 // rank is one trainer with what was seen of its loader, per window.
 type rank struct {
 	*actor
-	crew      []*actor  // workers that lived within the steady window
+	crew      []*actor  // workers that lived within the steady window; those of evaluations are left out where the hook tells them apart
+	others    []*actor  // those left out
 	starts    []restart // of workers, that reach into the steady window
 	restarts  []restart // those that replaced others and began in it
 	looks     []float64 // seconds in which the main thread was looked at

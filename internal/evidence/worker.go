@@ -82,7 +82,7 @@ func (b *builder) totals(actors []*actor, states []metric.Desc) []float64 {
 
 // list fills in the evidence's own list of workers.
 func (b *builder) list(r *rank) {
-	for _, a := range r.crew {
+	for _, a := range slices.Concat(r.crew, r.others) {
 		w := Worker{Entity: a.entity, PID: a.pid, Alive: seconds(span{a.born, a.died}.overlap(b.steady))}
 		if looks := sum(b.grow(metric.LooksTotal, a.entity)); looks > 0 {
 			w.Busy = hold(1 - sum(b.grow(metric.LooksQueuePoll, a.entity))/looks)

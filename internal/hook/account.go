@@ -146,6 +146,7 @@ func (l *ledger) bind(p *process, a *account, lp *loop, at time.Duration) {
 	for key, seen := range a.sites {
 		l.addSite(lp, key, seen.calls, seen.time)
 	}
+	l.recruit(p, lp)
 	if p != lp.trainer && p.boss == nil {
 		p.boss = lp.trainer
 		p.boss.lostAll = plus(p.boss.lostAll, p.lostAll)

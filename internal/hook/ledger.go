@@ -56,7 +56,14 @@ type ledger struct {
 	offs                          []Off
 	notes                         map[int]note // what was left out, by kind
 	greetings                     []*process   // whose EventHook is to be recorded
-	events                        int          // recorded so far
+	recruits                      []recruit    // whose EventHook is to be recorded
+	recruited, events             int          // recorded so far
+}
+
+// recruit is a worker whose loop is known.
+type recruit struct {
+	entity string
+	loop   *loop
 }
 
 // innerPID is a process number as the process itself knows it. Those of a container are kept apart from those that are our own numbers too.

@@ -173,7 +173,8 @@ func TestTotalsOfALoop(t *testing.T) {
 		e[0].Attrs["given"] != "batch_size,num_workers" || e[0].Attrs["pin_memory"] != "0" {
 		t.Errorf("loader events %v", e)
 	}
-	if e := f.events(recording.EventHook); len(e) != 1 || e[0].Attrs["torch"] != "1.13.1" || e[0].Attrs["rank"] != "3" || e[0].Attrs["state"] != "loaded" {
+	if e := f.events(recording.EventHook); len(e) != 3 || e[0].Attrs["torch"] != "1.13.1" || e[0].Attrs["rank"] != "3" || e[0].Attrs["state"] != "loaded" ||
+		e[1].Entity != "process/11.111" || e[2].Entity != "process/12.112" || e[1].Attrs["loop"] != loop || e[2].Attrs["loop"] != loop || e[2].Attrs["state"] != "worker" {
 		t.Errorf("hook events %v", e)
 	}
 }

@@ -220,7 +220,7 @@ func TestAHookThatSwitchedItselfOffIsSaid(t *testing.T) {
 
 func TestASecondRecordingHasAllAgain(t *testing.T) {
 	f := newTold(t)
-	f.run(10, 11)
+	f.run(10, 11, 12)
 	made := fields{"loader": 0, "made": fields{"class": "DataLoader"}}
 	more := steps(5, 1e9)
 	more["steps"].(fields)["waits"] = []int{77}
@@ -229,13 +229,14 @@ func TestASecondRecordingHasAllAgain(t *testing.T) {
 	f.tell(10, "steps", more)
 	f.tell(10, "work", fields{"loader": 0, "work": fields{"items": 9, "slow": [][3]int64{{4, 7000, 1}}}})
 	f.tell(11, "off", fields{"reason": "x"})
+	f.tell(12, "work", fields{"parent": 10, "loader": 0, "work": fields{"items": 3}})
 	f.pass(3 * time.Second)
 	first := f.recorded()
 	f.sink, _ = recording.NewRecorder(recording.Header{}, nil)
 	f.anew()
 	f.pass(100 * time.Millisecond)
 	second := f.recorded()
-	if len(second.Series) != len(first.Series) || len(second.Events) != len(first.Events) || len(first.Events) != 6 {
+	if len(second.Series) != len(first.Series) || len(second.Events) != len(first.Events) || len(first.Events) != 7 {
 		t.Errorf("first %d series, %d events; second %d series, %d events", len(first.Series), len(first.Events), len(second.Series), len(second.Events))
 	}
 }

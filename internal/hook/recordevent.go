@@ -34,6 +34,24 @@ func (l *ledger) greet(sink recording.Sink) {
 		}
 	}
 	l.greetings = l.greetings[:0]
+	for _, w := range l.recruits {
+		if l.recruited < maxRecruits {
+			l.recruited++
+			l.event(sink, recording.EventHook, w.entity, map[string]string{"state": "worker", "loop": "loop/" + w.loop.name})
+		}
+	}
+	l.recruits = l.recruits[:0]
+}
+
+// maxRecruits is of how many workers a recording tells for which loop they make batches: workers that are started anew each epoch must not take the room of
+// what else is told.
+const maxRecruits = 1024
+
+// recruit notes for which loop a worker makes batches.
+func (l *ledger) recruit(p *process, lp *loop) {
+	if p != lp.trainer && p.entity != "" && len(l.recruits) < maxRecruits {
+		l.recruits = append(l.recruits, recruit{p.entity, lp})
+	}
 }
 
 // recordMade records the construction of a loop's loader, once.
@@ -141,7 +159,7 @@ func (l *ledger) recordSlow(sink recording.Sink, lp *loop, entity string) {
 
 // anew begins another recording: all that is known is to be recorded in it, but for the epochs of the one before.
 func (l *ledger) anew() {
-	l.events, l.greetings = 0, nil
+	l.events, l.greetings, l.recruits, l.recruited = 0, nil, nil, 0
 	for kind, n := range l.notes {
 		n.said = false
 		l.notes[kind] = n
@@ -149,6 +167,11 @@ func (l *ledger) anew() {
 	for _, p := range l.processes {
 		if p.greeted = 0; p.off != "" && p.begun == 0 {
 			l.greetings = append(l.greetings, p)
+		}
+		for _, a := range p.accounts {
+			if a.loop != nil {
+				l.recruit(p, a.loop)
+			}
 		}
 	}
 	for _, t := range l.trainers {
