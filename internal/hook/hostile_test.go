@@ -224,7 +224,7 @@ func TestAFloodIsNotLookedAt(t *testing.T) {
 	f.run(10, 11, 12)
 	f.tell(10, "epoch", epochOf(0, 11))
 	flood := f.datagram(12, "hello", fields{"cwd": strings.Repeat("x", 500)})
-	const seconds, each = 5, 10000 // what is read at most, see readsPerSlice
+	const seconds, each = 5, readsPerSlice * 10 // what is read at most: a slice is a tenth of a second
 	for i := range seconds * each {
 		if i%(each/10) == 0 {
 			f.tell(11, "work", work(int64(i), int64(i)))

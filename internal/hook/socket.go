@@ -13,9 +13,9 @@ import (
 
 const (
 	// readSlice and readsPerSlice bound what a flood costs before any message is looked at: a datagram takes some 5 µs to be read and dropped, so
-	// 5 % of one CPU. What is not read stays with its sender, whose call fails at once: the kernel queues net.unix.max_dgram_qlen datagrams, 10 unless told otherwise.
+	// 2.5 % of one CPU. A second's worth is more than budgets let be looked at. What is not read stays with its sender, whose call fails at once: the kernel queues net.unix.max_dgram_qlen datagrams, 10 unless told otherwise.
 	readSlice     = 100 * time.Millisecond
-	readsPerSlice = 1000
+	readsPerSlice = 500
 )
 
 // sender is who sent a datagram, as the kernel says.
