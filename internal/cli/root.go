@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	_ "github.com/pipetune/pipetune/internal/cli/victim" // what it does comes before main
 )
 
 // Main runs pipetune with args (without the program's name) and returns the exit code.
