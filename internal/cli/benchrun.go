@@ -60,6 +60,9 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 		}
 	}
 	isolate.FirstVictim()
+	if err := roomToMeasure(procfs.FS{}, os.Getpid()); err != nil {
+		return err
+	}
 	path, err := filepath.Abs(o.path)
 	if err != nil {
 		return fail(exitUsage, "give an absolute path", "%s: %w", o.path, err)

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/procfs/fakeroot"
+)
+
+// TestRoomToMeasure: bench-io leaves a control group alone that is nearly full, page cache not counted.
+func TestRoomToMeasure(t *testing.T) {
+	for _, c := range []struct {
+		name, root  string
+		pid         int
+		use, cached int64 // of 8 GiB
+		want        string
+	}{
+		{name: "no control groups", root: "bare", pid: 7},
+		{name: "much is left", root: "container-v2", pid: 7, use: 1 << 30},
+		{name: "just enough is left", root: "container-v2", pid: 7, use: 8<<30 - benchRoom},
+		{name: "little is left", root: "container-v2", pid: 7, use: 8<<30 - 8<<20, want: "of the memory limit of 8 GiB, 8 MiB is left: bench-io begins with 64 MiB or more"},
+		{name: "the rest is page cache", root: "container-v2", pid: 7, use: 8<<30 - 8<<20, cached: 1 << 30},
+		{name: "the limit was lowered", root: "container-v2", pid: 7, use: 9 << 30, want: "of 8 GiB, 0 B is left"},
+	} {
+		archive, err := os.ReadFile(filepath.Join("../../testdata/proc", c.root+".txtar"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		root := t.TempDir()
+		if err := fakeroot.Unpack(archive, root); err != nil {
+			t.Fatal(err)
+		}
+		if c.use > 0 {
+			group := filepath.Join(root, "sys/fs/cgroup")
+			for name, text := range map[string]string{
+				"memory.current": strconv.FormatInt(c.use, 10) + "\n",
+				"memory.stat":    "anon 1000\nfile " + strconv.FormatInt(c.cached, 10) + "\nshmem 0\n",
+			} {
+				if err := os.WriteFile(filepath.Join(group, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		err = roomToMeasure(procfs.FS{Root: root}, c.pid)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || exitCode(err) != exitNotMeasured || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
