@@ -28,29 +28,30 @@ static size_t refuse(const char *where, unsigned line, const char *why) {
 
 #define REFUSE(why) refuse(__func__, __LINE__, why)
 
-// inflate_within inflates to a new buffer of at most the bound. Like libhdf5's own, it begins with one of the size that the data has and doubles it, so
-// that it costs what it costs a job.
+// inflate_within inflates to a new buffer, of which it fills no more than the bound. It asks for what libhdf5's own filter asks for, first as much as the
+// data has and then twice as much each time, so that it costs what it costs a job: from what sizes malloc has seen it learns which it keeps.
 static size_t inflate_within(size_t nbytes, size_t *size, void **data) {
-	size_t room = *size < decoded_most ? *size : decoded_most, made = 0;
+	size_t room = *size, usable = room < decoded_most ? room : decoded_most, made = 0;
 	void *to, *more;
-	z_stream z = {.next_in = *data, .avail_in = (uInt)nbytes, .avail_out = (uInt)room};
+	z_stream z = {.next_in = *data, .avail_in = (uInt)nbytes, .avail_out = (uInt)usable};
 	const char *why = "inflate() failed";
 	int status;
 	if (nbytes > UINT_MAX || decoded_most > UINT_MAX) return REFUSE("more than zlib counts");
-	if (room == 0 || !(z.next_out = to = malloc(room))) return REFUSE("no memory to inflate a chunk");
+	if (usable == 0 || !(z.next_out = to = malloc(room))) return REFUSE("no memory to inflate a chunk");
 	if (inflateInit(&z) != Z_OK) {
 		free(to);
 		return REFUSE("inflateInit() failed");
 	}
 	while ((status = inflate(&z, Z_SYNC_FLUSH)) == Z_OK) {
 		if (z.avail_out > 0) continue;
-		if (room == decoded_most) { why = "a chunk inflates to more than its size"; break; }
-		made = room;
-		room = room < decoded_most / 2 ? 2 * room : decoded_most;
-		if (!(more = realloc(to, room))) { why = "no memory to inflate a chunk"; break; }
+		if (usable == decoded_most) { why = "a chunk inflates to more than its size"; break; }
+		made = usable;
+		room *= 2;
+		usable = room < decoded_most ? room : decoded_most;
+		if (!(more = realloc(to, room)) && !(more = realloc(to, room = usable))) { why = "no memory to inflate a chunk"; break; }
 		to = more;
 		z.next_out = (Bytef *)to + made;
-		z.avail_out = (uInt)(room - made);
+		z.avail_out = (uInt)(usable - made);
 	}
 	made = z.total_out;
 	inflateEnd(&z);

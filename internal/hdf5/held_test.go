@@ -29,6 +29,8 @@ def zeros(n):  # what gzip makes of them, without the memory
 gzip = dict(compression="gzip")
 file("fits", (2, 256 * M), (1, 256 * M), zeros(256 * M), **gzip)                 # 256 MiB, with 256 and less than 1 beside
 file("fits_shuffled", (2, 48 * M), (1, 48 * M), zeros(192 * M), "u4", shuffle=True, **gzip)  # 192 MiB, with twice 192 beside
+# 450 MiB for an item of 150. Doubled from 3.5 MiB on, the buffer would have 448 MiB and then 896, for which there is no room.
+file("fits_once", (6, 150 * M), (3, 150 * M), zeros(450 * M).ljust(M * 7 // 2, b"."), **gzip)
 file("item_and_chunk", (2, 700 * M), (1, 400 * M), b"any", **gzip)               # 700 MiB, with 400 beside: each is within bounds
 file("two_copies", (2, 400 * M), (1, 400 * M), b"any", shuffle=True, **gzip)
 file("chunk_too_large", (1024, M), (1024, M), b"any", **gzip)
@@ -59,6 +61,7 @@ func TestHeldTogether(t *testing.T) {
 	}{
 		{"fits", "x", "", 2 * 256, 2*256 + 40},
 		{"fits_shuffled", "x", "", 2 * 192, 3*192 + 40},
+		{"fits_once", "x", "", 590, 600 + 40},
 		{"item_and_chunk", "x", "734003200 bytes, beside 423624704 of a chunk while it is decoded (4194304 stored, 419430400 decoded)", 0, 60},
 		{"two_copies", "x", "838860800 of a chunk while it is decoded (419430400 stored, 419430400 decoded)", 0, 60},
 		{"chunk_too_large", "x", "has 1073741824 bytes; chunks of at most 536870912 are read", 0, 60},
