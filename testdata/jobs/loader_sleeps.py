@@ -59,6 +59,7 @@ CONFIGURATIONS = {
 PAUSED = {
     "paused-2x2": ((2, 2, 0, "fork", 1, "constant", 0.040, "constant", 0.005, 300, 1), 20, 0.5),
     "paused-4x4": ((4, 4, 0, "fork", 1, "constant", 0.040, "constant", 0.005, 400, 1), 60, 1.0),
+    "paused-4x8": ((4, 8, 0, "fork", 1, "constant", 0.040, "constant", 0.005, 400, 1), 60, 1.0),
     "paused-4x4-briefly": ((4, 4, 0, "fork", 1, "constant", 0.040, "constant", 0.005, 400, 1), 25, 0.05),
     "paused-exponential-4x2": ((4, 2, 0, "fork", 1, "exponential", 0.060, "constant", 0.010, 400, 1), 40, 0.6),
     "paused-bursty-4x8": ((4, 8, 0, "fork", 1, "bursty", 0.020, "constant", 0.010, 400, 1), 80, 0.8),
