@@ -60,7 +60,7 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 		}
 	}
 	isolate.FirstVictim()
-	if err := roomToMeasure(procfs.FS{}, os.Getpid()); err != nil {
+	if err := roomFor(procfs.FS{}, os.Getpid(), "bench-io", benchRoom); err != nil {
 		return err
 	}
 	path, err := filepath.Abs(o.path)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/render"
 )
@@ -200,6 +201,9 @@ func runDiagnose(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool
 // record finds the job and watches it. A recording comes back even where writing it to its file failed; then the error says so.
 func record(ctx context.Context, env Env, o *diagnoseOptions, outs []output, asked <-chan os.Signal) (*recording.Recording, error) {
 	isolate.FirstVictim()
+	if err := roomFor(procfs.FS{}, os.Getpid(), "diagnose", watchRoom); err != nil {
+		return nil, err
+	}
 	s, err := newSession(ctx, env, o, asked)
 	if err != nil {
 		return nil, err

@@ -11,8 +11,8 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs/fakeroot"
 )
 
-// TestRoomToMeasure: bench-io leaves a control group alone that is nearly full, page cache not counted.
-func TestRoomToMeasure(t *testing.T) {
+// TestRoomFor: a control group that is nearly full is left alone, page cache not counted.
+func TestRoomFor(t *testing.T) {
 	for _, c := range []struct {
 		name, root  string
 		pid         int
@@ -45,7 +45,7 @@ func TestRoomToMeasure(t *testing.T) {
 				}
 			}
 		}
-		err = roomToMeasure(procfs.FS{Root: root}, c.pid)
+		err = roomFor(procfs.FS{Root: root}, c.pid, "bench-io", benchRoom)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || exitCode(err) != exitNotMeasured || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
