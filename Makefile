@@ -76,6 +76,7 @@ test: ## everything: lint, race-enabled unit tests, the binary's promises, end-t
 	@$(STAGE) staticcheck $(MAKE) staticcheck
 	@$(STAGE) "unit tests (race detector, fuzz seeds, import rules)" $(GO) test -race ./...
 	@$(STAGE) build $(MAKE) build
+	@$(STAGE) "unit tests of what may be held (the race detector takes address space of its own)" $(GO) test -trimpath ./internal/hdf5 -run TestHeldTogether
 	@$(STAGE) "binary check" scripts/check-binary bin/pipetune
 	@$(STAGE) "reliability suite, the quick trials" $(MAKE) trials RELIABILITY_QUICK=1
 	@$(STAGE) "end-to-end suite" $(MAKE) e2e-run E2E_SUITE=1

@@ -71,7 +71,7 @@ func TestHeldTogether(t *testing.T) {
 		{"sparse", "largest", "", 740, 820},
 		{"sparse", "too_large", "1072693248 bytes", 0, 60},
 	} {
-		out, ok, memory := child(t, job{Path: filepath.Join(folder, c.file+".h5"), Datasets: []string{c.dataset}, Most: 1, Only: true, Mapped: ProcessBytes})
+		out, ok, memory := child(t, job{Path: filepath.Join(folder, c.file+".h5"), Datasets: []string{c.dataset}, Most: 1, Only: true, Mapped: mappedInTests})
 		switch {
 		case !ok || len(out) != 1:
 			t.Errorf("%s %s: the child died", c.file, c.dataset)
