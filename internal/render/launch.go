@@ -3,6 +3,7 @@ package render
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/unit"
@@ -33,7 +34,7 @@ func loaderSection(r *report.Report) section {
 		}
 	}
 	if w := r.Window; w != nil && w.Steps != nil {
-		seen := unit.Number(*w.Steps) + " steps"
+		seen := unit.Number(math.Round(*w.Steps)) + " steps" // the hook's counts are read between its tellings, so they come in parts
 		if w.Epochs != nil {
 			seen += ", " + plural(int64(*w.Epochs), "epoch") + " ended"
 		}

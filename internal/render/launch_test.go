@@ -29,6 +29,17 @@ func TestLaunchPartsAreOfLaunchedJobs(t *testing.T) {
 	}
 }
 
+// What the hook counts is read between its tellings; nobody has seen half a step.
+func TestStepsSeenAreWhole(t *testing.T) {
+	r := load(t, fixtures+"/launch-classifier.json")
+	steps, epochs := 47.6, 0
+	r.Window.Steps, r.Window.Epochs = &steps, &epochs
+	facts := loaderSection(r).facts
+	if got := facts[len(facts)-1].text; got != "48 steps, 0 epochs ended" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestSlowItemsStandOut(t *testing.T) {
 	r := load(t, fixtures+"/launch-classifier.json")
 	if slowSection(r).empty() {

@@ -98,11 +98,32 @@ func (p *page) figures(r *report.Report) {
 	if len(rows) == 0 {
 		return
 	}
+	w := figureWidths(rows)
 	p.gap()
-	p.line(p.paint(dim, pad("", 26)+pad("now", 13)+pad("95 % CI", 20)+"if data were free"))
+	p.line(p.paint(dim, pad("", w[0])+pad("now", w[1])+pad("95 % CI", w[2])+"if data were free"))
 	for _, f := range rows {
-		p.line(pad(f[0], 26), pad(f[1], 13), pad(f[2], 20), f[3])
+		p.line(pad(f[0], w[0]), pad(f[1], w[1]), pad(f[2], w[2]), f[3])
 	}
+}
+
+// figureWidths are the widths of the first three columns. A name that says where its figure is from may need more than its share: it takes
+// what the two columns beside it leave, so that the lines stay as long as they are.
+func figureWidths(rows [][4]string) [3]int {
+	widths := [3]int{26, 13, 20}
+	longest := [3]int{0, columns("now"), columns("95 % CI")}
+	for _, f := range rows {
+		for i := range longest {
+			longest[i] = max(longest[i], columns(f[i]))
+		}
+	}
+	over := max(0, longest[0]+1-widths[0])
+	widths[0] += over
+	for i := 1; i < len(widths); i++ {
+		given := min(over, max(0, widths[i]-longest[i]-1))
+		widths[i] -= given
+		over -= given
+	}
+	return widths
 }
 
 // figureTable gives name, value, interval and ceiling of each figure that is there.
