@@ -28,6 +28,7 @@ import (
 //	want error|warning|info      the severity of the one finding
 //	summary FRAGMENT             part of its summary
 //	recommend SETTING | FROM | TO    one of its recommendations; FROM is - where it was not observed
+//	reaches VALUE                what the upper end of its first recommendation's effect comes to at least
 //	unhelpful FRAGMENT           part of one of its negative advices
 //	missing NAME                 a signal the abstention names
 //	reason FRAGMENT              part of the abstention's reason
@@ -37,6 +38,7 @@ type ruleCase struct {
 	summary, reason string
 	unhelpful       []string
 	location        string
+	reaches         float64
 	recommend       [][3]string
 	missing         []string
 }
@@ -76,6 +78,8 @@ func parseCase(text string) (ruleCase, error) {
 			c.severity = report.Severity(rest)
 		case "summary":
 			c.summary = rest
+		case "reaches":
+			c.reaches, err = parseNumber(rest)
 		case "unhelpful":
 			c.unhelpful = append(c.unhelpful, rest)
 		case "reason":
@@ -262,6 +266,9 @@ func checkFires(t *testing.T, c ruleCase, findings []report.Finding, abstained [
 	}
 	if c.location != "" && (f.Location == nil || fmt.Sprintf("%s:%d", f.Location.File, f.Location.Line) != c.location) {
 		t.Errorf("location %+v, want %s", f.Location, c.location)
+	}
+	if c.reaches > 0 && (len(f.Recommendations) == 0 || f.Recommendations[0].Effect == nil || f.Recommendations[0].Effect.Hi < c.reaches) {
+		t.Errorf("%s, want an effect that reaches %g", describeAll(f.Recommendations), c.reaches)
 	}
 	for _, want := range c.recommend {
 		if !recommended(f, want) {

@@ -84,7 +84,11 @@ func notOwn(p *diagnose.Pass, usable, others float64) float64 {
 	}
 	_, bound := p.Maybe(metric.WorkersOneCPUSet) // workers on fewer cores also wait for each other
 	if loader, ok := p.Loader(); ok && !bound && loader.FreeStep.Center > 0 {
-		if (loader.CPU.Center+loader.TrainerCPU.Center)/loader.FreeStep.Center <= usable {
+		period := loader.FreeStep.Center // seconds from batch to batch, if the job had all the cores it can use
+		if loader.Workers > 0 {
+			period = max(period, (loader.CPU.Center+loader.Wait.Center)/float64(loader.Workers))
+		}
+		if (loader.CPU.Center+loader.TrainerCPU.Center)/period <= usable {
 			return 1
 		}
 	}
