@@ -7,5 +7,5 @@ import "github.com/pipetune/pipetune/internal/predict"
 var ModelError = predict.Calibration{
 	Other:       0.064,
 	NewPrograms: 0.214,
-	Source:      "72 settings of real DataLoaders on 2 CPUs without a GPU (PyTorch 1.13): nine of ten within 6 %, and within 21 % where each epoch starts its workers anew by spawn or forkserver (docs/calibration.md)",
+	Source:      "72 settings of real DataLoaders on 2 CPUs without a GPU (PyTorch 1.13): beyond what the watched run leaves open, nine of ten were within 6.4 %, and within 21.4 % where each epoch starts its workers anew by spawn or forkserver (docs/calibration.md)",
 }
