@@ -54,10 +54,11 @@ sbom: ## bin/pipetune.cdx.json: what bin/pipetune is made of, Go modules and C l
 
 # What a release is held to. The trials S1 to S7 of make nightly hold more, and write it down.
 .PHONY: release-check
-release-check: ## a release's binary, its parts, and that anyone who builds it gets the same bytes
+release-check: ## a release's binary, its parts, no known weakness in them, and that anyone who builds it gets the same bytes
 	@$(MAKE) sbom
 	@scripts/check-binary bin/pipetune
 	@scripts/check-modules
+	@scripts/check-vulnerabilities bin/pipetune
 	@scripts/check-reproducible
 	@cd bin && sha256sum pipetune pipetune.cdx.json >SHA256SUMS && cat SHA256SUMS
 

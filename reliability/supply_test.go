@@ -27,6 +27,7 @@ func supplyTrials() []trial {
 		{id: "S5", fault: "nobody knows what is trusted, or whom to tell", made: "SECURITY.md: what is hostile, trusted and not promised, and how to report; every trial that it names is one of this page", target: "all there", run: securityPage},
 		{id: "S6", fault: "another hook than the one in the binary", made: "`diagnose --` of a program that lists and hashes the folder on its PYTHONPATH; the hash of `pipetune version` made again from it",
 			target: "the same hash, files 0400 in folders 0500 in one of 0700, of the same owner", run: embeddedHook},
+		{id: "S7", fault: "a known weakness in a module or in Go's own library", made: "scripts/check-vulnerabilities: govulncheck and Go's database of weaknesses, both pinned modules, on the binary, and on a program with a known one", target: "none in the binary; C libraries are not looked at: their versions are in `make sbom`", long: true, run: knownWeaknesses},
 	}
 }
 

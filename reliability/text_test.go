@@ -12,6 +12,6 @@ func textTrials() []trial {
 		intruderTrials, // A1 to A3
 		evilTrials,     // A5
 		fuzzTrials,     // D10
-		supplyTrials(), // S1 to S6
+		supplyTrials(), // S1 to S7
 	)
 }
