@@ -89,7 +89,7 @@ type Facts struct {
 	StorageKind string // disk, tmpfs, network, fuse
 	Device      string
 	HDF5        *HDF5
-	GPUName     string
+	GPUName     string // "" too where no process of the job is on a GPU
 	GPUWhyNot   string // why no GPU figures are there; "" where they are
 	Throttle    []string
 	Hook        *Hook // what the hook told of the training loop; nil without it

@@ -13,7 +13,7 @@ func (b *builder) facts() {
 	if n := b.rec.Header.BatchSize; n > 0 {
 		f.BatchSize = &n
 	}
-	if len(b.rec.Header.Host.GPUs) > 0 {
+	if len(b.rec.Header.Host.GPUs) > 0 && !b.gpus.none {
 		f.GPUName = b.rec.Header.Host.GPUs[0].Name
 		for _, g := range b.rec.Header.Host.GPUs {
 			if g.OfJob {
@@ -59,6 +59,9 @@ func (b *builder) pinMemory(r *rank) *bool {
 
 // gpuWhyNot tells why no GPU was watched.
 func (b *builder) gpuWhyNot() string {
+	if b.gpus.none {
+		return offGPU
+	}
 	for _, u := range b.rec.Unseen {
 		if u.Signal == "gpu_*" || strings.HasPrefix(u.Signal, "gpu_utilization") {
 			return u.Reason

@@ -12,7 +12,11 @@ import (
 // gpuShare is what a step needs to know of the GPUs.
 type gpuShare struct {
 	busy []float64 // mean over the job's GPUs, per window, NaN where not read; nil where nothing says whether they were busy for the job
+	none bool      // no process of the job was on any of the GPUs: there is no device for a step to be on
 }
+
+// offGPU is why figures of GPUs are missing where others use them, and the job does not.
+const offGPU = "no process of the job is on a GPU"
 
 // costly are the clock event reasons that cost speed, with their names: SW power cap, HW slowdown, SW thermal slowdown, HW thermal
 // slowdown, HW power brake (nvmlClocksEventReasons in nvml.h).
@@ -27,7 +31,13 @@ const idleMemory = 0.02
 
 // gpu takes the GPUs of the job, or, where it is not known which those are, all that are visible.
 func (b *builder) gpu() {
-	job, matched := b.jobGPUs()
+	all := b.visibleGPUs()
+	job, matched := b.jobGPUs(all)
+	b.gpuIdle(job, matched)
+	if b.gpus.none = len(all) > 0 && len(job) == 0; b.gpus.none {
+		b.exact(metric.GPUCount, 0, metric.Measured)
+		b.miss(offGPU, "", ofJobGPUs...)
+	}
 	if len(job) == 0 {
 		return
 	}
@@ -53,7 +63,6 @@ func (b *builder) gpu() {
 	b.gpuPower(job, basis)
 	b.gpuThrottle(job, basis)
 	b.gpuLink(job, basis)
-	b.gpuIdle(job)
 	for _, e := range job {
 		if slices.Contains(b.h.of(metric.GPULost, e).within(b.steady), 1) {
 			b.warn("%s was lost during the watch: its figures end there", e)
@@ -61,9 +70,12 @@ func (b *builder) gpu() {
 	}
 }
 
-// jobGPUs returns the GPUs of the job; matched is false where that is not known, and all are returned.
-func (b *builder) jobGPUs() (entities []string, matched bool) {
-	var all []string
+// ofJobGPUs are the signals that are of the GPUs the job uses, not of all that are visible.
+var ofJobGPUs = []metric.Desc{metric.GPUBusy, metric.GPUSMActive, metric.GPUDRAMActive, metric.PcieRxRate, metric.GPUMemUsedRatio, metric.GPUPowerRatio,
+	metric.GPUThrottled, metric.PcieGenRatio}
+
+// visibleGPUs returns all GPUs that anything was read of, in order.
+func (b *builder) visibleGPUs() (all []string) {
 	for _, d := range metric.GPU {
 		for _, t := range b.h.all(d) {
 			if strings.HasPrefix(t.entity, "gpu/") && !slices.Contains(all, t.entity) {
@@ -72,16 +84,27 @@ func (b *builder) jobGPUs() (entities []string, matched bool) {
 		}
 	}
 	slices.Sort(all)
+	return all
+}
+
+// jobGPUs returns the GPUs of the job, none where each GPU's list of processes was read and never held one of the job; matched is false where
+// neither is known, and all are returned. A GPU that the job was on at any time of the watch is its own.
+func (b *builder) jobGPUs(all []string) (entities []string, matched bool) {
+	listed := 0
 	for _, e := range all {
-		mine := b.everMoreThan(metric.GPUJobMemory, e, 0)
+		held := b.h.of(metric.GPUJobMemory, e)
+		mine := held != nil && slices.Max(held.v) > 0
 		for _, g := range b.rec.Header.Host.GPUs {
 			mine = mine || g.OfJob && "gpu/"+g.UUID == e
 		}
 		if mine {
 			entities = append(entities, e)
 		}
+		if held != nil {
+			listed++
+		}
 	}
-	if len(entities) > 0 {
+	if len(entities) > 0 || listed == len(all) {
 		return entities, true
 	}
 	return all, false
@@ -222,8 +245,7 @@ func (b *builder) gpuLink(job []string, basis metric.Basis) {
 }
 
 // gpuIdle counts the visible GPUs that nobody uses: never busy, their memory as good as empty, and not the job's.
-func (b *builder) gpuIdle(job []string) {
-	_, matched := b.jobGPUs()
+func (b *builder) gpuIdle(job []string, matched bool) {
 	idle := 0
 	for _, t := range b.h.all(metric.GPUUtil) {
 		used := b.h.of(metric.GPUMemUsed, t.entity).within(b.steady)

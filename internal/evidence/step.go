@@ -140,6 +140,10 @@ func (b *builder) split(r *rank) {
 		left -= hold(r.wait.Center)
 	}
 	b.set(metric.HostTime, capped(stat.Ratio(host, b.length), left), hostBasis)
+	if b.gpus.none && busy == nil { // whatever the main thread sleeps for, it is not a GPU
+		b.miss(offGPU, "", metric.DeviceTime)
+		return
+	}
 	taken, _ := b.center(metric.HostTime)
 	b.set(metric.DeviceTime, capped(stat.Ratio(device, b.length), left-taken), basis)
 	b.keep(metric.DeviceTime, device, b.length)

@@ -163,3 +163,31 @@ func TestPCIeWithoutCounters(t *testing.T) {
 		t.Errorf("got %v, %v", d.PCIeTxPerSec, d.PCIeRxPerSec)
 	}
 }
+
+// TestProcessesOfAGPU holds apart what a list may say: nobody computes on the GPU, and nobody was asked. The Multi-Process Service keeps a list
+// of its own.
+func TestProcessesOfAGPU(t *testing.T) {
+	nobody := "owner " + filepath.Join(t.TempDir(), "nobody") + "\n"
+	memory := float64(3 << 30)
+	for _, c := range []struct {
+		name, config string
+		missing      []string
+		want         []Process
+	}{
+		{"none", nobody, nil, []Process{}},
+		{"a client of the service", nobody + "client 7000\n", nil, []Process{{PID: 7000, MemoryBytes: &memory}}},
+		{"a driver without such a list", nobody, []string{"nvmlDeviceGetMPSComputeRunningProcesses_v3"}, []Process{}},
+		{"a GPU without the service", nobody + "fail nvmlDeviceGetMPSComputeRunningProcesses_v3 3\n", nil, []Process{}},
+		{"a list that cannot be had", nobody + "fail nvmlDeviceGetMPSComputeRunningProcesses_v3 4\n", nil, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, reading := mustTake(t, driver(t, c.config, c.missing...), 1)
+			if diff := cmp.Diff(c.want, reading.Devices[0].Processes); diff != "" {
+				t.Error(diff)
+			}
+			if _, absent := reading.Devices[0].Absent[FieldProcesses]; absent != (c.want == nil) {
+				t.Errorf("absent: %v", reading.Devices[0].Absent)
+			}
+		})
+	}
+}

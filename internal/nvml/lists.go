@@ -42,6 +42,7 @@ import "C"
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -60,7 +61,8 @@ type lister struct {
 	device    unsafe.Pointer
 	samples   unsafe.Pointer
 	processes unsafe.Pointer
-	former    bool // processes is the first version of the call, with smaller elements
+	clients   unsafe.Pointer // those that compute through the Multi-Process Service; nil where the driver has no list of them
+	former    bool           // processes is the first version of the call, with smaller elements
 	buffer    []C.pt_sample
 }
 
@@ -75,6 +77,7 @@ func (l *library) lister(index int) lister {
 	if found.processes == nil {
 		found.processes, found.former = l.first("nvmlDeviceGetComputeRunningProcesses"), true
 	}
+	found.clients = l.first("nvmlDeviceGetMPSComputeRunningProcesses_v3", "nvmlDeviceGetMPSComputeRunningProcesses_v2")
 	return found
 }
 
@@ -134,14 +137,35 @@ func (l lister) utilizationSamples(since uint64) (samples []sample, kind nvml.Va
 	return samples, nvml.ValueType(valueType), ret, ""
 }
 
-// computeProcesses returns the processes that compute on the GPU.
+// computeProcesses returns the processes that compute on the GPU, by themselves or through the Multi-Process Service; empty where none does.
 func (l lister) computeProcesses() (processes []Process, ret nvml.Return, why string) {
-	if l.processes == nil {
+	processes, ret, why = l.list(l.processes, l.former)
+	if l.clients == nil || ret != nvml.SUCCESS || why != "" {
+		return processes, ret, why
+	}
+	clients, ret, why := l.list(l.clients, false)
+	if ret == nvml.ERROR_NOT_SUPPORTED { // a GPU that knows no such service has no clients of it
+		return processes, nvml.SUCCESS, ""
+	}
+	if ret != nvml.SUCCESS || why != "" {
+		return nil, ret, why
+	}
+	for _, c := range clients {
+		if !slices.ContainsFunc(processes, func(p Process) bool { return p.PID == c.PID }) {
+			processes = append(processes, c)
+		}
+	}
+	return processes, nvml.SUCCESS, ""
+}
+
+// list calls one of the functions that list processes.
+func (l lister) list(call unsafe.Pointer, smaller bool) (processes []Process, ret nvml.Return, why string) {
+	if call == nil {
 		return nil, nvml.ERROR_FUNCTION_NOT_FOUND, ""
 	}
 	count := C.uint(maxProcesses)
 	current := make([]C.pt_process, maxProcesses) // the former version's elements are smaller and fit as well
-	ret = nvml.Return(C.pt_processes(l.processes, l.device, &count, unsafe.Pointer(&current[0])))
+	ret = nvml.Return(C.pt_processes(call, l.device, &count, unsafe.Pointer(&current[0])))
 	if ret != nvml.SUCCESS && ret != nvml.ERROR_INSUFFICIENT_SIZE {
 		return nil, ret, ""
 	}
@@ -155,7 +179,7 @@ func (l lister) computeProcesses() (processes []Process, ret nvml.Return, why st
 	processes = []Process{}
 	for i := range int(count) {
 		pid, used := uint32(current[i].pid), uint64(current[i].used)
-		if l.former {
+		if smaller {
 			pid, used = uint32(former[i].pid), uint64(former[i].used)
 		}
 		process := Process{PID: pid}

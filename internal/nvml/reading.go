@@ -35,9 +35,10 @@ type DeviceReading struct {
 	PCIeWidth          *float64 `json:"pcie_width,omitempty"`
 	PCIeWidthMax       *float64 `json:"pcie_width_max,omitempty"`
 
-	// Processes are those that compute on the GPU, nil when not asked for or not readable. Their numbers are those of
-	// the host's first pid namespace, whatever namespace the reader is in.
-	Processes []Process `json:"processes,omitempty"`
+	// Processes are those that compute on the GPU: nil when not asked for or not readable, empty where there is none. In a container their numbers
+	// depend on the driver: the host's, or, from drivers that look them up (os_find_ns_pid of NVIDIA's open kernel modules), the container's
+	// own, and then only of processes that it sees.
+	Processes []Process `json:"processes,omitzero"`
 
 	Absent map[Field]string `json:"absent,omitempty"`
 }

@@ -1,6 +1,7 @@
 package nvml_test
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -138,6 +139,18 @@ func TestWatchedDriverDies(t *testing.T) {
 	for _, why := range got.whole() {
 		if !strings.Contains(why, "SIGABRT") {
 			t.Errorf("a death without its cause: %s", why)
+		}
+	}
+}
+
+// TestWatchedGPUsOfNobody tells of GPUs without processes that the job holds nothing there: an empty list is not a missing one.
+func TestWatchedGPUsOfNobody(t *testing.T) {
+	t.Parallel()
+	nobody := "owner " + filepath.Join(t.TempDir(), "nobody") + "\n"
+	got := watch(t, nobody, 20*time.Second, func(k *kept) bool { return len(k.of(metric.GPUJobMemory, second)) > 0 })
+	for _, entity := range []string{first, second} {
+		if held := got.of(metric.GPUJobMemory, entity); len(held) == 0 || held[0] != 0 {
+			t.Errorf("%s: the job holds %v", entity, held)
 		}
 	}
 }

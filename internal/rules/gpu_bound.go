@@ -18,7 +18,8 @@ The trainer hardly waits for data. The model on the device is what a step consis
 
 ## How it is detected
 The input wait is below 5 % and the device's share of the step is more than half. With GPU counters the share is the GPU's busy time.
-Without them it is the time the main thread sleeps outside the loader, which is inferred and said so.
+Without them it is the time the main thread sleeps outside the loader, which is inferred and said so. Where NVML lists the processes of each GPU
+and none of them is the job's, there is no such share, however busy others keep the GPUs.
 
 ## How to mend it
 Nothing needs mending in the loader. For more speed: mixed precision, torch.compile, a larger batch where memory allows, a faster GPU.

@@ -26,6 +26,7 @@
  *     reasons BITS           clock event reasons (4, the power cap)
  *     link GEN MOST WIDTH MOST   the PCIe link as it is and at most (3 5 8 16)
  *     owner FILE             the one process on a GPU is the first "pid": N in FILE, read at each call, with all memory in use
+ *     client PID             a process computes on each GPU through the Multi-Process Service, which lists it apart
  *
  * The GPU at index 0 has the second UUID and so on backwards: who trusts indices mixes them up. Layouts and numbers
  * are those of NVIDIA's nvml.h.
@@ -59,6 +60,7 @@ static int busy = -1, link_gen = 3, link_most = 5, link_width = 8, link_widest =
 static unsigned power_draw = 123456, power_limit = 700000;
 static unsigned long long reasons = 4;
 static char owner[448];
+static unsigned client;
 
 static void unescape(char *to, const char *from, size_t room)
 {
@@ -109,6 +111,7 @@ static void load(void)
 		else if (!strcmp(key, "power")) sscanf(rest, "%u %u", &power_draw, &power_limit);
 		else if (!strcmp(key, "reasons")) reasons = strtoull(rest, NULL, 0);
 		else if (!strcmp(key, "link")) sscanf(rest, "%d %d %d %d", &link_gen, &link_most, &link_width, &link_widest);
+		else if (!strcmp(key, "client")) client = (unsigned)strtoul(rest, NULL, 10);
 		else if (!strcmp(key, "owner")) snprintf(owner, sizeof owner, "%.440s", rest);
 		else if (rule_count < MAX_RULES) {
 			rule *r = &rules[rule_count++];
@@ -414,6 +417,19 @@ EXPORT int nvmlDeviceGetComputeRunningProcesses_v2(gpu *g, unsigned *n, process 
 #endif
 #ifndef NO_nvmlDeviceGetComputeRunningProcesses
 EXPORT int nvmlDeviceGetComputeRunningProcesses(gpu *g, unsigned *n, process_v1 *to) { return processes_of(g, n, to, 1); }
+#endif
+#ifndef NO_nvmlDeviceGetMPSComputeRunningProcesses_v3
+EXPORT int nvmlDeviceGetMPSComputeRunningProcesses_v3(gpu *g, unsigned *n, process *to)
+{
+	ENTER("nvmlDeviceGetMPSComputeRunningProcesses_v3", g);
+	unsigned room = *n;
+	*n = client != 0;
+	if (room < *n)
+		return INSUFFICIENT_SIZE;
+	if (client)
+		*to = (process){client, 3ull << 30, UINT_MAX, UINT_MAX};
+	return SUCCESS;
+}
 #endif
 
 /* GPU performance monitoring: SM activity 25 %, DRAM 12.5 %. */

@@ -1,0 +1,86 @@
+package evidence
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// onCPU is a job whose model trains on the CPU: the main thread computes, and sleeps while its native threads do.
+var onCPU = moment{run: 0.4, asleep: 0.6, idle: 1, ahead: 1, batches: 10, gpu: -1}
+
+// others lets GPUs that are not the job's be read once a second, busy as given; held is the memory that the job's processes were found to
+// hold, below 0 where no list of processes could be matched.
+func (s *simulation) others(seconds float64, m moment, busy map[string]float64, held float64) {
+	for range int(seconds) {
+		for gpu, x := range busy {
+			s.r.Add(metric.GPUUtil, gpu, x)
+			s.r.Add(metric.GPUMemUsed, gpu, x*(40<<30))
+			s.r.Add(metric.GPUMemTotal, gpu, 80<<30)
+			if held >= 0 {
+				s.r.Add(metric.GPUJobMemory, gpu, held)
+			}
+		}
+		s.run(1, m)
+	}
+}
+
+func gpusOfHost(uuids ...string) recording.Header {
+	var h recording.Header
+	for _, u := range uuids {
+		h.Host.GPUs = append(h.Host.GPUs, recording.GPU{UUID: u, Name: "NVIDIA Test", MemoryBytes: 80 << 30})
+	}
+	return h
+}
+
+// TestGPUsOfColleagues lets a job train on the CPU of a server whose GPUs are busy for others.
+func TestGPUsOfColleagues(t *testing.T) {
+	s := simulate(t, gpusOfHost("A", "B"))
+	s.trainer("100.1")
+	s.bear("100.1", 2, 50)
+	s.others(30, onCPU, map[string]float64{"gpu/A": 0.97, "gpu/B": 0.9}, 0)
+	e := s.evidence()
+	want(t, e, map[metric.Desc]float64{metric.GPUCount: 0, metric.GPUBusy: absent, metric.GPUMemUsedRatio: absent, metric.GPUIdleJob: 0,
+		metric.DeviceTime: absent})
+	for _, d := range []metric.Desc{metric.GPUBusy, metric.DeviceTime, metric.GPUThrottled} {
+		if why, _ := e.WhyMissing(d); !strings.Contains(why, "no process of the job is on a GPU") {
+			t.Errorf("%s is missing because %q", d.Name, why)
+		}
+	}
+	if e.Facts.GPUName != "" || e.Facts.GPUWhyNot == "no GPU was watched" {
+		t.Errorf("facts: GPU %q, why not %q", e.Facts.GPUName, e.Facts.GPUWhyNot)
+	}
+}
+
+// TestGPUTakenLate credits a GPU that the job is on only toward the end of the watch.
+func TestGPUTakenLate(t *testing.T) {
+	s := simulate(t, gpusOfHost("A", "B"))
+	s.trainer("100.1")
+	s.bear("100.1", 2, 50)
+	busy := map[string]float64{"gpu/B": 0.9}
+	m := onCPU
+	s.others(25, m, map[string]float64{"gpu/A": 0, "gpu/B": 0.9}, 0)
+	m.gpu = 0.8 // the simulated job's own is gpu/A
+	s.others(5, m, busy, 0)
+	e := s.evidence()
+	v, ok := e.Get(metric.GPUBusy)
+	if !ok || v.Basis != metric.Measured || v.Center < 0.1 || v.Center > 0.6 {
+		t.Errorf("busy %v, %v: want gpu/A's own, idle at first", v, ok)
+	}
+	want(t, e, map[metric.Desc]float64{metric.GPUCount: 1})
+}
+
+// TestGPUWithoutAList keeps what stood before where a GPU's processes could not be listed: they may be the job's.
+func TestGPUWithoutAList(t *testing.T) {
+	s := simulate(t, gpusOfHost("A"))
+	s.trainer("100.1")
+	s.bear("100.1", 2, 50)
+	s.others(30, onCPU, map[string]float64{"gpu/A": 0.5}, -1)
+	e := s.evidence()
+	want(t, e, map[metric.Desc]float64{metric.GPUCount: 1, metric.GPUBusy: 0.5})
+	if v, _ := e.Get(metric.GPUBusy); v.Basis != metric.Inferred {
+		t.Errorf("basis %v", v.Basis)
+	}
+}
