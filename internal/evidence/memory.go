@@ -50,7 +50,7 @@ func (b *builder) available() {
 		}
 		if limited && finite(used[i]) {
 			kept := used[i]
-			if finite(file[i]) { // the page cache gives way
+			if finite(file[i]) { // page cache that is no tmpfs gives way
 				kept = max(kept-file[i], 0)
 			}
 			part = kept / limit

@@ -22,7 +22,7 @@ var (
 	CgroupQuota        = Desc{"cgroup_cpu_quota_cores", Cores, Gauge, "CPU quota in cores; absent when there is none"}
 	CgroupMemLimit     = Desc{"cgroup_memory_limit_bytes", Bytes, Gauge, "tightest memory limit among the job's cgroup and its ancestors; absent when there is none"}
 	CgroupMemUsed      = Desc{"cgroup_memory_used_bytes", Bytes, Gauge, "memory charged to the cgroup that holds the tightest limit, page cache included"}
-	CgroupMemFile      = Desc{"cgroup_memory_file_bytes", Bytes, Gauge, "page cache charged to that cgroup"}
+	CgroupMemFile      = Desc{"cgroup_memory_file_bytes", Bytes, Gauge, "page cache charged to that cgroup, tmpfs not counted"}
 	CgroupRefaults     = Desc{"cgroup_refaults", Count, Counter, "file pages read again soon after they were evicted (workingset_refault_file)"}
 	CgroupReadIOPSMax  = Desc{"cgroup_read_iops_limit", PerSecond, Gauge, "read operations per second the cgroup allows on the dataset's device; absent when there is no limit"}
 	CgroupReadBPSMax   = Desc{"cgroup_read_bytes_limit", BytesPerS, Gauge, "bytes read per second the cgroup allows on the dataset's device; absent when there is no limit"}

@@ -78,11 +78,22 @@ func (c *Cgroup) Sample(_ context.Context, sink recording.Sink) {
 	}
 	if err := c.counters.Memory(&c.memory); err == nil {
 		add(sink, metric.CgroupMemUsed, c.memory.UseBytes)
-		add(sink, metric.CgroupMemFile, c.memory.FileBytes)
+		add(sink, metric.CgroupMemFile, givesWay(&c.memory))
 		add(sink, metric.CgroupRefaults, c.memory.FileRefaults)
 	} else if !errors.Is(err, procfs.ErrNoData) {
 		unread(sink, "cgroup_memory_*", jobGroup, err, "")
 	}
+}
+
+// givesWay is the page cache that the kernel takes back before it ends a process: not tmpfs, such as the batches in /dev/shm, which the
+// kernel counts as page cache as well. It is absent where the kernel does not tell how much of it is tmpfs.
+func givesWay(m *procfs.CgroupMemory) procfs.Optional[int64] {
+	file, ok := m.FileBytes.Get()
+	tmpfs, ok2 := m.SharedMemoryBytes.Get()
+	if !ok || !ok2 {
+		return procfs.Optional[int64]{}
+	}
+	return procfs.Some(max(file-tmpfs, 0))
 }
 
 func add(sink recording.Sink, d metric.Desc, v procfs.Optional[int64]) {

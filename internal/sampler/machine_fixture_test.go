@@ -86,11 +86,11 @@ func TestCgroupOfFixtures(t *testing.T) {
 	}{
 		{"cgroup-v2", 4700, "/home/me/data", map[string]float64{
 			"cgroup_cpu_periods cgroup/job": 1000, "cgroup_cpu_throttled_periods cgroup/job": 700, "cgroup_cpu_throttled_s cgroup/job": 45, "cgroup_cpu_quota_cores cgroup/job": 2.5,
-			"cgroup_memory_limit_bytes cgroup/job": 16 << 30, "cgroup_memory_used_bytes cgroup/job": 16e9, "cgroup_memory_file_bytes cgroup/job": 10e9, "cgroup_refaults cgroup/job": 77,
+			"cgroup_memory_limit_bytes cgroup/job": 16 << 30, "cgroup_memory_used_bytes cgroup/job": 16e9, "cgroup_memory_file_bytes cgroup/job": 10e9 - 1e9, "cgroup_refaults cgroup/job": 77,
 			"cgroup_read_iops_limit cgroup/job": 5000, "cgroup_read_bytes_limit cgroup/job": 100 << 20}},
 		{"container-v1", 7, "/data", map[string]float64{
 			"cgroup_cpu_periods cgroup/job": 72, "cgroup_cpu_throttled_periods cgroup/job": 70, "cgroup_cpu_throttled_s cgroup/job": 2.9, "cgroup_cpu_quota_cores cgroup/job": 0.5,
-			"cgroup_memory_limit_bytes cgroup/job": 2 << 30, "cgroup_memory_used_bytes cgroup/job": 1 << 20, "cgroup_memory_file_bytes cgroup/job": 1000, "cgroup_refaults cgroup/job": 11}},
+			"cgroup_memory_limit_bytes cgroup/job": 2 << 30, "cgroup_memory_used_bytes cgroup/job": 1 << 20, "cgroup_memory_file_bytes cgroup/job": 1000 - 40, "cgroup_refaults cgroup/job": 11}},
 		{"debian12-hybrid", 19868, "/home", map[string]float64{
 			"cgroup_cpu_periods cgroup/job": 0, "cgroup_cpu_throttled_periods cgroup/job": 0, "cgroup_cpu_throttled_s cgroup/job": 0}},
 	} {
@@ -108,6 +108,27 @@ func TestCgroupOfFixtures(t *testing.T) {
 			if v, ok := b.last[absent+" cgroup/job"]; ok {
 				t.Errorf("%s: %s = %v where there is no limit", c.root, absent, v)
 			}
+		}
+	}
+}
+
+// TestTmpfsDoesNotGiveWay lets a group hold most of its page cache in /dev/shm, as loaders with many batches on the way do.
+func TestTmpfsDoesNotGiveWay(t *testing.T) {
+	for _, c := range []struct {
+		stat string
+		want float64 // below 0: not told
+	}{
+		{"anon 5000\nfile 10000\nshmem 9000\n", 1000},
+		{"anon 5000\nfile 10000\nshmem 10001\n", 0}, // the two are not counted at one moment
+		{"anon 5000\nfile 10000\n", -1},
+	} {
+		fs, id := fakeMachine(t, "cgroup-v2", 4700)
+		if err := os.WriteFile(filepath.Join(fs.Root, "sys/fs/cgroup/user.slice/job.slice/memory.stat"), []byte(c.stat), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, told := sampled(t, NewCgroup(fs, id, nil)).last["cgroup_memory_file_bytes cgroup/job"]
+		if told != (c.want >= 0) || told && got != c.want {
+			t.Errorf("%q: %v (%v), want %v", c.stat, got, told, c.want)
 		}
 	}
 }
