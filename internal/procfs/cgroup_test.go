@@ -109,6 +109,31 @@ func TestTightestMemoryLimit(t *testing.T) {
 	}
 }
 
+// TestEqualMemoryLimits gives a group the limit of the one above, as a container of a pod has it: what its neighbours use is gone too.
+func TestEqualMemoryLimits(t *testing.T) {
+	f := fixture(t, "cgroup-v2")
+	own := filepath.Join(f.Root, "sys/fs/cgroup/user.slice/job.slice/train.service/memory.max")
+	if err := os.WriteFile(own, []byte("17179869184\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g, err := f.Cgroup(4700)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit, err := g.MemoryLimit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := limit.Get(); got.Bytes != 16<<30 || got.Dir != filepath.Join(f.Root, "sys/fs/cgroup/user.slice/job.slice") {
+		t.Errorf("%+v, want the limit of job.slice", got)
+	}
+	r := g.Counters()
+	defer r.Close()
+	if used, err := r.MemoryUse(); err != nil || used != 16e9 {
+		t.Errorf("%d bytes in use (%v), want those of job.slice", used, err)
+	}
+}
+
 // counts holds the CPU and memory counters of a group to what they must be.
 func counts(t *testing.T, r *CgroupCounters, cpu CgroupCPU, memory CgroupMemory) {
 	t.Helper()

@@ -132,7 +132,9 @@ type MemoryLimit struct {
 // machine has 2^60 bytes.
 const noMemoryLimit = 1 << 60
 
-// MemoryLimit returns the tightest limit; absent where no level sets one.
+// MemoryLimit returns the tightest limit, absent where no level sets one. Of
+// several that are as tight it is that of the uppermost group: what others below
+// it use counts against it too.
 func (c Cgroup) MemoryLimit() (Optional[MemoryLimit], error) {
 	dirs, v := c.version("memory")
 	if v == 0 {
@@ -155,7 +157,7 @@ func (c Cgroup) MemoryLimit() (Optional[MemoryLimit], error) {
 		if err != nil {
 			return Optional[MemoryLimit]{}, fmt.Errorf("reading %s: %w", filepath.Join(dir, name), err)
 		}
-		if n, ok := limit.Get(); ok && n < best.Or(MemoryLimit{Bytes: noMemoryLimit}).Bytes {
+		if n, ok := limit.Get(); ok && n <= best.Or(MemoryLimit{Bytes: noMemoryLimit}).Bytes {
 			best = Some(MemoryLimit{Bytes: n, Dir: dir})
 		}
 	}
