@@ -200,6 +200,27 @@ func TestCountersThatRunBackwards(t *testing.T) {
 	}
 }
 
+// TestIowaitMayFall lets the kernel take back time it had counted as waiting for a disk and count it as idle: no counter ran backwards, and no
+// time was there twice.
+func TestIowaitMayFall(t *testing.T) {
+	s := simulate(t, recording.Header{})
+	s.trainer("100.1")
+	s.bear("100.1", 2, 50)
+	for range 15 {
+		s.run(1, inputBound)
+		s.sums[metric.CPUIdle.Name+" host"] -= 0.5
+		s.sums[metric.CPUIowait.Name+" host"] += 0.5
+		s.run(1, inputBound)
+		s.sums[metric.CPUIdle.Name+" host"] += 0.5
+		s.sums[metric.CPUIowait.Name+" host"] -= 0.5
+	}
+	e := s.evidence()
+	want(t, e, map[metric.Desc]float64{metric.CPUBusyRatio: 1.6 / 8})
+	if len(e.Warnings) != 0 {
+		t.Errorf("warnings %q", e.Warnings)
+	}
+}
+
 func TestCutOffAndShortRecordings(t *testing.T) {
 	s := simulate(t, recording.Header{Warmup: 5 * time.Second})
 	s.trainer("100.1")

@@ -43,14 +43,19 @@ func (b *builder) cores() {
 	}
 }
 
+// idle is the time CPUs had nothing to run. The part of it in which a task waited for a disk may fall, when the task goes on elsewhere
+// (Documentation/filesystems/proc.rst on iowait); the kernel then has it in the other part, and only the sum is a counter.
+func (b *builder) idle() *track {
+	return b.h.of(metric.CPUIdle, host).plus(b.h.of(metric.CPUIowait, host))
+}
+
 // cpuTime takes the shares of all CPU time.
 func (b *builder) cpuTime() {
 	busy := b.grow(metric.CPUBusy, host)
 	steal := b.grow(metric.CPUSteal, host)
-	all := make([]float64, len(b.spans))
-	for _, d := range []metric.Desc{metric.CPUBusy, metric.CPUIdle, metric.CPUIowait, metric.CPUSteal} {
-		add(all, b.grow(d, host))
-	}
+	all, _ := b.idle().grow(b.spans)
+	add(all, busy)
+	add(all, steal)
 	if b.h.of(metric.CPUIdle, host) == nil {
 		return
 	}

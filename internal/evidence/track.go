@@ -13,7 +13,7 @@ import (
 type track struct {
 	entity string
 	at, v  []float64
-	resets int // steps at which a counter ran backwards
+	resets int // steps at which a counter ran backwards that never should; builder.idle tells of one that may
 }
 
 // span is a stretch of time in seconds since the recording's start.
@@ -65,7 +65,7 @@ func readHistory(series []recording.Series) history {
 		if len(t.at) == 0 {
 			continue
 		}
-		if kind == metric.Counter {
+		if kind == metric.Counter && s.Metric != metric.CPUIowait.Name {
 			for i := 1; i < len(t.v); i++ {
 				if t.v[i] < t.v[i-1] {
 					t.resets++
@@ -199,4 +199,18 @@ func (t *track) begin(at float64) {
 	if t != nil && at < t.at[0] && t.v[0] >= 0 {
 		t.at, t.v = slices.Insert(t.at, 0, at), slices.Insert(t.v, 0, 0)
 	}
+}
+
+// plus returns the sum of two signals that were read together, at the moments at which both were; the other may be nil.
+func (t *track) plus(o *track) *track {
+	if t == nil || o == nil {
+		return t
+	}
+	out := &track{entity: t.entity}
+	for i, at := range t.at {
+		if j, read := slices.BinarySearch(o.at, at); read {
+			out.at, out.v = append(out.at, at), append(out.v, t.v[i]+o.v[j])
+		}
+	}
+	return out
 }
