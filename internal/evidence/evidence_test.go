@@ -67,6 +67,42 @@ func TestInputBoundJob(t *testing.T) {
 	}
 }
 
+// TestFetchesThatNobodyCounts takes what is fetched from storage only where the kernel is known to count it: where it does not, a job on a cold
+// network file system looks as if the page cache had everything.
+func TestFetchesThatNobodyCounts(t *testing.T) {
+	for _, c := range []struct {
+		fs, network, tmpfs string
+		counted            bool
+	}{
+		{"ext4", "0", "0", true}, {"xfs", "0", "0", true}, {"btrfs", "0", "0", true}, {"zfs", "0", "0", false},
+		{"nfs4", "1", "0", true}, {"cifs", "1", "0", true}, {"ceph", "1", "0", true}, {"9p", "1", "0", true},
+		{"lustre", "1", "0", false}, {"gpfs", "1", "0", false}, {"wekafs", "1", "0", false}, {"beegfs", "1", "0", false},
+		{"virtiofs", "1", "0", false}, {"fuse.sshfs", "1", "0", false}, {"fuse", "1", "0", false}, {"vboxsf", "1", "0", false},
+		{"tmpfs", "0", "1", true}, {"overlay", "", "0", true}, {"scratchfs", "", "0", false}, {"", "", "", true},
+	} {
+		t.Run("on "+c.fs, func(t *testing.T) {
+			s := simulate(t, recording.Header{})
+			s.trainer("100.1")
+			s.bear("100.1", 2, 50)
+			if c.fs != "" {
+				s.r.Event(recording.EventDataset, "dataset/1", map[string]string{"path": "/data", "kind": "image", "fstype": c.fs, "network": c.network, "tmpfs": c.tmpfs})
+			}
+			m := inputBound
+			m.workerFetches = 0
+			s.run(30, m)
+			e := s.evidence()
+			if c.counted {
+				want(t, e, map[metric.Desc]float64{metric.StorageBytes: 0, metric.CacheHits: 1})
+				return
+			}
+			want(t, e, map[metric.Desc]float64{metric.StorageBytes: absent, metric.CacheHits: absent, metric.StoragePerBatch: absent, metric.ReadBytes: 200 << 20})
+			if why, _ := e.WhyMissing(metric.CacheHits); !strings.Contains(why, c.fs) {
+				t.Errorf("missing because %q", why)
+			}
+		})
+	}
+}
+
 func TestPinnedBatches(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.pins = true

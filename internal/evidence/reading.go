@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/metric"
@@ -33,9 +34,9 @@ func (b *builder) reading() {
 	chars, _, read := b.total(metric.ProcReadChars, all)
 	calls, _, called := b.total(metric.ProcReadCalls, all)
 	bytes, _, fetched := b.total(metric.ProcReadBytes, all)
-	if fuse := b.onFUSE(); fuse != "" && fetched {
+	if why := b.fetchesUncounted(); why != "" && fetched {
 		fetched = false
-		b.miss("the kernel does not count what is fetched through "+fuse, "", metric.StorageBytes, metric.CacheHits, metric.StoragePerBatch)
+		b.miss(why, "", metric.StorageBytes, metric.CacheHits, metric.StoragePerBatch)
 	}
 	if read {
 		b.share(metric.ReadBytes, chars, b.length, metric.Measured)
@@ -68,10 +69,26 @@ func (b *builder) reading() {
 	}
 }
 
-// onFUSE returns the file system's type where the dataset lies on FUSE, else "".
-func (b *builder) onFUSE() string {
-	if d := b.mainDataset(); d != nil && strings.HasPrefix(d.attrs["fstype"], "fuse") {
-		return d.attrs["fstype"]
+// fetchesCounted are the file systems without a block device whose clients count what they fetch as read by the process that asked for it
+// (callers of task_io_account_read: fs/nfs, fs/smb, fs/afs, and fs/netfs for ceph and 9p).
+var fetchesCounted = []string{"nfs", "nfs4", "cifs", "smb3", "afs", "ceph", "9p"}
+
+// fetchesUncounted tells why what the job fetches from storage cannot be taken from the kernel's count; "" where it can, or where nothing is
+// known of where the data lies. File systems on block devices count when they ask the device; in memory nothing is fetched. Others may count
+// nothing at all, which would look like a page cache that has everything.
+func (b *builder) fetchesUncounted() string {
+	d := b.mainDataset()
+	if d == nil || d.attrs["fstype"] == "" {
+		return ""
 	}
-	return ""
+	switch fs := d.attrs["fstype"]; {
+	case strings.HasPrefix(fs, "fuse"), fs == "virtiofs": // virtiofs is FUSE with the server on the host (Documentation/filesystems/virtiofs.rst)
+		return "the kernel does not count what is fetched through " + fs
+	case d.attrs["tmpfs"] == "1", slices.Contains(fetchesCounted, fs), fs == "overlay": // an overlay whose layers cannot be seen: those of containers lie on disks
+		return ""
+	case d.attrs["network"] == "0" && fs != "zfs": // on a block device; ZFS has a cache of its own
+		return ""
+	default:
+		return "whether the kernel counts what is fetched through " + fs + " is not known"
+	}
 }

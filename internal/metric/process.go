@@ -7,7 +7,7 @@ var (
 	ProcRunDelay  = Desc{"process_main_run_delay_s", Seconds, Counter, "time its main thread was ready but had no CPU; includes being held back by a CPU quota (task schedstat field 2)"}
 	ProcReadChars = Desc{"process_read_chars_bytes", Bytes, Counter, "bytes through read system calls, page-cache hits and pipes included (rchar)"}
 	ProcReadCalls = Desc{"process_read_calls", Count, Counter, "read system calls (syscr)"}
-	ProcReadBytes = Desc{"process_read_bytes", Bytes, Counter, "bytes its reads caused to be fetched from storage (read_bytes); FUSE file systems do not count"}
+	ProcReadBytes = Desc{"process_read_bytes", Bytes, Counter, "bytes its reads caused to be fetched from storage (read_bytes); FUSE and some network file systems do not count"}
 	ProcWriteChar = Desc{"process_write_chars_bytes", Bytes, Counter, "bytes through write system calls (wchar)"}
 	ProcRSS       = Desc{"process_rss_bytes", Bytes, Gauge, "resident memory, shared pages included"}
 	ProcShared    = Desc{"process_shared_bytes", Bytes, Gauge, "resident file-backed and shared-memory pages (statm shared)"}

@@ -14,7 +14,8 @@ type IO struct {
 	ReadCalls    int64
 	WriteCalls   int64
 	// ReadBytes and WrittenBytes are what was asked of storage; mapped files
-	// and read-ahead count, FUSE does not.
+	// and read-ahead count. Each file system has to count for itself: those on
+	// block devices, NFS, SMB, AFS, Ceph and 9p do, FUSE and virtiofs do not.
 	ReadBytes           int64
 	WrittenBytes        int64
 	CancelledWriteBytes int64
