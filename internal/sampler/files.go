@@ -72,8 +72,10 @@ const (
 	maxSights = 4096
 	// recurrence is how often a file that is not data by its name must be seen before it is taken for some.
 	recurrence = 3
-	// mapsEvery is the number of calls between two looks at mapped files, which take the process' mmap lock: about 10 s.
-	mapsEvery = 40
+	// mapsEvery is the number of calls between two looks at mapped files, which take the process' mmap lock: at the calm pace 10 s.
+	mapsEvery = 10
+	// mapsSearching is that number while no data was found: each look takes the next process, and the first may be one that maps none.
+	mapsSearching = 3
 )
 
 // NewFiles finds the data a job reads.
@@ -118,7 +120,7 @@ func (f *Files) Sample(_ context.Context, sink recording.Sink) {
 			f.lookAt(who[f.next%len(who)], sink)
 			f.next++
 		}
-		if f.calls%mapsEvery == 2 && len(f.datasets) < maxDatasets {
+		if f.mapsDue() {
 			select {
 			case f.scout.maps <- who[f.mapTurn%len(who)].ID:
 				f.mapTurn++
@@ -129,6 +131,15 @@ func (f *Files) Sample(_ context.Context, sink recording.Sink) {
 	f.calls++
 	f.forget(tree)
 	f.record(sink)
+}
+
+// mapsDue tells whether a process' mapped files are to be looked at in this call.
+func (f *Files) mapsDue() bool {
+	every := mapsEvery
+	if len(f.datasets) == 0 {
+		every = mapsSearching
+	}
+	return f.calls%every == 2 && len(f.datasets) < maxDatasets
 }
 
 // width is how many processes are looked at in one call: one, and more until the data was found, because a file that is opened for

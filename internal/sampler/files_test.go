@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -268,6 +269,37 @@ func TestWhatATrainerWritesIsNoData(t *testing.T) {
 		slices.Sort(want)
 		if diff := cmp.Diff(want, ours); diff != "" {
 			t.Errorf("worker %v (-want +got):\n%s", worker, diff)
+		}
+	}
+}
+
+// TestMappedFilesAreLookedForAgain goes through the calls of a default watch: a dataset that is mapped after the first looks, or by another
+// process than the first, is found in it, and a job whose data is known is hardly bothered.
+func TestMappedFilesAreLookedForAgain(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		datasets    int
+		least, most time.Duration // between two looks, after the first looks at what is there
+	}{
+		{"no data found", 0, 2 * time.Second, 3 * time.Second},
+		{"data found", 1, 10 * time.Second, 10 * time.Second},
+	} {
+		f := &Files{datasets: make([]*dataset, c.datasets)}
+		var at, before time.Duration
+		looks, wasCalm := 0, false
+		for at < 30*time.Second {
+			calm := f.calls > firstLooks
+			if f.mapsDue() {
+				if gap := at - before; wasCalm && (gap < c.least || gap > c.most) {
+					t.Errorf("%s: looked at %v and at %v", c.name, before, at)
+				}
+				before, looks, wasCalm = at, looks+1, calm
+			}
+			f.calls++
+			at += f.Every()
+		}
+		if looks < 3 {
+			t.Errorf("%s: %d looks in 30 s", c.name, looks)
 		}
 	}
 }
