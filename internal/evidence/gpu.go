@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
@@ -87,6 +88,11 @@ func (b *builder) visibleGPUs() (all []string) {
 	return all
 }
 
+// unlisted tells whether a GPU's list of processes could not be had, or not be believed, at some time of the watch.
+func (b *builder) unlisted(gpu string) bool {
+	return slices.ContainsFunc(b.rec.Unseen, func(u recording.Unseen) bool { return u.Signal == metric.GPUJobMemory.Name && u.Entity == gpu })
+}
+
 // jobGPUs returns the GPUs of the job, none where each GPU's list of processes was read and never held one of the job; matched is false where
 // neither is known, and all are returned. A GPU that the job was on at any time of the watch is its own.
 func (b *builder) jobGPUs(all []string) (entities []string, matched bool) {
@@ -100,7 +106,7 @@ func (b *builder) jobGPUs(all []string) (entities []string, matched bool) {
 		if mine {
 			entities = append(entities, e)
 		}
-		if held != nil {
+		if held != nil && !b.unlisted(e) {
 			listed++
 		}
 	}

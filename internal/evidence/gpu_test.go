@@ -84,3 +84,13 @@ func TestGPUWithoutAList(t *testing.T) {
 		t.Errorf("basis %v", v.Basis)
 	}
 }
+
+// TestGPUWithAListNotBelieved keeps what stood before where the driver lists nobody on a busy GPU: the idle moments before it are no proof.
+func TestGPUWithAListNotBelieved(t *testing.T) {
+	s := simulate(t, gpusOfHost("A"))
+	s.trainer("100.1")
+	s.bear("100.1", 2, 50)
+	s.r.Unseen(metric.GPUJobMemory.Name, "gpu/A", "the driver lists no process on this GPU, and the GPU is busy", "")
+	s.others(30, onCPU, map[string]float64{"gpu/A": 0.5}, 0)
+	want(t, s.evidence(), map[metric.Desc]float64{metric.GPUCount: 1, metric.GPUBusy: 0.5})
+}

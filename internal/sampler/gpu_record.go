@@ -76,8 +76,13 @@ func (g *GPU) record(sink recording.Sink, d *nvml.DeviceReading) {
 	}
 }
 
-// match adds up what the job's own processes hold of the GPU. Both sides use the host's process numbers.
+// match adds up what the job's own processes hold of the GPU. Both sides use the host's process numbers. A driver that lists nobody on a GPU that
+// is busy does not list everybody, as in WSL and in containers: nothing follows from it.
 func (g *GPU) match(sink recording.Sink, entity string, d *nvml.DeviceReading) {
+	if len(d.Processes) == 0 && d.UtilizationRatio != nil && *d.UtilizationRatio > 0 {
+		sink.Unseen(metric.GPUJobMemory.Name, entity, "the driver lists no process on this GPU, and the GPU is busy", "")
+		return
+	}
 	ours := map[int]bool{}
 	for _, p := range g.members.Tree().Processes {
 		ours[p.PID] = true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -160,6 +161,21 @@ func TestGPUMemoryOfProcessesUnknown(t *testing.T) {
 	sink, g := watchGPUs(t, source, true, time.Second)
 	if _, found := sink.last[metric.GPUJobMemory.Name+" gpu/GPU-b"]; found || !g.GPUs()[0].OfJob || len(sink.unseen) == 0 {
 		t.Errorf("recorded %v, unseen %v", sink.last, sink.unseen)
+	}
+}
+
+func TestGPUBusyWithNobodyListed(t *testing.T) {
+	busy := 0.7
+	source := &playedGPUs{samples: func(int, bool, bool) (nvml.Reading, error) {
+		return nvml.Reading{Devices: []nvml.DeviceReading{{UUID: "GPU-b", UtilizationRatio: &busy, Processes: []nvml.Process{}}}}, nil
+	}}
+	sink, _ := watchGPUs(t, source, true, time.Second)
+	if v, found := sink.last[metric.GPUJobMemory.Name+" gpu/GPU-b"]; found || len(sink.unseen) == 0 || !strings.Contains(sink.unseen[0].reason, "lists no process") {
+		t.Errorf("recorded %v, unseen %v", v, sink.unseen)
+	}
+	busy = 0
+	if sink, _ = watchGPUs(t, source, true, time.Second); sink.get(t, metric.GPUJobMemory, "gpu/GPU-b") != 0 || len(sink.unseen) != 0 {
+		t.Errorf("an idle GPU: unseen %v", sink.unseen)
 	}
 }
 
