@@ -91,7 +91,7 @@ func checkPlan(t *testing.T, r *report.Report, p report.Plan) {
 		}
 		for _, f := range r.Findings {
 			for _, same := range f.Recommendations {
-				if same.Setting != c.Setting || same.To != c.To || same.Effect == nil {
+				if same.Setting != c.Setting || same.To != c.To || same.Effect == nil || len(same.With) > 0 { // with others it is another change
 					continue
 				}
 				if same.From != nil && c.From != nil && *same.From == *c.From && *same.Effect != *c.Effect {

@@ -130,6 +130,14 @@ func TestPredictions(t *testing.T) {
 			func(b, a *report.Report) {
 				b.Job.Loader.PersistentWorkers, a.Job.Loader.PersistentWorkers = pointer(false), pointer(true)
 			}, []report.Outcome{report.Inside}, 1, 1},
+		{"a second setting of the same advice, left as it is", func() []report.Finding {
+			f := recommend("num_workers", "2", 850, 1000)
+			f.Recommendations[0].With = []report.Value{{Setting: "persistent_workers", To: "True"}}
+			return []report.Finding{f}
+		}(), nil,
+			func(b, a *report.Report) {
+				b.Job.Loader.PersistentWorkers, a.Job.Loader.PersistentWorkers = pointer(false), pointer(false)
+			}, []report.Outcome{report.Unjudged}, 0, 0},
 		{"a second setting, to another value than advised", []report.Finding{recommend("num_workers", "2", 850, 1000),
 			{Rule: "loader/prefetch-shallow", Recommendations: []report.Recommendation{{Setting: "prefetch_factor", To: "4"}}}}, nil,
 			func(b, a *report.Report) {

@@ -20,8 +20,8 @@ type advice struct {
 
 // predictions holds what BEFORE predicted against what AFTER shows. An effect told for one change can be judged where that change is the only
 // one; where several were made, their effect together is.
-func predictions(b *report.Report, c *report.Comparison) ([]report.Prediction, *report.Tally) {
-	list := advised(b, c)
+func predictions(b, a *report.Report, c *report.Comparison) ([]report.Prediction, *report.Tally) {
+	list := advised(b, a, c)
 	var applied []advice
 	for _, a := range list {
 		if a.applied {
@@ -76,19 +76,25 @@ func all(list []advice) (out []report.Recommended) {
 
 // advised lists the recommendations with effects, each change once, and whether it was made: a setting that a report tells has the recommended value,
 // or, for what no report can tell, the finding that asked for it is gone.
-func advised(b *report.Report, c *report.Comparison) []advice {
+func advised(b, after *report.Report, c *report.Comparison) []advice {
 	var out []advice
 	add := func(rule string, list []report.Recommendation) {
 		for _, r := range list {
-			known := func(a advice) bool { return a.Setting == r.Setting && sameValue(a.To, r.To) }
-			if r.Effect == nil || slices.ContainsFunc(out, known) {
+			if r.Effect == nil {
 				continue
 			}
 			a := advice{Recommended: report.Recommended{Setting: r.Setting, To: r.To, Rule: rule}, effect: *r.Effect}
 			if r.From != nil {
 				a.From = *r.From
 			}
-			if a.applied, a.why = made(a.Recommended, c); rule != "" || a.applied { // of plans nobody follows each
+			if a.applied, a.why = made(a.Recommended, c); a.applied {
+				a.why = without(r, after)
+				a.applied = a.why == ""
+			}
+			known := func(x advice) bool {
+				return x.Setting == r.Setting && sameValue(x.To, r.To) && (x.applied || !a.applied) // the same change may be told with another, and alone
+			}
+			if !slices.ContainsFunc(out, known) && (rule != "" || a.applied) { // of plans nobody follows each
 				out = append(out, a)
 			}
 		}
@@ -157,6 +163,17 @@ func made(r report.Recommended, c *report.Comparison) (bool, string) {
 		return true, ""
 	}
 	return false, "not seen to be made: " + r.Rule + " is still found, or was not judged"
+}
+
+// without says what was not changed along with a recommendation that names it: its effect is that of both. It is "" where all was, or where AFTER does
+// not tell.
+func without(r report.Recommendation, after *report.Report) string {
+	for _, w := range r.With {
+		if now := settingOf(after, w.Setting); now != "" && !sameValue(now, w.To) {
+			return fmt.Sprintf("%s was changed without %s=%s", r.Setting, w.Setting, w.To)
+		}
+	}
+	return ""
 }
 
 // inTheWay says what keeps predictions from being judged: another world, or changes that nobody recommended.

@@ -1,17 +1,21 @@
 package compare
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// loaderSettings are the settings a report tells, by the names recommendations use; "" is not known.
-var loaderSettings = []struct {
+// loaderSetting is one setting, and where a report has it.
+type loaderSetting struct {
 	name string
 	of   func(l *report.Loader) string
-}{
+}
+
+// loaderSettings are the settings a report tells, by the names recommendations use; "" is not known.
+var loaderSettings = []loaderSetting{
 	{"num_workers", func(l *report.Loader) string { return integer(l.NumWorkers) }},
 	{"prefetch_factor", func(l *report.Loader) string { return integer(l.PrefetchFactor) }},
 	{"persistent_workers", func(l *report.Loader) string { return boolean(l.PersistentWorkers) }},
@@ -70,12 +74,16 @@ func sameBatch(b, a *report.Report) bool {
 
 // isSetting tells whether a report can say what value a setting has.
 func isSetting(name string) bool {
-	for _, s := range loaderSettings {
-		if s.name == name {
-			return true
-		}
+	return slices.ContainsFunc(loaderSettings, func(s loaderSetting) bool { return s.name == name })
+}
+
+// settingOf is the value a report tells of a setting; "" where it tells none.
+func settingOf(r *report.Report, name string) string {
+	i := slices.IndexFunc(loaderSettings, func(s loaderSetting) bool { return s.name == name })
+	if i < 0 {
+		return ""
 	}
-	return false
+	return loaderSettings[i].of(loader(r))
 }
 
 // sameValue compares values as people write them: True, true.

@@ -25,7 +25,7 @@ const Confidence = 0.9
 const mostMisfit = 1.25
 
 // plan adds to a report what the simulation makes of the loader's settings, or why it makes nothing of them.
-func plan(r *report.Report, e *evidence.Evidence, table map[string]*Rule) {
+func plan(r *report.Report, e *evidence.Evidence, by judgement) {
 	if r.Verdict.Class == report.Inconclusive || !Training(e) {
 		return // the verdict says what is missing, and that is missing here too
 	}
@@ -48,15 +48,15 @@ func plan(r *report.Report, e *evidence.Evidence, table map[string]*Rule) {
 		return
 	}
 	check := checkCommand(e)
-	if m.agree(f, p.Now, r.Findings) {
-		order(r.Findings)
-		r.Verdict = verdict(e, r.Findings, table)
-	}
 	for _, x := range p.Plans {
 		// The model's own gain is not enough: what it misses of the present rate may be as much.
 		if told := m.plan(f, p.Now, x, check); told.Effect != nil && told.Effect.Worthwhile() {
 			r.Plans = append(r.Plans, told)
 		}
+	}
+	if m.agree(f, p.Now, r, by) {
+		by.settle(r.Findings)
+		r.Verdict = verdict(e, r.Findings, by.rules)
 	}
 	if len(r.Plans) == 0 && p.Verdict == predict.Worthwhile {
 		p.Verdict = predict.Nothing
@@ -110,7 +110,7 @@ func (m *model) change(f *predict.Forecaster, now predict.Forecast, at predict.S
 		out.From = &from
 	}
 	if m.contested(c.Alone) {
-		out.Caveat = byGroup + "; " + out.Caveat
+		out.Caveat = also(byGroup, out.Caveat)
 	}
 	out.Why = fmt.Sprintf("then %s limits", cmp.Or(limitText[c.Then.Limit], "nothing that was measured"))
 	if c.Then.Limit == predict.Workers {

@@ -35,12 +35,22 @@ func (m *model) ruledOut(r *report.Report, set predict.Setting) bool {
 // usualPrefetch is prefetch_factor where nobody says otherwise (torch/utils/data/dataloader.py, 1.13 to 2.14).
 const usualPrefetch = 2
 
-// asked is the setting that a recommendation leads to where nothing else is changed; false where it is none that is simulated, or where what it
-// brings rests on what this watch did not measure.
+// asked is the setting that a recommendation leads to, with what it says is to be changed along; false where it is none that is simulated, or where
+// what it brings rests on what this watch did not measure.
 func (m *model) asked(c report.Recommendation) (predict.Setting, bool) {
-	set := m.Setting
-	n, err := strconv.Atoi(c.To)
-	switch predict.Knob(c.Setting) {
+	set, ok := m.turned(m.Setting, c.Setting, c.To)
+	for _, w := range c.With {
+		if with, known := m.turned(set, w.Setting, w.To); known { // of what is not known, nothing is made of either value
+			set = with
+		}
+	}
+	return set, ok
+}
+
+// turned is a setting with one knob at another value; false as in asked.
+func (m *model) turned(set predict.Setting, knob, to string) (predict.Setting, bool) {
+	n, err := strconv.Atoi(to)
+	switch predict.Knob(knob) {
 	case predict.NumWorkers:
 		set.Workers = n
 		return set, err == nil && n >= 0
@@ -48,13 +58,13 @@ func (m *model) asked(c report.Recommendation) (predict.Setting, bool) {
 		set.Prefetch = n
 		return set, err == nil && n > 0 && set.Workers > 0 && m.Fetch.Measured()
 	case predict.PersistentWorkers:
-		set.Persistent = c.To == "True"
+		set.Persistent = to == "True"
 		return set, set.Workers > 0 && m.Epoch > 0 && !m.Anew
 	case predict.InOrder:
-		set.Unordered = c.To == "False"
+		set.Unordered = to == "False"
 		return set, set.Workers > 0 && m.Fetch.Measured()
 	case predict.Context:
-		set.Start = predict.StartMethod(c.To)
+		set.Start = predict.StartMethod(to)
 		_, known := m.Starts[set.Start]
 		return set, set.Workers > 0 && m.Epoch > 0 && known
 	}
@@ -62,31 +72,57 @@ func (m *model) asked(c report.Recommendation) (predict.Setting, bool) {
 }
 
 // agree makes findings say of a change what plans say of it: what the simulation can tell has one figure in the whole report. What it does
-// not expect to be worth a change is no recommendation any more, and a finding that is left without any has nothing at stake. It tells whether
-// there is such a finding.
-func (m *model) agree(f *predict.Forecaster, now predict.Forecast, findings []report.Finding) (emptied bool) {
-	for i := range findings {
-		x := &findings[i]
+// not expect to be worth a change is no recommendation any more, unless a plan needs it beside others, and a finding that is left without any
+// has nothing at stake. It tells whether there is such a finding.
+func (m *model) agree(f *predict.Forecaster, now predict.Forecast, r *report.Report, by judgement) (emptied bool) {
+	for i := range r.Findings {
+		x := &r.Findings[i]
 		kept := x.Recommendations[:0]
 		for _, c := range slices.Clone(x.Recommendations) {
 			told, to := m.told(f, now, c)
-			if told != nil && !told.Worthwhile() {
-				deny(x, c, fmt.Sprintf("%s=%s: a simulation of the loader gives %s instead of %s", c.Setting, c.To,
-					unit.Format(told.After, told.Unit), unit.Format(told.Before, told.Unit)))
-				continue
-			} else if told != nil {
-				if c.Effect = told; m.contested(to) {
-					c.Caveat = strings.TrimSuffix(byGroup+"; "+c.Caveat, "; ")
+			if told != nil {
+				part := partOf(r.Plans, c)
+				if !told.Worthwhile() && part == "" {
+					deny(x, c, fmt.Sprintf("%s: a simulation of the loader gives %s instead of %s", assigned(c), unit.Format(told.After, told.Unit), unit.Format(told.Before, told.Unit)))
+					continue
+				}
+				c.Effect = told
+				switch {
+				case m.contested(to):
+					c.Caveat = also(byGroup, c.Caveat)
+				case !told.Worthwhile():
+					c.Caveat = also("alone it brings hardly anything: the "+part+" plan has it beside other changes", c.Caveat)
 				}
 			}
 			kept = append(kept, c)
 		}
 		if len(kept) == 0 && len(x.Recommendations) > 0 {
-			x.Score, x.Severity, emptied = 0, report.Info, true
+			by.drop(x)
+			emptied = true
 		}
 		x.Recommendations = kept
 	}
 	return emptied
+}
+
+// partOf names the first plan that makes a change; "" where none does.
+func partOf(plans []report.Plan, c report.Recommendation) string {
+	i := slices.IndexFunc(plans, func(p report.Plan) bool {
+		return slices.ContainsFunc(p.Changes, func(x report.Recommendation) bool { return x.Setting == c.Setting && strings.EqualFold(x.To, c.To) })
+	})
+	if i < 0 {
+		return ""
+	}
+	return plans[i].Name
+}
+
+// assigned writes a recommendation as arguments, with what is to be changed along.
+func assigned(c report.Recommendation) string {
+	text := c.Setting + "=" + c.To
+	for _, w := range c.With {
+		text += ", " + w.Setting + "=" + w.To
+	}
+	return text
 }
 
 // told is what the simulation makes of a recommendation that is given for its effect; nil where it cannot tell.
@@ -101,3 +137,6 @@ func (m *model) told(f *predict.Forecaster, now predict.Forecast, c report.Recom
 	}
 	return m.effect(to, f.Gain(now, to)), to
 }
+
+// also joins what is to be minded; either may be "".
+func also(first, second string) string { return strings.Trim(first+"; "+second, "; ") }

@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -19,10 +18,10 @@ func Run(e *evidence.Evidence, rules []Rule) *report.Report {
 	if tooLittle(e) {
 		judge = judgeShort
 	}
-	table := judgeAll(r, e, rules, judge)
-	r.Verdict = verdict(e, r.Findings, table)
+	by := judgeAll(r, e, rules, judge)
+	r.Verdict = verdict(e, r.Findings, by.rules)
 	if !tooLittle(e) {
-		plan(r, e, table)
+		plan(r, e, by)
 	}
 	r.Joint = joint(e, r.Findings)
 	r.Next = next(e, r)
@@ -35,12 +34,12 @@ func Run(e *evidence.Evidence, rules []Rule) *report.Report {
 	return r
 }
 
-// judgeAll adds to a report what all rules find, in order of what is at stake, and returns the rules by their IDs.
+// judgeAll adds to a report what all rules find, in order of what is at stake, and returns what that order came from.
 func judgeAll(r *report.Report, e *evidence.Evidence, rules []Rule,
-	judge func(*Rule, *evidence.Evidence) ([]report.Finding, []report.Abstained, error)) map[string]*Rule {
-	table := map[string]*Rule{}
+	judge func(*Rule, *evidence.Evidence) ([]report.Finding, []report.Abstained, error)) judgement {
+	by := judgement{rules: map[string]*Rule{}, stakes: map[[2]string]stake{}}
 	for i := range rules {
-		table[rules[i].ID] = &rules[i]
+		by.rules[rules[i].ID] = &rules[i]
 		findings, abstained, err := judge(&rules[i], e)
 		if err != nil {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("rule %s could not be evaluated: %v", rules[i].ID, err))
@@ -49,10 +48,11 @@ func judgeAll(r *report.Report, e *evidence.Evidence, rules []Rule,
 		r.Findings = append(r.Findings, findings...)
 		r.Abstained = append(r.Abstained, abstained...)
 	}
-	settle(r.Findings, table)
+	by.note(r.Findings)
+	by.settle(r.Findings)
 	reconcile(r.Findings)
 	sayOnce(r.Findings)
-	return table
+	return by
 }
 
 // Judge holds evidence of a job against one rule. A rule that does not apply, or that only bench-io can judge by, gives nothing; one
@@ -135,51 +135,6 @@ var gpuSignals = func() map[string]bool {
 	}
 	return set
 }()
-
-// settle takes what special causes explain off the general findings, and orders all by what is at stake.
-func settle(findings []report.Finding, table map[string]*Rule) {
-	own := map[string]float64{}
-	for _, f := range findings {
-		own[f.Rule] = max(own[f.Rule], f.Score)
-	}
-	for i := range findings {
-		explained := 0.0
-		for _, other := range findings {
-			if slices.Contains(table[other.Rule].Explains, findings[i].Rule) {
-				explained = max(explained, own[other.Rule])
-			}
-		}
-		if explained > 0 {
-			findings[i].Score = max(0, findings[i].Score-explained)
-			findings[i].Severity = milder(findings[i].Severity, Grade(findings[i].Score))
-		}
-	}
-	order(findings)
-}
-
-// order puts what has most at stake first.
-func order(findings []report.Finding) {
-	slices.SortStableFunc(findings, func(a, b report.Finding) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(gravity(b.Severity), gravity(a.Severity)), cmp.Compare(a.Rule, b.Rule))
-	})
-}
-
-func milder(a, b report.Severity) report.Severity {
-	if gravity(a) < gravity(b) {
-		return a
-	}
-	return b
-}
-
-func gravity(s report.Severity) int {
-	switch s {
-	case report.Error:
-		return 2
-	case report.Warning:
-		return 1
-	}
-	return 0
-}
 
 // tidy holds a finding to the schema: finite numbers, a score within 0..1, lists that are never null.
 func tidy(f *report.Finding) {

@@ -1,0 +1,104 @@
+package diagnose
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// shortEpochs is a launched job whose one worker takes half a second for a batch and is started anew for each epoch of twenty, on eight quiet cores: to
+// keep one worker saves next to nothing, to keep eight of them does.
+func shortEpochs(workers int) (map[string]float64, evidence.Facts) {
+	no := false
+	signals := with(map[string]float64{"num_workers": float64(workers), "batches_per_s": 1.98, "free_step_time_s": 0.01, "worker_cpu_per_batch_s": 0.5,
+		"worker_wait_per_batch_s": 0.001, "input_wait_ratio": 0.97, "device_ratio": 0.02, "usable_cpus": 8, "present_cpus": 8, "other_cpu_cores": 0, "job_cpu_cores": 1,
+		"worker_busy_ratio": 1, "worker_cpu_ratio": 0.99, "worker_run_delay_ratio": 0.001, "batch_fetch_s": 0.5, "batch_fetch_cpu_s": 0.5})
+	facts := evidence.Facts{Framework: "pytorch", StartMethod: "fork", Persistent: &no, Hook: &evidence.Hook{Torch: "1.13.1", Python: "3.11.2",
+		Epoch: evidence.EpochCost{Batches: stat.Exact(20), Create: stat.Exact(0.012), First: stat.Exact(0.55), Drain: stat.Exact(0.008)}}}
+	if workers == 0 {
+		signals["batches_per_s"], facts.StartMethod, facts.Persistent = 1.96, "", nil
+		facts.Hook.Epoch = evidence.EpochCost{Batches: stat.Exact(20)}
+	}
+	return signals, facts
+}
+
+// advises is a rule that finds so much at stake and recommends a change, with an effect of its own reckoning.
+func advises(id string, score float64, change report.Recommendation) Rule {
+	change.Why = "y"
+	change.Effect = &report.Effect{Metric: "batches_per_s", Unit: "1/s", Before: 1.98, After: 2.5, Lo: 2, Hi: 3, Basis: report.Modelled}
+	return Rule{ID: id, Resource: report.Workers, Eval: func(p *Pass) error {
+		p.Report(report.Finding{Severity: Grade(score), Score: score, Summary: id, Recommendations: []report.Recommendation{change}})
+		return nil
+	}}
+}
+
+func findingOf(t *testing.T, r *report.Report, rule string) report.Finding {
+	t.Helper()
+	i := slices.IndexFunc(r.Findings, func(f report.Finding) bool { return f.Rule == rule })
+	if i < 0 {
+		t.Fatalf("%s found nothing", rule)
+	}
+	return r.Findings[i]
+}
+
+// A change that brings nothing alone may be what a plan needs: no finding then says that it will not help.
+func TestNothingIsPlannedThatWillNotHelp(t *testing.T) {
+	off := "False"
+	signals, facts := shortEpochs(1)
+	r := planned(t, signals, facts, advises("loader/workers-restart", 0.06, report.Recommendation{Setting: "persistent_workers", From: &off, To: "True"}))
+	kept := 0
+	for _, p := range r.Plans {
+		for _, c := range p.Changes {
+			if c.Setting == "persistent_workers" && c.To == "True" && !c.Effect.Worthwhile() {
+				kept++
+			}
+			if no := r.RuledOut(c.Setting, c.From, c.To); no != nil {
+				t.Errorf("%s changes %s to %s, of which the report says: %s", p.Name, c.Setting, c.To, no.Why)
+			}
+		}
+	}
+	if kept == 0 {
+		t.Fatalf("no plan needs what brings nothing alone: %+v", r.Plans)
+	}
+	f := findingOf(t, r, "loader/workers-restart")
+	if len(f.Recommendations) != 1 || f.Score != 0.06 || !strings.Contains(f.Recommendations[0].Caveat, "alone") {
+		t.Errorf("got %+v", f)
+	}
+}
+
+// What is to be changed along with a setting is simulated with it: without it, starting the workers anew may take all that they bring.
+func TestWhatIsChangedAlongIsSimulated(t *testing.T) {
+	none, set := "0", report.Recommendation{Setting: "num_workers", To: "8"}
+	set.From = &none
+	signals, facts := shortEpochs(0)
+	alone := findingOf(t, planned(t, signals, facts, advises("loader/workers-zero", 0.9, set)), "loader/workers-zero")
+	set.With = []report.Value{{Setting: "persistent_workers", To: "True"}}
+	both := findingOf(t, planned(t, signals, facts, advises("loader/workers-zero", 0.9, set)), "loader/workers-zero")
+	if len(alone.Recommendations) != 1 || len(both.Recommendations) != 1 {
+		t.Fatalf("got %+v, %+v", alone, both)
+	}
+	if a, b := alone.Recommendations[0].Effect.After, both.Recommendations[0].Effect.After; b < 1.03*a {
+		t.Errorf("%g with workers that stay, %g with workers that are started anew for each epoch of 20 batches", b, a)
+	}
+}
+
+// What a finding that is left without any cure would have explained is not explained: the general finding has it back.
+func TestEmptiedFindingExplainsNothing(t *testing.T) {
+	depth := report.Recommendation{Setting: "persistent_workers", To: "False"}
+	signals, facts := shortEpochs(1)
+	yes := true
+	facts.Persistent = &yes
+	special := advises("x/special", 0.9, depth)
+	special.Explains = []string{"x/general"}
+	r := planned(t, signals, facts, special, finds("x/general", 0.95, report.CPU))
+	if f := findingOf(t, r, "x/special"); f.Score != 0 || len(f.Recommendations) != 0 {
+		t.Fatalf("not emptied: %+v", f)
+	}
+	if f := findingOf(t, r, "x/general"); f.Score != 0.95 || f.Severity != report.Error || r.Verdict.Rule != "x/general" {
+		t.Errorf("%+v, %+v", f, r.Verdict)
+	}
+}
