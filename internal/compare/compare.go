@@ -170,6 +170,9 @@ func warnings(before, after []Input) []string {
 			out = append(out, path.Base(x.Name)+": its verdict is inconclusive.")
 		}
 	}
+	if x, y := loader(before[0].Report), loader(after[0].Report); x.Iterable && y.Iterable && integer(x.NumWorkers) != integer(y.NumWorkers) {
+		out = append(out, "The dataset is iterable and num_workers differs: unless it takes a share in each worker (torch.utils.data.get_worker_info), samples are counted once for each of them.")
+	}
 	b, a := earliest(before), earliest(after)
 	if b != "" && a != "" && a < b {
 		out = append(out, fmt.Sprintf("%s was made before %s: are the two sides swapped?", path.Base(after[0].Name), path.Base(before[0].Name)))

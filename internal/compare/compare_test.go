@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -275,4 +276,16 @@ func FuzzCompare(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Samples that each worker gives anew are no gain, and no figure shows it: the person is told.
+func TestMoreWorkersOfAnIterable(t *testing.T) {
+	for iterable, want := range map[bool]bool{true: true, false: false} {
+		b, a := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-2.json")
+		b.Job.Loader.Iterable, a.Job.Loader.Iterable = iterable, iterable
+		got := slices.ContainsFunc(run(t, b, a, Options{}).Warnings, func(w string) bool { return strings.Contains(w, "get_worker_info") })
+		if got != want {
+			t.Errorf("iterable %v: warned %v", iterable, got)
+		}
+	}
 }

@@ -14,7 +14,7 @@ func called(e *evidence.Evidence, l *report.Loader) {
 		return
 	}
 	c := e.Facts.Hook.Loader
-	l.Source, l.Dataset, l.Sampler, l.InOrder = "hook", c.Dataset, c.Sampler, c.InOrder
+	l.Source, l.Dataset, l.Sampler, l.InOrder, l.Iterable = "hook", c.Dataset, c.Sampler, c.InOrder, c.Iterable
 	for _, i := range e.Facts.Hook.Slow {
 		if finite(i.Seconds) {
 			l.SlowItems = append(l.SlowItems, report.SlowItem{Index: i.Index, Seconds: i.Seconds, Times: i.Times})

@@ -33,6 +33,7 @@ type model struct {
 	error   predict.Calibration // how far the model itself may be off
 	usual   []predict.Class     // how batches vary without the first of each worker; nil where all of them count
 	quiet   *predict.Forecaster // of a machine without the other programs; nil where they take little
+	sharing string              // what to mind of more workers; "" nothing
 	left    float64             // cores that the other programs leave, where they keep what they have; 0 where they take little
 }
 
@@ -92,7 +93,7 @@ func pipelineOf(e *evidence.Evidence) (*model, *report.Abstained) {
 	m.spreads(e, batches.Center)
 	m.StorageShare = waitsForStorage(e)
 	m.without()
-	m.error = ModelError
+	m.error, m.sharing = ModelError, sharing(e)
 	return m, nil
 }
 

@@ -112,6 +112,9 @@ func (m *model) change(f *predict.Forecaster, now predict.Forecast, at predict.S
 	if m.contested(c.Alone) {
 		out.Caveat = also(byGroup, out.Caveat)
 	}
+	if c.Knob == predict.NumWorkers && c.Then.Setting.Workers > at.Workers {
+		out.Caveat = also(out.Caveat, m.sharing)
+	}
 	out.Why = fmt.Sprintf("then %s limits", cmp.Or(limitText[c.Then.Limit], "nothing that was measured"))
 	if c.Then.Limit == predict.Workers {
 		out.Why = "then the workers still limit"

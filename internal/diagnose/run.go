@@ -71,6 +71,7 @@ func Judge(rule *Rule, e *evidence.Evidence) ([]report.Finding, []report.Abstain
 	for i := range p.findings {
 		tidy(&p.findings[i])
 		locate(e, &p.findings[i])
+		mindSharing(e, &p.findings[i])
 	}
 	return p.findings, p.abstains, nil
 }

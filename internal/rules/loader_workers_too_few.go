@@ -31,7 +31,9 @@ the cores that the trainer and other processes need, and after checking memory a
 
 ## When it is wrong
 The costs are those of the present number of workers. Where workers contend for something that is not seen yet (memory bandwidth, a
-lock, a disk close to its limit) the gain is smaller. Change it, then watch again.
+lock, a disk close to its limit) the gain is smaller. Change it, then watch again. An IterableDataset that takes no share in each worker
+(torch.utils.data.get_worker_info) gives every sample once for each: more samples per second, and an epoch as much longer. One in shards has no work for more
+workers than shards.
 `,
 	Needs:   []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerBusy, metric.WorkerRunning, metric.WorkerCPU, metric.UsableCPUs},
 	Limits:  limits(idleLimit, mostLimit, gainLimit, fixedPart),

@@ -38,7 +38,8 @@ Open files lazily in each worker, on first use, not in __init__: a handle that w
 ## When it is wrong
 A data set that is held in memory and costs less than a millisecond per batch is faster without workers, because handing a batch
 over from a worker costs 0.5 to 1.1 ms (measured on Debian, PyTorch 1.13 and 2.14). Such a job does not read files, or is known to make its batches
-as fast as that, and this rule does not fire for it.
+as fast as that, and this rule does not fire for it. An IterableDataset is copied into each worker: it must take its share there (torch.utils.data.get_worker_info),
+or training sees every sample once for each worker. Its recommendation says so, and no patch gives it workers.
 `,
 	Needs:  []metric.Desc{metric.NumWorkers, metric.InWorkerless, metric.UsableCPUs},
 	Limits: limits(handOver, gainLimit),

@@ -102,6 +102,7 @@ type Loader struct {
 	Location          *Location  `json:"location"`
 	Dataset           string     `json:"dataset,omitempty"` // class; hook only, as are the next two
 	Sampler           string     `json:"sampler,omitempty"`
+	Iterable          bool       `json:"iterable,omitempty"`   // the dataset is an IterableDataset, since 1.3.0; hook only
 	InOrder           *bool      `json:"in_order,omitempty"`   // null: not known, or this PyTorch lacks it
 	SlowItems         []SlowItem `json:"slow_items,omitempty"` // slowest first; hook only
 }
