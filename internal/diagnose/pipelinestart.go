@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"math"
+	"slices"
 
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -23,8 +24,8 @@ func (m *model) epochs(e *evidence.Evidence, rate float64) {
 	if h := e.Facts.Hook; h != nil {
 		if h.Epoch.Batches.N > 0 {
 			m.Epoch = int(math.Round(h.Epoch.Batches.Center))
-		} else if n, b := h.Loader.Items, h.Loader.BatchSize; n != nil && b != nil && *b > 0 && !h.Loader.Iterable {
-			m.Epoch = (*n + *b - 1) / *b
+		} else {
+			m.Epoch = m.epochAhead(h.Loader)
 		}
 		if h.Epoch.Resume.N > 0 {
 			m.Resume = h.Epoch.Resume.Center
@@ -54,6 +55,32 @@ func (m *model) epochs(e *evidence.Evidence, rate float64) {
 		m.assumed = append(m.assumed, "what starting a worker costs")
 	}
 	m.Starts[start] = cost
+}
+
+// The samplers of which the number of items of an epoch follows from that of the dataset (torch/utils/data/sampler.py, distributed.py; 1.13 to 2.14).
+const (
+	inSequence  = "torch.utils.data.sampler.SequentialSampler"
+	atRandom    = "torch.utils.data.sampler.RandomSampler"
+	distributed = "torch.utils.data.distributed.DistributedSampler"
+)
+
+// epochAhead is how many batches an epoch will have, where none has ended yet; 0 where the sampler leaves that open: another one than PyTorch's own may
+// take any number of items, and so may one that the script made with arguments of its own.
+func (m *model) epochAhead(c evidence.LoaderCall) int {
+	if c.Items == nil || c.BatchSize == nil || *c.BatchSize <= 0 || c.Iterable {
+		return 0
+	}
+	items := *c.Items
+	switch {
+	case c.Sampler == inSequence, c.Sampler == atRandom && !slices.Contains(c.Given, "sampler"): // its num_samples may be any
+	case c.Sampler == distributed && m.as.ranks > 1: // one trainer here may be one of many elsewhere
+		ranks := int(math.Round(m.as.ranks))
+		items = (items + ranks - 1) / ranks
+		m.assumed = append(m.assumed, "that all trainers of the job were watched")
+	default:
+		return 0
+	}
+	return (items + *c.BatchSize - 1) / *c.BatchSize
 }
 
 // slowStart is the part of the first wait of an epoch from which a batch counts as the first of its worker.
