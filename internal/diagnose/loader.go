@@ -283,31 +283,3 @@ var limitText = map[predict.Term]string{
 	predict.Storage: "the storage limit",
 	predict.Serial:  "loading and training taking turns",
 }
-
-// joint is the effect of all recommendations together: at least that of the best one, at most a step that never waits. Single
-// effects do not add up, because each moves the same bound.
-func joint(e *evidence.Evidence, findings []report.Finding) *report.Effect {
-	var best *report.Effect
-	told := 0
-	for _, f := range findings {
-		for _, c := range f.Recommendations {
-			if c.Effect == nil || c.Effect.After <= c.Effect.Before {
-				continue
-			}
-			told++
-			if best == nil || c.Effect.After > best.After {
-				best = c.Effect
-			}
-		}
-	}
-	if told < 2 {
-		return nil
-	}
-	l, ok := modelOf(e)
-	if !ok || l.Metric != best.Metric || l.FreeStep.Center <= 0 {
-		return nil
-	}
-	top := max(l.scale/l.FreeStep.Center, best.Hi)
-	return &report.Effect{Metric: best.Metric, Unit: best.Unit, Before: best.Before, After: max(best.After, (best.After+top)/2), Lo: best.Lo, Hi: top,
-		Basis: report.Modelled, Limit: limitText[predict.Step]}
-}

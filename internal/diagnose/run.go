@@ -23,7 +23,7 @@ func Run(e *evidence.Evidence, rules []Rule) *report.Report {
 	if !tooLittle(e) {
 		plan(r, e, by)
 	}
-	r.Joint = joint(e, r.Findings)
+	r.Joint = joint(e, r)
 	r.Next = next(e, r)
 	if tooLittle(e) {
 		withhold(r)
