@@ -35,7 +35,7 @@ func Forecast(r *report.Report, t TrainingAhead) {
 		return
 	}
 	f := predict.NewForecaster(p, predict.Options{Confidence: Confidence, Calibration: ModelError})
-	best := 0.0
+	best, limit := 0.0, predict.Term("") // of the most workers
 	tried := map[int]float64{}
 	most := mostAhead(p.UsableCPUs)
 	for w := range most + 1 {
@@ -44,7 +44,7 @@ func Forecast(r *report.Report, t TrainingAhead) {
 			return
 		}
 		tried[w] = one.Rate
-		best = max(best, one.Rate)
+		best, limit = max(best, one.Rate), one.Limit
 	}
 	for w := 0; out.Needed == nil; w++ {
 		if tried[w] >= enoughOfBest*best {
@@ -70,9 +70,17 @@ func Forecast(r *report.Report, t TrainingAhead) {
 	if last.Limit != "" {
 		out.Statement += ", limited by " + last.Limit
 	}
-	out.Statement += "; more bring less than 3 %. The model's own error is not in the intervals: it was not calibrated on this machine. " +
-		"Collating, and what else the training's own code does to an item, is in it only as far as --transform-time says."
+	out.Statement += "; " + beyond(most, limit) + ". The intervals hold the model's own error, " + unit.Percent(ModelError.Other) +
+		" as measured of other DataLoaders, not on this machine. Collating, and what else the training's own code does to an item, is in it only as far as --transform-time says."
 	r.Forecast = &out
+}
+
+// beyond says what more workers than are needed bring: next to nothing, unless those that were tried are still what limits at the most of them.
+func beyond(most int, limit predict.Term) string {
+	if limit == predict.Workers {
+		return fmt.Sprintf("more than %d, which may bring more, were not tried", most)
+	}
+	return "more bring less than 3 %"
 }
 
 // enoughOfBest is the share of the best rate at which more workers are no longer worth it, as in plans.

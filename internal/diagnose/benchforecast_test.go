@@ -2,11 +2,13 @@ package diagnose
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -73,6 +75,26 @@ func TestForecastOfABenchmark(t *testing.T) {
 				t.Errorf("%s: not the same twice: %s", name, diff)
 			}
 		}
+	}
+}
+
+// What the statement says of the intervals and of more workers is so.
+func TestForecastSaysWhatWasDone(t *testing.T) {
+	f := ahead(t, "bench-gzip-chunk64.json", TrainingAhead{})
+	if !strings.Contains(f.Statement, "hold the model's own error, 6.4 %") || strings.Contains(f.Statement, "not in the intervals") {
+		t.Errorf("%q", f.Statement)
+	}
+	for limit, want := range map[predict.Term]string{predict.Workers: "more than 64, which may bring more, were not tried", predict.CPUs: "more bring less than 3 %"} {
+		if got := beyond(64, limit); got != want {
+			t.Errorf("limited by %s: %q", limit, got)
+		}
+	}
+	// On 256 CPUs 64 workers, the most that are tried, are still what limits.
+	r := benchmarked(t, "bench-gzip-chunk64.json")
+	r.Host.CPUsUsable = 256
+	Forecast(r, TrainingAhead{})
+	if last := r.Forecast.Rows[len(r.Forecast.Rows)-1]; last.Limit != "the workers" || !strings.Contains(r.Forecast.Statement, "were not tried") {
+		t.Errorf("%+v, %q", last, r.Forecast.Statement)
 	}
 }
 
