@@ -126,7 +126,7 @@ func (p pair) change() report.Change {
 }
 
 // samples are what the test is made over, and which test that is: runs where there are enough, else blocks of windows where every run has
-// windows, else nothing, and the intervals decide.
+// windows that tell values apart, else nothing, and the intervals decide.
 func (p pair) samples(c *report.Change) (before, after []float64) {
 	if len(p.before) >= enoughRuns && len(p.after) >= enoughRuns {
 		c.Method = report.ByRuns
@@ -134,7 +134,7 @@ func (p pair) samples(c *report.Change) (before, after []float64) {
 	}
 	var series [][]float64
 	for _, m := range slices.Concat(p.before, p.after) {
-		if len(m.Windows) == 0 {
+		if mostlyTied(m.Windows) {
 			return nil, nil
 		}
 		series = append(series, m.Windows)
@@ -144,6 +144,20 @@ func (p pair) samples(c *report.Change) (before, after []float64) {
 	after = slices.Concat(blocks[len(p.before):]...)
 	c.Method, c.NBefore, c.NAfter = report.ByWindows, len(before), len(after)
 	return before, after
+}
+
+// mostlyTied tells whether more than half of the windows have one value, or there are none. Where a step takes as long as several windows most of them
+// hold no batch: the differences between the windows of two runs are then mostly nothing, and their interval would be of no width however little is known.
+func mostlyTied(windows []float64) bool {
+	longest, same := 0, 0
+	sorted := slices.Sorted(slices.Values(windows))
+	for i, x := range sorted {
+		if same++; i == 0 || x != sorted[i-1] {
+			same = 1
+		}
+		longest = max(longest, same)
+	}
+	return 2*longest > len(windows) || len(windows) == 0
 }
 
 // answer says what the interval and the test say together.

@@ -204,11 +204,11 @@ func how(c *report.Comparison, before, after int) string {
 		parts = append(parts, "Mann-Whitney over windows, averaged in blocks since neighbouring windows resemble each other."+allowance)
 	}
 	if methods[report.ByIntervals] {
-		text := "By whether the 95 % intervals overlap, since there are no windows and fewer than 4 runs on a side; no p can be given."
+		text := "By whether the 95 % intervals overlap, since there are no windows that tell values apart and fewer than 4 runs on a side; no p can be given."
 		if !methods[report.ByWindows] {
 			text += allowance
 		} else {
-			text = "Figures without windows: by whether the 95 % intervals overlap."
+			text = "Other figures: by whether the 95 % intervals overlap."
 		}
 		parts = append(parts, text)
 	}

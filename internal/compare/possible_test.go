@@ -75,3 +75,29 @@ func TestFilesOfOneNameAreToldApart(t *testing.T) {
 		t.Errorf("%v, %v", c.Before.Files, err)
 	}
 }
+
+// Steps of five seconds leave most windows of a second without a batch. That two such runs are the same to a few percent cannot be told from 25 of them.
+func TestSlowStepsAreNotTheSame(t *testing.T) {
+	slow := func(at int) report.Metric {
+		m := report.Metric{Center: 0.2, Lo: 0.13, Hi: 0.27, Confidence: 0.95, N: 25, Basis: report.Measured}
+		for i := range 25 {
+			m.Windows = append(m.Windows, 0)
+			if i%5 == at {
+				m.Windows[i] = 1
+			}
+		}
+		return m
+	}
+	x := pair{unit: "1/s", better: more, before: []report.Metric{slow(4)}, after: []report.Metric{slow(2)}}.change()
+	if x.Method != report.ByIntervals || x.Answer != report.Unclear || x.Lo == nil || *x.Lo > -0.4 || *x.Hi < 0.4 {
+		t.Errorf("%+v", x)
+	}
+	for name, c := range map[string]struct {
+		windows []float64
+		want    bool
+	}{"none": {nil, true}, "half": {[]float64{0, 1, 0, 2}, false}, "more than half": {[]float64{0, 1, 0}, true}, "all": {[]float64{3, 3}, true}, "one": {[]float64{3}, true}} {
+		if mostlyTied(c.windows) != c.want {
+			t.Errorf("%s of %v", name, c.windows)
+		}
+	}
+}
