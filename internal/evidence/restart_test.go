@@ -145,3 +145,30 @@ func TestCheapRestarts(t *testing.T) {
 		}
 	}
 }
+
+// TestReadsOfWorkersThatEnded hands the trainer what its workers had read as they end, as the kernel does.
+func TestReadsOfWorkersThatEnded(t *testing.T) {
+	for _, ends := range []bool{false, true} {
+		s := simulate(t, recording.Header{})
+		s.trainer("100.1")
+		s.bear("100.1", 2, 50)
+		m := inputBound
+		m.trainerReads = 1 << 20
+		s.run(15, m)
+		if ends {
+			s.bury("100.1")
+			s.sums[metric.ProcReadChars.Name+" process/100.1"] += 65 * 200 << 20
+			s.bear("100.1", 2, 0)
+		}
+		s.run(15, m)
+		e := s.evidence()
+		if !ends {
+			want(t, e, map[metric.Desc]float64{metric.MainReadBytes: 1 << 20})
+			continue
+		}
+		want(t, e, map[metric.Desc]float64{metric.MainReadBytes: absent})
+		if why, _ := e.WhyMissing(metric.MainReadBytes); !strings.Contains(why, "a worker ended") {
+			t.Errorf("missing because %q", why)
+		}
+	}
+}

@@ -38,7 +38,7 @@ func (b *builder) steps() {
 func (b *builder) mainThread(r *rank) {
 	b.rate(metric.MainCPU, metric.ProcMainCPU, r.entity, metric.Measured)
 	b.rate(metric.MainRunDelay, metric.ProcRunDelay, r.entity, metric.Measured)
-	b.rate(metric.MainReadBytes, metric.ProcReadChars, r.entity, metric.Measured)
+	b.mainReads(r)
 	b.share(metric.MainStorage, b.states(r.entity, metric.LooksDisk, metric.LooksFileRead), r.looks, metric.Measured)
 	if len(b.halts) == 0 {
 		b.share(metric.TrainerStopped, b.states(r.entity, metric.LooksStopped), r.looks, metric.Measured)
@@ -48,6 +48,18 @@ func (b *builder) mainThread(r *rank) {
 	stopped, _ := b.h.of(metric.LooksStopped, r.entity).grown(b.steady)
 	looks, _ := b.h.of(metric.LooksTotal, r.entity).grown(b.steady)
 	b.exact(metric.TrainerStopped, divide(stopped, looks), metric.Measured)
+}
+
+// mainReads takes what the trainer itself reads. All that a child has read in its life is counted as its parent's once the parent has waited
+// for its end (kernel/exit.c, wait_task_zombie), so where a worker ended the two cannot be told apart.
+func (b *builder) mainReads(r *rank) {
+	for _, w := range b.cast.of(r.actor) {
+		if w.died > b.steady.from-lateNotice && w.died < b.steady.to+lateNotice {
+			b.miss("a worker ended in the window, and the kernel counts all it had read as read by the trainer", "", metric.MainReadBytes)
+			return
+		}
+	}
+	b.rate(metric.MainReadBytes, metric.ProcReadChars, r.entity, metric.Measured)
 }
 
 // states adds up the looks that found a thread in any of these states, per window.

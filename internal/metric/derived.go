@@ -12,7 +12,7 @@ var (
 	MainCPU       = Desc{"main_cpu_ratio", Ratio, Gauge, "CPU time of the trainer's main thread per second"}
 	MainRunDelay  = Desc{"main_run_delay_ratio", Ratio, Gauge, "share of time the trainer's main thread was ready but had no CPU"}
 	MainStorage   = Desc{"main_storage_wait_ratio", Ratio, Gauge, "share of time the trainer's main thread waits for storage itself"}
-	MainReadBytes = Desc{"main_read_bytes_per_s", BytesPerS, Gauge, "bytes per second the trainer process itself reads through system calls, what it receives from workers' pipes included"}
+	MainReadBytes = Desc{"main_read_bytes_per_s", BytesPerS, Gauge, "bytes per second the trainer process itself reads through system calls, what it receives from workers' pipes included; not told where a worker ended"}
 	InWorkerless  = Desc{"loads_in_main_ratio", Ratio, Gauge, "with no workers: share of time the main thread reads or runs while it keeps reading dataset files; an upper bound of the time spent loading"}
 )
 

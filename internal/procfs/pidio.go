@@ -3,7 +3,8 @@ package procfs
 import "bytes"
 
 // IO is what a process read and wrote since its start, its ended threads
-// included (proc_pid_io(5)). Reading another process' file needs the same user
+// included (proc_pid_io(5)), and so are the children whose end it has waited
+// for, with all they did (kernel/exit.c, wait_task_zombie). Reading another process' file needs the same user
 // or CAP_SYS_PTRACE.
 type IO struct {
 	// ReadChars and WrittenChars are bytes that went through read and write
