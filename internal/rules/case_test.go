@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,6 +29,7 @@ import (
 //	want error|warning|info      the severity of the one finding
 //	summary FRAGMENT             part of its summary
 //	recommend SETTING | FROM | TO    one of its recommendations; FROM is - where it was not observed
+//	leaves SETTING               a setting of which it recommends nothing
 //	reaches VALUE                what the upper end of its first recommendation's effect comes to at least
 //	unhelpful FRAGMENT           part of one of its negative advices
 //	missing NAME                 a signal the abstention names
@@ -40,6 +42,7 @@ type ruleCase struct {
 	location        string
 	reaches         float64
 	recommend       [][3]string
+	leaves          []string
 	missing         []string
 }
 
@@ -86,6 +89,8 @@ func parseCase(text string) (ruleCase, error) {
 			c.reason = rest
 		case "missing":
 			c.missing = append(c.missing, rest)
+		case "leaves":
+			c.leaves = append(c.leaves, rest)
 		case "recommend":
 			parts := strings.Split(rest, "|")
 			if len(parts) != 3 {
@@ -273,6 +278,11 @@ func checkFires(t *testing.T, c ruleCase, findings []report.Finding, abstained [
 	for _, want := range c.recommend {
 		if !recommended(f, want) {
 			t.Errorf("no recommendation %q in %s", want, describeAll(f.Recommendations))
+		}
+	}
+	for _, r := range f.Recommendations {
+		if slices.Contains(c.leaves, r.Setting) {
+			t.Errorf("recommends %s | %s, which it should leave", r.Setting, r.To)
 		}
 	}
 	if len(f.Recommendations) > 0 && len(c.recommend) == 0 {

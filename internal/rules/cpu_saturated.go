@@ -56,13 +56,23 @@ Run-queue time also grows under a CPU quota and in a virtual machine whose host 
 		running, told := p.Maybe(metric.WorkerRunning)
 		busy, _ := p.Maybe(metric.WorkerBusy)
 		waiting := told && running < p.Limit(mostLimit.Name)*busy // mostly, for something else than a CPU
-		if usable := p.Get(metric.UsableCPUs); ok && usable >= 1 && workers > p.Limit(tooManyLimit.Name)*usable && !waiting {
-			f.Recommendations = []report.Recommendation{{Setting: "num_workers", From: text(whole(workers)), To: whole(float64(int(usable))),
-				Why: "more workers than cores only take turns"}}
+		usable := p.Get(metric.UsableCPUs)
+		own := max(usable/trainers(p), 1) // num_workers is that of each trainer, the CPUs are those of all; each trainer keeps one worker
+		if ok && usable >= 1 && workers > p.Limit(tooManyLimit.Name)*own && !waiting {
+			f.Recommendations = []report.Recommendation{{Setting: "num_workers", From: text(whole(workers)), To: whole(float64(int(own))),
+				Why: "more workers than cores only take turns" + sharedCPUs(p, usable)}}
 		}
 		p.Report(f)
 		return nil
 	},
+}
+
+// sharedCPUs adds that several trainers share the CPUs; "" for a single one.
+func sharedCPUs(p *diagnose.Pass, usable float64) string {
+	if n := trainers(p); n > 1 {
+		return fmt.Sprintf(", and %s trainers share %s", whole(n), cpus(usable))
+	}
+	return ""
 }
 
 // queued is the part of a worker's busy time in which it was ready but had no CPU.

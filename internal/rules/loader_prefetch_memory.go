@@ -17,7 +17,7 @@ var loaderPrefetchMemory = diagnose.Rule{
 	Title: "The queue of finished batches takes much memory",
 	Doc: `
 ## What it means
-Up to num_workers times prefetch_factor finished batches, and one being made per worker, lie in shared memory. They are as large as the
+Up to num_workers times prefetch_factor finished batches, and one being made per worker, lie in shared memory, for each trainer. They are as large as the
 report says and count against the job's memory limit.
 
 ## How it is detected
@@ -36,7 +36,7 @@ Batches that differ in size: the median batch was taken.
 	Eval: func(p *diagnose.Pass) error {
 		f := p.Evidence.Facts.Prefetch
 		const deepest = 16 // deeper ones are not seen in the field; where even that fits, the factor need not be known
-		if p.Get(metric.NumWorkers)*(deepest+1)*p.Get(metric.BatchBytes) < p.Limit(queueMemory.Name)*p.Get(metric.Available) {
+		if p.Get(metric.NumWorkers)*trainers(p)*(deepest+1)*p.Get(metric.BatchBytes) < p.Limit(queueMemory.Name)*p.Get(metric.Available) {
 			return nil
 		}
 		if f == nil {
@@ -44,7 +44,7 @@ Batches that differ in size: the median batch was taken.
 			return nil
 		}
 		workers, batch, room := p.Get(metric.NumWorkers), p.Get(metric.BatchBytes), p.Get(metric.Available)
-		queue := workers * float64(*f+1) * batch
+		queue := workers * trainers(p) * float64(*f+1) * batch
 		const usual = 2 // PyTorch's default
 		if room <= 0 || queue < p.Limit(queueMemory.Name)*room || *f <= usual {
 			return nil
@@ -52,11 +52,11 @@ Batches that differ in size: the median batch was taken.
 		p.Report(report.Finding{
 			Severity: report.Warning,
 			Score:    shmStake.Value * share(queue/room) / 2, // as memory/shm-too-small: it costs the job, not time
-			Summary: fmt.Sprintf("%s with prefetch_factor %d may hold %s of finished batches; %s of memory can still be used",
-				count(workers, "worker"), *f, unit.Bytes(queue), unit.Bytes(room)),
+			Summary: fmt.Sprintf("%s with prefetch_factor %d%s may hold %s of finished batches; %s of memory can still be used",
+				count(workers, "worker"), *f, inEachTrainer(p), unit.Bytes(queue), unit.Bytes(room)),
 			Evidence: seen(p, metric.NumWorkers, metric.BatchBytes, metric.Available, metric.QueueCapacity),
 			Recommendations: []report.Recommendation{{Setting: "prefetch_factor", From: fromFact(f), To: "2",
-				Why: fmt.Sprintf("the queue then takes at most %s", unit.Bytes(workers*(usual+1)*batch))}},
+				Why: fmt.Sprintf("the queue then takes at most %s", unit.Bytes(workers*trainers(p)*(usual+1)*batch))}},
 		})
 		return nil
 	},

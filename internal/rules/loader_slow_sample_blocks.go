@@ -40,7 +40,7 @@ in_order=False changes the order of batches, which makes runs differ and can mat
 after a start of workers the same picture shows for a moment; time between sets of workers is taken off.
 `,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.InputWait, metric.HeadOfLine, metric.IdleWhileWaits},
-	Limits:   limits(blockedLimit, deepEnough, slowItem),
+	Limits:   limits(blockedLimit, deepEnough, slowItem, queueMemory),
 	Applies:  withWorkers,
 	Explains: []string{"loader/workers-too-few", "loader/prefetch-shallow", "loader/worker-imbalance", "cpu/decode-bound", "storage/latency-bound"},
 	Eval: func(p *diagnose.Pass) error {
@@ -114,7 +114,7 @@ func slowest(p *diagnose.Pass) string {
 var slowItem = diagnose.Limit{Name: "an item's time over the mean", Value: 5, Unit: metric.Count,
 	Source: "derived: of 10,000 exponentially distributed times one in 150 is beyond five times the mean; a batch of 32 with one such item takes 1.1 times as long"}
 
-// deeper recommends twice to four times the queue, where memory allows it and there is something to gain.
+// deeper recommends twice the queue, where /dev/shm and memory have room for it in all trainers and there is something to gain.
 func deeper(p *diagnose.Pass, blocked float64) []report.Recommendation {
 	now := 2.0 // PyTorch's default
 	if f := p.Evidence.Facts.Prefetch; f != nil {
@@ -126,13 +126,14 @@ func deeper(p *diagnose.Pass, blocked float64) []report.Recommendation {
 	}
 	size, ok := p.Maybe(metric.BatchBytes)
 	room, ok2 := p.Maybe(metric.ShmFree)
-	extra := (to - now) * p.Get(metric.NumWorkers) * size
-	if ok && ok2 && extra > room {
+	memory, ok3 := p.Maybe(metric.Available)
+	extra := (to - now) * p.Get(metric.NumWorkers) * size * trainers(p)
+	if ok && (ok2 && extra > room || ok3 && extra > p.Limit(queueMemory.Name)*memory) {
 		return nil
 	}
 	caveat := "more memory for finished batches; it bridges delays up to the queue's length, it does not raise the mean rate"
 	if ok && extra > 0 {
-		caveat = fmt.Sprintf("up to %s more in /dev/shm; it bridges delays up to the queue's length, it does not raise the mean rate", unit.Bytes(extra))
+		caveat = fmt.Sprintf("up to %s more in /dev/shm%s; it bridges delays up to the queue's length, it does not raise the mean rate", unit.Bytes(extra), forAllTrainers(p))
 	}
 	return []report.Recommendation{{Setting: "prefetch_factor", From: fromFact(p.Evidence.Facts.Prefetch), To: whole(to),
 		Why: "twice the queue bridges longer delays", Caveat: caveat, Effect: speedup(p, 0, blocked/2, "the length of the slowest delays")}}

@@ -22,8 +22,8 @@ Workers hand batches over through /dev/shm. When it is full, the job ends: "Data
 "unable to allocate shared memory". Containers get 64 MiB unless told otherwise.
 
 ## How it is detected
-The least room seen in the job's /dev/shm is smaller than what one more worker would need: prefetch_factor finished batches and one being
-made. Where prefetch_factor was not observed, PyTorch's default of 2 is taken.
+The least room seen in the job's /dev/shm is smaller than what one more worker in each trainer would need: prefetch_factor finished batches and
+one being made. Where prefetch_factor was not observed, PyTorch's default of 2 is taken.
 
 ## How to mend it
 Make it larger before raising num_workers, prefetch_factor or the batch size:
@@ -46,7 +46,7 @@ less of /dev/shm than computed.
 		if f := p.Evidence.Facts.Prefetch; f != nil {
 			prefetch = float64(*f)
 		}
-		oneMore := (prefetch + 1) * batch
+		oneMore := (prefetch + 1) * batch * trainers(p) // in each trainer: num_workers is set for all
 		if free >= oneMore || batch <= 0 || total <= 0 {
 			return nil
 		}
@@ -62,12 +62,12 @@ less of /dev/shm than computed.
 		p.Report(report.Finding{
 			Severity: report.Warning,
 			Score:    p.Limit(shmStake.Name) * share(1-free/oneMore),
-			Summary: fmt.Sprintf("/dev/shm had as little as %s left of %s; one more worker needs %s, and a full /dev/shm ends the job with a bus error",
-				unit.Bytes(free), unit.Bytes(total), unit.Bytes(oneMore)),
+			Summary: fmt.Sprintf("/dev/shm had as little as %s left of %s; one more worker%s needs %s, and a full /dev/shm ends the job with a bus error",
+				unit.Bytes(free), unit.Bytes(total), inEachTrainer(p), unit.Bytes(oneMore)),
 			Evidence: seen(p, metric.ShmFree, metric.ShmTotal, metric.BatchBytes, metric.NumWorkers, metric.QueueCapacity),
 			Recommendations: []report.Recommendation{{
 				Setting: "size of /dev/shm", From: text(unit.Bytes(total)), To: unit.Bytes(to),
-				Why:    fmt.Sprintf("room for %s with their queues, and as much again: docker run --shm-size=%dm", count(target, "worker"), int(to/(1<<20))),
+				Why:    fmt.Sprintf("room for %s%s with their queues, and as much again: docker run --shm-size=%dm", count(target, "worker"), inEachTrainer(p), int(to/(1<<20))),
 				Caveat: "it counts against the job's memory limit as it fills; no change of speed is expected",
 			}},
 			Unhelpful: against("a higher num_workers, prefetch_factor or batch size before that: the job would end", moreWorkers, deeperPrefetch, largerBatch),
