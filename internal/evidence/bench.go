@@ -330,7 +330,7 @@ func (b *benchBuilder) python() {
 		}
 	}
 	item := func() is { // of a library by itself: no batches, no DataLoader around it
-		return warm().and(report.LabelOrder, "random", "").and(report.LabelBatchSize, "").and(report.LabelWorkers, "")
+		return seenWarm().and(report.LabelOrder, "random", "").and(report.LabelBatchSize, "").and(report.LabelWorkers, "")
 	}
 	for _, m := range slices.Concat(b.each(report.ProbePython, metric.ItemTime, item().and(report.LabelHandle, "kept", "")), b.each(report.ProbePython, metric.ItemTime, item())) {
 		take(m, figure(m))

@@ -59,7 +59,7 @@ func TestBrokenInterpreters(t *testing.T) {
 		"leaves a child behind":   {oneRound + `sleep 1000 & exit 0`, 1, ""}, // it holds the pipe open until it is killed
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := pythonSession(fakePython(t, asLibraries(c.script)), sample, time.Second)
+			s := pythonSession(t, fakePython(t, asLibraries(c.script)), sample, time.Second)
 			err := timePython(t.Context(), s)
 			if got := len(s.result.Measurements); got != c.figures {
 				t.Fatalf("%d figures, want %d: %v, %q", got, c.figures, err, s.result.Warnings)

@@ -202,13 +202,20 @@ func timePython(ctx context.Context, s *session) error {
 		return err
 	}
 	s.result.Interpreter, s.result.Libraries = untrusted.Sanitize(strings.Join(argv, " ")), list
+	sample, isWarm, err := s.warmed(ctx, time.Duration(warmUpShare*float64(s.left())))
+	if err != nil {
+		return err
+	}
 	seconds := s.left()
 	var got timed
-	err = interpreter(argv).run(ctx, script, timing{Sample: s.sample, Seconds: seconds.Seconds(),
+	err = interpreter(argv).run(ctx, script, timing{Sample: sample, Seconds: seconds.Seconds(),
 		Seed: s.options.Seed, BatchSize: s.options.BatchSize, TorchFrom: torchFrom.Seconds(), PixelLimit: pixelLimit}, seconds+pythonGrace, got.take)
 	figures := 0
 	for _, one := range got.subjects {
 		if v := perUnit(one.rounds); v.N > 0 {
+			if !isWarm {
+				delete(one.labels, report.LabelCache)
+			}
 			s.add(report.ProbePython, one.metric, v, report.Measured, one.labels)
 			figures++
 		}

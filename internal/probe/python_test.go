@@ -74,8 +74,8 @@ func writePicture(t *testing.T, path string, width, height int) string {
 }
 
 // pythonSession is a session whose python probe has that much time.
-func pythonSession(argv []string, sample dataset.Sample, limit time.Duration) *session {
-	s := newSession(nil, sample, Options{Python: argv, Seed: 1})
+func pythonSession(t testing.TB, argv []string, sample dataset.Sample, limit time.Duration) *session {
+	s := newSession(newRunner(t), sample, Options{Python: argv, Seed: 1})
 	s.ends = s.clock().Add(limit)
 	return s
 }
@@ -150,7 +150,7 @@ func TestPythonPictures(t *testing.T) {
 		}
 		paths = append(paths, path)
 	}
-	s := pythonSession([]string{realPython(t)}, sampleOf(t, dataset.Source{Kind: dataset.Image}, paths...), time.Second)
+	s := pythonSession(t, []string{realPython(t)}, sampleOf(t, dataset.Source{Kind: dataset.Image}, paths...), time.Second)
 	if err := timePython(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ numpy.save(sys.argv[1] + "/a.npy", a)
 			if c.torch {
 				limit += torchFrom + 2*time.Second
 			}
-			s := pythonSession([]string{python}, sample, limit)
+			s := pythonSession(t, []string{python}, sample, limit)
 			if err := timePython(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
@@ -233,12 +233,12 @@ numpy.save(sys.argv[1] + "/a.npy", a)
 	}
 	t.Run("an external link is not followed", func(t *testing.T) {
 		sample := sampleOf(t, dataset.Source{Kind: dataset.HDF5, Dataset: "/away"}, filepath.Join(dir, "a.h5"))
-		s := pythonSession([]string{python}, sample, time.Second)
+		s := pythonSession(t, []string{python}, sample, time.Second)
 		if err := timePython(t.Context(), s); err == nil || !strings.Contains(strings.Join(s.result.Warnings, ""), "external link") {
 			t.Errorf("%v, %q, %+v", err, s.result.Warnings, s.result.Measurements)
 		}
 		sample.Follow = true
-		s = pythonSession([]string{python}, sample, time.Second)
+		s = pythonSession(t, []string{python}, sample, time.Second)
 		if err := timePython(t.Context(), s); err != nil {
 			t.Errorf("asked to follow it: %v, %q", err, s.result.Warnings)
 		}
@@ -254,7 +254,7 @@ func TestPythonPlain(t *testing.T) {
 	for _, source := range []dataset.Source{{Kind: dataset.Other, BlockBytes: 4096}, {Kind: dataset.Tar}} {
 		sample := sampleOf(t, source, path)
 		sample.Items = []dataset.Ref{{At: 100, Bytes: 3000}, {Index: 3, At: 200, Bytes: 10}}
-		s := pythonSession([]string{realPython(t)}, sample, time.Second/4)
+		s := pythonSession(t, []string{realPython(t)}, sample, time.Second/4)
 		if err := timePython(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
@@ -270,7 +270,7 @@ func TestPythonNeverOpensAPipe(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	good := writePicture(t, filepath.Join(dir, "good.jpg"), 32, 32)
-	s := pythonSession([]string{realPython(t)}, sampleOf(t, dataset.Source{Kind: dataset.Image}, path, good), time.Second)
+	s := pythonSession(t, []string{realPython(t)}, sampleOf(t, dataset.Source{Kind: dataset.Image}, path, good), time.Second)
 	if err := timePython(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}

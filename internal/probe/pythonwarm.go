@@ -1,0 +1,86 @@
+package probe
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+)
+
+// warmed is the part of the sample that the interpreter is sent, after it was read once, off the clock: what ran before may have dropped it from
+// the page cache, as cold reads do. Where that takes longer than the limit, it is what was read until then. It is not ok where nothing could be
+// brought in; then it is the whole sample, and reads of it are not known to be warm. The error is the context's.
+func (s *session) warmed(ctx context.Context, limit time.Duration) (part dataset.Sample, ok bool, err error) {
+	if s.sample.Kind == dataset.Image {
+		return s.sample, true, nil // the script reads each file itself before its time counts: its decoders may know more formats
+	}
+	if part, ok = s.readOnce(ctx, limit); ok {
+		return part, true, nil
+	}
+	return s.sample, s.readFiles(ctx, limit), ctx.Err()
+}
+
+// readOnce reads the items that could be read so far, HDF5 as it is stored and each chunk once, and returns the sample with those that were read.
+func (s *session) readOnce(ctx context.Context, limit time.Duration) (part dataset.Sample, ok bool) {
+	items := s.sound(&s.sample, inOrder(&s.sample, random, s.options.Seed))
+	if len(items) == 0 {
+		return part, false
+	}
+	perChunk, list := s.perChunk(), items
+	if perChunk > 1 && s.sample.ItemShape == nil {
+		list = apart(&s.sample, items, len(items), 0, perChunk)
+	}
+	out, err := s.bringIn(ctx, &s.sample, list, limit)
+	if err != nil || out.Passes[0].Items == 0 {
+		return part, false
+	}
+	if out.Next > 0 {
+		items = sharing(&s.sample, items, list[:out.Next], perChunk)
+	}
+	part = s.sample
+	part.Items = nil
+	slices.Sort(items)
+	for _, i := range items {
+		part.Items = append(part.Items, s.sample.Items[i])
+	}
+	return part, true
+}
+
+const (
+	wholeBlock = 1 << 20 // read at a time of files that are read whole
+	mostBlocks = 1 << 14 // 16 GiB: their list goes through a pipe
+)
+
+// readFiles reads the sample's files from end to end: those whose items pipetune cannot read, as where a filter is missing here that need not be
+// missing there. It tells whether all of them were read.
+func (s *session) readFiles(ctx context.Context, limit time.Duration) bool {
+	whole := dataset.Sample{Source: dataset.Source{Kind: dataset.Other, BlockBytes: wholeBlock}, Files: s.sample.Files}
+	var list []int
+	for i, f := range s.sample.Files {
+		for at := int64(0); at*wholeBlock < f.Bytes; at++ {
+			if len(list) == mostBlocks {
+				return false
+			}
+			list = append(list, len(list))
+			whole.Items = append(whole.Items, dataset.Ref{File: i, Index: at})
+		}
+	}
+	if len(list) == 0 {
+		return false
+	}
+	out, err := s.bringIn(ctx, &whole, list, limit)
+	return err == nil && out.Next == 0 && len(out.Failures) == 0
+}
+
+// bringIn reads items once, for as long as the limit.
+func (s *session) bringIn(ctx context.Context, sample *dataset.Sample, list []int, limit time.Duration) (loaded, error) {
+	p := s.process(sample, limit)
+	defer p.close()
+	handle := handleKept
+	if sample.ItemIsFile() {
+		handle = handleReopened
+	}
+	return ask[load, loaded](ctx, p, workLoad, load{Items: list, Once: true, Seconds: max(limit, shortestPass).Seconds(),
+		Handle: handle, Raw: sample.Kind == dataset.HDF5})
+}
