@@ -185,7 +185,8 @@ func await(pid int) {
 }
 
 // pythonEnvironment is the person's own, so that the job's libraries are found and behave as in the job, but for what would start an
-// interactive session or write beside the libraries, and for threads: a worker of the DataLoader computes with one.
+// interactive session or write beside the libraries, for threads: a worker of the DataLoader computes with one, and for HDF5's file locks: as long as
+// a reader has one, a job that opens the file for writing is refused (errno 11). What a lock costs is measured by itself.
 func pythonEnvironment(own []string) []string {
 	var out []string
 	for _, variable := range own {
@@ -193,7 +194,7 @@ func pythonEnvironment(own []string) []string {
 			out = append(out, variable)
 		}
 	}
-	return append(out, "PYTHONDONTWRITEBYTECODE=1", "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1", "MKL_NUM_THREADS=1")
+	return append(out, "PYTHONDONTWRITEBYTECODE=1", "HDF5_USE_FILE_LOCKING=FALSE", "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1", "MKL_NUM_THREADS=1")
 }
 
 // listen reads standard error for ever and keeps its beginning and, behind it, its end.
