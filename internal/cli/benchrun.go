@@ -182,7 +182,8 @@ func (b *bench) options(ctx context.Context) (probe.Options, error) {
 		return probe.Options{}, err
 	}
 	o := probe.Options{Budget: b.o.budget, Seed: b.o.seed, CPUs: b.machine.CPUsUsable, MaxWorkers: b.o.workers, BatchSize: b.o.batchSize, Python: python,
-		NoCold: b.o.noCold, Try: b.o.try, Scratch: b.o.scratch, Other: b.o.other, Key: b.key}
+		NoCold: b.o.noCold, Try: b.o.try, Scratch: b.o.scratch, Other: b.o.other, Key: b.key,
+		Spare: spareFor(b.fs, os.Getpid())}
 	if b.found.Access != nil {
 		o.Layout = b.found.Access
 	}

@@ -16,19 +16,41 @@ const (
 // pipetune's own alone: by oom_score_adj 1000 it is put before what has less resident than the limit, and a job has more where it maps files that another
 // group pays for, as libraries that were read before it began. Where no limit can be read there is none to keep to, and the host's description says so.
 func roomFor(fs procfs.FS, pid int, command string, need int64) error {
-	group, err := fs.Cgroup(pid)
-	if err != nil {
-		return nil
-	}
-	room, err := group.MemoryRoom()
-	if err != nil {
-		return nil
-	}
-	left, limited := room.Get()
+	left, limited := roomLeft(fs, pid)
 	if !limited || left.Bytes >= need {
 		return nil
 	}
 	return fail(exitNotMeasured, "run it outside of the job's control group, on the host or in a container of its own, or raise the limit",
 		"of the memory limit of %s, %s is left: %s begins with %s or more, so that the kernel need not end the job for it",
 		unit.Bytes(float64(left.Limit.Bytes)), unit.Bytes(float64(max(left.Bytes, 0))), command, unit.Bytes(float64(need)))
+}
+
+// roomLeft is what the memory limit of a process's control group leaves; false where none can be read.
+func roomLeft(fs procfs.FS, pid int) (procfs.MemoryRoom, bool) {
+	group, err := fs.Cgroup(pid)
+	if err != nil {
+		return procfs.MemoryRoom{}, false
+	}
+	room, err := group.MemoryRoom()
+	if err != nil {
+		return procfs.MemoryRoom{}, false
+	}
+	return room.Get()
+}
+
+// spareFor is how much memory bench-io may take beyond what it has: what the control group's limit leaves, or the machine where that is less, but for
+// the room it begins with, which is left to the job. It is asked anew at each call, since a job may grow; false where neither can be read.
+func spareFor(fs procfs.FS, pid int) func() (int64, bool) {
+	machine := fs.Machine()
+	return func() (int64, bool) {
+		left, limited := roomLeft(fs, pid)
+		spare := left.Bytes
+		var m procfs.Meminfo
+		if machine.Meminfo(&m) == nil {
+			if free, ok := m.Available.Get(); ok && (!limited || free < spare) {
+				spare, limited = free, true
+			}
+		}
+		return max(0, spare-benchRoom), limited
+	}
 }

@@ -49,5 +49,9 @@ func TestRoomFor(t *testing.T) {
 		if c.want == "" && err != nil || c.want != "" && (err == nil || exitCode(err) != exitNotMeasured || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
+		spare, known := spareFor(procfs.FS{Root: root}, c.pid)()
+		if free := int64(8<<30) - c.use + c.cached - benchRoom; c.use > 0 && (!known || spare > max(0, free)) {
+			t.Errorf("%s: %d bytes may be taken, %v; the limit leaves %d", c.name, spare, known, free)
+		}
 	}
 }

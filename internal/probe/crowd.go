@@ -46,6 +46,9 @@ func (c *crowd) close() {
 // recruit starts processes until there are so many. Their key is empty: those of one mount would wait for each other, which is what is to be
 // measured.
 func (c *crowd) recruit(ctx context.Context, count int) error {
+	if err := c.roomFor(count); err != nil {
+		return err
+	}
 	for len(c.processes) < count {
 		p, pid, err := c.hire(ctx)
 		if err != nil {

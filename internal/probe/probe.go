@@ -28,7 +28,9 @@ type Options struct {
 	Scratch    string          // folder for those; "" is os.TempDir()
 	Other      string          // path of another tier to copy the sample to and measure; "" is none
 	Layout     *dataset.Access // HDF5: the dataset that is read; nil for other kinds
-	Key        string          // what children may get stuck on: the mount of the dataset
+	// Spare says how much memory, in bytes, the run may take beyond what it has, at the moment it is called; false where nothing bounds it. nil: nothing does.
+	Spare func() (int64, bool)
+	Key   string // what children may get stuck on: the mount of the dataset
 }
 
 // DefaultBudget is what a run may take.

@@ -89,6 +89,8 @@ type timing struct {
 	Seed       uint64
 	BatchSize  int     `json:",omitempty"`
 	TorchFrom  float64 // seconds from which on torch is imported
+	NoTorch    string  `json:",omitempty"` // why it is not, however long there is
+	HeldBytes  int64   // of items at a time
 	PixelLimit int64
 }
 
@@ -202,6 +204,10 @@ func timePython(ctx context.Context, s *session) error {
 		return err
 	}
 	s.result.Interpreter, s.result.Libraries = untrusted.Sanitize(strings.Join(argv, " ")), list
+	room, noTorch, err := s.roomForPython()
+	if err != nil {
+		return err
+	}
 	sample, isWarm, err := s.warmed(ctx, time.Duration(warmUpShare*float64(s.left())))
 	if err != nil {
 		return err
@@ -209,7 +215,7 @@ func timePython(ctx context.Context, s *session) error {
 	seconds := s.left()
 	var got timed
 	err = interpreter(argv).run(ctx, script, timing{Sample: sample, Seconds: seconds.Seconds(),
-		Seed: s.options.Seed, BatchSize: s.options.BatchSize, TorchFrom: torchFrom.Seconds(), PixelLimit: pixelLimit}, seconds+pythonGrace, got.take)
+		Seed: s.options.Seed, BatchSize: s.options.BatchSize, TorchFrom: torchFrom.Seconds(), NoTorch: noTorch, HeldBytes: room, PixelLimit: pixelLimit}, seconds+pythonGrace, got.take)
 	figures := 0
 	for _, one := range got.subjects {
 		if v := perUnit(one.rounds); v.N > 0 {

@@ -49,7 +49,7 @@ func (s *session) scratchIn(ctx context.Context, option string, within []string,
 	k := &scratch{session: s, within: within, name: fmt.Sprintf("pipetune-%d-%s", os.Getpid(), hex.EncodeToString(random[:]))}
 	k.key = cmp.Or(option, "scratch in") + " " + strings.Join(within, ", ")
 	k.keeper = s.keeper(k.key, within)
-	made, err := ask[scratchAsk, scratchMade](ctx, k.keeper, workMakeScratch, scratchAsk{Within: within, Name: k.name, Avoid: avoid, Bytes: bytes})
+	made, err := ask[scratchAsk, scratchMade](ctx, k.keeper, workMakeScratch, scratchAsk{Within: within, Name: k.name, Avoid: avoid, Bytes: bytes, Spare: s.spare()})
 	if err != nil {
 		k.remove(ctx) // it may have been made after all, and the answer lost
 		if option != "" {

@@ -28,6 +28,7 @@ type scratchAsk struct {
 	Name   string   // scratchName
 	Avoid  []byte   // the dataset's folder: not in there; nil: anywhere, the person named the place
 	Bytes  int64    // what has to be free there
+	Spare  int64    // and how much may be taken where the folder lies in memory
 }
 
 // scratchMade is where it is.
@@ -78,6 +79,10 @@ func (w *state) makeScratch(within string, q scratchAsk) (scratchMade, error) {
 	if free := int64(disk.Bavail) * disk.Bsize; free < q.Bytes {
 		return scratchMade{}, fmt.Errorf("%s has %d MiB free, %d are needed: %w", within, free>>20, (q.Bytes+1<<20-1)>>20, unix.ENOSPC)
 	}
+	memory := int64(disk.Type) == unix.TMPFS_MAGIC || int64(disk.Type) == unix.RAMFS_MAGIC
+	if memory && q.Spare < q.Bytes {
+		return scratchMade{}, fmt.Errorf("%s lies in memory, of which %d MiB may be taken, %d are needed: %w", within, q.Spare>>20, (q.Bytes+1<<20-1)>>20, unix.ENOSPC)
+	}
 	path := filepath.Join(place, q.Name)
 	if err := os.Mkdir(path, 0o700); err != nil {
 		return scratchMade{}, fmt.Errorf("making a scratch folder: %w", err)
@@ -86,7 +91,6 @@ func (w *state) makeScratch(within string, q scratchAsk) (scratchMade, error) {
 		return scratchMade{}, errors.Join(fmt.Errorf("making a scratch folder: %w", err), os.RemoveAll(path))
 	}
 	_ = unix.Flock(int(w.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) // where there are no locks, inUse goes by the process
-	memory := int64(disk.Type) == unix.TMPFS_MAGIC || int64(disk.Type) == unix.RAMFS_MAGIC
 	return scratchMade{Path: []byte(path), InMemory: memory, Removed: removed}, nil
 }
 

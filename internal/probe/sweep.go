@@ -45,7 +45,7 @@ func (s *session) sweep() []cacheSize {
 	}
 	whole := chunksIn(l.Dataset.Shape, l.Dataset.Chunk) * chunk // of one file: each has its own cache
 	sample := drawn * chunk / int64(min(files, mostHandles))
-	most := int64(mostCache / min(files, mostHandles))
+	most := s.cacheWithin(int64(min(files, mostHandles)))
 	var list []cacheSize
 	for _, order := range []string{random, sequential} {
 		sizes := []int64{defaultCache}

@@ -13,7 +13,7 @@ def torch_subjects(source, items, batch):
     arrays = []
     held = looked = 0
     for item in items:
-        if len(arrays) >= batch or held >= CHUNK_BYTES or looked >= 4 * batch:
+        if len(arrays) >= batch or held >= min(CHUNK_BYTES, Subject.most_held) or looked >= 4 * batch:
             break
         looked += 1
         try:

@@ -30,13 +30,15 @@ def main():
     request = json.load(sys.stdin)
     source = Source(request)
     seconds = request["Seconds"]
+    Subject.most_held = request["HeldBytes"]
     items = source.items[:]
     random.Random(request["Seed"]).shuffle(items)
 
     # Importing torch takes seconds: what needs it comes last, and only where there is time for it.
-    torch = seconds >= request["TorchFrom"] and has("torch")
-    if not torch and has("torch"):
-        NOTES.append("torch was left out: there is no time to import it")
+    refused = request.get("NoTorch") or ("" if seconds >= request["TorchFrom"] else "there is no time to import it")
+    torch = has("torch") and not refused
+    if refused and has("torch"):
+        NOTES.append("torch was left out: " + refused)
     first = began + seconds * (0.6 if torch else 1)
 
     if source.kind in ("image", "tar"):

@@ -7,7 +7,6 @@ clock = time.perf_counter
 
 ROUND_SECONDS = 0.02  # a round lasts about so long: 200 rounds in 4 s, and the clock's 0.1 us do not count
 CHUNK_BYTES = 64 << 20  # of encoded items held in memory for one round
-HELD_BYTES = 256 << 20  # of decoded items held as a batch
 LEAST_ROUNDS, MOST_ROUNDS = 10, 200
 PRECISION = 0.04  # of the interval; below the 5 % that is asked for, because the one made of the rounds afterwards is somewhat wider
 BATCH = 32  # of a collate when the person names no batch size
@@ -24,6 +23,8 @@ class Subject:
     (Pillow 9.4, a virtual machine; a DataLoader with one worker needs 3.2 ms, its collate included).
     """
 
+    most_held = 256 << 20  # bytes of decoded items held as a batch; less where memory is short
+
     def __init__(self, metric, labels, items, one, prepare=None, weight=1, alone=False, tells=False):
         self.metric, self.labels, self.one, self.prepare, self.weight = metric, labels, one, prepare, weight
         self.alone, self.tells = alone, tells
@@ -35,7 +36,7 @@ class Subject:
     def take(self):
         out = []
         held = 0
-        while self.items and len(out) < self.chunk and held < CHUNK_BYTES:
+        while self.items and len(out) < self.chunk and held < min(CHUNK_BYTES, self.most_held):
             item = self.items[self.at % len(self.items)]
             try:
                 ready = self.prepare(item) if self.prepare else item
@@ -77,7 +78,7 @@ class Subject:
             self.drop(item, e)
             return None
         if held and self.hold > 1:
-            self.hold = max(1, min(BATCH, HELD_BYTES // max(1, getattr(held[0], "nbytes", 1))))
+            self.hold = max(1, min(BATCH, self.most_held // max(1, getattr(held[0], "nbytes", 1))))
         if not self.warm:
             self.warm = True  # the first of all rounds loads code and fills caches
             return None

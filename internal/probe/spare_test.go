@@ -1,0 +1,106 @@
+package probe
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// leaves is a limit that leaves so much.
+func leaves(bytes int64) func() (int64, bool) { return func() (int64, bool) { return bytes, true } }
+
+// Beside a job under a tight limit no cache is tried, and no process started, that could have the kernel end the job.
+func TestMemoryThatIsShortIsNotTaken(t *testing.T) {
+	sample, layout := surveyedHDF5(t, "gzip", "a.h5")
+	s := testSession(t, sample, Options{Layout: layout, CPUs: 4, NoCold: true, Budget: 2 * time.Second, Spare: leaves(4 << 20)})
+	for _, c := range s.sweep() {
+		if c.bytes > 2<<20 {
+			t.Errorf("%s, with 4 MiB left", c.what)
+		}
+	}
+	if said := strings.Join(s.result.Warnings, "\n"); !strings.Contains(said, "chunk caches of more than 2 MiB were not tried") {
+		t.Errorf("warnings %q", said)
+	}
+	if err := scaling(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	rates := found(s, report.ProbeScaling, metric.ItemRate, labels{})
+	if said := strings.Join(s.result.Warnings, "\n"); len(rates) != 1 || !strings.Contains(said, "warm reads by 2 processes and more were left out: they would take") {
+		t.Errorf("%d numbers of processes, want 1; warnings %q", len(rates), said)
+	}
+}
+
+// A process is taken to grow as large as the largest is.
+func TestRoomForProcesses(t *testing.T) {
+	s := testSession(t, rawSample(t, 4096, 64, "a"), Options{})
+	c := &crowd{session: s}
+	defer c.close()
+	if err := c.recruit(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	own := ownPages(c.pids[0])
+	if own <= 0 || own > 1<<30 {
+		t.Fatalf("a process has %d bytes of its own", own)
+	}
+	t.Logf("a process has %s of its own", inUnits(own))
+	each := max(own, leastWorker)
+	for _, x := range []struct {
+		count int
+		spare int64
+		fits  bool
+	}{{2, 2*each - own, true}, {2, 2*each - own - 1<<20, false}, {4, 4 * each, true}, {4, 3 * each / 2, false}, {1, 0, true}} {
+		s.options.Spare = leaves(x.spare)
+		if err := c.roomFor(x.count); (err == nil) != x.fits {
+			t.Errorf("%d processes with %s: %v", x.count, inUnits(x.spare), err)
+		}
+	}
+}
+
+func TestPythonWithLittleMemory(t *testing.T) {
+	sample := rawSample(t, 4096, 16, "a")
+	s := pythonSession(t, []string{realPython(t)}, sample, torchFrom+time.Second)
+	s.options.Spare = leaves(pythonTakes)
+	if err := timePython(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	onlyOne(t, s, report.ProbePython, metric.ItemTime, labels{report.LabelDecoder: "python"})
+	if said := strings.Join(s.result.Warnings, "\n"); !strings.Contains(said, "torch was left out: it takes some 256 MiB of memory, and 64 MiB may be taken") {
+		t.Errorf("warnings %q", said)
+	}
+	s = pythonSession(t, []string{realPython(t)}, sample, time.Second)
+	s.options.Spare = leaves(pythonTakes - 1)
+	if err := timePython(t.Context(), s); err == nil || !strings.Contains(err.Error(), "of memory") {
+		t.Errorf("with less than it takes: %v", err)
+	}
+}
+
+// The pages of a folder in memory count against the limit that the job shares.
+func TestScratchInMemoryNeedsMemory(t *testing.T) {
+	var fs unix.Statfs_t
+	if err := unix.Statfs("/dev/shm", &fs); err != nil || int64(fs.Type) != unix.TMPFS_MAGIC {
+		t.Fatal("/dev/shm is no tmpfs")
+	}
+	disk, err := os.MkdirTemp("/var/tmp", "pipetune-probe-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(disk) })
+	s := testSession(t, dataset.Sample{Source: dataset.Source{Kind: dataset.Other}}, Options{Spare: leaves(8 << 20)})
+	for needed, memory := range map[int64]bool{4 << 20: true, 16 << 20: false} {
+		k, err := s.scratchIn(t.Context(), "", []string{"/dev/shm", disk}, nil, needed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k.InMemory != memory {
+			t.Errorf("%d MiB of 8: in %s", needed>>20, k.Path)
+		}
+		k.remove(t.Context())
+	}
+}
