@@ -60,7 +60,7 @@ The layout is read from the file, and the CPU time in filters is measured: readi
 chunk would take is measured by --try; without it, it is the item's part of the filters' time and a plain read.
 `,
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchFilter, metric.HDF5Filters, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5Amplify},
-		Limits:  limits(wasteLimit, plainOverhead, plainSpeed, layoutError, smallItem),
+		Limits:  limits(wasteLimit, plainOverhead, plainSpeed, layoutError, smallItem, diagnose.MemoryShare),
 		Applies: func(e *evidence.Evidence) bool { return inChunks(e) && filtered(e) },
 		Eval: func(p *diagnose.Pass) error {
 			chunk, cache, amplify := p.Get(metric.HDF5Chunk), p.Get(metric.HDF5Cache), p.Get(metric.HDF5Amplify)

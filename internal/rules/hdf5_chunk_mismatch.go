@@ -60,7 +60,7 @@ The layout is read from the file, and an item in random order must really take l
 or, without it, by its part of the filters' time and a plain read.
 `,
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchItemBytes, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5Amplify, metric.HDF5Filters},
-		Limits:  limits(wasteLimit, plainOverhead, plainSpeed, layoutError, smallItem),
+		Limits:  limits(wasteLimit, plainOverhead, plainSpeed, layoutError, smallItem, diagnose.MemoryShare),
 		Applies: inChunks,
 		Eval:    mismatchMeasured,
 	},

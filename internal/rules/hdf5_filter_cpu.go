@@ -66,10 +66,11 @@ Where storage is slow, compression saves more time than it costs. The speed depe
 	Measured: &diagnose.Measured{
 		How: `
 The CPU time in filters is measured: reading items less reading the same chunks raw. It is a warning at the most, whatever its share: compression
-trades CPU time for space and for bytes from storage, which may be what is wanted. --try measures the same data without filters.
+trades CPU time for space and for bytes from storage, which may be what is wanted. Where the dataset fits in memory as it is and would not without
+filters, an item is reckoned to come from storage then, at the speed that was measured. --try measures the same data without filters.
 `,
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchFilter, metric.HDF5Filters, metric.HDF5Amplify},
-		Limits:  limits(wasteLimit, plainOverhead, plainSpeed),
+		Limits:  limits(wasteLimit, plainOverhead, plainSpeed, diagnose.MemoryShare),
 		Applies: filtered,
 		Eval:    filterMeasured,
 	},
@@ -82,12 +83,15 @@ func filterMeasured(p *diagnose.Pass) error {
 	before, state := settled(p)
 	item := before.Center
 	cost, _ := p.Evidence.Get(metric.BenchFilter)
-	after, basis := less(before, cost.Summary, plainRead(p)), report.Modelled
+	bytes, _ := p.Maybe(metric.BenchItemBytes)
+	grown := compression(p)
+	after, mind, known := unpacked(p, less(before, cost.Summary, plainRead(p)), grown, bytes/grown)
+	basis := report.Modelled
 	caveat := "the file grows"
-	if grown := compression(p); grown > 1 {
+	if grown > 1 {
 		caveat += " " + unit.Number(grown) + " times"
 	}
-	caveat += "; where storage is slow that costs more than it saves"
+	caveat += "; " + cmp.Or(mind, "where storage is slow that costs more than it saves")
 	command := ""
 	if f := p.Evidence.Facts.HDF5; f != nil && f.Name != "" {
 		command = "h5repack -f " + diagnose.ShellWord(strings.TrimPrefix(f.Name, "/")+":NONE") + " " + inAndOut(p)
@@ -97,9 +101,12 @@ func filterMeasured(p *diagnose.Pass) error {
 		if !ok {
 			continue
 		}
-		before, after, basis, command = was, is, report.Measured, cmp.Or(c.Command, command)
-		if size := sizeCaveat(c); size != "" {
-			caveat = size + "; where storage is slow that costs more than it saves"
+		before, after, basis, command, known = was, is, report.Measured, cmp.Or(c.Command, command), true
+		if size := sizeCaveat(p, c); size != "" {
+			caveat = size
+			if !outgrown(p, c.Stored.Center) {
+				caveat += "; where storage is slow that costs more than it saves"
+			}
 		}
 		break
 	}
@@ -110,6 +117,10 @@ func filterMeasured(p *diagnose.Pass) error {
 	}
 	rec := report.Recommendation{Setting: "HDF5 filter", To: "none", Why: "nothing is left to undo for an item", Caveat: caveat,
 		Effect: quicker(before, after, basis, "")}
+	severity := milder(diagnose.Grade(score), report.Warning)
+	if !known {
+		rec.Effect, severity = nil, report.Info
+	}
 	if f := p.Evidence.Facts.HDF5; f != nil && f.Filters != "" {
 		rec.From = text(f.Filters)
 		if command != "" {
@@ -117,7 +128,7 @@ func filterMeasured(p *diagnose.Pass) error {
 		}
 	}
 	p.Report(report.Finding{
-		Severity: milder(diagnose.Grade(score), report.Warning), Score: score,
+		Severity: severity, Score: score,
 		Summary: fmt.Sprintf("Undoing the filters takes %s of an item's %s (%s), and nothing of it is in vain",
 			unit.Seconds(cost.Center), unit.Seconds(item), state),
 		Evidence: seen(p, metric.BenchItem, metric.BenchColdItem, metric.BenchFilter, metric.BenchFilterRatio, metric.HDF5Filters, metric.HDF5Amplify,

@@ -65,7 +65,7 @@ func oversizedMeasured(p *diagnose.Pass) error {
 	}
 	rec := report.Recommendation{Setting: "size of the pictures", To: "what training needs (measured: " + c.Name + ")", Why: "decoding takes time in proportion to the pixels",
 		Caveat: "only where training does not use the resolution; keep the originals", Effect: quicker(before, after, report.Measured, "")}
-	if size := sizeCaveat(c); size != "" {
+	if size := sizeCaveat(p, c); size != "" {
 		rec.Caveat += "; " + size
 	}
 	p.Report(report.Finding{

@@ -107,7 +107,7 @@ func pngMeasured(p *diagnose.Pass) error {
 		Why: "JPEG decodes in less of the time", Caveat: "JPEG loses detail: never for labels, masks, medical or depth data", Effect: quicker(before, after, basis, "")}}
 	if was, is, c, ok := tried(p, "packed-npy"); ok && savedShare(was.Center, is.Center) >= diagnose.Moderate.Value {
 		recs = append(recs, report.Recommendation{Setting: "picture format", From: text("PNG"), To: "one array of decoded pictures", Why: "nothing is left to decode, and nothing is lost",
-			Caveat: sizeCaveat(c), Effect: quicker(was, is, report.Measured, "")})
+			Caveat: sizeCaveat(p, c), Effect: quicker(was, is, report.Measured, "")})
 	}
 	p.Report(report.Finding{
 		Severity: diagnose.Grade(score), Score: score,

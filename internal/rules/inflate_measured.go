@@ -57,18 +57,27 @@ func rechunked(p *diagnose.Pass, amplify float64, summary string) (report.Findin
 	}
 	plain := plainRead(p) + waits
 	after := spread(filters.Lo/amplify+plain, filters.Center/amplify+plain, layoutError.Value*(filters.Hi/amplify+plain))
+	mind, known := "", true
+	if to.inOnePiece {
+		bytes, _ := p.Maybe(metric.BenchItemBytes)
+		grown := compression(p)
+		after, mind, known = unpacked(p, after, grown, bytes*amplify/grown)
+	}
 	score, basis, caveat := savedShare(before.Center, after.Hi), report.Modelled, "smaller chunks compress less and make the file larger; write a copy and keep the old file until it is checked"
 	name := "chunk-item"
 	if to.inOnePiece {
 		name, caveat = "contiguous", "the file grows to the size of its data; write a copy and keep the old file until it is checked"
+		if mind != "" {
+			caveat += "; " + mind
+		}
 	}
 	if was, is, c, ok := tried(p, name); ok {
-		before, after, basis = was, is, report.Measured
+		before, after, basis, known = was, is, report.Measured, true
 		score = savedShare(was.Center, is.Center)
 		if c.Command != "" {
 			to.command = c.Command
 		}
-		if size := sizeCaveat(c); size != "" {
+		if size := sizeCaveat(p, c); size != "" {
 			caveat = size + "; write a copy and keep the old file until it is checked"
 		}
 	}
@@ -77,6 +86,9 @@ func rechunked(p *diagnose.Pass, amplify float64, summary string) (report.Findin
 	}
 	rec := report.Recommendation{Setting: "HDF5 chunk shape", From: chunkShape(p), To: to.to, Why: "an item then reads and decodes only itself", Caveat: caveat,
 		Effect: quicker(before, after, basis, "")}
+	if !known {
+		rec.Effect = nil
+	}
 	if to.command != "" {
 		rec.Why += ": " + to.command
 	}
@@ -96,7 +108,7 @@ func unfilteredToo(p *diagnose.Pass, before, after stat.Summary) []report.Recomm
 	if filters < 1 || !ok || savedShare(after.Center, is.Center) < diagnose.High.Value {
 		return nil
 	}
-	rec := report.Recommendation{Setting: "HDF5 layout", To: c.Name, Why: "without filters nothing is left to undo", Caveat: sizeCaveat(c),
+	rec := report.Recommendation{Setting: "HDF5 layout", To: c.Name, Why: "without filters nothing is left to undo", Caveat: sizeCaveat(p, c),
 		Effect: quicker(before, is, report.Measured, "")}
 	if c.Command != "" {
 		rec.Why += ": " + c.Command

@@ -91,7 +91,8 @@ func savedShare(before, after float64) float64 {
 }
 
 // tried is a layout that --try measured, against the sample as it is; the quickest of those that have one of the names, or begin with one that
-// ends in a star. The settled state is compared where both were measured in it, the warm one otherwise.
+// ends in a star. The settled state is compared where both were measured in it, the warm one otherwise; a layout that makes the dataset too large for
+// memory is read cold.
 func tried(p *diagnose.Pass, names ...string) (before, after stat.Summary, c evidence.Candidate, ok bool) {
 	b := p.Evidence.Bench
 	if b == nil {
@@ -108,6 +109,9 @@ func tried(p *diagnose.Pass, names ...string) (before, after stat.Summary, c evi
 			if state == "cold" && b.AsIs.Cold.N > 0 && x.Cold.N > 0 {
 				was, is = b.AsIs.Cold, x.Cold
 			}
+			if outgrown(p, x.Stored.Center) {
+				is = x.Cold // as it will be read; without that figure the candidate tells nothing
+			}
 			if was.N > 0 && is.N > 0 && is.Center > 0 && (!ok || is.Center < after.Center) {
 				before, after, c, ok = was.Summary, is.Summary, x, true
 			}
@@ -117,11 +121,15 @@ func tried(p *diagnose.Pass, names ...string) (before, after stat.Summary, c evi
 }
 
 // sizeCaveat says what a candidate that was measured does to the size of the dataset; "" where that is not known.
-func sizeCaveat(c evidence.Candidate) string {
+func sizeCaveat(p *diagnose.Pass, c evidence.Candidate) string {
 	if c.Stored.N == 0 {
 		return ""
 	}
-	return fmt.Sprintf("it takes %s of the space (measured on the sample)", unit.Percent(c.Stored.Center))
+	caveat := fmt.Sprintf("it takes %s of the space (measured on the sample)", unit.Percent(c.Stored.Center))
+	if outgrown(p, c.Stored.Center) {
+		caveat += "; " + outgrownCounted
+	}
+	return caveat
 }
 
 // missing abstains for a signal that only some datasets need.
