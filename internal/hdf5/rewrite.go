@@ -142,10 +142,18 @@ func (o RewriteOptions) copy(r *Reader, name, dst string, shape []int64) (err er
 	return nil
 }
 
+// mostSlabChunks bounds the chunks that are written or read at once: libhdf5 holds selectedBytes for each of them.
+const mostSlabChunks = MaxHeldBytes / 4 / selectedBytes
+
 // step is how many items are copied at once: whole chunks of what is written, so that none is compressed twice, and of what is read.
 func (o RewriteOptions) step(r *Reader) int64 {
 	rows := max(1, slabBytes/r.item)
 	most := max(1, min(mostSlabBytes, r.most)/r.item)
+	for _, chunk := range [][]int64{r.dataset.Chunk, o.Chunk} {
+		if len(chunk) > 0 {
+			rows = min(rows, chunk[0]*max(1, mostSlabChunks/across(r.dataset.Shape, chunk)))
+		}
+	}
 	for _, chunk := range [][]int64{r.dataset.Chunk, o.Chunk} {
 		if len(chunk) == 0 || chunk[0] > most {
 			continue
@@ -155,6 +163,19 @@ func (o RewriteOptions) step(r *Reader) int64 {
 		}
 	}
 	return rows
+}
+
+// across is how many chunks lie beside each other in a row of chunks, along all axes but the first; mostSlabChunks where there are more than that.
+func across(shape, chunk []int64) int64 {
+	n := int64(1)
+	for axis := 1; axis < len(chunk); axis++ {
+		along := max(1, (shape[axis]-1)/max(1, chunk[axis])+1)
+		if along > mostSlabChunks/n {
+			return mostSlabChunks
+		}
+		n *= along
+	}
+	return n
 }
 
 // settle brings a file to the disk and returns its size.

@@ -151,3 +151,22 @@ func TestRewriteToAFullDisk(t *testing.T) {
 		}
 	}
 }
+
+// What is copied at once touches no more chunks than libhdf5 may hold of them: of rows of 64 bytes, a slab of 16 MiB would be 262,144 chunks of one.
+func TestRewriteStepOfSmallChunks(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		shape, source []int64
+		chunk         []int64
+		item, want    int64
+	}{
+		{"a chunk for each row", []int64{10_000_000, 16}, []int64{4096, 16}, []int64{1, 16}, 64, mostSlabChunks / 4096 * 4096},
+		{"small chunks are read", []int64{10_000_000, 16}, []int64{1, 4}, nil, 64, mostSlabChunks / 4},
+		{"large ones", []int64{1000, 64, 64}, []int64{1, 64, 64}, []int64{64, 64, 64}, 16 << 10, 1024},
+	} {
+		r := &Reader{item: c.item, most: MaxReadBytes, dataset: Dataset{Shape: c.shape, Chunk: c.source}}
+		if got := (RewriteOptions{Chunk: c.chunk}).step(r); got != c.want {
+			t.Errorf("%s: %d at once, want %d", c.name, got, c.want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,6 +14,13 @@ import (
 // asIs is the candidate that is written as the original is: all are measured on one medium and one sample, so it is what the others are held
 // against.
 const asIs = "as-is"
+
+// leastChunk is the item below which no chunk of its own is tried: h5py's documentation recommends chunks between 10 KiB and 1 MiB, and a rewrite
+// would make millions of them, for each of which libhdf5 holds several KiB while it is written.
+const leastChunk = 10 << 10
+
+// mostRunChunks bounds the chunks of the run as it is: as many as the smallest items that are tried in chunks of their own make of the largest sample.
+const mostRunChunks = trySample / leastChunk
 
 // candidate is another way to store the sample.
 type candidate struct {
@@ -44,6 +52,7 @@ func (s *session) hdf5Candidates(bytes int64) ([]candidate, error) {
 	if len(s.sample.ItemShape) == len(d.Shape) {
 		item = s.sample.ItemShape
 	}
+	alone := product(d.ElementBytes, item) >= leastChunk
 	run := s.runOf(chunk, *d.ItemBytes, bytes)
 	of := func(chunk []int64, unfiltered bool) rewrite {
 		r := run
@@ -58,11 +67,11 @@ func (s *session) hdf5Candidates(bytes int64) ([]candidate, error) {
 	}
 	byItem := "-l " + quote(name+":CHUNK="+joined(item))
 	none := "-f " + quote(name+":NONE")
-	if !slices.Equal(chunk, item) && filtered {
+	if alone && !slices.Equal(chunk, item) && filtered {
 		add("chunk-item", item, false, byItem)
 	}
 	switch {
-	case slices.Equal(chunk, item) && !filtered:
+	case slices.Equal(chunk, item) && !filtered, !slices.Equal(chunk, item) && !alone:
 	case filtered:
 		add("chunk-item-unfiltered", item, true, byItem, none)
 	default:
@@ -89,6 +98,9 @@ func (s *session) runOf(chunk []int64, item, bytes int64) rewrite {
 		rows = chunk[0]
 	}
 	count := max(1, bytes/item)
+	if shape := s.options.Layout.Dataset.Shape; len(chunk) > 0 {
+		count = min(count, rows*max(1, mostRunChunks/chunksIn(append([]int64{1}, shape[1:]...), chunk)))
+	}
 	if count >= rows {
 		count -= count % rows
 	}
@@ -98,6 +110,17 @@ func (s *session) runOf(chunk []int64, item, bytes int64) rewrite {
 		start -= start % rows
 	}
 	return rewrite{How: "hdf5", File: first.File, Seed: s.options.Seed, Relayout: dataset.Relayout{First: start, Count: count}}
+}
+
+// product is how many bytes a block of a shape has; the largest number where they cannot be counted.
+func product(bytes int64, shape []int64) int64 {
+	for _, n := range shape {
+		if n > 0 && bytes > math.MaxInt64/n {
+			return math.MaxInt64
+		}
+		bytes *= n
+	}
+	return bytes
 }
 
 func joined(shape []int64) string {

@@ -12,12 +12,12 @@ import (
 	"github.com/pipetune/pipetune/internal/dataset"
 )
 
-// fiveLayouts makes HDF5 datasets x of 128 items of 8 x 8 x 3 bytes.
+// fiveLayouts makes HDF5 datasets x of 128 items of 64 x 64 x 3 bytes.
 const fiveLayouts = `import sys, h5py, numpy as n
-a = n.arange(128*8*8*3, dtype="u1").reshape(128, 8, 8, 3)
+a = n.arange(128*64*64*3, dtype="u1").reshape(128, 64, 64, 3)
 for name, how in {
-    "contiguous": {}, "chunked": dict(chunks=(64, 8, 8, 3)), "by-item": dict(chunks=(1, 8, 8, 3)),
-    "by-item-gzip": dict(chunks=(1, 8, 8, 3), compression="gzip"), "gzip": dict(chunks=(64, 8, 8, 3), compression="gzip", shuffle=True),
+    "contiguous": {}, "chunked": dict(chunks=(64, 64, 64, 3)), "by-item": dict(chunks=(1, 64, 64, 3)),
+    "by-item-gzip": dict(chunks=(1, 64, 64, 3), compression="gzip"), "gzip": dict(chunks=(64, 64, 64, 3), compression="gzip", shuffle=True),
 }.items():
     with h5py.File(sys.argv[1] + "/" + name + ".h5", "w") as f: f.create_dataset("x", data=a, **how)
 `
@@ -29,11 +29,11 @@ func TestHDF5Candidates(t *testing.T) {
 		file string
 		want []string
 	}{
-		{"contiguous", []string{"as-is", "chunk-item -l x:CHUNK=1x8x8x3"}},
-		{"chunked", []string{"as-is", "chunk-item -l x:CHUNK=1x8x8x3", "contiguous -l x:CONTI"}},
+		{"contiguous", []string{"as-is", "chunk-item -l x:CHUNK=1x64x64x3"}},
+		{"chunked", []string{"as-is", "chunk-item -l x:CHUNK=1x64x64x3", "contiguous -l x:CONTI"}},
 		{"by-item", []string{"as-is", "contiguous -l x:CONTI"}},
-		{"by-item-gzip", []string{"as-is", "chunk-item-unfiltered -l x:CHUNK=1x8x8x3 -f x:NONE", "contiguous -l x:CONTI -f x:NONE"}},
-		{"gzip", []string{"as-is", "chunk-item -l x:CHUNK=1x8x8x3", "chunk-item-unfiltered -l x:CHUNK=1x8x8x3 -f x:NONE", "unfiltered -f x:NONE", "contiguous -l x:CONTI -f x:NONE"}},
+		{"by-item-gzip", []string{"as-is", "chunk-item-unfiltered -l x:CHUNK=1x64x64x3 -f x:NONE", "contiguous -l x:CONTI -f x:NONE"}},
+		{"gzip", []string{"as-is", "chunk-item -l x:CHUNK=1x64x64x3", "chunk-item-unfiltered -l x:CHUNK=1x64x64x3 -f x:NONE", "unfiltered -f x:NONE", "contiguous -l x:CONTI -f x:NONE"}},
 	} {
 		path := filepath.Join(dir, tc.file+".h5")
 		list, err := trying(t, path, Options{}).hdf5Candidates(1 << 20)
@@ -52,6 +52,50 @@ func TestHDF5Candidates(t *testing.T) {
 	}
 }
 
+// Items that are too small for chunks of their own get none: ten million rows of 64 bytes would make as many chunks.
+func TestHDF5CandidatesOfSmallItems(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "features.h5")
+	for how, want := range map[string][]string{
+		`chunks=(4096, 16), compression="gzip"`: {"as-is", "unfiltered", "contiguous"},
+		`chunks=(4096, 16)`:                     {"as-is", "contiguous"},
+		`chunks=(1, 16)`:                        {"as-is", "contiguous"},
+		``:                                      {"as-is"},
+	} {
+		runPython(t, "import sys, h5py\nwith h5py.File(sys.argv[1], 'w') as f: f.create_dataset('features', (40000, 16), 'f4', "+how+")", path)
+		s := trying(t, path, Options{Try: true})
+		list, err := s.hdf5Candidates(trySample)
+		if err != nil {
+			t.Fatalf("%s: %v", how, err)
+		}
+		var got []string
+		for _, c := range list {
+			got = append(got, c.name)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", how, diff)
+		}
+		if len(want) > 1 {
+			continue
+		}
+		if err := try(t.Context(), s); err != nil || len(s.result.Abstained) != 1 || !strings.Contains(s.result.Abstained[0].Reason, "too small for chunks of their own") {
+			t.Errorf("nothing to try: %v, %+v", err, s.result.Abstained)
+		}
+	}
+}
+
+// A run of many items is met from its beginning to its end.
+func TestRunItemsLieAllOverTheRun(t *testing.T) {
+	const n = 4_000_000
+	items := runItems(dataset.Sample{}, rewrite{}, n)
+	if last := items[len(items)-1].Index; len(items) != mostRunItems || last < n-n/100 || last >= n {
+		t.Errorf("%d items, the last at %d of %d", len(items), last, n)
+	}
+	patches := runItems(dataset.Sample{Source: dataset.Source{ItemShape: []int64{2, 4}}, Items: []dataset.Ref{{Corner: []int64{0, 3}}}}, rewrite{}, n)
+	if last := patches[len(patches)-1].Corner[0]; len(patches) != mostRunItems || last < n-n/100 || last+2 > n {
+		t.Errorf("%d patches, the last at %d of %d", len(patches), last, n)
+	}
+}
+
 // TestRun holds the run that is rewritten against chunks and the ends of the dataset.
 func TestRun(t *testing.T) {
 	for _, tc := range []struct {
@@ -65,6 +109,7 @@ func TestRun(t *testing.T) {
 		{"moved back from the end", []int64{64}, 990, 1000, 768, 200, 192},
 		{"contiguous", nil, 100, 1000, 100, 200, 200},
 		{"more than there is", nil, 100, 120, 0, 200, 200},
+		{"more chunks than are written", []int64{1}, 0, 1 << 30, 0, 1 << 22, mostRunChunks},
 	} {
 		var access dataset.Access
 		access.Dataset.Shape = []int64{tc.shape}

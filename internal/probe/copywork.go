@@ -294,13 +294,14 @@ func rewriteRun(_ context.Context, w *state, q rewrite) (rewritten, error) {
 	return out, nil
 }
 
-// runItems lists the items of a run of n indices: every index, or, of patches, a place drawn among the corners of the sample's own for each
+// runItems lists the items of a run of n indices, evenly drawn over all of it where there are too many: every index, or, of patches, a place drawn among the corners of the sample's own for each
 // index that a patch may begin at.
 func runItems(sample dataset.Sample, q rewrite, n int64) []dataset.Ref {
 	var items []dataset.Ref
 	if len(sample.ItemShape) == 0 {
-		for i := range min(n, mostRunItems) {
-			items = append(items, dataset.Ref{Index: i})
+		most := min(n, mostRunItems)
+		for i := range most {
+			items = append(items, dataset.Ref{Index: i * n / most})
 		}
 		return items
 	}
@@ -311,7 +312,11 @@ func runItems(sample dataset.Sample, q rewrite, n int64) []dataset.Ref {
 		}
 	}
 	rng := rand.New(rand.NewPCG(q.Seed, 1))
-	for i := int64(0); i+sample.ItemShape[0] <= n && len(corners) > 0 && len(items) < mostRunItems; i += sample.ItemShape[0] {
+	each := sample.ItemShape[0]
+	places := n / each
+	most := min(places, mostRunItems)
+	for k := int64(0); k < most && len(corners) > 0; k++ {
+		i := k * places / most * each
 		corner := append([]int64{i}, corners[rng.IntN(len(corners))][1:]...)
 		items = append(items, dataset.Ref{Index: i, Corner: corner})
 	}

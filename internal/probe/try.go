@@ -100,6 +100,9 @@ func (t *trial) first() (candidate, error) {
 		if err != nil {
 			return candidate{}, err
 		}
+		if len(list) == 1 {
+			return candidate{}, fmt.Errorf("%w: the data lies in one piece, and its items are too small for chunks of their own", errNoCandidates)
+		}
 		t.rest = list[1:]
 		return list[0], nil
 	case dataset.Image:

@@ -54,7 +54,7 @@ func names(m map[string]report.Measurement) []string {
 
 func TestTryHDF5(t *testing.T) {
 	path, within := filepath.Join(t.TempDir(), "it's.h5"), t.TempDir()
-	runPython(t, compressed, path)
+	runPython(t, compressedLarge, path)
 	s := trying(t, path, Options{Try: true, Scratch: within})
 	if err := try(t.Context(), s); err != nil {
 		t.Fatal(err)
@@ -77,10 +77,10 @@ func TestTryHDF5(t *testing.T) {
 		t.Errorf("beside the dataset: %q", got)
 	}
 	for name, layout := range map[string]string{
-		"chunk-item":            "(1, 16, 16) gzip",
-		"chunk-item-unfiltered": "(1, 16, 16) None",
+		"chunk-item":            "(1, 56, 56) gzip",
+		"chunk-item-unfiltered": "(1, 56, 56) None",
 		"contiguous":            "None None",
-		"unfiltered":            "(64, 16, 16) None",
+		"unfiltered":            "(64, 56, 56) None",
 	} {
 		command := times[name].Labels[report.LabelCommand]
 		runCommand(t, command)
