@@ -59,8 +59,8 @@ func (b *builder) pinMemory(r *rank) *bool {
 
 // gpuWhyNot tells why no GPU was watched.
 func (b *builder) gpuWhyNot() string {
-	if b.gpus.none {
-		return offGPU
+	if b.gpus.why != "" {
+		return b.gpus.why
 	}
 	for _, u := range b.rec.Unseen {
 		if u.Signal == "gpu_*" || strings.HasPrefix(u.Signal, "gpu_utilization") {

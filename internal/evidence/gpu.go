@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -12,8 +13,10 @@ import (
 
 // gpuShare is what a step needs to know of the GPUs.
 type gpuShare struct {
-	busy []float64 // mean over the job's GPUs, per window, NaN where not read; nil where nothing says whether they were busy for the job
-	none bool      // no process of the job was on any of the GPUs: there is no device for a step to be on
+	busy  []float64    // mean over the job's GPUs, per window, NaN where not read; nil where nothing says whether they were busy for the job
+	basis metric.Basis // of busy
+	none  bool         // no process of the job was on any of the GPUs: there is no device for a step to be on
+	why   string       // why GPUs were watched and busy tells nothing; "" where it does, or where none was
 }
 
 // offGPU is why figures of GPUs are missing where others use them, and the job does not.
@@ -30,12 +33,14 @@ var costly = []struct {
 // megabytes of a large card.
 const idleMemory = 0.02
 
-// gpu takes the GPUs of the job, or, where it is not known which those are, all that are visible.
+// gpu takes the GPUs of the job. Where it is not known which those are, it takes those in use if there is one, or one for each trainer, and
+// else none: one GPU at work among eight would pass for eight that are hardly busy.
 func (b *builder) gpu() {
 	all := b.visibleGPUs()
 	job, matched := b.jobGPUs(all)
-	b.gpuIdle(job, matched)
+	b.gpuIdle(job)
 	if b.gpus.none = len(all) > 0 && len(job) == 0; b.gpus.none {
+		b.gpus.why = offGPU
 		b.exact(metric.GPUCount, 0, metric.Measured)
 		b.miss(offGPU, "", ofJobGPUs...)
 	}
@@ -46,7 +51,13 @@ func (b *builder) gpu() {
 	if matched {
 		basis = metric.Measured
 	}
+	b.gpus.basis = basis
 	b.exact(metric.GPUCount, float64(len(job)), basis)
+	if !matched && len(job) > 1 && len(job) != len(b.ranks) && !b.unused(job[0]) {
+		b.gpus.why = fmt.Sprintf("which of the %d GPUs in use here are the job's is not known, and a mean over all would be of others too", len(job))
+		b.miss(b.gpus.why, "run pipetune on the host, or in a container started with --pid=host", ofJobGPUs...)
+		return
+	}
 	mean := func(d, raw metric.Desc) []float64 {
 		per := b.gpuMeans(raw, job)
 		b.share(d, each(len(per), func(i int) float64 { return per[i] * b.length[i] }), b.length, basis)
@@ -94,7 +105,7 @@ func (b *builder) unlisted(gpu string) bool {
 }
 
 // jobGPUs returns the GPUs of the job, none where each GPU's list of processes was read and never held one of the job; matched is false where
-// neither is known, and all are returned. A GPU that the job was on at any time of the watch is its own.
+// neither is known, and those that somebody used are returned, or all where nobody did. A GPU that the job was on at any time of the watch is its own.
 func (b *builder) jobGPUs(all []string) (entities []string, matched bool) {
 	listed := 0
 	for _, e := range all {
@@ -113,7 +124,17 @@ func (b *builder) jobGPUs(all []string) (entities []string, matched bool) {
 	if len(entities) > 0 || listed == len(all) {
 		return entities, true
 	}
+	if used := slices.DeleteFunc(slices.Clone(all), b.unused); len(used) > 0 {
+		return used, false
+	}
 	return all, false
+}
+
+// unused tells whether nobody was on a GPU in the window: never busy, its memory as good as empty.
+func (b *builder) unused(gpu string) bool {
+	busy := b.h.of(metric.GPUUtil, gpu).within(b.steady)
+	held := b.h.of(metric.GPUMemUsed, gpu).within(b.steady)
+	return len(busy) > 0 && len(held) > 0 && slices.Max(busy) == 0 && slices.Max(held) < idleMemory*b.gpuMemoryOf(gpu)
 }
 
 // gpuMeans returns the mean over GPUs of a gauge, per window.
@@ -250,16 +271,11 @@ func (b *builder) gpuLink(job []string, basis metric.Basis) {
 	}
 }
 
-// gpuIdle counts the visible GPUs that nobody uses: never busy, their memory as good as empty, and not the job's.
-func (b *builder) gpuIdle(job []string, matched bool) {
+// gpuIdle counts the visible GPUs that nobody uses and that are not taken for the job's.
+func (b *builder) gpuIdle(job []string) {
 	idle := 0
 	for _, t := range b.h.all(metric.GPUUtil) {
-		used := b.h.of(metric.GPUMemUsed, t.entity).within(b.steady)
-		readings := t.within(b.steady)
-		if len(used) == 0 || len(readings) == 0 || matched && slices.Contains(job, t.entity) {
-			continue
-		}
-		if slices.Max(readings) == 0 && slices.Max(used) < idleMemory*b.gpuMemoryOf(t.entity) {
+		if b.unused(t.entity) && !slices.Contains(job, t.entity) {
 			idle++
 		}
 	}

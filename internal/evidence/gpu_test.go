@@ -94,3 +94,40 @@ func TestGPUWithAListNotBelieved(t *testing.T) {
 	s.others(30, onCPU, map[string]float64{"gpu/A": 0.5}, 0)
 	want(t, s.evidence(), map[metric.Desc]float64{metric.GPUCount: 1, metric.GPUBusy: 0.5})
 }
+
+// TestGPUsOfAContainer lets one trainer see eight GPUs in a container, where processes on a GPU cannot be told to be the job's.
+func TestGPUsOfAContainer(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		ranks int
+		busy  map[string]float64
+		want  map[metric.Desc]float64
+	}{
+		{"one in use", 1, map[string]float64{"gpu/A": 0.9, "gpu/B": 0, "gpu/C": 0, "gpu/D": 0},
+			map[metric.Desc]float64{metric.GPUBusy: 0.9, metric.GPUCount: 1, metric.GPUIdleJob: 3}},
+		{"one for each trainer", 2, map[string]float64{"gpu/A": 0.9, "gpu/B": 0.7, "gpu/C": 0, "gpu/D": 0},
+			map[metric.Desc]float64{metric.GPUBusy: 0.8, metric.GPUCount: 2, metric.GPUIdleJob: 2}},
+		{"several in use", 1, map[string]float64{"gpu/A": 0.9, "gpu/B": 0.1, "gpu/C": 0.2, "gpu/D": 0},
+			map[metric.Desc]float64{metric.GPUBusy: absent, metric.GPUMemUsedRatio: absent, metric.GPUCount: 3, metric.GPUIdleJob: 1}},
+		{"none in use", 1, map[string]float64{"gpu/A": 0, "gpu/B": 0},
+			map[metric.Desc]float64{metric.GPUBusy: 0, metric.GPUCount: 2, metric.GPUIdleJob: 0}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := simulate(t, gpusOfHost("A", "B", "C", "D"))
+			for i := range c.ranks {
+				id := []string{"100.1", "101.1"}[i]
+				s.trainer(id, "rank", string(rune('0'+i)))
+				s.bear(id, 2, 50)
+			}
+			s.others(30, onCPU, c.busy, -1)
+			e := s.evidence()
+			want(t, e, c.want)
+			if v, _ := e.Get(metric.DeviceTime); v.Basis != metric.Inferred {
+				t.Errorf("device time is %v", v.Basis)
+			}
+			if _, ok := e.Get(metric.GPUBusy); !ok && !strings.Contains(e.Facts.GPUWhyNot, "which of the") {
+				t.Errorf("why not: %q", e.Facts.GPUWhyNot)
+			}
+		})
+	}
+}

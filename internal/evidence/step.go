@@ -116,14 +116,13 @@ func (b *builder) split(r *rank) {
 	asleep := b.states(r.entity, asleepOutside...)
 	polls := b.states(r.entity, metric.LooksQueuePoll, metric.LooksPipeRead) // receiving a batch is waiting for it
 	host, device := make([]float64, n), make([]float64, n)
-	busy := b.gpus.busy
+	busy, basis := b.gpus.busy, b.gpus.basis
 	if busy == nil {
-		busy = r.deviceBusy()
+		busy, basis = r.deviceBusy(), metric.Measured
 	}
-	basis := metric.Inferred
-	hostBasis := metric.Measured
-	if busy != nil {
-		basis, hostBasis = metric.Measured, metric.Inferred
+	hostBasis := metric.Inferred
+	if busy == nil {
+		basis, hostBasis = metric.Inferred, metric.Measured
 	}
 	for i := range host {
 		run, out := divide(running[i], r.looks[i]), divide(asleep[i], r.looks[i])
