@@ -18,6 +18,14 @@ type Class struct {
 // metric.HookFetchSpread and metric.HookWaitSpread. It is nil where the hook did not tell them.
 func (e *Evidence) Spread(d metric.Desc) []Class { return e.spreads[d.Name] }
 
+// SetSpread sets what Spread returns, in tests of rules, as New sets values.
+func (e *Evidence) SetSpread(d metric.Desc, classes []Class) {
+	if e.spreads == nil {
+		e.spreads = map[string][]Class{}
+	}
+	e.spreads[d.Name] = classes
+}
+
 // spreadClasses is how many classes of durations a decade has, from a microsecond on (metric.HookFetchSpread); mostClasses reaches 10^10 s.
 const (
 	spreadClasses = 20

@@ -25,6 +25,7 @@ import (
 //	candidate NAME SECONDS STORED    what --try measured: time per item, and its size over that of the sample as it is
 //	decoder NAME SECONDS         what a library of the user's Python needs for an item
 //	hook KEY VALUE               what a launched job told of itself, by the keys of setHook; the first one makes the job a launched one
+//	spread CLASS:COUNT ...       how long batches took to make, by the classes of metric.HookFetchSpread
 //	location FILE:LINE           where the finding points; without this line it is not looked at
 //	want error|warning|info      the severity of the one finding
 //	summary FRAGMENT             part of its summary
@@ -50,6 +51,7 @@ func parseCase(text string) (ruleCase, error) {
 	var c ruleCase
 	known := names(metric.Derived, metric.HookDerived, metric.BenchDerived)
 	values, facts, bench := map[string]evidence.Value{}, evidence.Facts{}, &evidence.Bench{}
+	var batches []evidence.Class
 	for n, line := range strings.Split(text, "\n") {
 		verb, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		rest = strings.TrimSpace(rest)
@@ -73,6 +75,8 @@ func parseCase(text string) (ruleCase, error) {
 		case "hook":
 			key, value, _ := strings.Cut(rest, " ")
 			err = setHook(&facts, key, strings.TrimSpace(value))
+		case "spread":
+			batches, err = classes(strings.Fields(rest))
 		case "location":
 			c.location = rest
 		case "candidate", "decoder":
@@ -106,9 +110,22 @@ func parseCase(text string) (ruleCase, error) {
 		}
 	}
 	c.evidence = evidence.New(values, facts)
+	c.evidence.SetSpread(metric.HookFetchSpread, batches)
 	bench.AsIs = evidence.Candidate{Name: "as-is", Item: values[metric.BenchItem.Name], Cold: values[metric.BenchColdItem.Name]}
 	c.evidence.Bench = bench
 	return c, nil
+}
+
+// classes are those of the times of batches: CLASS:COUNT.
+func classes(words []string) (out []evidence.Class, err error) {
+	for _, w := range words {
+		var c evidence.Class
+		if _, err := fmt.Sscanf(w, "%d:%g", &c.K, &c.Count); err != nil {
+			return nil, fmt.Errorf("%q is no CLASS:COUNT: %w", w, err)
+		}
+		out = append(out, c)
+	}
+	return out, nil
 }
 
 func exactly(x float64) evidence.Value {
