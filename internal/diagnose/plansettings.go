@@ -79,9 +79,13 @@ func (m *model) agree(f *predict.Forecaster, now predict.Forecast, r *report.Rep
 		x := &r.Findings[i]
 		kept := x.Recommendations[:0]
 		for _, c := range slices.Clone(x.Recommendations) {
+			part := partOf(r.Plans, c)
+			if by := m.noRoom(c); by != predict.NoClamp && part == "" {
+				deny(x, c, fmt.Sprintf("%s: its queue would take more than may be used of %s", assigned(c), by))
+				continue
+			}
 			told, to := m.told(f, now, c)
 			if told != nil {
-				part := partOf(r.Plans, c)
 				if !told.Worthwhile() && part == "" {
 					deny(x, c, fmt.Sprintf("%s: a simulation of the loader gives %s instead of %s", assigned(c), unit.Format(told.After, told.Unit), unit.Format(told.Before, told.Unit)))
 					continue
@@ -103,6 +107,17 @@ func (m *model) agree(f *predict.Forecaster, now predict.Forecast, r *report.Rep
 		x.Recommendations = kept
 	}
 	return emptied
+}
+
+// noRoom tells what has no room for a deeper queue that is recommended.
+func (m *model) noRoom(c report.Recommendation) predict.Clamp {
+	n, err := strconv.Atoi(c.To)
+	if c.Setting != string(predict.PrefetchFactor) || err != nil || n <= 0 || m.Setting.Workers == 0 {
+		return predict.NoClamp
+	}
+	set := m.Setting
+	set.Prefetch = n
+	return m.Room(set)
 }
 
 // partOf names the first plan that makes a change; "" where none does.

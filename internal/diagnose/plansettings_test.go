@@ -102,3 +102,32 @@ func TestEmptiedFindingExplainsNothing(t *testing.T) {
 		t.Errorf("%+v, %+v", f, r.Verdict)
 	}
 }
+
+// A deeper queue that neither /dev/shm nor the memory has room for is not recommended, and the report says why.
+func TestQueueNeedsRoom(t *testing.T) {
+	two := "2"
+	deeper := advises("loader/prefetch-shallow", 0.2, report.Recommendation{Setting: "prefetch_factor", From: &two, To: "4"})
+	for _, c := range []struct {
+		name    string
+		changes map[string]float64
+		why     string // "": recommended
+	}{
+		{"room", map[string]float64{"available_memory_bytes": 64 << 30, "shm_free_bytes": 32 << 30}, ""},
+		{"little /dev/shm", map[string]float64{"available_memory_bytes": 64 << 30, "shm_free_bytes": 1 << 30}, "/dev/shm"},
+		{"little memory", map[string]float64{"available_memory_bytes": 3 << 30, "shm_free_bytes": 32 << 30}, "available memory"},
+		{"room for one of eight trainers", map[string]float64{"ranks": 8, "available_memory_bytes": 64 << 30, "shm_free_bytes": 8 << 30}, "/dev/shm"},
+	} {
+		signals := with(starvingLoader)
+		for k, v := range c.changes {
+			signals[k] = v
+		}
+		signals["batch_bytes"] = 1 << 30
+		f := findingOf(t, planned(t, signals, evidence.Facts{Prefetch: pointer(2)}, deeper), "loader/prefetch-shallow")
+		kept := len(f.Recommendations) == 1
+		if kept != (c.why == "") || !kept && (len(f.WontHelp) != 1 || !strings.Contains(f.WontHelp[0], c.why)) {
+			t.Errorf("%s: %+v", c.name, f)
+		}
+	}
+}
+
+func pointer[T any](x T) *T { return &x }

@@ -61,6 +61,16 @@ func (p Pipeline) Fits(set Setting, r Reach) Clamp {
 	return NoClamp
 }
 
+// Room tells what has no room for a setting that is recommended for itself: /dev/shm, or the share of the memory that the moderate plan may use. It is
+// NoClamp where both have, and for the present setting.
+func (p Pipeline) Room(set Setting) Clamp {
+	c := p.Fits(set, Reach{Memory: memoryShare, PerCore: ceiling, Waiting: ceiling})
+	if c == ByShm || c == ByMemory {
+		return c
+	}
+	return NoClamp
+}
+
 // mostByCPU is how many workers the usable cores carry.
 func (p Pipeline) mostByCPU(r Reach) int {
 	perCore := r.PerCore
