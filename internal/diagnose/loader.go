@@ -234,6 +234,9 @@ func (l Loader) Cheaper(cut float64) Loader {
 	return l
 }
 
+// Trainers is how many trainers of the job were watched, each with a loader like this one; at least one.
+func (l Loader) Trainers() int { return max(int(math.Round(l.ranks)), 1) }
+
 // Alone is the loader with all usable cores of the job to itself; ranks share them.
 func (l Loader) Alone(usable float64) Loader {
 	l.CPUs = stat.Exact(usable / max(l.ranks, 1))

@@ -91,7 +91,7 @@ func (m *model) plan(f *predict.Forecaster, now predict.Forecast, x predict.Plan
 			out.EpochTimeS = known(float64(m.Epoch) * m.as.scale / out.Effect.After)
 		}
 	}
-	out.ExtraMemoryBytes, out.ExtraShmBytes = m.bytes(x.Extra.Total()), m.bytes(x.Extra.Shm)
+	out.ExtraMemoryBytes, out.ExtraShmBytes = m.bytes(x.Extra.Total()*float64(m.as.Trainers())), m.bytes(x.Extra.Shm*float64(m.as.Trainers()))
 	if m.WorkerBytes == 0 && m.Setting.Workers == 0 { // of workers that are not there yet nothing is known
 		out.ExtraMemoryBytes = nil
 	}

@@ -42,6 +42,18 @@ func TestPlanOfAStarvingLoader(t *testing.T) {
 	}
 }
 
+// What a plan takes is of the machine: each of several trainers has such a loader.
+func TestPlanCostsInAllTrainers(t *testing.T) {
+	signals := with(starvingLoader)
+	one := planned(t, signals, evidence.Facts{}).Plans[0]
+	signals["ranks"], signals["usable_cpus"], signals["present_cpus"] = 4, 32, 32
+	signals["job_cpu_cores"] = 4
+	four := planned(t, signals, evidence.Facts{}).Plans[0]
+	if one.Changes[0].To != four.Changes[0].To || *four.ExtraMemoryBytes != 4**one.ExtraMemoryBytes || *four.ExtraShmBytes != 4**one.ExtraShmBytes {
+		t.Errorf("%d bytes for num_workers=%s of one trainer, %d for %s of four", *one.ExtraMemoryBytes, one.Changes[0].To, *four.ExtraMemoryBytes, four.Changes[0].To)
+	}
+}
+
 // Each line is one thing that changes what is planned.
 func TestPlansFollowTheEvidence(t *testing.T) {
 	edited := func(changes map[string]float64) map[string]float64 {

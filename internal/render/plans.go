@@ -1,6 +1,7 @@
 package render
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/unit"
@@ -25,7 +26,7 @@ func plansSection(r *report.Report) section {
 	for i := range r.Plans {
 		p := &r.Plans[i]
 		s.rows = append(s.rows, planRows(p)...)
-		s.notes = append(s.notes, p.Name+": "+comesTo(p))
+		s.notes = append(s.notes, p.Name+": "+comesTo(p, r.Job))
 		if p == recommended || recommended == nil && i == 0 {
 			for _, c := range p.Changes {
 				s.notes = append(s.notes, minding(c))
@@ -70,7 +71,7 @@ func promised(e *report.Effect) string {
 }
 
 // comesTo is what a plan leads to beside its rate.
-func comesTo(p *report.Plan) string {
+func comesTo(p *report.Plan, job *report.Job) string {
 	var parts []string
 	if p.StepTimeS != nil {
 		parts = append(parts, unit.Seconds(*p.StepTimeS)+" per step")
@@ -90,6 +91,9 @@ func comesTo(p *report.Plan) string {
 		text := "up to " + unit.Bytes(float64(bytes)) + word
 		if s := p.ExtraShmBytes; s != nil && *s > 0 && *n > 0 {
 			text += ", " + unit.Bytes(float64(*s)) + " of it in /dev/shm"
+		}
+		if job != nil && job.Ranks > 1 {
+			text += ", in all " + strconv.Itoa(job.Ranks) + " trainers"
 		}
 		parts = append(parts, text)
 	}

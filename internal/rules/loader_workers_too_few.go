@@ -68,7 +68,7 @@ workers than shards.
 			Recommendations: []report.Recommendation{{
 				Setting: "num_workers", From: text(whole(workers)), To: whole(float64(need.Workers)),
 				Why:    why(loader, need),
-				Caveat: memoryOf(loader, need.Workers),
+				Caveat: memoryOf(p, loader, need.Workers),
 				Effect: effect,
 			}},
 			Unhelpful: tooSlowly(p),
@@ -88,14 +88,17 @@ func either(low, high *report.Effect) *report.Effect {
 	return &out
 }
 
-// pace says how often the workers can make a batch, and how often the step could take one.
+// pace says how often the workers can make a batch, and how often the step could take one. What it leaves out is the wait for a CPU.
 func pace(l diagnose.Loader) string {
-	workers := count(float64(l.Workers), "worker")
+	workers, alone := count(float64(l.Workers), "worker"), "on a CPU of its own"
+	if l.Workers > 1 {
+		alone = "on CPUs of their own"
+	}
 	every, step := (l.CPU.Center+l.Wait.Center)/float64(max(l.Workers, 1)), l.FreeStep.Center
 	if l.Metric == diagnose.Relative {
-		return fmt.Sprintf("%s can make a batch every %s steps", workers, unit.Number(every/step))
+		return fmt.Sprintf("%s can make a batch every %s steps %s", workers, unit.Number(every/step), alone)
 	}
-	return fmt.Sprintf("%s can make a batch every %s, the step could take one every %s", workers, unit.Seconds(every), unit.Seconds(step))
+	return fmt.Sprintf("%s can make a batch every %s %s, the step could take one every %s", workers, unit.Seconds(every), alone, unit.Seconds(step))
 }
 
 // room says what there is more of: time to wait in parallel, or cores.
@@ -134,14 +137,15 @@ func why(l diagnose.Loader, need predict.Needed) string {
 }
 
 // memoryOf says what more workers cost.
-func memoryOf(l diagnose.Loader, workers int) string {
+func memoryOf(p *diagnose.Pass, l diagnose.Loader, workers int) string {
 	extra := float64(workers-l.Workers) * l.WorkerBytes
-	queue := l.QueueBytes(workers, max(l.Prefetch, 2))
+	depth := max(l.Prefetch, 2)
+	queue := l.QueueBytes(workers, depth) - l.QueueBytes(l.Workers, depth)
 	switch {
 	case extra > 0 && queue > 0:
-		return fmt.Sprintf("up to %s more memory for the workers, and up to %s of finished batches in /dev/shm", unit.Bytes(extra), unit.Bytes(queue))
+		return fmt.Sprintf("up to %s more memory for the workers, and %s more of finished batches in /dev/shm", unit.Bytes(extra), unit.Bytes(queue)) + inEachTrainer(p)
 	case extra > 0:
-		return fmt.Sprintf("up to %s more memory for the workers", unit.Bytes(extra))
+		return fmt.Sprintf("up to %s more memory for the workers", unit.Bytes(extra)) + inEachTrainer(p)
 	}
 	return "each worker takes its own memory"
 }

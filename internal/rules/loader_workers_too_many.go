@@ -55,7 +55,7 @@ Where later epochs read other, slower data; and, seen from outside, where rare s
 		to := float64(enough)
 		caveat := "lower it in steps and watch the input wait"
 		if private, ok := p.Maybe(metric.WorkerPrivate); ok {
-			caveat = fmt.Sprintf("frees up to %s; lower it in steps and watch the input wait", unit.Bytes((workers-to)*private))
+			caveat = fmt.Sprintf("frees up to %s; lower it in steps and watch the input wait", unit.Bytes((workers-to)*private)+inEachTrainer(p))
 		}
 		p.Report(report.Finding{
 			Severity: report.Info, // it costs memory, no time: the score stays 0
