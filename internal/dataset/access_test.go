@@ -1,12 +1,15 @@
 package dataset
 
 import (
+	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/hdf5"
+	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
 func TestAccess(t *testing.T) {
@@ -95,5 +98,20 @@ func TestLikelyDoesNotGuessAroundWhatItCannotRead(t *testing.T) {
 	file.Bytes = 1500
 	if _, ok := Likely(file); !ok {
 		t.Error("what fills more than half of the file was not chosen")
+	}
+}
+
+// TestChooseDatasetOutside refuses to read labels where the samples lie in other files.
+func TestChooseDatasetOutside(t *testing.T) {
+	images := hdf5.Dataset{Path: untrusted.String("/images"), Shape: []int64{100, 64, 64}, ElementBytes: 1, ItemBytes: new(int64(4096)), Storage: hdf5.Virtual}
+	labels := hdf5.Dataset{Path: untrusted.String("/labels"), Shape: []int64{100}, ElementBytes: 8, ItemBytes: new(int64(8)), StoredBytes: new(int64(800))}
+	first := []inside{{hdf5: hdf5.File{Datasets: []hdf5.Dataset{labels, images}}}}
+	if name, err := (&surveyor{}).chooseDataset(first); !errors.Is(err, ErrOutside) || !strings.Contains(err.Error(), "/images;") {
+		t.Errorf("%q, %v", name, err)
+	}
+	for want, o := range map[string]SurveyOptions{"/images": {Follow: true}, "/labels": {Dataset: "labels"}} {
+		if name, err := (&surveyor{o: o}).chooseDataset(first); name != want || err != nil {
+			t.Errorf("%+v: %q, %v", o, name, err)
+		}
 	}
 }

@@ -152,7 +152,8 @@ func (s *surveyor) outside(f hdf5.File) {
 	}
 }
 
-// chooseDataset names the dataset to read: the one asked for, or the likely one of most of the files.
+// chooseDataset names the dataset to read: the one asked for, or the likely one of most of the files. Where the likely one lies in other files, what is left
+// is not taken for it: it is labels, most often.
 func (s *surveyor) chooseDataset(first []inside) (string, error) {
 	if s.o.Dataset != "" {
 		return "/" + strings.Trim(s.o.Dataset, "/"), nil
@@ -160,7 +161,8 @@ func (s *surveyor) chooseDataset(first []inside) (string, error) {
 	count := map[string]int{}
 	best := ""
 	for _, f := range first {
-		if a, ok := Likely(s.inReach(f.hdf5)); ok {
+		all, _ := Likely(f.hdf5)
+		if a, ok := Likely(s.inReach(f.hdf5)); ok && (s.o.Follow || !away(all.Dataset)) {
 			name := a.Dataset.Path.String()
 			if count[name]++; count[name] > count[best] {
 				best = name
@@ -171,6 +173,9 @@ func (s *surveyor) chooseDataset(first []inside) (string, error) {
 		return best, nil
 	}
 	f := first[0].hdf5
+	if all, ok := Likely(f); ok && away(all.Dataset) && !s.o.Follow {
+		return "", fmt.Errorf("%w: samples are likely to be in %s; there are %s%s", ErrOutside, all.Dataset.Path, names(f), s.leads())
+	}
 	if within := s.inReach(f); len(within.Datasets) == 0 && len(f.Datasets) > 0 {
 		return "", fmt.Errorf("%w: %s%s", ErrOutside, names(f), s.leads())
 	}

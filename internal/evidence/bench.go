@@ -163,6 +163,9 @@ func (b *benchBuilder) dataset() {
 	if about.Bytes > 0 {
 		b.set(metric.DatasetBytes, exactly(float64(about.Bytes), metric.Measured))
 	}
+	if l := about.Layout; l != nil && l.StoredBytes != nil && *l.StoredBytes > 0 && about.Files == 1 { // the file may hold others beside
+		b.set(metric.DatasetBytes, exactly(float64(*l.StoredBytes), metric.Measured))
+	}
 	if about.Files > 0 {
 		b.set(metric.DatasetFileN, exactly(float64(about.Files), metric.Measured))
 		if about.Bytes > 0 {
