@@ -54,6 +54,7 @@ type launch struct {
 
 	chosen  int // trainer that is watched of several trainings; 0: there is one training
 	child   *launched
+	below   trainings // of a job that was told to end
 	started time.Time
 	over    chan struct{} // closed by the first signal that asks the job to end
 	hurry   chan struct{} // closed by the second
@@ -137,7 +138,7 @@ func (l *launch) run(ctx context.Context) error {
 	if early {
 		l.closeHook() // from here on the hook in the job has nobody to tell, and passes everything through
 		if l.o.then == thenTerminate {
-			l.child.terminate()
+			l.terminate(ctx)
 		}
 		out = l.conclude(ctx, rec, err)
 		if l.o.then == thenRun && (l.o.explicit || rec.End.Reason == endSteps) {
@@ -148,6 +149,9 @@ func (l *launch) run(ctx context.Context) error {
 	status, waitErr := l.child.collect()
 	if waitErr != nil {
 		return waitErr
+	}
+	if l.child.terminated {
+		status = l.endTrainings(status)
 	}
 	l.closeHook()
 	if l.hurried() && !early {

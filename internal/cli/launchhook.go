@@ -54,6 +54,28 @@ func (k *kinship) identify(pid int) (entity string, ok bool) {
 	return "", false
 }
 
+// line is a process of the job and those above it, the topmost first; the job's first process is left out. Where those between have ended, it is what
+// is left below. It is empty for a process that is not of the job.
+func (k *kinship) line(pid int) (line []procfs.ID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	of := 0 // how many of them are known to be of the job
+	for at := pid; at > 1 && at != k.first && len(line) < 256; {
+		id, parent, err := k.look(at)
+		if err != nil {
+			break
+		}
+		line = append(line, id)
+		if k.known[id] || parent == k.first {
+			of = len(line)
+		}
+		at = parent
+	}
+	line = line[:of]
+	slices.Reverse(line)
+	return line
+}
+
 func (k *kinship) look(pid int) (procfs.ID, int, error) {
 	p, err := k.fs.Open(pid)
 	if err != nil {

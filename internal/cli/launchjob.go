@@ -132,18 +132,13 @@ func (l *launched) collect() (int, error) {
 	if !ok {
 		return state.ExitCode(), nil
 	}
-	return jobStatus(status, l.terminated), nil
+	return jobStatus(status), nil
 }
 
-// jobStatus is the status of a shell for a job that ended so: its own, or 128 and the number of the signal. One that was told to end, and
-// ended by that, ended well.
-func jobStatus(status syscall.WaitStatus, terminated bool) int {
-	code := status.ExitStatus()
+// jobStatus is the status of a shell for a job that ended so: its own, or 128 and the number of the signal.
+func jobStatus(status syscall.WaitStatus) int {
 	if status.Signaled() {
-		code = signalBase + int(status.Signal())
+		return signalBase + int(status.Signal())
 	}
-	if terminated && code == exitTerminated {
-		return exitOK
-	}
-	return code
+	return status.ExitStatus()
 }

@@ -16,23 +16,42 @@ func killed(by syscall.Signal, core int) syscall.WaitStatus {
 func TestJobStatus(t *testing.T) {
 	const core = 0x80
 	for _, c := range []struct {
-		name       string
-		status     syscall.WaitStatus
-		terminated bool
-		want       int
+		name   string
+		status syscall.WaitStatus
+		want   int
 	}{
-		{"ended well", exited(0), false, 0},
-		{"its own status", exited(3), false, 3},
-		{"Ctrl-C", killed(syscall.SIGINT, 0), false, 130},
-		{"with a core file", killed(syscall.SIGSEGV, core), false, 139},
-		{"terminated by somebody else", killed(syscall.SIGTERM, 0), false, 143},
-		{"terminated as asked", killed(syscall.SIGTERM, 0), true, 0},
-		{"terminated as asked, by way of a shell", exited(143), true, 0},
-		{"failed while it was terminated", exited(1), true, 1},
-		{"killed while it was terminated", killed(syscall.SIGKILL, 0), true, 137},
+		{"ended well", exited(0), 0},
+		{"its own status", exited(3), 3},
+		{"Ctrl-C", killed(syscall.SIGINT, 0), 130},
+		{"with a core file", killed(syscall.SIGSEGV, core), 139},
+		{"terminated", killed(syscall.SIGTERM, 0), 143},
 	} {
-		if got := jobStatus(c.status, c.terminated); got != c.want {
+		if got := jobStatus(c.status); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// TestStatusOfATerminatedJob: a job that --then terminate has ended counts as 0, with its own status in a note where that was not SIGTERM's doing as
+// plainly as 143 says it; torchrun ends with 1 then. One that the person told to end too has the status it would have had without.
+func TestStatusOfATerminatedJob(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		own   int
+		asked bool
+		want  int
+		noted bool
+	}{
+		{"by the signal", 143, false, 0, false},
+		{"ended well", 0, false, 0, false},
+		{"torchrun", 1, false, 0, true},
+		{"aborted on its way out", 134, false, 0, true},
+		{"by Ctrl-C", 130, true, 130, false},
+		{"by the signal, before Ctrl-C came", 143, true, 0, false},
+	} {
+		got, said := terminatedStatus(c.own, c.asked)
+		if got != c.want || (said != "") != c.noted {
+			t.Errorf("%s: %d with the note %q, want %d", c.name, got, said, c.want)
 		}
 	}
 }
