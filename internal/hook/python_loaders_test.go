@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -54,6 +55,64 @@ func TestHookKnowsDatasetsAndNotAddresses(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("lines told of the loaders (-want +got):\n%s", diff)
+	}
+}
+
+// TestHookAsksForNoLengthThatDoesSomething: the length of a dataset is asked for where that only looks at what is there, and what it raises is no
+// affair of the job's or a reason for the hook to go off.
+func TestHookAsksForNoLengthThatDoesSomething(t *testing.T) {
+	needTorch(t)
+	t.Parallel()
+	e := listen(t)
+	file := script(t, "lengths.py")
+	without, o := run(t, os.Environ(), file), e.run(nil, file)
+	if diff := cmp.Diff(without, o, cmp.AllowUnexported(outcome{})); diff != "" || o.status != 0 {
+		t.Errorf("without and with the hook (-without +with):\n%s", diff)
+	}
+	if off, ok := e.last("off", func(datagram) bool { return true }); ok {
+		t.Errorf("the hook went off: %s", off.Reason)
+	}
+	made := e.made()
+	for n, said := range strings.Split(strings.TrimSpace(o.stdout), "\n") {
+		if n >= len(made) {
+			t.Fatalf("told of %d loaders", len(made))
+		}
+		items := "None"
+		if known, ok := made[n]["items"].(float64); ok {
+			items = fmt.Sprint(known)
+		}
+		if got := made[n]["dataset"].(string)[len("__main__."):] + " " + items; got != said {
+			t.Errorf("told %q, want %q", got, said)
+		}
+	}
+}
+
+// TestHookCountsWhatThreadsDoAtOnce: threads that go over loaders at once are in nobody's way: nothing of what each did is lost, and whoever makes a
+// loader's batches is told as such.
+func TestHookCountsWhatThreadsDoAtOnce(t *testing.T) {
+	needTorch(t)
+	t.Parallel()
+	e := listen(t)
+	o := e.run(nil, script(t, "threads.py"))
+	if o.status != 0 || o.stdout != "[]\n" || o.stderr != "" {
+		t.Fatalf("job ended with %d, stdout %q, stderr %q", o.status, o.stdout, o.stderr)
+	}
+	for _, d := range e.told {
+		if d.Kind == "off" {
+			t.Errorf("the hook went off: %s", d.Reason)
+		}
+	}
+	for n, epochs := range []float64{151, 151, 151, 151, 4, 4} {
+		steps := e.steps(n)
+		// Its last epoch may be told with nothing after it.
+		if taken, _ := steps["steps"].(float64); taken < 6*(epochs-1) || taken > 6*epochs {
+			t.Errorf("loader %d: %v batches in %v epochs, want %v in %v", n, steps["steps"], steps["epochs"], 6*epochs, epochs)
+		}
+	}
+	for n := 4; n < 6; n++ {
+		if work, _ := e.work(n); work["items"] != 24 {
+			t.Errorf("loader %d: its workers made %v items, want 24", n, work["items"])
+		}
 	}
 }
 

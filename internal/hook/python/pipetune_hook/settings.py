@@ -4,12 +4,14 @@ import builtins
 import os
 import sys
 
+from .alarm import alarmed
 from .state import HERE
 from .wire import text
 
 STDLIB = os.path.dirname(os.__file__) + "/"
 DEEPEST = 200  # frames looked at
 MOST = 4096  # entries of a cache
+MOST_WITHIN = 8  # datasets within one another whose lengths are looked through
 HARMLESS = {"len", "int", "min", "max", "sum"}  # builtins that a __len__ may call without anybody noticing
 
 places = {}  # (code, line): its place
@@ -77,21 +79,54 @@ def name_of(thing):
 
 
 def items(dataset):
-    """len(dataset) where asking costs nothing and shows nowhere: a __len__ may print, or count the lines of a file."""
+    """len(dataset) where asking costs nothing and shows nowhere: a __len__ may print, or count the lines of a file. None also where it raises, which
+    the job may never have known it to do."""
+    try:
+        if not quiet(dataset, 0):
+            return None
+        length = len(dataset)
+    except Exception as error:
+        if alarmed(error):
+            raise
+        return None
+    return length if type(length) is int else None
+
+
+def quiet(dataset, depth):
+    """Says whether len(dataset) only looks at what is there."""
     method = getattr(type(dataset), "__len__", None)
     code = getattr(method, "__code__", None)
     if code is None:
-        if method is None or not isinstance(dataset, (list, tuple, dict, range)):
-            return None
-    else:
-        for name in code.co_names:
-            known = getattr(type(dataset), name, None)
-            if callable(known) or isinstance(known, property):
-                return None
-            if name not in HARMLESS and (name in method.__globals__ or hasattr(builtins, name)):
-                return None
-    length = len(dataset)
-    return length if type(length) is int else None
+        return method is not None and isinstance(dataset, (list, tuple, dict, range))
+    if kind_of(code.co_filename) == 2:
+        return True
+    if depth > MOST_WITHIN or calls_more(code):
+        return False
+    for name in code.co_names:
+        known = getattr(type(dataset), name, None)
+        if callable(known) or isinstance(known, property):
+            return False
+        if name not in HARMLESS and (name in method.__globals__ or hasattr(builtins, name)):
+            return False
+        within = getattr(getattr(type(getattr(dataset, "__dict__", {}).get(name)), "__len__", None), "__code__", None)
+        if within is not None and kind_of(within.co_filename) == 0 and not quiet(dataset.__dict__[name], depth + 1):
+            return False
+    return True
+
+
+def calls_more(code):
+    """Says whether a function calls, or makes, anything but the builtins that are harmless."""
+    import dis
+
+    calls = 0
+    for each in dis.get_instructions(code):
+        if each.opname in ("LOAD_METHOD", "MAKE_FUNCTION"):
+            return True
+        if each.opname.startswith("CALL") and not each.opname.startswith("CALL_INTRINSIC"):
+            calls += 1
+        elif each.opname == "LOAD_GLOBAL" and each.argval in HARMLESS:
+            calls -= 1
+    return calls > 0
 
 
 def whole(value):
