@@ -15,7 +15,7 @@ const TakenAside = "batches are taken by another thread than the main one (a pre
 
 // ofSteps are the signals that tell how a step divides, or what the main thread waits for.
 var ofSteps = []metric.Desc{metric.InputWait, metric.InWorkerless, metric.StepWait, metric.FreeStepTime, metric.HostTime, metric.DeviceTime, metric.EpochGap,
-	metric.HeadOfLine, metric.LoaderIsAhead, metric.IdleWhileWaits}
+	metric.Starved, metric.HeadOfLine, metric.LoaderIsAhead, metric.IdleWhileWaits}
 
 // hookAside leaves out how a step divides where another thread takes the batches. Counts and what batches cost to make stand.
 func (b *builder) hookAside(r *rank) {

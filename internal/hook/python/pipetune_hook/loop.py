@@ -165,11 +165,12 @@ class Epoch:
         loop.epochs += 1
         loop.changed = True
         self.ended = True
-        for other in process.open:
+        for other in list(process.open):
             if other is not self and other.entered and other.entered < self.begun and not other.waiting and other.thread == self.thread:
                 other.within(self.begun, now)
         give_up(self)
-        process.current = process.open[-1].loop if process.open else None
+        left = process.open[-1:]
+        process.current = left[0].loop if left else None
         if state.due(now):
             spent = telling(now)
             self.drain += spent
@@ -197,8 +198,7 @@ class Epoch:
 
 def give_up(epoch):
     """Takes an epoch from those under way and keeps it to be told a last time."""
-    if epoch in process.open:
-        process.open.remove(epoch)
+    if state.drop(process.open, epoch):
         state.keep(epoch)
 
 
@@ -209,8 +209,8 @@ def begin(loop, begun, now, iterator):
         if other.loop is loop and other.entered and not other.waiting:
             give_up(other)
     process.open.append(epoch)
-    if len(process.open) > MOST_OPEN:
-        give_up(process.open[0])
+    for other in process.open[:-MOST_OPEN]:
+        give_up(other)
     if epoch.number == 0 or state.due(now):
         spent = telling(now)
         epoch.create += spent
@@ -238,7 +238,7 @@ def add_site(sites, kind, what, place, took):
     key = (kind, what) + place
     site = sites.get(key)
     if site is None:
-        if len([each for each in sites if each[0] == kind and each[2:] == place]) >= FILES:
+        if len([each for each in list(sites) if each[0] == kind and each[2:] == place]) >= FILES:
             key = (kind, "") + place
             site = sites.get(key)
         if site is None:

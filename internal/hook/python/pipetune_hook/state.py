@@ -4,6 +4,7 @@ import gc
 import os
 import sys
 from _thread import get_ident
+from functools import partial
 from itertools import count
 from time import monotonic_ns as clock
 from time import sleep
@@ -48,13 +49,14 @@ class Process:
         self.works = {}  # (number, parent): Work, of the loaders whose batches it makes
         self.epochs = []  # ended, or given up, and not told yet
         self.open = []  # epochs under way, the newest last
-        self.making = []  # loops whose iterator is being made
+        self.making = {}  # thread: loops whose iterator it makes, the innermost last
         self.fetching = None  # Work of the batch being made
         self.inside = False  # within a call that is timed: calls made by it are part of it
         self.current = None  # Loop whose step is under way
         self.device = None
         self.look = False  # for CUDA, now and then
         self.next = 0
+        self.telling = False  # a thread tells; another one leaves it to that
         self.retry = SOON
         self.saved = BURST
         self.refilled = clock()
@@ -115,6 +117,9 @@ def tell(now):
     """Sends what has changed, and says whether all of it went. What does not go stays for a later telling: totals lose nothing by it."""
     if not here():
         return True
+    if process.telling:
+        return False
+    process.telling = True
     process.next = now + EVERY
     process.look = True
     sender = wire.Sender()
@@ -134,6 +139,7 @@ def tell(now):
         process.retry = SOON
         return True
     finally:
+        process.telling = False
         sender.close()
         resume_collector(collecting)
 
@@ -180,24 +186,29 @@ def pending(now):
         if each.sites:
             for message in each.site_messages():
                 yield message
-    while process.epochs:
-        epoch = process.epochs[0]
-        yield epoch.message(), forget
+    for epoch in list(process.epochs):
+        yield epoch.message(), partial(drop, process.epochs, epoch)
     for epoch in list(process.open):
         if epoch.news(now):
             yield epoch.message(), epoch.told
 
 
-def forget():
-    process.epochs.pop(0)
+def drop(epochs, epoch):
+    """Takes an epoch from a list, where no other thread has done so; says whether it was there."""
+    try:
+        epochs.remove(epoch)
+        return True
+    except ValueError:
+        return False
 
 
 def keep(epoch):
     """Keeps a finished epoch until it was told."""
     process.epochs.append(epoch)
-    if len(process.epochs) > KEPT_EPOCHS:
-        process.epochs.pop(0)
-        process.lost += 1
+    more = len(process.epochs) - KEPT_EPOCHS
+    if more > 0:
+        del process.epochs[:more]
+        process.lost += more
 
 
 def greeted():

@@ -2,6 +2,7 @@
 
 import sys
 import weakref
+from _thread import get_ident
 from functools import wraps
 from time import monotonic_ns as clock
 
@@ -141,11 +142,12 @@ def iterating(original):
         try:
             if here():
                 loop = loop_of(self)
-                if process.making and process.making[-1] is loop:
+                making = process.making.setdefault(get_ident(), [])
+                if making and making[-1] is loop:
                     loop = None
                 else:
                     work.mark(loop.number)
-                    process.making.append(loop)
+                    making.append(loop)
                     begun = clock()
         except Exception as error:
             loop = None
@@ -173,9 +175,15 @@ def iterating(original):
 
 
 def made_iterator():
-    if process.making:
-        process.making.pop()
-    work.mark(process.making[-1].number if process.making else None)
+    """This thread has made the innermost iterator that it was making; a worker begun from now on is for another one, of this thread's or else of another's."""
+    thread = get_ident()
+    making = process.making.get(thread)
+    if making:
+        making.pop()
+    if not making:
+        process.making.pop(thread, None)
+    loop = work.being_made() or next((loops[-1] for loops in list(process.making.values()) if loops), None)
+    work.mark(loop.number if loop is not None else None)
 
 
 def stepping(original, torch):
@@ -188,6 +196,8 @@ def stepping(original, torch):
         if epoch is None or not process.on:
             return original(self)
         device = process.device
+        if device is not None and get_ident() != process.main:
+            device = None  # a prefetcher's step is none of the GPU's, and an event of its own asked for may spoil the capture of a graph
         try:
             begun = clock()
             epoch.enter(begun)

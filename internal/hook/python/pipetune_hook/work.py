@@ -3,6 +3,7 @@
 import select
 import sys
 import weakref
+from _thread import get_ident
 from functools import wraps
 from time import monotonic_ns as clock
 from time import thread_time_ns
@@ -165,9 +166,16 @@ def creating(original):
     return create_fetcher
 
 
+def being_made():
+    """The loop whose iterator this thread makes; None where it makes none."""
+    making = process.making.get(get_ident())
+    return making[-1] if making else None
+
+
 def current_work():
-    if process.making:
-        number, parent = process.making[-1].number, None
+    loop = being_made()
+    if loop is not None:
+        number, parent = loop.number, None
     elif process.number is not None:
         number, parent = process.number, process.parent
     else:
@@ -310,8 +318,9 @@ def working(original):
     def _worker_loop(*args, **kwargs):
         collecting = state.pause_collector()
         try:
+            loop = being_made()  # of the process that this one was forked from: here() forgets it
             if here():
-                worker_began(args)
+                worker_began(args, loop)
         except Exception as error:
             state.failed(error)
         finally:
@@ -328,9 +337,10 @@ def working(original):
     return _worker_loop
 
 
-def worker_began(args):
+def worker_began(args, loop):
     current = sys.modules["multiprocessing.process"].current_process()
-    number = current._config.get(KEY)
+    # Where several threads make workers at once the configuration may name the loader of another one. Of a worker that was forked it is known.
+    number = current._config.get(KEY) if loop is None else loop.number
     if number is None:
         return
     process.number = number
