@@ -237,7 +237,16 @@ func TestHookTimesAPretendedGPU(t *testing.T) {
 	if o.status != 0 || o.stdout != without.stdout || o.stderr != without.stderr {
 		t.Fatalf("job ended with %d, stdout %q, stderr %q; without the hook %+v", o.status, o.stdout, o.stderr, without)
 	}
-	steps := e.steps(0)
+	if steps := e.steps(0); steps["steps"] != 100.0 || steps["device_steps"] != nil {
+		t.Errorf("on another GPU than the current one: %v", steps)
+	}
+	if steps := e.steps(2); steps["steps"] != 40.0 || steps["device_steps"] == nil {
+		t.Errorf("on two GPUs by turns: %v", steps)
+	}
+	if off, ok := e.last("off", func(datagram) bool { return true }); ok {
+		t.Errorf("the hook went off: %s", off.Reason)
+	}
+	steps := e.steps(1)
 	number := func(key string) float64 { f, _ := steps[key].(float64); return f }
 	// 100 steps of 6 ms; the first may go by before CUDA is seen.
 	if number("device_steps") < 6 || number("device_time")/number("device_steps") < 5e6 || number("device_starved") <= 0 {
