@@ -110,7 +110,9 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 	if class == report.GPUBound && !s.devicesCounted {
 		d.add("no GPU counters were read%s: that the device is the limit is inferred from the main thread sleeping outside the loader", because(e.Facts.GPUWhyNot))
 	}
-	if class == report.HostBound && !s.devicesCounted && len(e.Header.Host.GPUs) > 0 {
+	used, counted := e.Get(metric.GPUCount)
+	onNone := counted && used.Center == 0
+	if class == report.HostBound && !s.devicesCounted && len(e.Header.Host.GPUs) > 0 && !onNone {
 		d.add("no GPU counters were read%s: a main thread that spins while it waits for the GPU looks the same", because(e.Facts.GPUWhyNot))
 	}
 	if delay, ok := e.Get(metric.MainRunDelay); ok && class == report.HostBound && delay.Center >= s.host*dominant {
