@@ -115,7 +115,7 @@ var layouts = []struct {
 	}, map[string]report.Severity{"hdf5/reopened-per-item": report.Error}, []string{"9,091 items/s", "82 % of an item's 110 µs goes to opening the file", "Files of the dataset: one HDF5 file, items along the first axis"}},
 	{"more than memory holds, read at random", func() *report.Report {
 		b := arrays(nil, 0, 0, 0)
-		b.Bytes = 200 << 30
+		b.Bytes, b.Layout.StoredBytes = 200<<30, i64(200<<30)
 		f := new(figures).read(11e-6, 120e-6).disk("32768").add(report.ProbeRead, metric.ItemTime, 25e-6, "cache", "cold", "order", "sequential")
 		return benchmark(b, f)
 	}, map[string]report.Severity{"storage/latency-bound": report.Error},

@@ -33,7 +33,7 @@ it does nothing, and this rule is quiet.
 A trainer that takes several batches at once and then computes for long (gradient accumulation on the host, evaluation) shows the same.
 `,
 	Needs:   []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerIdle, metric.HeadOfLine, metric.IdleWhileWaits},
-	Limits:  limits(idleLimit, deepEnough, aheadLimit),
+	Limits:  limits(idleLimit, deepEnough, aheadLimit, queueMemory),
 	Applies: withWorkers,
 	Eval: func(p *diagnose.Pass) error {
 		// Workers that are never idle again make so much more, and no more, however deep the queue is.
