@@ -30,7 +30,7 @@ def train_step(x, y, seconds):
 
 
 def main():
-    args = stopwatch.arguments(__doc__, workers=2, batch_size=64, step=0.04)
+    args = stopwatch.arguments(__doc__, workers=2, batch_size=64, step=0.06)
     loader = DataLoader(Table(), batch_size=args.batch_size, shuffle=True, num_workers=args.workers,
                         prefetch_factor=args.prefetch, persistent_workers=True, multiprocessing_context="spawn")
     watch = stopwatch.StopWatch(args)
