@@ -36,7 +36,7 @@ def train_step(x, y, seconds):
 
 
 def main():
-    args = stopwatch.arguments(__doc__, workers=2, batch_size=32, step=0.05)
+    args = stopwatch.arguments(__doc__, workers=2, batch_size=32, step=0.07)
     data = Crops(stopwatch.dataset(args, make))
     loader = DataLoader(data, batch_size=args.batch_size, shuffle=True, num_workers=args.workers,
                         prefetch_factor=args.prefetch, persistent_workers=True)
