@@ -169,9 +169,15 @@ func (l *launch) run(ctx context.Context) error {
 	return leave(status, out.err, l.stderr)
 }
 
-func (l *launch) hurried() bool {
+func (l *launch) hurried() bool { return closed(l.hurry) }
+
+// interrupted says whether a signal has asked the job to end.
+func (l *launch) interrupted() bool { return closed(l.over) }
+
+// closed says whether a channel that nothing is sent on is closed.
+func closed(c <-chan struct{}) bool {
 	select {
-	case <-l.hurry:
+	case <-c:
 		return true
 	default:
 		return false

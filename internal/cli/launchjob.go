@@ -103,14 +103,7 @@ func (l *launched) watch() {
 }
 
 // ended says whether the job has ended.
-func (l *launched) ended() bool {
-	select {
-	case <-l.gone:
-		return true
-	default:
-		return false
-	}
-}
+func (l *launched) ended() bool { return closed(l.gone) }
 
 // signal passes a signal on. A job that has ended needs none.
 func (l *launched) signal(s os.Signal) { _ = l.process.Signal(s) }

@@ -176,13 +176,3 @@ func (l *launch) mention(said string) {
 		note(l.env.Stderr, said)
 	}
 }
-
-// interrupted says whether a signal has asked the job to end.
-func (l *launch) interrupted() bool {
-	select {
-	case <-l.over:
-		return true
-	default:
-		return false
-	}
-}
