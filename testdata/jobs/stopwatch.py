@@ -113,6 +113,8 @@ class StopWatch:
 
     def _phase(self, kind):
         """Books the time since the last mark to the phase that ends now."""
+        if kind == "step" and time.monotonic() - self.written >= WRITE_EVERY:
+            self._write()  # before the clock is read: appending is the trainer's work and no wait for input
         now = time.monotonic()
         took = now - self.mark
         if took >= RECORD_EVERY and self.recorded < self.mark:
@@ -128,8 +130,6 @@ class StopWatch:
         self.mark = now
         if now - self.recorded >= RECORD_EVERY:
             self._record(now)
-        if kind == "step" and now - self.written >= WRITE_EVERY:
-            self._write()
 
     def _record(self, at):
         self.recorded = at
