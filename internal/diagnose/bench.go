@@ -18,6 +18,7 @@ func Bench(r *report.Report, rules []Rule) {
 	}
 	e := evidence.FromBenchmark(r)
 	judgeAll(r, e, rules, JudgeMeasured)
+	sayOnce(r.Findings)
 	r.Plans = []report.Plan{}
 	if r.Metrics == nil {
 		r.Metrics = map[string]report.Metric{}

@@ -36,7 +36,8 @@ func plan(r *report.Report, e *evidence.Evidence, by judgement) {
 	}
 	f := predict.NewForecaster(m.Pipeline, predict.Options{Confidence: Confidence, Calibration: m.error,
 		RuledOut: func(set predict.Setting) bool { return m.ruledOut(r, set) }})
-	p, ok := f.Plans(e.Facts.Hook != nil && e.Facts.Hook.Loader.InOrder != nil)
+	inOrder := e.Facts.Hook != nil && e.Facts.Hook.Loader.InOrder != nil
+	p, ok := f.Plans(inOrder)
 	if !ok {
 		r.Abstained = append(r.Abstained, *noModel(e, nil, "the costs of the loader are no times that could be simulated", ""))
 		return
@@ -48,20 +49,31 @@ func plan(r *report.Report, e *evidence.Evidence, by judgement) {
 		return
 	}
 	check := checkCommand(e)
-	for _, x := range p.Plans {
-		// The model's own gain is not enough: what it misses of the present rate may be as much.
-		if told := m.plan(f, p.Now, x, check); told.Effect != nil && told.Effect.Worthwhile() {
-			r.Plans = append(r.Plans, told)
-		}
-	}
-	if m.agree(f, p.Now, r, by) {
-		by.settle(r.Findings)
+	r.Plans = m.plans(f, p, check)
+	// What findings rule out is in no plan, and what the simulation denies is in no finding. Each denial may let another finding have its say, which
+	// may rule out a plan; it ends, because a change is denied once.
+	for m.agree(f, p.Now, r, by) {
+		r.Findings = by.weigh()
 		r.Verdict = verdict(e, r.Findings, by.rules)
+		p, _ = f.Plans(inOrder)
+		r.Plans = m.plans(f, p, check)
 	}
 	if len(r.Plans) == 0 && p.Verdict == predict.Worthwhile {
 		p.Verdict = predict.Nothing
 	}
 	r.Outlook = m.outlook(f, p, r)
+}
+
+// plans tells those plans that are worth a change.
+func (m *model) plans(f *predict.Forecaster, p predict.Plans, check string) []report.Plan {
+	worthwhile := []report.Plan{}
+	for _, x := range p.Plans {
+		// The model's own gain is not enough: what it misses of the present rate may be as much.
+		if told := m.plan(f, p.Now, x, check); told.Effect != nil && told.Effect.Worthwhile() {
+			worthwhile = append(worthwhile, told)
+		}
+	}
+	return worthwhile
 }
 
 // noun is a metric as prose has it.

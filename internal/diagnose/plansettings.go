@@ -72,41 +72,44 @@ func (m *model) turned(set predict.Setting, knob, to string) (predict.Setting, b
 }
 
 // agree makes findings say of a change what plans say of it: what the simulation can tell has one figure in the whole report. What it does
-// not expect to be worth a change is no recommendation any more, unless a plan needs it beside others, and a finding that is left without any
-// has nothing at stake. It tells whether there is such a finding.
-func (m *model) agree(f *predict.Forecaster, now predict.Forecast, r *report.Report, by judgement) (emptied bool) {
+// not expect to be worth a change is denied to the finding, unless a plan needs it beside others. It tells whether anything was: then findings are
+// to be weighed again.
+func (m *model) agree(f *predict.Forecaster, now predict.Forecast, r *report.Report, by judgement) (denied bool) {
 	for i := range r.Findings {
 		x := &r.Findings[i]
-		kept := x.Recommendations[:0]
-		for _, c := range slices.Clone(x.Recommendations) {
-			part := partOf(r.Plans, c)
-			if by := m.noRoom(c); by != predict.NoClamp && part == "" {
-				deny(x, c, fmt.Sprintf("%s: its queue would take more than may be used of %s", assigned(c), by))
+		for k := range x.Recommendations {
+			c := &x.Recommendations[k]
+			part := partOf(r.Plans, *c)
+			told, to := m.told(f, now, *c)
+			if why := m.against(*c, told); why != "" && part == "" {
+				by.deny(x, *c, why)
+				denied = true
 				continue
 			}
-			told, to := m.told(f, now, c)
-			if told != nil {
-				if !told.Worthwhile() && part == "" {
-					deny(x, c, fmt.Sprintf("%s: a simulation of the loader gives %s instead of %s", assigned(c), unit.Format(told.After, told.Unit), unit.Format(told.Before, told.Unit)))
-					continue
-				}
-				c.Effect = told
-				switch {
-				case m.contested(to):
-					c.Caveat = also(byGroup, c.Caveat)
-				case !told.Worthwhile():
-					c.Caveat = also("alone it brings hardly anything: the "+part+" plan has it beside other changes", c.Caveat)
-				}
+			if told == nil {
+				continue
 			}
-			kept = append(kept, c)
+			c.Effect = told
+			switch {
+			case m.contested(to):
+				c.Caveat = also(byGroup, c.Caveat)
+			case !told.Worthwhile():
+				c.Caveat = also("alone it brings hardly anything: the "+part+" plan has it beside other changes", c.Caveat)
+			}
 		}
-		if len(kept) == 0 && len(x.Recommendations) > 0 {
-			by.drop(x)
-			emptied = true
-		}
-		x.Recommendations = kept
 	}
-	return emptied
+	return denied
+}
+
+// against is what speaks against a change that no plan has, with what the simulation makes of it, which may be nil; "" where nothing does.
+func (m *model) against(c report.Recommendation, told *report.Effect) string {
+	if by := m.noRoom(c); by != predict.NoClamp {
+		return fmt.Sprintf("%s: its queue would take more than may be used of %s", assigned(c), by)
+	}
+	if !told.Worthwhile() {
+		return fmt.Sprintf("%s: a simulation of the loader gives %s instead of %s", assigned(c), unit.Format(told.After, told.Unit), unit.Format(told.Before, told.Unit))
+	}
+	return ""
 }
 
 // noRoom tells what has no room for a deeper queue that is recommended.

@@ -23,6 +23,7 @@ func Run(e *evidence.Evidence, rules []Rule) *report.Report {
 	if !tooLittle(e) {
 		plan(r, e, by)
 	}
+	sayOnce(r.Findings)
 	r.Joint = joint(e, r)
 	r.Next = next(e, r)
 	if tooLittle(e) {
@@ -34,10 +35,12 @@ func Run(e *evidence.Evidence, rules []Rule) *report.Report {
 	return r
 }
 
-// judgeAll adds to a report what all rules find, in order of what is at stake, and returns what that order came from.
+// judgeAll adds to a report what all rules find, weighed against each other, and returns what that came from. What findings say in words is not
+// said once yet: see sayOnce.
 func judgeAll(r *report.Report, e *evidence.Evidence, rules []Rule,
 	judge func(*Rule, *evidence.Evidence) ([]report.Finding, []report.Abstained, error)) judgement {
 	by := judgement{rules: map[string]*Rule{}, stakes: map[[2]string]stake{}}
+	var given []report.Finding
 	for i := range rules {
 		by.rules[rules[i].ID] = &rules[i]
 		findings, abstained, err := judge(&rules[i], e)
@@ -45,13 +48,11 @@ func judgeAll(r *report.Report, e *evidence.Evidence, rules []Rule,
 			r.Warnings = append(r.Warnings, fmt.Sprintf("rule %s could not be evaluated: %v", rules[i].ID, err))
 			continue
 		}
-		r.Findings = append(r.Findings, findings...)
+		given = append(given, findings...)
 		r.Abstained = append(r.Abstained, abstained...)
 	}
-	by.note(r.Findings)
-	by.settle(r.Findings)
-	reconcile(r.Findings)
-	sayOnce(r.Findings)
+	by.note(given)
+	r.Findings = append(r.Findings, by.weigh()...)
 	return by
 }
 

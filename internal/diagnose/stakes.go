@@ -7,11 +7,15 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// judgement is what the order of findings comes from.
+// judgement is what the findings of a report, and their order, come from.
 type judgement struct {
 	rules  map[string]*Rule    // by ID
-	stakes map[[2]string]stake // by a finding's rule and summary
+	given  []report.Finding    // as the rules gave them, less what a simulation has denied since
+	stakes map[[2]string]stake // by identity
 }
+
+// identity tells the findings of one report apart.
+func identity(f *report.Finding) [2]string { return [2]string{f.Rule, f.Summary} }
 
 // stake is what a finding has at stake as its rule gave it, before anything was taken for the symptom of another cause.
 type stake struct {
@@ -19,25 +23,50 @@ type stake struct {
 	severity report.Severity
 }
 
-// note keeps what findings have at stake as they come from their rules.
-func (j judgement) note(findings []report.Finding) {
-	for _, f := range findings {
-		j.stakes[[2]string{f.Rule, f.Summary}] = stake{f.Score, f.Severity}
+// note keeps findings, and what they have at stake, as they come from their rules.
+func (j *judgement) note(findings []report.Finding) {
+	j.given = findings
+	for i := range findings {
+		j.stakes[identity(&findings[i])] = stake{findings[i].Score, findings[i].Severity}
 	}
 }
 
-// drop leaves a finding with nothing at stake: there is no cure for it, and it explains nothing.
-func (j judgement) drop(f *report.Finding) {
-	j.stakes[[2]string{f.Rule, f.Summary}] = stake{0, report.Info}
+// weigh gives the findings of a report: what special causes explain is taken off the general ones, all are in order of what is at stake, and none
+// speaks against what a weightier one recommends. It begins from what the rules gave, so that it can be done again once a change was denied: what
+// had given way to that change stands again then.
+func (j judgement) weigh() []report.Finding {
+	findings := slices.Clone(j.given)
+	for i := range findings {
+		f := &findings[i]
+		f.Recommendations, f.Unhelpful, f.WontHelp = slices.Clone(f.Recommendations), slices.Clone(f.Unhelpful), slices.Clone(f.WontHelp)
+	}
+	j.settle(findings)
+	reconcile(findings)
+	return findings
 }
 
-// settle takes what special causes explain off the general findings, and orders all by what is at stake. It begins from what rules gave, so that
-// it can be done again once a finding was dropped: what that had explained is back then.
+// deny takes a change back from the finding that recommends it, for good: why says what was found out since. A finding that is left without any
+// change has nothing at stake: there is no cure for it, and it explains nothing.
+func (j judgement) deny(f *report.Finding, c report.Recommendation, why string) {
+	for i := range j.given {
+		g := &j.given[i]
+		if identity(g) != identity(f) {
+			continue
+		}
+		g.Recommendations = slices.DeleteFunc(g.Recommendations, func(x report.Recommendation) bool { return x.Setting == c.Setting && x.To == c.To })
+		deny(g, c, why)
+		if len(g.Recommendations) == 0 {
+			j.stakes[identity(g)] = stake{0, report.Info}
+		}
+	}
+}
+
+// settle takes what special causes explain off the general findings, and orders all by what is at stake.
 func (j judgement) settle(findings []report.Finding) {
 	own := map[string]float64{}
 	for i := range findings {
 		f := &findings[i]
-		at := j.stakes[[2]string{f.Rule, f.Summary}]
+		at := j.stakes[identity(f)]
 		f.Score, f.Severity = at.score, at.severity
 		own[f.Rule] = max(own[f.Rule], f.Score)
 	}
