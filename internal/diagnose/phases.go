@@ -58,11 +58,10 @@ func phases(e *evidence.Evidence) []report.Phase {
 		}
 	}
 	if told && Workerless(e) { // the trainer is its own worker
-		wait, _ := InputWait(e)
-		making = unitShare(wait.Center)
-		if rest := 1 - making; rest >= shownPhase {
-			step, _ := e.Get(metric.FreeStepTime)
-			out = append(out, report.Phase{Name: "training, not loading", Ratio: rest, BatchS: max(step.Center, 0), Basis: report.Measured})
+		var rest report.Phase
+		making, rest = ownWork(e)
+		if rest.Ratio >= shownPhase {
+			out = append(out, rest)
 		}
 	}
 	if told {
@@ -70,6 +69,20 @@ func phases(e *evidence.Evidence) []report.Phase {
 	}
 	slices.SortStableFunc(out, func(a, b report.Phase) int { return cmp.Compare(b.Ratio, a.Ratio) })
 	return out
+}
+
+// ownWork is the share of time in which a trainer without workers makes batches, and what is left of it. Where another thread than the main one
+// makes them nobody's wait tells the share; what they cost and how many come does.
+func ownWork(e *evidence.Evidence) (making float64, rest report.Phase) {
+	if wait, ok := InputWait(e); ok {
+		making = unitShare(wait.Center)
+		step, _ := e.Get(metric.FreeStepTime)
+		return making, report.Phase{Name: "training, not loading", Ratio: 1 - making, BatchS: max(step.Center, 0), Basis: report.Measured}
+	}
+	fetch, _ := e.Get(metric.FetchTime)
+	rate, _ := e.Get(metric.BatchesPerS)
+	making = unitShare(fetch.Center * rate.Center)
+	return making, report.Phase{Name: "not loading", Ratio: 1 - making, Basis: report.Measured}
 }
 
 // perBatch turns a share of the workers' time into seconds of one worker for each batch; 0 where batches are not counted.

@@ -63,6 +63,18 @@ func TestPhasesWithoutWorkers(t *testing.T) {
 	}
 }
 
+// A thread of the trainer's own that makes batches ahead: no wait tells how long it is at it.
+func TestPhasesOfAPrefetchingThread(t *testing.T) {
+	aside := together(item, map[string]float64{"num_workers": 0, "batches_per_s": 12})
+	delete(aside, "input_wait_ratio")
+	delete(aside, "free_step_time_s")
+	shares, sum, _ := phasesOf(saw(launched("", 0), aside))
+	want := map[string]float64{"opening HDF5 files": 0.192, "reading HDF5": 0.384, "transforms, other code": 0.288, "collating": 0.096, "not loading": 0.04}
+	if diff := cmp.Diff(want, shares); diff != "" || math.Abs(sum-1) > 1e-9 {
+		t.Errorf("they add up to %v (-want +got):\n%s", sum, diff)
+	}
+}
+
 func TestLoaderAsItWasCalled(t *testing.T) {
 	yes := true
 	facts := launched("train.py", 88)
