@@ -50,3 +50,24 @@ func TestInconclusivePromisesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestHeadroomOfAPrefetchedLoader: whoever takes the batches, those that are always at work make no more of them.
+func TestHeadroomOfAPrefetchedLoader(t *testing.T) {
+	aside := launched("train.py", 88)
+	aside.Hook.Aside = true
+	for _, c := range []struct {
+		name, says string
+		seen       map[string]float64
+	}{
+		{"two workers", "its 2 workers are busy 50 % of the time, so the loader as it is could give at most 2 times as many", map[string]float64{"num_workers": 2, "worker_busy_ratio": 0.5}},
+		{"none", "the thread that makes batches is busy 96 % of the time, so the loader as it is could give at most 1.04 times as many",
+			map[string]float64{"num_workers": 0, "batch_fetch_s": 0.08, "batches_per_s": 12}},
+		{"no busy share", "", map[string]float64{"num_workers": 2}},
+		{"nothing made", "", map[string]float64{"num_workers": 0, "batches_per_s": 12}},
+	} {
+		got := headroom(saw(aside, c.seen))
+		if c.says == "" && got != "" || !strings.Contains(got, c.says) {
+			t.Errorf("%s: %q", c.name, got)
+		}
+	}
+}

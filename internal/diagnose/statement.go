@@ -12,9 +12,29 @@ import (
 
 func inconclusive(e *evidence.Evidence, why []string) string {
 	if Hooked(e) && e.Facts.Hook.Aside {
-		return "What holds the job back cannot be told: " + strings.Join(why, "; ") + "."
+		return "What holds the job back cannot be told: " + strings.Join(why, "; ") + "." + headroom(e)
 	}
 	return "Too little was seen to tell what holds the job back: " + strings.Join(why, "; ") + "."
+}
+
+// headroom says how many batches more the loader could give at most, from how busy those are that make them; empty where that is unknown. It needs
+// no wait of the trainer's: what is always at work sets the pace, whoever takes its batches.
+func headroom(e *evidence.Evidence) string {
+	workers, ok := e.Get(metric.NumWorkers)
+	busy, ok2 := e.Get(metric.WorkerBusy)
+	if !ok {
+		return ""
+	}
+	who, share := "its "+plural(int(workers.Center+0.5), "worker is", "workers are"), unitShare(busy.Center)
+	if Workerless(e) {
+		_, ok2 = e.Get(metric.FetchTime)
+		share, _ = ownWork(e)
+		who = "the thread that makes batches is"
+	}
+	if !ok2 || share <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" What is known: %s busy %s of the time, so the loader as it is could give at most %s times as many batches.", who, unit.Percent(share), unit.Number(1/share))
 }
 
 // saysItself is the rule whose summary would repeat the first sentence of the statement.
