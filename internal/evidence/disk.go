@@ -1,12 +1,22 @@
 package evidence
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// disk takes the devices that hold the dataset: their rates together, and of the busiest how busy it is.
+// disk takes the devices that hold the dataset: their rates together, and of the busiest how busy it is. Where one of them was not read, the
+// rest would pass for all.
 func (b *builder) disk() {
+	b.limit(metric.ReadIOPSLimit, metric.CgroupReadIOPSMax)
+	b.limit(metric.ReadBPSLimit, metric.CgroupReadBPSMax)
+	if slices.ContainsFunc(b.rec.Unseen, func(u recording.Unseen) bool { return u.Signal == "disk_*" && strings.HasPrefix(u.Entity, "disk/") }) {
+		return
+	}
 	sums := func(d metric.Desc) (growth, clock []float64) {
 		growth = make([]float64, len(b.spans))
 		for _, t := range b.h.all(d) {
@@ -31,8 +41,6 @@ func (b *builder) disk() {
 		}
 	}
 	b.set(metric.DiskUtil, busiest, metric.Measured)
-	b.limit(metric.ReadIOPSLimit, metric.CgroupReadIOPSMax)
-	b.limit(metric.ReadBPSLimit, metric.CgroupReadBPSMax)
 }
 
 // limit takes a limit of the job's control group as it was read.

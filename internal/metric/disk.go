@@ -1,6 +1,7 @@
 package metric
 
-// Block devices that hold the job's dataset, from /proc/diskstats. Entity "disk/<name>", physical devices only.
+// Block devices that hold the job's dataset, from /proc/diskstats. Entity "disk/<name>", physical devices only; of NVMe multipath its paths,
+// such as "disk/nvme0c1n1", since the device over them is not counted before Linux 6.2.
 var (
 	DiskReads      = Desc{"disk_reads", Count, Counter, "read requests completed"}
 	DiskReadBytes  = Desc{"disk_read_bytes", Bytes, Counter, "bytes read"}

@@ -25,6 +25,10 @@ type BlockDevice struct {
 	// Scheduler is the I/O scheduler in use.
 	Scheduler Optional[string]
 	SizeBytes Optional[int64]
+	// Counters are the names under which /proc/diskstats counts what the device does, each a part of it: its own name, or those of the paths
+	// of NVMe multipath. Empty where nothing counts it.
+	Counters  []string
+	Uncounted Uncounted
 }
 
 // BlockKind says what drives a device.
@@ -117,6 +121,7 @@ func (f FS) descend(dir string, found map[string]BlockDevice, depth int) {
 		return
 	}
 	d := readBlockDevice(dir)
+	f.count(&d, dir)
 	found[d.Name] = d
 }
 

@@ -69,12 +69,39 @@ func TestBlockDeviceAttributes(t *testing.T) {
 	want := []BlockDevice{{
 		Name: "nvme0n1", Device: Device{259, 0}, Kind: BlockNVMe, Model: Some("Samsung SSD 980 PRO 1TB"), Rotational: Some(false),
 		ReadAheadBytes: Some(int64(128 << 10)), Scheduler: Some("none"), SizeBytes: Some(int64(2000409264 * 512)),
+		Counters: []string{"nvme0n1"},
 	}}
 	if diff := cmp.Diff(want, got, optionals); diff != "" {
 		t.Error(diff)
 	}
 	if _, err := f.PhysicalDevices(Device{1, 99}); err == nil {
 		t.Error("a device that is not there was found")
+	}
+}
+
+// TestCountersOfBlockDevices: the head of NVMe multipath shows zeros before Linux 6.2; its hidden paths count.
+func TestCountersOfBlockDevices(t *testing.T) {
+	f := fixture(t, "nvme-multipath")
+	for dev, want := range map[Device]BlockDevice{
+		{259, 2}: {Name: "nvme0n1", Device: Device{259, 1}, Counters: []string{"nvme0c0n1", "nvme0c1n1"}},
+		{253, 0}: {Name: "nvme1n1", Device: Device{259, 3}, Counters: []string{"nvme1c3n1"}},
+		{259, 4}: {Name: "nvme2n1", Device: Device{259, 4}, Uncounted: Uncounted{"its I/O accounting is switched off", "echo 1 | sudo tee /sys/block/nvme2n1/queue/iostats"}},
+		{259, 5}: {Name: "nvme3n1", Device: Device{259, 5}, Uncounted: Uncounted{Reason: "it is the head of NVMe multipath, which kernels before 6.2 do not count, and its paths are not in /sys/block"}},
+		{8, 1}:   {Name: "sda", Device: Device{8, 0}, Counters: []string{"sda"}},
+	} {
+		got, err := f.PhysicalDevices(dev)
+		if err != nil || len(got) != 1 {
+			t.Fatal(dev, got, err)
+		}
+		want.Kind = blockKind(want.Name)
+		if diff := cmp.Diff(want, got[0], optionals); diff != "" {
+			t.Errorf("%v: %s", dev, diff)
+		}
+	}
+	for _, name := range []string{"nvme0n1", "nvme0c0n1p1", "nvmec0n1", "nvme0c0", "sda", "nvme0cn1", ""} {
+		if head := headOfPath(name); head != "" {
+			t.Errorf("%s was taken for a path of %s", name, head)
+		}
 	}
 }
 

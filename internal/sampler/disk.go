@@ -9,7 +9,7 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// Disk samples the physical block devices that hold the job's data, and no others. Data on a network or FUSE file system or in
+// Disk samples the physical block devices that hold the job's data, and no others; of NVMe multipath the paths, which count. Data on a network or FUSE file system or in
 // memory has no device here, which is reported once per mount.
 type Disk struct {
 	machine   *procfs.Machine
@@ -69,7 +69,12 @@ func (d *Disk) follow(sink recording.Sink) {
 	d.generation = d.placement.generation
 	d.entities = make(map[string]string)
 	for _, dev := range d.placement.devices {
-		d.entities[dev.Name] = "disk/" + dev.Name
+		for _, name := range dev.Counters {
+			d.entities[name] = "disk/" + name
+		}
+		if why := dev.Uncounted; why.Reason != "" {
+			sink.Unseen("disk_*", "disk/"+dev.Name, "the kernel does not count what "+dev.Name+" does: "+why.Reason, why.Cure)
+		}
 	}
 	unread(sink, "disk_*", "", d.placement.err, "")
 	for _, s := range d.placement.storage {

@@ -192,6 +192,31 @@ func TestDiskOfAFixture(t *testing.T) {
 	}
 }
 
+// TestDiskOfNVMeMultipath: the head's figures are zeros there, which would pass for a disk that nobody reads.
+func TestDiskOfNVMeMultipath(t *testing.T) {
+	for data, want := range map[string]map[string]float64{
+		"/data/x":  {"disk_reads disk/nvme0c0n1": 34706, "disk_reads disk/nvme0c1n1": 100},
+		"/lvm/x":   {"disk_reads disk/nvme1c3n1": 7},
+		"/quiet/x": {},
+		"/gone/x":  {},
+	} {
+		fs, id := fakeMachine(t, "nvme-multipath", 4700)
+		b := sampled(t, NewDisk(fs, NewPlacement(fs, id, func() []string { return []string{data} })))
+		got := map[string]float64{}
+		for name, v := range b.last {
+			if strings.HasPrefix(name, metric.DiskReads.Name+" ") {
+				got[name] = v
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", data, diff)
+		}
+		if (len(b.unseen) > 0) != (len(want) == 0) {
+			t.Errorf("%s: notes %+v", data, b.unseen)
+		}
+	}
+}
+
 func TestPressureOfFixtures(t *testing.T) {
 	fs, id := fakeMachine(t, "cgroup-v2", 4700)
 	want := map[string]float64{
