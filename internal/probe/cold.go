@@ -103,7 +103,7 @@ const firstCold = 32
 func (m *measuring) coldItems() []int {
 	m.turn++
 	m.most = max(m.most, firstCold)
-	sample, perChunk := m.way.sample, m.perChunk()
+	sample, chunks := m.way.sample, m.chunks()
 	items := m.sound(sample, m.items)
 	if len(items) == 0 {
 		return nil
@@ -111,20 +111,13 @@ func (m *measuring) coldItems() []int {
 	if m.apart {
 		items = slices.Clone(items)
 		shuffle(items, m.options.Seed, m.turn)
-		return apart(sample, items, m.most, m.page.ahead, perChunk)
+		return apart(sample, items, m.most, m.page.ahead, chunks)
 	}
 	from := int(m.turn) * m.most % len(items)
-	for from > 0 && perChunk > 1 && chunkOf(sample.Items[items[from]], perChunk) == chunkOf(sample.Items[items[from-1]], perChunk) {
+	begin := newMet(chunks.byIndex())
+	begin.add(sample.Items[items[from]])
+	for from > 0 && begin.has(sample.Items[items[from-1]]) {
 		from--
 	}
 	return items[from:min(len(items), from+m.most)]
-}
-
-// perChunk is how many items share a chunk that is read whole whichever of them is asked for: one that went through filters.
-func (s *session) perChunk() int64 {
-	l := s.options.Layout
-	if l == nil || l.ItemsPerChunk == nil || len(l.Dataset.Filters) == 0 {
-		return 1
-	}
-	return *l.ItemsPerChunk
 }

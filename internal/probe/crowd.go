@@ -142,7 +142,7 @@ func (c *crowd) forRound(ctx context.Context, count int) ([]int, error) {
 		c.turn++
 		items = slices.Clone(items)
 		shuffle(items, c.options.Seed, c.turn)
-		far = apart(&c.sample, items, len(items), c.page.ahead, c.perChunk())
+		far = apart(&c.sample, items, len(items), c.page.ahead, c.chunks())
 	}
 	switch {
 	case len(far) < count && len(far) == 1:

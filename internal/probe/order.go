@@ -47,23 +47,22 @@ func ofFiles(sample *dataset.Sample, items []int, most int) []int {
 
 // apart keeps at most so many items, in the order given, that lie at a distance from all kept before them in the same file, so that what
 // the kernel reads ahead of one item, and the chunk that holds it, does not make another one warm. ahead is how much the kernel reads ahead
-// at most; perChunk how many items of a file share a chunk that is always read whole, 1 where none do.
-func apart(sample *dataset.Sample, items []int, most int, ahead, perChunk int64) []int {
+// at most; chunks are those that are read whole.
+func apart(sample *dataset.Sample, items []int, most int, ahead int64, chunks grid) []int {
 	rows := rowsOf(sample)
 	type stretch struct{ at, end int64 }
 	places := map[int][]stretch{} // of the kept items of a file, sorted
-	chunks := map[[2]int64]bool{}
+	read := newMet(chunks)
 	var kept []int
 	for _, i := range items {
 		ref := sample.Items[i]
-		chunk := chunkOf(ref, perChunk)
 		at, span := place(sample, ref, rows)
 		near := places[ref.File]
 		k, _ := slices.BinarySearchFunc(near, at, func(s stretch, at int64) int { return cmp.Compare(s.at, at) })
-		if perChunk > 1 && chunks[chunk] || k > 0 && at-near[k-1].end < ahead || k < len(near) && near[k].at-(at+span) < ahead {
+		if read.has(ref) || k > 0 && at-near[k-1].end < ahead || k < len(near) && near[k].at-(at+span) < ahead {
 			continue
 		}
-		chunks[chunk] = true
+		read.add(ref)
 		places[ref.File] = slices.Insert(near, k, stretch{at, at + span})
 		if kept = append(kept, i); len(kept) >= most {
 			break
@@ -73,17 +72,13 @@ func apart(sample *dataset.Sample, items []int, most int, ahead, perChunk int64)
 }
 
 // sharing keeps those items that share a chunk with one of the others, or are one of them.
-func sharing(sample *dataset.Sample, items, others []int, perChunk int64) []int {
-	found := map[[2]int64]bool{}
+func sharing(sample *dataset.Sample, items, others []int, chunks grid) []int {
+	found, read := map[int]bool{}, newMet(chunks)
 	for _, i := range others {
-		found[chunkOf(sample.Items[i], perChunk)] = true
+		found[i] = true
+		read.add(sample.Items[i])
 	}
-	return slices.DeleteFunc(slices.Clone(items), func(i int) bool { return !found[chunkOf(sample.Items[i], perChunk)] })
-}
-
-// chunkOf names the chunk that an item lies in: its file, and where along the first axis; for a member of an archive, where that begins.
-func chunkOf(ref dataset.Ref, perChunk int64) [2]int64 {
-	return [2]int64{int64(ref.File), ref.Index/max(1, perChunk) + ref.At}
+	return slices.DeleteFunc(slices.Clone(items), func(i int) bool { return !found[i] && !read.has(sample.Items[i]) })
 }
 
 // rowsOf says how many indices each file has at least, by the largest that was drawn.

@@ -27,16 +27,16 @@ func (s *session) readOnce(ctx context.Context, limit time.Duration) (part datas
 	if len(items) == 0 {
 		return part, false
 	}
-	perChunk, list := s.perChunk(), items
-	if perChunk > 1 && s.sample.ItemShape == nil {
-		list = apart(&s.sample, items, len(items), 0, perChunk)
+	chunks, list := s.chunks().byIndex(), items
+	if chunks.shared() {
+		list = apart(&s.sample, items, len(items), 0, chunks)
 	}
 	out, err := s.bringIn(ctx, &s.sample, list, limit)
 	if err != nil || out.Passes[0].Items == 0 {
 		return part, false
 	}
 	if out.Next > 0 {
-		items = sharing(&s.sample, items, list[:out.Next], perChunk)
+		items = sharing(&s.sample, items, list[:out.Next], chunks)
 	}
 	part = s.sample
 	part.Items = nil

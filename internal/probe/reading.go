@@ -96,11 +96,11 @@ type measuring struct {
 // warmUp reads every item once. Where that takes longer than the limit, what was read until then is what is measured. HDF5 items are read
 // as they are stored, each chunk once: decompressing them all would take the time that measuring some of them needs.
 func (m *measuring) warmUp(ctx context.Context, limit time.Duration) error {
-	sample, perChunk := m.way.sample, m.perChunk()
+	sample, chunks := m.way.sample, m.chunks().byIndex()
 	for {
 		list := m.sound(sample, m.items)
-		if perChunk > 1 && sample.ItemShape == nil {
-			list = apart(sample, list, len(list), 0, perChunk)
+		if chunks.shared() {
+			list = apart(sample, list, len(list), 0, chunks)
 		}
 		out, err := m.load(ctx, list, load{Once: true, Seconds: max(limit, shortestPass).Seconds(), Raw: sample.Kind == dataset.HDF5})
 		if err != nil {
@@ -110,7 +110,7 @@ func (m *measuring) warmUp(ctx context.Context, limit time.Duration) error {
 			continue // load fails when no item is left
 		}
 		if out.Next > 0 {
-			m.items = sharing(sample, m.items, list[:out.Next], perChunk)
+			m.items = sharing(sample, m.items, list[:out.Next], chunks)
 		}
 		return nil
 	}
@@ -122,7 +122,7 @@ func (m *measuring) fillCache(ctx context.Context, limit time.Duration) error {
 	if m.fill == 0 {
 		return nil
 	}
-	list := apart(m.way.sample, m.items, m.fill, 0, *m.options.Layout.ItemsPerChunk)
+	list := apart(m.way.sample, m.items, m.fill, 0, grid{m.options.Layout.Dataset.Chunk, m.way.sample.ItemShape})
 	out, err := m.load(ctx, list, load{Once: true, Seconds: max(limit, shortestPass).Seconds()})
 	if err == nil && out.Next > 0 {
 		err = fmt.Errorf("filling the chunk cache took longer than its share of the budget of %v; give --budget %v", m.options.Budget, m.larger())

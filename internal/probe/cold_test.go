@@ -1,0 +1,67 @@
+package probe
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+)
+
+// coldly is a session that can read cold from a device that reads ahead as much as is usual.
+func coldly(t *testing.T, sample dataset.Sample, o Options) *session {
+	t.Helper()
+	o.Budget, o.Seed = 2*time.Second, 1
+	s := testSession(t, sample, o)
+	if possible, err := s.canBeCold(t.Context()); err != nil || !possible {
+		t.Fatalf("cold reads are not possible: %v, %+v", err, s.result.Cold)
+	}
+	s.page.ahead = 128 << 10
+	return s
+}
+
+// Chunks of 512 KiB without a filter fit into libhdf5's chunk cache: it reads them whole, and each item after the first of a chunk comes out of
+// memory. Only first ones are cold.
+func TestColdItemsOfAChunkThatFitsTheCache(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "chunks.h5")
+	runPython(t, `import sys, h5py, numpy as n
+with h5py.File(sys.argv[1], "w") as f:
+    f.create_dataset("x", data=n.random.randint(0, 255, (512, 64, 512), dtype="u1"), chunks=(16, 64, 512))
+    f.create_dataset("gzip", data=n.random.randint(0, 9, (512, 64, 512), dtype="u1"), chunks=(16, 64, 512), compression="gzip")
+`, path)
+	for name, o := range map[string]dataset.SurveyOptions{
+		"items of one index":          {Dataset: "x"},
+		"patches of two":              {Dataset: "x", ItemShape: []int64{2, 64, 512}},
+		"patches of two, compressed":  {Dataset: "gzip", ItemShape: []int64{2, 64, 512}},
+		"patches of four, compressed": {Dataset: "gzip", ItemShape: []int64{4, 64, 512}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := dataset.Survey(path, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := coldly(t, found.Sample, Options{Layout: found.Access})
+			m := measuring{session: s, way: way{sample: &s.sample, items: inOrder(&s.sample, random, 1), handle: handleKept, cold: true, apart: true}, pass: time.Second}
+			m.process = s.process(m.way.sample, time.Minute)
+			defer m.process.close()
+			chunks := map[int64]bool{}
+			items := m.coldItems()
+			for _, i := range items {
+				chunks[s.sample.Items[i].Index/16] = true
+			}
+			if len(items) != len(chunks) || len(chunks) < 16 {
+				t.Errorf("%d items of %d chunks are read", len(items), len(chunks))
+			}
+			if _, err := m.coldRound(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			p := m.out.passes[0]
+			if p.IO == nil {
+				t.Fatal("/proc/self/io was not read")
+			}
+			if d := found.Access.Dataset; p.IO.Asked < int64(p.Items)**d.StoredBytes/32*9/10 {
+				t.Errorf("%d items read %d bytes, where chunks have %d", p.Items, p.IO.Asked, *d.StoredBytes/32)
+			}
+		})
+	}
+}

@@ -1,0 +1,97 @@
+package probe
+
+import (
+	"github.com/pipetune/pipetune/internal/dataset"
+)
+
+// grid is how chunks that are read whole, whichever of their items is asked for, divide the items of a sample. The zero value: there are none.
+type grid struct {
+	chunk []int64 // shape of a chunk
+	patch []int64 // shape of an item that is a patch; nil: an item is an index of the first axis
+}
+
+// chunks is the grid of the session's dataset. libhdf5 reads a chunk whole where it went through filters, and where it fits into the chunk cache:
+// the items in it that come later are copied out of memory. Of others it reads the part that is asked for (H5D__chunk_cacheable).
+func (s *session) chunks() grid {
+	l := s.options.Layout
+	if l == nil || l.ItemsPerChunk == nil {
+		return grid{}
+	}
+	d, cache := l.Dataset, int64(defaultCache)
+	if s.sample.ChunkCacheBytes != nil {
+		cache = *s.sample.ChunkCacheBytes
+	}
+	if len(d.Filters) == 0 && (d.ChunkBytes == nil || *d.ChunkBytes > cache) {
+		return grid{}
+	}
+	return grid{chunk: d.Chunk, patch: s.sample.ItemShape}
+}
+
+// byIndex is the grid for reading each chunk once: of patches there is none, because a chunk may hold no more than a part of one.
+func (g grid) byIndex() grid {
+	if g.patch != nil {
+		return grid{}
+	}
+	return g
+}
+
+// shared tells whether several items may lie in a chunk.
+func (g grid) shared() bool { return len(g.chunk) > 0 && (g.patch != nil || g.chunk[0] > 1) }
+
+// box is the first and the last chunk along each axis that hold a part of an item; of an index of the first axis, along that one.
+func (g grid) box(ref dataset.Ref) [][2]int64 {
+	if g.patch == nil || len(ref.Corner) != len(g.chunk) || len(g.patch) != len(g.chunk) {
+		at := ref.Index / max(1, g.chunk[0])
+		return [][2]int64{{at, at}}
+	}
+	out := make([][2]int64, len(g.chunk))
+	for axis, length := range g.chunk {
+		length = max(1, length)
+		out[axis] = [2]int64{ref.Corner[axis] / length, (ref.Corner[axis] + g.patch[axis] - 1) / length}
+	}
+	return out
+}
+
+// met remembers the chunks that items lie in.
+type met struct {
+	grid
+	boxes map[[2]int64][][][2]int64 // by file and chunk along the first axis
+}
+
+func newMet(g grid) met { return met{g, map[[2]int64][][][2]int64{}} }
+
+func (m met) add(ref dataset.Ref) {
+	if !m.shared() {
+		return
+	}
+	box := m.box(ref)
+	for at := box[0][0]; at <= box[0][1]; at++ {
+		key := [2]int64{int64(ref.File), at}
+		m.boxes[key] = append(m.boxes[key], box)
+	}
+}
+
+// has tells whether one of the chunks that hold the item holds a part of another one that was added.
+func (m met) has(ref dataset.Ref) bool {
+	if !m.shared() {
+		return false
+	}
+	box := m.box(ref)
+	for at := box[0][0]; at <= box[0][1]; at++ {
+		for _, other := range m.boxes[[2]int64{int64(ref.File), at}] {
+			if overlap(box[1:], other[1:]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func overlap(a, b [][2]int64) bool {
+	for axis := range min(len(a), len(b)) {
+		if a[axis][0] > b[axis][1] || b[axis][0] > a[axis][1] {
+			return false
+		}
+	}
+	return true
+}
