@@ -48,8 +48,8 @@ func (l *launch) amendReport(ctx context.Context, r *report.Report) {
 		switch {
 		case r.Verdict != nil && r.Verdict.Class == report.Inconclusive:
 			l.fix.why = "nothing could be concluded, so no setting is recommended"
-		case unshared(r):
-			l.fix.why = "the dataset is iterable: each worker goes over all of it unless its own code takes a share, which is for you to see to before there are workers"
+		case r.Unshared():
+			l.fix.why = "the dataset is iterable: each worker goes over all of it unless its own code takes a share, which is for you to see to before there are several workers"
 		}
 		return
 	}
@@ -92,25 +92,12 @@ func whyNoSource(r *report.Report) string {
 // other setting the first that is recommended. Where that one names no value, a lower finding must not have its way instead.
 func patchable(r *report.Report) []patch.Setting {
 	var list []patch.Setting
-	for _, c := range r.Advice() {
-		if unshared(r) && slices.Contains(report.Simulated, c.Setting) {
-			continue
-		}
+	for _, c := range r.Ready() {
 		if to, ok := asPython(c.Setting, c.To); ok {
 			list = append(list, patch.Setting{Name: c.Setting, To: to})
 		}
 	}
 	return list
-}
-
-// unshared tells whether an iterable dataset has no workers yet: then nothing shows whether its code shares it out between them, and to give it some
-// may make training see every sample once for each.
-func unshared(r *report.Report) bool {
-	if r.Job == nil || r.Job.Loader == nil {
-		return false
-	}
-	l := r.Job.Loader
-	return l.Iterable && l.NumWorkers != nil && *l.NumWorkers == 0
 }
 
 // asPython writes a recommended value as a literal of Python, where setting is one that can be patched and the value is no prose.

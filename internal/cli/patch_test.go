@@ -48,13 +48,13 @@ func TestPatchable(t *testing.T) {
 	}
 }
 
-// TestPatchableOfAnIterable: whether it shares itself out between workers is not seen as long as there are none.
+// TestPatchableOfAnIterable: whether it shares itself out between workers is not seen as long as there are none, or one.
 func TestPatchableOfAnIterable(t *testing.T) {
 	for _, c := range []struct {
 		workers  int
 		iterable bool
 		want     int
-	}{{0, true, 1}, {2, true, 2}, {0, false, 2}} {
+	}{{0, true, 1}, {1, true, 1}, {2, true, 2}, {0, false, 2}} {
 		r := &report.Report{Findings: []report.Finding{recommends(report.Error, "num_workers", "6", "pin_memory", "True")},
 			Job: &report.Job{Loader: &report.Loader{NumWorkers: &c.workers, Iterable: c.iterable}}}
 		if got := patchable(r); len(got) != c.want || got[len(got)-1].Name != "pin_memory" {

@@ -67,6 +67,35 @@ func TestTryLineIsThePlans(t *testing.T) {
 	}
 }
 
+// A line to copy holds nothing that may make training see each sample several times: with no worker, or one, nothing shows whether an iterable
+// dataset shares itself out.
+func TestTryLineOfAnIterable(t *testing.T) {
+	zero, one, two := 0, 1, 2
+	change := func(name, to string) report.Recommendation { return report.Recommendation{Setting: name, To: to} }
+	plan := func(changes ...report.Recommendation) []report.Plan { return []report.Plan{{Name: report.Moderate, Changes: changes}} }
+	several, deeper := plan(change("num_workers", "4"), change("persistent_workers", "True")), plan(change("prefetch_factor", "8"))
+	pinned := []report.Finding{{Severity: report.Error, Recommendations: []report.Recommendation{change("pin_memory", "True")}}}
+	for _, c := range []struct {
+		workers  *int
+		iterable bool
+		plans    []report.Plan
+		findings []report.Finding
+		want     string
+	}{
+		{&zero, true, several, nil, ""},
+		{&zero, true, several, pinned, "DataLoader(..., pin_memory=True)"},
+		{&one, true, several, nil, ""},
+		{&one, true, deeper, nil, "DataLoader(..., prefetch_factor=8)"},
+		{&two, true, several, nil, "DataLoader(..., num_workers=4, persistent_workers=True)"}, // whatever it does, it does already
+		{&zero, false, several, nil, "DataLoader(..., num_workers=4, persistent_workers=True)"},
+	} {
+		r := &report.Report{Job: &report.Job{Loader: &report.Loader{NumWorkers: c.workers, Iterable: c.iterable}}, Plans: c.plans, Findings: c.findings}
+		if got := tryLine(r); got != c.want {
+			t.Errorf("%d workers, iterable %v: %q, want %q", *c.workers, c.iterable, got, c.want)
+		}
+	}
+}
+
 func shown(t *testing.T, r *report.Report) string {
 	t.Helper()
 	var b bytes.Buffer

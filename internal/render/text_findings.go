@@ -207,10 +207,10 @@ func (p *page) warnings(r *report.Report) {
 // loaderArguments are the settings that are arguments of DataLoader, in the order people write them.
 var loaderArguments = []string{"batch_size", "num_workers", "prefetch_factor", "persistent_workers", "pin_memory", "in_order"}
 
-// tryLine is a DataLoader call with the recommended arguments, "" where none is one.
+// tryLine is a DataLoader call with the recommended arguments that may be copied as they are, "" where none is one.
 func tryLine(r *report.Report) string {
 	value := map[string]string{}
-	for _, c := range r.Advice() {
+	for _, c := range r.Ready() {
 		value[c.Setting] = c.To
 	}
 	var args []string

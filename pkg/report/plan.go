@@ -136,6 +136,28 @@ func (r *Report) Advice() []Recommendation {
 	return list
 }
 
+// Ready is Advice less what must not be followed without a look at the job's own code: see Unshared.
+func (r *Report) Ready() []Recommendation {
+	list := r.Advice()
+	if !r.Unshared() {
+		return list
+	}
+	return slices.DeleteFunc(list, func(c Recommendation) bool { return slices.Contains(Simulated, c.Setting) })
+}
+
+// Unshared tells whether an iterable dataset is to have several workers that has none or one: nothing then shows whether its code shares the data
+// out between them, and if it does not, training sees every sample once for each.
+func (r *Report) Unshared() bool {
+	if r.Job == nil || r.Job.Loader == nil || !r.Job.Loader.Iterable {
+		return false
+	}
+	now := r.Job.Loader.NumWorkers
+	return now != nil && *now <= 1 && slices.ContainsFunc(r.Advice(), func(c Recommendation) bool {
+		to, err := strconv.Atoi(c.To)
+		return c.Setting == "num_workers" && err == nil && to > 1
+	})
+}
+
 // plans checks the plans and what they come to.
 func (v *validator) plans(r *Report) {
 	for _, p := range r.Plans {
