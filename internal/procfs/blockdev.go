@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -29,6 +30,9 @@ type BlockDevice struct {
 	// of NVMe multipath. Empty where nothing counts it.
 	Counters  []string
 	Uncounted Uncounted
+	// Above are the whole devices on the way from the file system down to this one, the uppermost first; empty where nothing is stacked on it.
+	// What is read from this one has passed their limits.
+	Above []Device
 }
 
 // BlockKind says what drives a device.
@@ -97,7 +101,7 @@ func (f FS) PhysicalDevices(dev Device) ([]BlockDevice, error) {
 		return nil, classify(f.Path("sys", "dev", "block", dev.String()), err)
 	}
 	found := make(map[string]BlockDevice)
-	f.descend(dir, found, 0)
+	f.descend(dir, found, nil)
 	out := make([]BlockDevice, 0, len(found))
 	for _, d := range found {
 		out = append(out, d)
@@ -106,22 +110,31 @@ func (f FS) PhysicalDevices(dev Device) ([]BlockDevice, error) {
 	return out, nil
 }
 
-func (f FS) descend(dir string, found map[string]BlockDevice, depth int) {
+func (f FS) descend(dir string, found map[string]BlockDevice, above []Device) {
 	if _, err := os.Stat(filepath.Join(dir, "partition")); err == nil {
 		dir = filepath.Dir(dir)
 	}
 	slaves, err := os.ReadDir(filepath.Join(dir, "slaves"))
-	if err == nil && len(slaves) > 0 && depth < maxBlockDepth {
+	if err == nil && len(slaves) > 0 && len(above) < maxBlockDepth {
+		var own Device
+		if s, ok := attr(dir, "dev"); ok {
+			own, _ = parseDevice(s)
+		}
+		above = append(slices.Clone(above), own)
 		for _, s := range slaves {
 			target, err := filepath.EvalSymlinks(filepath.Join(dir, "slaves", s.Name()))
 			if err == nil {
-				f.descend(target, found, depth+1)
+				f.descend(target, found, above)
 			}
 		}
 		return
 	}
 	d := readBlockDevice(dir)
 	f.count(&d, dir)
+	d.Above = above
+	if have, ok := found[d.Name]; ok { // two partitions of one disk
+		d.Above = append(have.Above, above...)
+	}
 	found[d.Name] = d
 }
 

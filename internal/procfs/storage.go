@@ -89,6 +89,9 @@ func RemoteFUSE(fstype string) bool {
 // and give an anonymous device number.
 var ownVolumes = map[string]bool{"btrfs": true, "zfs": true, "bcachefs": true}
 
+// distant are the kinds behind which something else than a device here does the reading.
+var distant = map[StorageKind]bool{StorageNetwork: true, StorageFUSE: true, StorageShared: true}
+
 // maxStorageDepth bounds overlay on loop on overlay …
 const maxStorageDepth = 8
 
@@ -114,17 +117,19 @@ func (f FS) resolve(mounts []Mount, m Mount, s *Storage, depth int) {
 	case m.FSType == "overlay":
 		f.resolveOverlay(mounts, m, s, depth)
 	case KindOfFS(m.FSType) == StorageBlock:
-		s.Kind, s.FSType = StorageBlock, m.FSType
-		f.resolveBlock(mounts, m, s, depth)
-	default:
 		// A layer of an overlay may lie on the network: that is the slower one.
-		if s.Kind != StorageBlock || KindOfFS(m.FSType) != StorageMemory {
-			s.Kind, s.FSType = KindOfFS(m.FSType), m.FSType
+		if !distant[s.Kind] {
+			s.Kind, s.FSType = StorageBlock, m.FSType
+		}
+		f.resolveBlock(m, s, depth)
+	default:
+		if kind := KindOfFS(m.FSType); distant[kind] || !distant[s.Kind] && s.Kind != StorageBlock {
+			s.Kind, s.FSType = kind, m.FSType
 		}
 	}
 }
 
-func (f FS) resolveBlock(mounts []Mount, m Mount, s *Storage, depth int) {
+func (f FS) resolveBlock(m Mount, s *Storage, depth int) {
 	devs := []Device{m.Device}
 	if m.Device.Major == 0 { // btrfs, zfs and others give an anonymous number
 		dev, err := f.BlockDeviceByPath(m.Source)
@@ -147,16 +152,19 @@ func (f FS) resolveBlock(mounts []Mount, m Mount, s *Storage, depth int) {
 			continue
 		}
 		for _, d := range found {
-			f.addDevice(mounts, d, s, depth)
+			f.addDevice(d, s, depth)
 		}
 	}
 }
 
-func (f FS) addDevice(mounts []Mount, d BlockDevice, s *Storage, depth int) {
+// addDevice adds a device, or what holds the file of a loop device. The kernel names that file as the one who asks sees it, which is us and not
+// the job.
+func (f FS) addDevice(d BlockDevice, s *Storage, depth int) {
 	if d.Kind == BlockLoop {
-		if file, err := f.BackingFile(d.Name); err == nil && strings.HasPrefix(file, "/") {
-			if under, ok := MountOf(mounts, path.Clean(file)); ok && under.Device != d.Device {
-				f.resolve(mounts, under, s, depth+1)
+		own, err1 := f.Mounts()
+		if file, err := f.BackingFile(d.Name); err1 == nil && err == nil && strings.HasPrefix(file, "/") {
+			if under, ok := MountOf(own, path.Clean(file)); ok && under.Device != d.Device {
+				f.resolve(own, under, s, depth+1)
 				return
 			}
 		}

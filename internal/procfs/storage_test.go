@@ -69,7 +69,7 @@ func TestBlockDeviceAttributes(t *testing.T) {
 	want := []BlockDevice{{
 		Name: "nvme0n1", Device: Device{259, 0}, Kind: BlockNVMe, Model: Some("Samsung SSD 980 PRO 1TB"), Rotational: Some(false),
 		ReadAheadBytes: Some(int64(128 << 10)), Scheduler: Some("none"), SizeBytes: Some(int64(2000409264 * 512)),
-		Counters: []string{"nvme0n1"},
+		Counters: []string{"nvme0n1"}, Above: []Device{{253, 1}, {253, 0}},
 	}}
 	if diff := cmp.Diff(want, got, optionals); diff != "" {
 		t.Error(diff)
@@ -84,7 +84,7 @@ func TestCountersOfBlockDevices(t *testing.T) {
 	f := fixture(t, "nvme-multipath")
 	for dev, want := range map[Device]BlockDevice{
 		{259, 2}: {Name: "nvme0n1", Device: Device{259, 1}, Counters: []string{"nvme0c0n1", "nvme0c1n1"}},
-		{253, 0}: {Name: "nvme1n1", Device: Device{259, 3}, Counters: []string{"nvme1c3n1"}},
+		{253, 0}: {Name: "nvme1n1", Device: Device{259, 3}, Counters: []string{"nvme1c3n1"}, Above: []Device{{253, 0}}},
 		{259, 4}: {Name: "nvme2n1", Device: Device{259, 4}, Uncounted: Uncounted{"its I/O accounting is switched off", "echo 1 | sudo tee /sys/block/nvme2n1/queue/iostats"}},
 		{259, 5}: {Name: "nvme3n1", Device: Device{259, 5}, Uncounted: Uncounted{Reason: "it is the head of NVMe multipath, which kernels before 6.2 do not count, and its paths are not in /sys/block"}},
 		{8, 1}:   {Name: "sda", Device: Device{8, 0}, Counters: []string{"sda"}},
@@ -170,5 +170,37 @@ func TestContainerSeenFromTheHost(t *testing.T) {
 	s, err := f.StorageOf(inside, "/opt/data")
 	if err != nil || s.Kind != StorageBlock || s.FSType != "xfs" || len(s.Devices) != 2 || s.Unresolved != "" {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// TestImageSeenInAContainer: the file behind a loop device is named as pipetune sees it, not as the container does.
+func TestImageSeenInAContainer(t *testing.T) {
+	f := fixture(t, "cgroup-v2")
+	inside, err := ParseMounts([]byte("600 500 259:5 / / rw - ext4 /dev/nvme1n1 rw\n601 600 7:3 / /data ro - squashfs /dev/loop3 ro\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := f.StorageOf(inside, "/data/train")
+	if err != nil || s.Kind != StorageBlock || s.FSType != "xfs" || len(s.Devices) != 2 || s.Devices[0].Name != "sda" || s.Unresolved != "" {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// TestOverlayOverTheNetwork: with folders on a disk and on a server, it is the server that a job waits for.
+func TestOverlayOverTheNetwork(t *testing.T) {
+	f := fixture(t, "cgroup-v2")
+	own, err := f.Mounts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, options := range []string{"lowerdir=/nfs/lower,upperdir=/scratch/up,workdir=/scratch/work", "lowerdir=/scratch/lower:/nfs/lower"} {
+		more, err := ParseMounts([]byte("90 27 0:90 / /both rw - overlay overlay rw," + options + "\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := f.StorageOf(append(slices.Clone(own), more...), "/both/train")
+		if err != nil || s.Kind != StorageNetwork || s.FSType != "nfs4" {
+			t.Errorf("%s: %+v, %v", options, s, err)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package sampler
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/metric"
@@ -149,7 +150,7 @@ func (c *Cgroup) addDeviceLimits(sink recording.Sink, due bool) {
 	var iops, bytes procfs.Optional[int64]
 	for _, l := range limits {
 		for _, d := range c.placement.devices {
-			if d.Device == l.Device {
+			if d.Device == l.Device || slices.Contains(d.Above, l.Device) {
 				iops, bytes = tighter(iops, l.ReadsPerSec), tighter(bytes, l.ReadBytesPerSec)
 			}
 		}

@@ -96,6 +96,8 @@ func whyNoDevice(s procfs.Storage) (reason, cure string) {
 		return "the data lies in memory (" + known(s.FSType) + "); no device is read", ""
 	case s.Unresolved != "":
 		return s.Unresolved, "run pipetune on the host, outside of the container"
+	case s.Kind == procfs.StorageUnknown:
+		return "the data lies on a file system (" + known(s.FSType) + ") that does not say what is below it", ""
 	}
 	return "", ""
 }

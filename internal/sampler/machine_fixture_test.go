@@ -155,6 +155,20 @@ func TestChangedLimitIsSeen(t *testing.T) {
 	}
 }
 
+// TestLimitOnAVolume: docker's --device-read-bps takes any whole device, and a limit on the volume binds what the disk below it reads.
+func TestLimitOnAVolume(t *testing.T) {
+	fs, id := fakeMachine(t, "cgroup-v2", 4700)
+	for device, want := range map[string]float64{"253:1": 1 << 20, "253:0": 1 << 20, "9:0": 0} {
+		if err := os.WriteFile(fs.Path("sys/fs/cgroup/user.slice/job.slice/train.service/io.max"), []byte(device+" rbps=1048576 wbps=max riops=max wiops=max\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		b := sampled(t, NewCgroup(fs, id, NewPlacement(fs, id, func() []string { return []string{"/home/me/data"} })))
+		if got, ok := b.last[metric.CgroupReadBPSMax.Name+" "+jobGroup]; got != want || ok != (want > 0) {
+			t.Errorf("with a limit on %s: %v (%v), want %v", device, got, ok, want)
+		}
+	}
+}
+
 func TestDiskOfAFixture(t *testing.T) {
 	fs, id := fakeMachine(t, "cgroup-v2", 4700)
 	var data []string
