@@ -112,7 +112,7 @@ func (b *bench) benchmark(o probe.Options, result probe.Result) *report.Benchmar
 		Interpreter: untrusted.Path(result.Interpreter, b.redact), Libraries: result.Libraries,
 		Sample: report.Sample{Files: len(f.Sample.Files), Items: len(f.Sample.Items), Seed: int64(o.Seed)},
 	}
-	for _, file := range f.Sample.Files {
+	for _, file := range f.Sample.All() {
 		out.Sample.Bytes += file.Bytes
 	}
 	for _, t := range f.Unread {

@@ -247,6 +247,9 @@ func (s *surveyor) arrayOf(f inside, name string) (arrayIn, error) {
 	if d.ItemBytes == nil {
 		out.element = 0
 	}
+	if s.o.Follow && away(d) {
+		out.file = s.drawsOn(f.file, name)
+	}
 	layout := access(d)
 	if layout.ItemsPerChunk != nil {
 		out.chunk = *layout.ItemsPerChunk

@@ -1,6 +1,10 @@
 package dataset
 
-import "github.com/pipetune/pipetune/internal/hdf5"
+import (
+	"slices"
+
+	"github.com/pipetune/pipetune/internal/hdf5"
+)
 
 // Source says how the items of a dataset are read. It travels to worker processes as JSON, together with the files and items to read.
 type Source struct {
@@ -33,6 +37,21 @@ type File struct {
 	Path    []byte // not redacted and not sanitized: the way to open it
 	Bytes   int64
 	Written int64 // when it was last written to, in seconds since 1970
+	// Drawn are the files that its items are read from beside it, where HDF5's way into other files is followed; they draw on none themselves.
+	Drawn []File `json:",omitempty"`
+	// ChunkRows is the length along the first axis of the longest chunk in Drawn; 0 where none is chunked.
+	ChunkRows int64 `json:",omitempty"`
+	// Unsure says why Drawn may not be all of them; "" where they are.
+	Unsure string `json:",omitempty"`
+}
+
+// Reach is what the file holds and what it draws on, in bytes.
+func (f File) Reach() int64 {
+	sum := f.Bytes
+	for _, d := range f.Drawn {
+		sum += d.Bytes
+	}
+	return sum
 }
 
 // Ref names one item.
@@ -51,6 +70,25 @@ type Sample struct {
 	Source
 	Files []File
 	Items []Ref
+}
+
+// All lists the files that are read: those of the sample and what they draw on, each once.
+func (s *Sample) All() []File {
+	out := slices.Clone(s.Files)
+	seen := map[string]bool{}
+	for _, f := range s.Files {
+		seen[string(f.Path)] = true
+	}
+	for i, f := range s.Files {
+		out[i].Drawn = nil
+		for _, d := range f.Drawn {
+			if !seen[string(d.Path)] {
+				seen[string(d.Path)] = true
+				out = append(out, d)
+			}
+		}
+	}
+	return out
 }
 
 // Handle is an open file of a dataset. It is used by one goroutine.

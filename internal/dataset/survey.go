@@ -114,6 +114,8 @@ type surveyor struct {
 
 	waiting []arrayIn // looked at, while it is not settled what an item is
 	settled bool
+
+	drawnText int // bytes as JSON of what files draw on
 }
 
 // late says whether a share of the time is over.
@@ -137,6 +139,7 @@ func (s *surveyor) run() (SurveyResult, error) {
 		err = fmt.Errorf("%w: it is a %s", ErrNoData, specialName(byte(mode>>12)))
 	}
 	if err == nil && !(s.o.WalkOnly && s.out.Kind == HDF5) {
+		s.countDrawn()
 		err = s.draw()
 	}
 	s.out.Unread = s.bad.sorted()

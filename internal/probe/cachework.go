@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/dataset"
 )
 
 // workCache is the row of works that looks at the page cache.
@@ -72,7 +74,7 @@ func (l *loading) chill() *float64 {
 	return l.residency(files, true).ratio()
 }
 
-// residency looks at files, dropping their pages first where asked. Files that cannot be opened are left out: reading them says why. One
+// residency looks at files and what they draw on, dropping their pages first where asked. Files that cannot be opened are left out: reading them says why. One
 // file that cannot be told about makes the whole unknown.
 func (w *state) residency(files []int, drop bool) residency {
 	var all residency
@@ -80,18 +82,13 @@ func (w *state) residency(files []int, drop bool) residency {
 		if i < 0 || i >= len(w.sample.Files) {
 			continue
 		}
-		f, size, err := openRegular(string(w.sample.Files[i].Path))
-		if err != nil {
-			continue
+		file := w.sample.Files[i]
+		for _, one := range append([]dataset.File{file}, file.Drawn...) {
+			all.look(string(one.Path), drop)
 		}
-		one := fileResidency(f, size, drop)
-		all.Ahead = max(all.Ahead, readAhead(f))
-		_ = f.Close() // read-only
-		all.InMemory = all.InMemory || one.InMemory
-		if one.How == "" && all.Reason == "" {
-			all.Reason = one.Reason
+		if file.Unsure != "" && all.Reason == "" {
+			all.Reason = "not all files that the samples are read from are known: " + file.Unsure
 		}
-		all.Pages, all.Cached, all.How = all.Pages+one.Pages, all.Cached+one.Cached, one.How
 	}
 	switch {
 	case all.Reason != "":
@@ -100,6 +97,22 @@ func (w *state) residency(files []int, drop bool) residency {
 		all.How, all.Reason = "", "none of the files could be opened"
 	}
 	return all
+}
+
+// look adds one file to what is known of all.
+func (r *residency) look(path string, drop bool) {
+	f, size, err := openRegular(path)
+	if err != nil {
+		return
+	}
+	one := fileResidency(f, size, drop)
+	r.Ahead = max(r.Ahead, readAhead(f))
+	_ = f.Close() // read-only
+	r.InMemory = r.InMemory || one.InMemory
+	if one.How == "" && r.Reason == "" {
+		r.Reason = one.Reason
+	}
+	r.Pages, r.Cached, r.How = r.Pages+one.Pages, r.Cached+one.Cached, one.How
 }
 
 // staysRatio is the share of a file's pages above which dropping them is tried again, dirty ones written first. A file that was just

@@ -23,7 +23,7 @@ func coldly(t *testing.T, sample dataset.Sample, o Options) *session {
 // Chunks of 512 KiB without a filter fit into libhdf5's chunk cache: it reads them whole, and each item after the first of a chunk comes out of
 // memory. Only first ones are cold.
 func TestColdItemsOfAChunkThatFitsTheCache(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "chunks.h5")
+	path := filepath.Join(onDisk(t), "chunks.h5")
 	runPython(t, `import sys, h5py, numpy as n
 with h5py.File(sys.argv[1], "w") as f:
     f.create_dataset("x", data=n.random.randint(0, 255, (512, 64, 512), dtype="u1"), chunks=(16, 64, 512))

@@ -36,10 +36,16 @@ const (
 // device measures what the storage gives at best: blocks of an item's size in random order, and 1 MiB in sequence, past the page cache, with
 // more and more requests in flight until that brings nothing any more.
 func device(ctx context.Context, s *session) error {
-	d := &devicePlan{session: s, process: s.process(nil, callTakes), block: clamp(s.itemBlock(), leastBlock, mostBlock), calls: 2 * len(depths()),
+	sample := &s.sample
+	if sample.Follow { // the data may lie in other files than those that name it, on another device
+		all := s.sample
+		all.Files = s.sample.All()
+		sample = &all
+	}
+	d := &devicePlan{session: s, sample: sample, process: s.process(sample, callTakes), block: clamp(s.itemBlock(), leastBlock, mostBlock), calls: 2 * len(depths()),
 		skip: map[string]int64{}}
 	defer d.process.close()
-	d.whole = s.sample.Kind == dataset.Image || s.mostlyBelow(d.block)
+	d.whole = s.sample.Kind == dataset.Image || mostlyBelow(sample, d.block)
 	for _, o := range []struct {
 		name       string
 		block      int64
@@ -134,19 +140,20 @@ func (s *session) middleBytes() int64 {
 }
 
 // mostlyBelow tells whether most files are shorter than a block: then a read is a file.
-func (s *session) mostlyBelow(block int64) bool {
+func mostlyBelow(sample *dataset.Sample, block int64) bool {
 	below := 0
-	for _, f := range s.sample.Files {
+	for _, f := range sample.Files {
 		if f.Bytes < block {
 			below++
 		}
 	}
-	return 2*below > len(s.sample.Files)
+	return 2*below > len(sample.Files)
 }
 
 // devicePlan is the measuring under way.
 type devicePlan struct {
 	*session
+	sample   *dataset.Sample // the session's, with all files that are read
 	process  *process
 	block    int64
 	whole    bool

@@ -8,11 +8,20 @@ import (
 type grid struct {
 	chunk []int64 // shape of a chunk
 	patch []int64 // shape of an item that is a patch; nil: an item is an index of the first axis
+	// loose is how many indices further along the first axis chunks may reach than the grid says: those of a virtual dataset's sources begin anywhere.
+	loose int64
 }
 
 // chunks is the grid of the session's dataset. libhdf5 reads a chunk whole where it went through filters, and where it fits into the chunk cache:
 // the items in it that come later are copied out of memory. Of others it reads the part that is asked for (H5D__chunk_cacheable).
 func (s *session) chunks() grid {
+	rows := int64(0)
+	for _, f := range s.sample.Files {
+		rows = max(rows, f.ChunkRows)
+	}
+	if rows > 1 {
+		return grid{chunk: []int64{rows}, patch: s.sample.ItemShape, loose: rows - 1}
+	}
 	l := s.options.Layout
 	if l == nil || l.ItemsPerChunk == nil {
 		return grid{}
@@ -24,12 +33,13 @@ func (s *session) chunks() grid {
 	if len(d.Filters) == 0 && (d.ChunkBytes == nil || *d.ChunkBytes > cache) {
 		return grid{}
 	}
-	return grid{chunk: d.Chunk, patch: s.sample.ItemShape}
+	return grid{chunk: d.Chunk, patch: s.sample.ItemShape} // access has seen to it that no length is 0
 }
 
-// byIndex is the grid for reading each chunk once: of patches there is none, because a chunk may hold no more than a part of one.
+// byIndex is the grid for reading each chunk once: of patches there is none, because a chunk may hold no more than a part of one, nor of chunks whose
+// beginnings are not known.
 func (g grid) byIndex() grid {
-	if g.patch != nil {
+	if g.patch != nil || g.loose > 0 {
 		return grid{}
 	}
 	return g
@@ -40,15 +50,14 @@ func (g grid) shared() bool { return len(g.chunk) > 0 && (g.patch != nil || g.ch
 
 // box is the first and the last chunk along each axis that hold a part of an item; of an index of the first axis, along that one.
 func (g grid) box(ref dataset.Ref) [][2]int64 {
-	if g.patch == nil || len(ref.Corner) != len(g.chunk) || len(g.patch) != len(g.chunk) {
-		at := ref.Index / max(1, g.chunk[0])
-		return [][2]int64{{at, at}}
+	if g.patch == nil || len(ref.Corner) < len(g.chunk) || len(g.patch) < len(g.chunk) {
+		return [][2]int64{{ref.Index / g.chunk[0], (ref.Index + g.loose) / g.chunk[0]}}
 	}
 	out := make([][2]int64, len(g.chunk))
 	for axis, length := range g.chunk {
-		length = max(1, length)
 		out[axis] = [2]int64{ref.Corner[axis] / length, (ref.Corner[axis] + g.patch[axis] - 1) / length}
 	}
+	out[0][1] = (ref.Corner[0] + g.patch[0] - 1 + g.loose) / g.chunk[0]
 	return out
 }
 

@@ -112,7 +112,7 @@ const settled = time.Hour
 // unsettled is how long ago the newest of the sampled files was written to; false where all are settled.
 func (s *session) unsettled() (time.Duration, bool) {
 	newest := int64(0)
-	for _, f := range s.sample.Files {
+	for _, f := range s.sample.All() {
 		newest = max(newest, f.Written)
 	}
 	age := s.clock().Sub(time.Unix(newest, 0))

@@ -15,11 +15,7 @@ import (
 // rawSample writes files of blocks and returns the sample of all of them. The folder lies on a disk: /tmp is memory on some machines.
 func rawSample(t testing.TB, blockBytes int64, blocks int, names ...string) dataset.Sample {
 	t.Helper()
-	folder, err := os.MkdirTemp("/var/tmp", "pipetune-probe-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	folder := onDisk(t)
 	s := dataset.Sample{Source: dataset.Source{Kind: dataset.Other, BlockBytes: blockBytes}}
 	for i, name := range names {
 		path := filepath.Join(folder, name)
@@ -36,6 +32,17 @@ func rawSample(t testing.TB, blockBytes int64, blocks int, names ...string) data
 		}
 	}
 	return s
+}
+
+// onDisk is a folder that does not lie in memory, as /tmp may.
+func onDisk(t testing.TB) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("/var/tmp", "pipetune-probe-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	return folder
 }
 
 func all(s dataset.Sample) []int {

@@ -95,7 +95,7 @@ func place(sample *dataset.Sample, ref dataset.Ref, rows map[int]int64) (at, spa
 	if ref.Bytes > 0 {
 		return ref.At, ref.Bytes
 	}
-	each := float64(sample.Files[ref.File].Bytes) / float64(max(1, rows[ref.File]))
+	each := float64(sample.Files[ref.File].Reach()) / float64(max(1, rows[ref.File]))
 	if len(sample.ItemShape) > 0 {
 		return int64(each * float64(ref.Index)), int64(each * float64(sample.ItemShape[0]))
 	}

@@ -55,9 +55,9 @@ const (
 // readFiles reads the sample's files from end to end: those whose items pipetune cannot read, as where a filter is missing here that need not be
 // missing there. It tells whether all of them were read.
 func (s *session) readFiles(ctx context.Context, limit time.Duration) bool {
-	whole := dataset.Sample{Source: dataset.Source{Kind: dataset.Other, BlockBytes: wholeBlock}, Files: s.sample.Files}
+	whole := dataset.Sample{Source: dataset.Source{Kind: dataset.Other, BlockBytes: wholeBlock}, Files: s.sample.All()}
 	var list []int
-	for i, f := range s.sample.Files {
+	for i, f := range whole.Files {
 		for at := int64(0); at*wholeBlock < f.Bytes; at++ {
 			if len(list) == mostBlocks {
 				return false

@@ -122,7 +122,7 @@ func (m *measuring) fillCache(ctx context.Context, limit time.Duration) error {
 	if m.fill == 0 {
 		return nil
 	}
-	list := apart(m.way.sample, m.items, m.fill, 0, grid{m.options.Layout.Dataset.Chunk, m.way.sample.ItemShape})
+	list := apart(m.way.sample, m.items, m.fill, 0, grid{chunk: m.options.Layout.Dataset.Chunk, patch: m.way.sample.ItemShape})
 	out, err := m.load(ctx, list, load{Once: true, Seconds: max(limit, shortestPass).Seconds()})
 	if err == nil && out.Next > 0 {
 		err = fmt.Errorf("filling the chunk cache took longer than its share of the budget of %v; give --budget %v", m.options.Budget, m.larger())

@@ -1,0 +1,89 @@
+package dataset
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/hdf5"
+)
+
+// drawnRoom is how many bytes the files that a sample draws on may take as JSON: with pathRoom and itemRoom it stays below one answer of a child.
+const drawnRoom = 512 << 10
+
+// Why a file's Drawn may not be all, beside hdf5.Drawn's reasons.
+const (
+	unsureRoom = "it draws on more files than are listed"
+	unsureRead = "what it draws on could not be looked at"
+	unsureLate = "the time for looking at what it draws on was over"
+)
+
+// drawsOn fills in what a dataset in a file draws on, and counts what lies outside of the path that is surveyed.
+func (s *surveyor) drawsOn(f File, name string) File {
+	if s.late(lookShare) {
+		f.Unsure = unsureLate
+		return f
+	}
+	drawn, err := hdf5.DrawnBy(string(f.Path), name)
+	if err != nil { // a dataset that cannot be read says so when it is
+		f.Unsure = unsureRead
+		return f
+	}
+	f.ChunkRows, f.Unsure = drawn.ChunkRows, drawn.Unsure
+	for _, path := range drawn.Files {
+		const numbers = 100 // the other fields, with their names
+		if s.drawnText += numbers + 4*len(path)/3; s.drawnText > drawnRoom {
+			f.Unsure = unsureRoom
+			break
+		}
+		one, err := size(path)
+		if err != nil {
+			f.Unsure = unsureRead
+			continue
+		}
+		f.Drawn = append(f.Drawn, one)
+	}
+	return f
+}
+
+// countDrawn adds to the dataset's size what its files draw on outside of its path; where not every file was looked at, by the mean of those that were.
+func (s *surveyor) countDrawn() {
+	within := s.path
+	if real, err := filepath.EvalSymlinks(s.path); err == nil {
+		within = real
+	}
+	type inode struct{ dev, ino uint64 }
+	counted := map[inode]bool{}
+	var sum, files, looked int64
+	unsure := ""
+	for _, l := range s.lots {
+		looked++
+		if l.file.Unsure != "" {
+			unsure = l.file.Unsure
+		}
+		for _, d := range l.file.Drawn {
+			var st unix.Stat_t
+			path := string(d.Path)
+			if strings.HasPrefix(path, within+string(os.PathSeparator)) || unix.Stat(path, &st) != nil || counted[inode{st.Dev, st.Ino}] {
+				continue
+			}
+			counted[inode{st.Dev, st.Ino}] = true
+			sum, files = sum+d.Bytes, files+1
+		}
+	}
+	if files > 0 && looked < s.out.Files {
+		sum = int64(float64(sum) / float64(looked) * float64(s.out.Files))
+		s.out.BytesExact = false
+	}
+	s.out.Bytes += sum
+	if files > 0 {
+		s.out.Notes = append(s.out.Notes, fmt.Sprintf("The size told is with what lies in other files: %d were found that the samples are read from.", files))
+	}
+	if unsure != "" {
+		s.out.BytesExact = false
+		s.out.Notes = append(s.out.Notes, "Samples are read from files that are not all known: "+unsure+". The size told is too small by those.")
+	}
+}
