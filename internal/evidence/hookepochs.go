@@ -83,7 +83,6 @@ func firstBegun(epochs []epochTold) (float64, bool) {
 func (b *builder) epochsOf(h *hooked, entities []string, epochs map[string][]epochTold) {
 	l := h.training
 	key, placed := callKey(l.call)
-	h.made = len(l.members)
 	for _, e := range entities {
 		if !slices.Contains(l.members, e) {
 			call := b.calls[e]
@@ -91,9 +90,11 @@ func (b *builder) epochsOf(h *hooked, entities []string, epochs map[string][]epo
 			if other, _ := callKey(call); !placed || other != key || !b.never(l, e) {
 				continue
 			}
-			h.made++
 			h.earlier = h.earlier || number(loopNumber(e)) < number(loopNumber(l.members[0]))
 		}
+		made := b.loadersOf(e)
+		h.made += made
+		h.again += max(b.counted(metric.HookBegun, e)-made, 0)
 		for _, x := range epochs[e] {
 			if x.grad || l.call.Evaluates {
 				h.epochs = append(h.epochs, x)
@@ -104,17 +105,18 @@ func (b *builder) epochsOf(h *hooked, entities []string, epochs map[string][]epo
 }
 
 // anew tells whether the training loop's call makes a loader for each epoch, or most of them: workers live no longer than their loader.
-func (h *hooked) anew() bool {
-	again := 0
-	for _, e := range h.epochs {
-		if e.number > 0 {
-			again++
-		}
+func (h *hooked) anew() bool { return h.made > 1 && h.again < h.made }
+
+// loadersOf is how many DataLoaders a loop stands for.
+func (b *builder) loadersOf(entity string) int { return max(b.counted(metric.HookLoaders, entity), 1) }
+
+// counted is where a count of a loop stood at its last reading.
+func (b *builder) counted(d metric.Desc, entity string) int {
+	t := b.h.of(d, entity)
+	if t == nil {
+		return 0
 	}
-	if len(h.epochs) == 0 {
-		again = int(math.Round(sum(h.training.of(metric.HookBegun)))) - h.made
-	}
-	return h.made > 1 && again < h.made
+	return int(math.Round(t.v[len(t.v)-1]))
 }
 
 // loopNumber is the last part of a loop's name.
@@ -181,7 +183,7 @@ func orNothing(x float64) float64 {
 
 // hookRestarts counts the iterators of the training loop that began in the window with workers of their own, the very first left out.
 func (b *builder) hookRestarts(h *hooked) float64 {
-	if p := h.training.call.Persistent; p != nil && *p && len(h.training.members) == 1 {
+	if p := h.training.call.Persistent; p != nil && *p && len(h.training.members) == 1 && b.loadersOf(h.training.members[0]) == 1 {
 		return 0
 	}
 	if h.training.call.Persistent == nil {

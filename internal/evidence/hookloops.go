@@ -23,6 +23,7 @@ type hooked struct {
 	evaluated   []float64   // of those, in evaluations
 	earlier     bool        // the call of the training loop made loaders before those of the window
 	made        int         // loaders that this call made in all
+	again       int         // epochs of theirs that were not the first of their loader
 }
 
 // trained is how long of each window the trainer did not evaluate: what shares and rates of the training loop are of.
@@ -146,7 +147,7 @@ func (b *builder) gather(entities []string, clock *hookClock) []*hookLoop {
 		})
 		if ok && same >= 0 {
 			o := byPlace[key][same]
-			o.members, o.call, o.spent = append(o.members, e), l.call, o.spent+l.spent
+			o.members, o.call, o.spent = append(o.members, e), inCommon(o.call, l.call), o.spent+l.spent
 			clear(o.grown)
 			continue
 		}
@@ -177,7 +178,18 @@ func rises(t *track) (first, last float64) {
 	return first, last
 }
 
-// callKey names a call of DataLoader by its place and what it was given; false where the place is not known.
+// inCommon is what two loaders made by one call have in common, else as the later one has it.
+func inCommon(before, call LoaderCall) LoaderCall {
+	for _, n := range []struct{ before, now **int }{{&before.Items, &call.Items}, {&before.BatchSize, &call.BatchSize}} {
+		if *n.before == nil || *n.now == nil || **n.before != **n.now {
+			*n.now = nil
+		}
+	}
+	return call
+}
+
+// callKey names a call of DataLoader by its place and what it was given, sizes left out: a loader for each task may be as long as the task has
+// samples. It is false where the place is not known.
 func callKey(c LoaderCall) (string, bool) {
 	number := func(n *int) string {
 		if n == nil {
@@ -185,8 +197,8 @@ func callKey(c LoaderCall) (string, bool) {
 		}
 		return fmt.Sprint(*n)
 	}
-	return strings.Join([]string{c.File, fmt.Sprint(c.Line), c.Function, c.Class, c.Dataset, c.Sampler, c.Collate, number(c.Items), number(c.BatchSize),
-		number(c.Workers), fmt.Sprint(c.Evaluates)}, "\x00"), c.File != "" && c.Line > 0
+	return strings.Join([]string{c.File, fmt.Sprint(c.Line), c.Function, c.Class, c.Dataset, c.Sampler, c.Collate, number(c.Workers),
+		fmt.Sprint(c.Evaluates)}, "\x00"), c.File != "" && c.Line > 0
 }
 
 // readCalls reads how each loader was made.

@@ -73,6 +73,11 @@ func (b *builder) warnTold(r *rank) {
 			b.warn("%.0f messages of the hook were lost: times of epochs are of %.0f of %.0f", lost, ended, all)
 		}
 	}
+	for _, u := range b.rec.Unseen {
+		if u.Signal == "hook_*" && (u.Entity == r.entity || u.Entity == "") {
+			b.warn("the hook did not tell all: %s", u.Reason)
+		}
+	}
 	without := slices.DeleteFunc(slices.Clone(b.ranks), func(r *rank) bool { return r.hook != nil })
 	if len(without) > 0 {
 		b.warn("the hook told of %d of %d trainers: the figures of the others are from outside", len(b.ranks)-len(without), len(b.ranks))

@@ -13,6 +13,7 @@ func (l *ledger) apply(p *process, m *message, at time.Duration) {
 	if m.Seq > p.seq {
 		p.seq, p.at = m.Seq, m.At
 		l.lose(p, m.Lost)
+		l.untold(p, m.Untold)
 	}
 	if m.Parent != 0 {
 		p.parent = innerPID{m.Parent, p.inner.same}
@@ -52,7 +53,7 @@ func (l *ledger) restart(p *process) {
 	for _, lp := range p.loops {
 		p.base = max(p.base, lp.number+1)
 	}
-	p.seq, p.lost, p.off, p.greeted = 0, 0, "", 0
+	p.seq, p.lost, p.untold, p.off, p.greeted = 0, 0, 0, "", 0
 }
 
 // lose books messages that could not be sent, and to the process's trainer where that is known.
@@ -64,6 +65,14 @@ func (l *ledger) lose(p *process, lost int64) {
 		p.boss.lostAll = plus(p.boss.lostAll, more)
 	} else {
 		p.lostAll = plus(p.lostAll, more)
+	}
+}
+
+// untold books loaders that a process went over without a number for them.
+func (l *ledger) untold(p *process, untold int64) {
+	if untold > p.untold {
+		p.untold = untold
+		l.drop(noteUntold, p)
 	}
 }
 

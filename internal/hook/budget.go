@@ -44,6 +44,7 @@ const (
 	noteNoise
 	noteProcesses
 	noteLoaders
+	noteUntold
 	noteSites
 	noteEpochs
 	noteEvents
@@ -68,6 +69,8 @@ func (l *ledger) drop(kind int, p *process) {
 		n.entity, n.reason = "", "more than "+strconv.Itoa(maxProcesses)+" processes with the hook at a time: later ones are not heard"
 	case noteLoaders:
 		n.reason = "more than " + strconv.Itoa(maxLoaders) + " loaders of a trainer, or " + strconv.Itoa(maxTrainers) + " trainers: later ones are not heard"
+	case noteUntold:
+		n.reason = "more loaders of different kinds, or at once, are gone over than the hook keeps apart: of some nothing is told, and the time in them looks like the step's"
 	case noteSites:
 		n.signal, n.reason = "hook_site_*", "more than "+strconv.Itoa(maxSites)+" lines of one loader: later ones are not counted"
 	case noteEvents:

@@ -14,7 +14,7 @@ import (
 const (
 	maxProcesses   = 4096 // at a time
 	maxTrainers    = 256
-	maxLoaders     = 256  // of one trainer
+	maxLoaders     = 256  // of one trainer; its hook has 128 numbers for them (numbers.py)
 	maxLoops       = 1024 // of all trainers
 	maxAccounts    = 8192 // what one process told of one loader
 	maxSites       = 256  // of one loop, and of one process
@@ -95,6 +95,7 @@ type process struct {
 	at         int64
 	heard      time.Duration
 	lost       int64
+	untold     int64
 	ended      bool // it was gone at the last sweep
 	greeted    int  // EventHook recorded: 1 loaded, 2 off
 	budget     budget

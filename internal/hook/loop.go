@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// loop is one DataLoader of a trainer, with the workers that make its batches.
+// loop is one DataLoader of a trainer, or several that its hook tells by one number, with the workers that make their batches.
 type loop struct {
 	trainer *process
 	name    string // "<pid>.<start>.<n>", what follows the slash of its entities

@@ -28,6 +28,8 @@ type message struct {
 	Seq   int64  `json:"seq"`  // of this process, from 1
 	At    int64  `json:"at"`   // when it was sent
 	Lost  int64  `json:"lost"` // messages this process could not send so far
+	// Untold is how often this process went over a loader for which it had no number: of these nothing is told.
+	Untold int64 `json:"untold,omitempty"`
 
 	// hello: torch.utils.data was imported, or a worker began. "off": the hook switched itself off.
 	Parent     int    `json:"parent,omitempty"` // the process that multiprocessing says began this one, else the parent; workers say it in "work" too
@@ -38,12 +40,13 @@ type message struct {
 	Rank       *int   `json:"rank,omitempty"`
 	Reason     string `json:"reason,omitempty"`
 
-	Loader *int        `json:"loader,omitempty"` // number of the DataLoader in its trainer, from 0
-	Made   *loaderMade `json:"made,omitempty"`   // kind "loader"
-	Epoch  *epochTold  `json:"epoch,omitempty"`  // kind "epoch": sent when it begins, and again when it ends
-	Steps  *stepTotals `json:"steps,omitempty"`  // kind "steps"; left out where it only tells sites
-	Work   *workTotals `json:"work,omitempty"`   // kind "work", from whoever makes batches: a worker, or a trainer without any; the same
-	Sites  []siteTotal `json:"sites,omitempty"`  // kinds "steps" and "work": those that changed
+	// Loader is the number of the DataLoader in its trainer, from 0. Of many loaders the later ones share a number with those that were made alike.
+	Loader *int        `json:"loader,omitempty"`
+	Made   *loaderMade `json:"made,omitempty"`  // kind "loader"
+	Epoch  *epochTold  `json:"epoch,omitempty"` // kind "epoch": sent when it begins, and again when it ends
+	Steps  *stepTotals `json:"steps,omitempty"` // kind "steps"; left out where it only tells sites
+	Work   *workTotals `json:"work,omitempty"`  // kind "work", from whoever makes batches: a worker, or a trainer without any; the same
+	Sites  []siteTotal `json:"sites,omitempty"` // kinds "steps" and "work": those that changed
 }
 
 // loaderMade is the construction of a DataLoader.
@@ -98,6 +101,7 @@ type stepTotals struct {
 	Drain         int64   `json:"drain"`
 	StepTime      int64   `json:"step_time"`
 	Nested        int64   `json:"nested"`
+	Loaders       int64   `json:"loaders,omitempty"` // that had this number so far, one after the other
 	Begun         int64   `json:"begun"`
 	Epochs        int64   `json:"epochs"`
 	BatchBytes    int64   `json:"batch_bytes,omitempty"` // 0: not measured

@@ -36,6 +36,7 @@ type datagram struct {
 	PID    int
 	Seq    int64
 	Lost   int64
+	Untold int64
 	Parent int
 	Python string
 	Rank   *int

@@ -67,6 +67,23 @@ func TestWhatIsNotCountedIsNotRecorded(t *testing.T) {
 	f.want("hook_epochs", "loop/10.110.0", 0)
 }
 
+// TestLoadersWithoutANumberAreSaid: that the hook could not tell all loaders apart is recorded once, and how many have one number with the totals.
+func TestLoadersWithoutANumberAreSaid(t *testing.T) {
+	f := newTold(t)
+	f.run(10)
+	for i := range 3 {
+		told := steps(int64(i+1), 1e9)
+		told["untold"] = i
+		told["steps"].(fields)["loaders"] = 4 + i
+		f.tell(10, "steps", told)
+		f.pass(100 * time.Millisecond)
+	}
+	f.want("hook_loaders", "loop/10.110.0", 6)
+	if unseen := f.recorded().Unseen; f.dropped != 2 || len(unseen) != 1 || unseen[0].Signal != "hook_*" || unseen[0].Entity != "process/10.110" {
+		t.Errorf("%d left out, said %v", f.dropped, unseen)
+	}
+}
+
 func TestBatchesTakenAsideAreRecorded(t *testing.T) {
 	f := newTold(t)
 	f.run(10)

@@ -17,7 +17,7 @@ func sound(m *message) bool {
 	if m.V != Version || m.PID <= 0 || m.PID > maxPID || m.Parent < 0 || m.Parent > maxPID {
 		return false
 	}
-	if !within(maxCount, m.Seq-1, m.Lost) || !within(maxTime, m.At) || m.Loader != nil && !within(maxNumber-1, int64(*m.Loader)) {
+	if !within(maxCount, m.Seq-1, m.Lost, m.Untold) || !within(maxTime, m.At) || m.Loader != nil && !within(maxNumber-1, int64(*m.Loader)) {
 		return false
 	}
 	if m.Rank != nil && !within(maxCount, int64(*m.Rank)) {

@@ -14,7 +14,7 @@ var stepSignals = [...]total{
 	stepCount: {desc: metric.HookSteps}, stepGrad: {desc: metric.HookGradSteps}, stepAside: {desc: metric.HookAside, unknown: true}, {desc: metric.HookSamples, unknown: true},
 	stepWait: {desc: metric.HookWait, time: true}, {desc: metric.HookFirstWait, time: true}, stepCreate: {desc: metric.HookCreate, time: true},
 	stepDrain: {desc: metric.HookDrain, time: true}, stepTime: {desc: metric.HookStepTime, time: true}, {desc: metric.HookNested, time: true},
-	{desc: metric.HookBegun}, {desc: metric.HookEpochs},
+	{desc: metric.HookLoaders, unknown: true}, {desc: metric.HookBegun}, {desc: metric.HookEpochs},
 	{desc: metric.HookSyncs, unknown: true}, {desc: metric.HookSyncTime, time: true, unknown: true},
 	{desc: metric.HookDeviceSteps, unknown: true}, {desc: metric.HookDeviceTime, time: true, unknown: true}, {desc: metric.HookDeviceStarved, time: true, unknown: true},
 }
@@ -33,7 +33,7 @@ const (
 type stepValues [len(stepSignals)]int64
 
 func (s *stepTotals) values() stepValues {
-	return stepValues{s.Steps, s.GradSteps, s.AsideSteps, s.Samples, s.Wait, s.FirstWait, s.Create, s.Drain, s.StepTime, s.Nested, s.Begun, s.Epochs,
+	return stepValues{s.Steps, s.GradSteps, s.AsideSteps, s.Samples, s.Wait, s.FirstWait, s.Create, s.Drain, s.StepTime, s.Nested, s.Loaders, s.Begun, s.Epochs,
 		s.Syncs, s.SyncTime, s.DeviceSteps, s.DeviceTime, s.DeviceStarved}
 }
 

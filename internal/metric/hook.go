@@ -1,8 +1,9 @@
 package metric
 
 // What the hook tells from inside a launched job. Entity "loop/<trainer pid>.<start>.<n>" is the n-th DataLoader its trainer iterates over,
-// together with that loader's workers; n counts from 0 in the order of construction. The counters are running totals since the job began, as
-// the hook's clock (CLOCK_MONOTONIC) told them: a lost message costs resolution in time, never an amount.
+// together with that loader's workers; n counts from 0 in the order of construction, and in a job that makes hundreds later ones share a number.
+// The counters are running totals since the job began, as the hook's clock (CLOCK_MONOTONIC) told them: a lost message costs resolution in time,
+// never an amount.
 var (
 	HookClock = Desc{"hook_clock_s", Seconds, Counter, "moment of CLOCK_MONOTONIC up to which the totals of a trainer's loops are told; entity process/… of the trainer"}
 	HookLost  = Desc{"hook_lost_messages", Count, Counter, "messages the hook could not send because nobody took them in time; entity process/… of the trainer, its workers included"}
@@ -17,6 +18,7 @@ var (
 	HookDrain     = Desc{"hook_drain_s", Seconds, Counter, "time in the __next__ that ends an epoch, which ends workers that do not persist"}
 	HookStepTime  = Desc{"hook_step_time_s", Seconds, Counter, "time from one __next__ to the next of the same epoch, its wait included, epochs of other loaders within a step left out"}
 	HookNested    = Desc{"hook_nested_s", Seconds, Counter, "epochs of other loaders within the steps of this one: an evaluation in the middle of an epoch"}
+	HookLoaders   = Desc{"hook_loaders", Count, Counter, "DataLoaders that the loop stands for: in a job that makes hundreds, later ones made at one line and with the same settings are one loop"}
 	HookBegun     = Desc{"hook_epochs_begun", Count, Counter, "iterators made"}
 	HookEpochs    = Desc{"hook_epochs", Count, Counter, "epochs run to their end"}
 	HookBatchSize = Desc{"hook_batch_bytes", Bytes, Gauge, "bytes of the tensors of a batch, the last one measured"}
@@ -51,6 +53,6 @@ var (
 
 // Hook lists the signals of the hook.
 var Hook = []Desc{HookClock, HookLost, HookSteps, HookGradSteps, HookAside, HookSamples, HookWait, HookFirstWait, HookCreate, HookDrain, HookStepTime, HookNested,
-	HookBegun, HookEpochs, HookBatchSize, HookSyncs, HookSyncTime, HookDeviceSteps, HookDeviceTime, HookDeviceStarved,
+	HookLoaders, HookBegun, HookEpochs, HookBatchSize, HookSyncs, HookSyncTime, HookDeviceSteps, HookDeviceTime, HookDeviceStarved,
 	HookFetches, HookItems, HookFetchTime, HookFetchCPU, HookItemTime, HookCollate, HookOpens, HookOpenTime, HookReads, HookReadTime,
 	HookDecodes, HookDecodeTime, HookFetchSpread, HookWaitSpread, HookSiteCalls, HookSiteTime}

@@ -1,5 +1,6 @@
 """What a trainer does with one DataLoader: its totals, and the epochs it goes over it."""
 
+import weakref
 from _thread import get_ident
 from time import monotonic_ns as clock
 
@@ -19,10 +20,13 @@ process = state.process
 
 
 class Loop:
-    """A DataLoader of this process."""
+    """A DataLoader of this process, or several that were made alike and are gone over one after the other: see numbers.py."""
 
-    def __init__(self, number, made):
+    def __init__(self, number, made, grad):
         self.number = number
+        self.grad = grad  # None: it is of one loader; else whether those that have it are gone over with gradients enabled
+        self.alike = grad is not None
+        self.loaders = 1 if grad is None else 0  # that had it so far
         self.made = made  # settings and place of its construction
         self.told_made = False
         self.changed = False
@@ -44,7 +48,7 @@ class Loop:
         steps = {
             "clock": now, "steps": self.steps, "grad_steps": self.grad_steps, "samples": self.samples, "wait": self.wait,
             "first_wait": self.first_wait, "create": self.create, "drain": self.drain, "step_time": self.step_time,
-            "nested": self.nested, "begun": self.begun, "epochs": self.epochs, "batch_bytes": self.bytes,
+            "nested": self.nested, "loaders": self.loaders, "begun": self.begun, "epochs": self.epochs, "batch_bytes": self.bytes,
         }
         if self.aside_steps:
             steps["aside_steps"] = self.aside_steps
@@ -66,10 +70,11 @@ class Loop:
 
 
 class Epoch:
-    """One time over a loader. It refers to neither the loader nor its iterator, whose end ends workers."""
+    """One time over a loader. It keeps neither the loader nor its iterator, whose end ends workers."""
 
-    def __init__(self, loop, begun, create, iterator):
+    def __init__(self, loop, loader, begun, create, iterator):
         self.loop = loop
+        self.loader, self.iterator = weakref.ref(loader), reference_to(iterator)
         self.thread = get_ident()
         self.number = loop.begun
         self.begun = begun
@@ -89,6 +94,10 @@ class Epoch:
         loop.begun += 1
         loop.create += create
         loop.changed = True
+
+    def lives(self):
+        """Says whether more of it may come."""
+        return not self.ended and (self.iterator is None or self.iterator() is not None)
 
     def enter(self, now):
         """A __next__ begins, which ends the step before."""
@@ -147,7 +156,8 @@ class Epoch:
         loop.changed = True
         if len(loop.waits) > 2 * LISTED:
             loop.waits = loop.waits[-LISTED:]
-        if self.steps == 1 or now >= process.next + SLOW:
+        if now >= process.next + SLOW or self.steps == 1 and (not process.trains or state.due(now)):
+            process.trains = True
             spent = telling(now)
             self.wait += spent
             loop.wait += spent
@@ -202,16 +212,24 @@ def give_up(epoch):
         state.keep(epoch)
 
 
-def begin(loop, begun, now, iterator):
+def reference_to(thing):
+    """A weak reference, without a callback: nothing of the hook's runs when the job lets go of the thing. None where its kind allows none."""
+    try:
+        return weakref.ref(thing)
+    except TypeError:
+        return None
+
+
+def begin(loop, loader, begun, now, iterator):
     """Begins an epoch; an earlier one of the same iterator or loader that took no batch since is given up."""
-    epoch = Epoch(loop, begun, now - begun, iterator)
+    epoch = Epoch(loop, loader, begun, now - begun, iterator)
     for other in list(process.open):
         if other.loop is loop and other.entered and not other.waiting:
             give_up(other)
     process.open.append(epoch)
     for other in process.open[:-MOST_OPEN]:
         give_up(other)
-    if epoch.number == 0 or state.due(now):
+    if state.due(now):
         spent = telling(now)
         epoch.create += spent
         loop.create += spent

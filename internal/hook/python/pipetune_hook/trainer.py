@@ -1,19 +1,18 @@
 """Wraps the DataLoader: its construction, the making of its iterators, and each __next__."""
 
 import sys
-import weakref
 from _thread import get_ident
 from functools import wraps
 from time import monotonic_ns as clock
 
 from . import device as gpu
 from . import loop as loops
-from . import settings, state, work
+from . import numbers, settings, state, work
+from .loop import reference_to
+from .numbers import KEY
 
-KEY = "_pipetune"  # of the attributes that loaders and iterators carry, and of the entry in the configuration of the processes they begin
 process = state.process
 here = state.here
-made_in = {}  # (process number, number): Loop's made, of all loaders that this process or those it was forked from made
 by_dataset = {}  # id of a dataset: (reference, whether it is to the loader, settings of the newest loader that the person made over it)
 MOST = 256  # entries of by_dataset
 
@@ -62,17 +61,7 @@ def constructed(loader, original, args, kwargs, frame):
     elif frame is not None:
         made["file"], made["line"], made["function"] = settings.place(frame)
         remember(loader, dataset, made)
-    known = loader.__dict__.get(KEY)
-    number = known[1] if known in made_in and known[0] == process.pid else len(process.loops)
-    announce(loader, number, made)
-
-
-def reference_to(thing):
-    """A weak reference, without a callback: nothing of the hook's runs when the job lets go of the thing. None where its kind allows none."""
-    try:
-        return weakref.ref(thing)
-    except TypeError:
-        return None
+    numbers.constructed(loader, made)
 
 
 def remember(loader, dataset, made):
@@ -106,70 +95,47 @@ def by_package(frame):
     return frame is not None and settings.kind_of(frame.f_code.co_filename) == 1
 
 
-def announce(loader, number, made):
-    loader.__dict__[KEY] = (process.pid, number)
-    made_in[(process.pid, number)] = made
-    loop = process.loops.get(number)
-    if loop is None:
-        loop = process.loops[number] = loops.Loop(number, made)
-    loop.made, loop.told_made = made, False
-    now = clock()
-    if state.due(now):
-        state.tell(now)
-    return loop
-
-
-def loop_of(loader):
-    """The loop of a loader; one that came here by fork, by copy or through a pickle is announced as this process's own."""
-    known = loader.__dict__.get(KEY)
-    loop = process.loops.get(known[1]) if known is not None and known[0] == process.pid else None
-    if loop is None:
-        made = dict(made_in.get(known) or {}, **settings.now(loader))
-        loop = announce(loader, len(process.loops), made)
-    else:
-        made = dict(loop.made, **settings.now(loader))
-        if made != loop.made:
-            loop.made, loop.told_made = made, False
-    return loop
-
-
 def iterating(original):
     """For __iter__ and _get_iterator, which calls the other or is called by it: the outer one counts."""
 
     @wraps(original)
     def make(self, *args, **kwargs):
-        loop = None
+        outer = False
         try:
             if here():
-                loop = loop_of(self)
                 making = process.making.setdefault(get_ident(), [])
-                if making and making[-1] is loop:
-                    loop = None
-                else:
-                    work.mark(loop.number)
-                    making.append(loop)
-                    begun = clock()
+                if not making or making[-1][0] is not self:
+                    loop = numbers.loop_of(self)
+                    making.append((self, loop))
+                    work.mark(loop)
+                    outer, begun = True, clock()
         except Exception as error:
-            loop = None
             state.failed(error)
-        if loop is None:
+        if not outer:
             return original(self, *args, **kwargs)
         try:
-            iterator = original(self, *args, **kwargs)
-        finally:
-            now = clock()
             try:
-                made_iterator()
+                iterator = original(self, *args, **kwargs)
+            finally:
+                now = clock()
+                try:
+                    made_iterator()
+                except Exception as error:
+                    state.failed(error)
+            try:
+                if here():
+                    attributes = getattr(iterator, "__dict__", None)
+                    if attributes is not None:
+                        attributes[KEY] = loops.begin(loop, self, begun, now, iterator) if loop is not None else None
             except Exception as error:
                 state.failed(error)
-        try:
-            if here():
-                attributes = getattr(iterator, "__dict__", None)
-                if attributes is not None:
-                    attributes[KEY] = loops.begin(loop, begun, now, iterator)
-        except Exception as error:
-            state.failed(error)
-        return iterator
+            return iterator
+        finally:
+            try:
+                if loop is not None:
+                    numbers.release(loop)
+            except Exception as error:
+                state.failed(error)
 
     return make
 
@@ -182,8 +148,7 @@ def made_iterator():
         making.pop()
     if not making:
         process.making.pop(thread, None)
-    loop = work.being_made() or next((loops[-1] for loops in list(process.making.values()) if loops), None)
-    work.mark(loop.number if loop is not None else None)
+    work.mark(work.being_made() or next((each[-1][1] for each in list(process.making.values()) if each), None))
 
 
 def stepping(original, torch):

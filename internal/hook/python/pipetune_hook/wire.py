@@ -40,6 +40,8 @@ class Sender:
         message["seq"] = next(process.seq)
         message["at"] = clock()
         message["lost"] = process.lost
+        if process.untold:
+            message["untold"] = process.untold
         try:
             data = encode(message).encode()
             if len(data) > LONGEST:

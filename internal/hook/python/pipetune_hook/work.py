@@ -131,13 +131,13 @@ def whole(index):
         return None
 
 
-def mark(number):
+def mark(loop):
     """Lets the processes that are begun from now on know the loader they work for; None: none."""
     config = sys.modules["multiprocessing.process"].current_process()._config
-    if number is None:
+    if loop is None:
         config.pop(KEY, None)
     else:
-        config[KEY] = number
+        config[KEY] = loop.number
 
 
 def patch(data):
@@ -167,9 +167,9 @@ def creating(original):
 
 
 def being_made():
-    """The loop whose iterator this thread makes; None where it makes none."""
+    """The loop whose iterator this thread makes; None where it makes none, or that of a loader without a number."""
     making = process.making.get(get_ident())
-    return making[-1] if making else None
+    return making[-1][1] if making else None
 
 
 def current_work():

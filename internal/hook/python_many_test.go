@@ -1,0 +1,103 @@
+package hook_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// manyTasks is how many loaders many.py makes at its busiest line.
+const manyTasks = 3000
+
+// TestHookKeepsItsSizeInAJobThatMakesThousandsOfLoaders: what the hook keeps, and what each telling goes over, is bounded; no batch is lost by it, and
+// each is told under the line that made its loader.
+func TestHookKeepsItsSizeInAJobThatMakesThousandsOfLoaders(t *testing.T) {
+	needTorch(t)
+	t.Parallel()
+	e := listen(t)
+	file := script(t, "many.py")
+	o := e.run(nil, file)
+	var said struct {
+		Taken map[string]float64
+		Kept  map[string]any
+	}
+	if err := json.Unmarshal([]byte(o.stdout), &said); err != nil || o.status != 0 || o.stderr != "" {
+		t.Fatalf("%v; job ended with %+v", err, o)
+	}
+	for name, most := range map[string]float64{"loops": 128, "works": 128, "open": 16, "epochs": 64, "making": 0, "taken": 0} {
+		if kept, ok := said.Kept[name].(float64); !ok || kept > most {
+			t.Errorf("the hook keeps %v %s, want %v at most", said.Kept[name], name, most)
+		}
+	}
+	if off, ok := e.last("off", func(datagram) bool { return true }); ok || said.Kept["on"] != true {
+		t.Errorf("the hook went off: %s", off.Reason)
+	}
+	lines := map[float64]string{}
+	for _, name := range []string{"tasks", "stays", "crew", "pair", "last"} {
+		lines[float64(line(t, file, "  # "+name+"\n"))] = name
+	}
+	steps, loaders, items := map[string]float64{}, map[string]float64{}, map[string]float64{}
+	sizes := map[any]bool{}
+	for n, made := range e.made() {
+		name := lines[made["line"].(float64)]
+		totals := e.steps(n)
+		taken, _ := totals["steps"].(float64)
+		had, _ := totals["loaders"].(float64)
+		work, _ := e.work(n)
+		steps[name] += taken
+		loaders[name] += had
+		items[name] += work["items"]
+		if name == "tasks" && had > manyTasks/10 {
+			sizes[made["items"]] = true
+		}
+		if made["batch_size"] == nil || made["file"] != file {
+			t.Errorf("loader %d: %v", n, made)
+		}
+	}
+	delete(steps, "last")
+	if diff := cmp.Diff(said.Taken, steps); diff != "" {
+		t.Errorf("batches by line (-taken +told):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]float64{"tasks": manyTasks, "stays": 1, "crew": 5, "pair": 10, "last": 1}, loaders); diff != "" {
+		t.Errorf("loaders by line (-made +told):\n%s", diff)
+	}
+	if items["crew"] != 5*8 {
+		t.Errorf("workers of loaders made anew made %v items, want %v", items["crew"], 5*8)
+	}
+	if diff := cmp.Diff(map[any]bool{nil: true}, sizes); diff != "" {
+		t.Errorf("items told of what loaders of several sizes share (-want +got):\n%s", diff)
+	}
+	for _, d := range e.told {
+		if d.Untold != 0 {
+			t.Fatalf("%d loaders were gone over untold", d.Untold)
+		}
+	}
+}
+
+// TestHookCountsLoadersThatItCannotTell: loaders of more kinds than the hook has numbers for go untold, and how often they are gone over is said.
+func TestHookCountsLoadersThatItCannotTell(t *testing.T) {
+	needTorch(t)
+	t.Parallel()
+	e := listen(t)
+	if o := e.run(nil, script(t, "kinds.py")); o.status != 0 || o.stdout != "True\n" || o.stderr != "" {
+		t.Fatalf("job ended with %+v", o)
+	}
+	var untold int64
+	numbers := map[int]bool{}
+	for _, d := range e.told {
+		untold = max(untold, d.Untold)
+		if d.Loader != nil {
+			numbers[*d.Loader] = true
+		}
+	}
+	const kinds, room = 200, 128 - 1 // one is of the loader that stays
+	if len(numbers) != room+1 || untold != 2*(kinds-room) {
+		t.Errorf("%d loaders told of, %d times one was gone over untold; want %d and %d", len(numbers), untold, room+1, 2*(kinds-room))
+	}
+	for n := 1; n <= room; n++ {
+		if totals := e.steps(n); totals["steps"] != 8.0 || totals["loaders"] != 1.0 {
+			t.Errorf("loader %d: %v", n, totals)
+		}
+	}
+}

@@ -1,0 +1,26 @@
+"""Many loaders no two of which are alike, each gone over twice: more than the hook has numbers for. Prints whether the hook is still on."""
+
+import sys
+import time
+
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+KINDS = 200
+DATA = torch.zeros(4, 2)
+
+
+def main():
+    first = DataLoader(TensorDataset(DATA))
+    for number in range(KINDS):
+        kind = type("Kind%d" % number, (TensorDataset,), {})
+        loader = DataLoader(kind(DATA))
+        assert len(list(loader)) == len(list(loader)) == 4
+    state = sys.modules.get("pipetune_hook.state")
+    print(state is None or state.process.on)
+    for _ in range(100):  # what is left is told, as fast as it is taken
+        time.sleep(0.02)
+        next(iter(first))
+
+
+main()
