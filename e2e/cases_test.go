@@ -20,7 +20,7 @@ type testCase struct {
 	around  surroundings   // what the runner does around the job
 	seconds string         // how long the job trains; "": jobSeconds
 
-	// unseen: the loader hands nothing over between processes, so input wait and batches/s may be absent (never wrong).
+	// unseen: the loader hands nothing over between processes, or to another thread, so input wait and batches/s may be absent (never wrong).
 	unseen bool
 }
 
@@ -71,6 +71,7 @@ var suite = []testCase{
 		name: "tight_shm", class: keepsUp, wait: fed, around: surroundings{shmBytes: 128 << 20},
 		planted: []string{"memory/shm-too-small"},
 	},
+	{name: "prefetch_thread", class: inputBound, wait: starved, unseen: true},
 	{name: "host_bound", class: hostBound, wait: [2]float64{0, 0.15}, planted: []string{"host/main-thread-bound"}},
 	{name: "control_keeps_up", class: keepsUp, wait: fed, control: true},
 	{name: "control_large_batches", class: keepsUp, wait: fed, control: true},

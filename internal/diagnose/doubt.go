@@ -42,8 +42,10 @@ func blind(e *evidence.Evidence, s split) []string {
 		why = append(why, "nothing of a training job was seen: no framework, no loader workers, no data being read, no GPU at work")
 	}
 	switch {
-	case Hooked(e) && e.Facts.Hook.Aside:
-		why = append(why, evidence.TakenAside)
+	case e.Facts.Aside != "" && !setsThePace(e):
+		why = append(why, e.Facts.Aside)
+	case e.Facts.Aside != "":
+		// who is always at work sets the pace, however long a step waits
 	case !s.seen:
 		reason, _ := e.WhyMissing(metric.InputWait)
 		if reason == "" {
@@ -105,7 +107,11 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 		d.add("what threads wait in could be read in %s of the looks only; states and CPU time stand in for it", unit.Percent(v.Center))
 	}
 	steps(e, &d)
-	precision(s, &d)
+	if s.seen {
+		precision(s, &d)
+	} else {
+		d.add("%s", e.Facts.Aside)
+	}
 	contradictions(e, s, class, &d)
 	if class == report.GPUBound && !s.devicesCounted {
 		d.add("no GPU counters were read%s: that the device is the limit is inferred from the main thread sleeping outside the loader", because(e.Facts.GPUWhyNot))
@@ -121,7 +127,7 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 	if class == report.GPUBound && s.wait.Center >= Moderate.Value {
 		d.add("the trainer waits for data %s of the time, which no rule explains", unit.Percent(s.wait.Center))
 	}
-	if class == report.InputBound && lead == nil {
+	if class == report.InputBound && lead == nil && s.seen {
 		d.add("no rule explains the wait")
 	}
 	if class == report.InputBound && s.workerless && !Hooked(e) {

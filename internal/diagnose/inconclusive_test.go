@@ -21,7 +21,7 @@ func promises() Rule {
 // TestInconclusivePromisesNothing: where nothing follows nothing is advised; a finding stands without what its cure would bring.
 func TestInconclusivePromisesNothing(t *testing.T) {
 	aside := launched("train.py", 88)
-	aside.Hook.Aside = true
+	aside.Aside = evidence.TakenAside
 	for _, c := range []struct {
 		name         string
 		e            *evidence.Evidence
@@ -54,7 +54,7 @@ func TestInconclusivePromisesNothing(t *testing.T) {
 // TestHeadroomOfAPrefetchedLoader: whoever takes the batches, those that are always at work make no more of them.
 func TestHeadroomOfAPrefetchedLoader(t *testing.T) {
 	aside := launched("train.py", 88)
-	aside.Hook.Aside = true
+	aside.Aside = evidence.TakenAside
 	for _, c := range []struct {
 		name, says string
 		seen       map[string]float64
@@ -68,6 +68,37 @@ func TestHeadroomOfAPrefetchedLoader(t *testing.T) {
 		got := headroom(saw(aside, c.seen))
 		if c.says == "" && got != "" || !strings.Contains(got, c.says) {
 			t.Errorf("%s: %q", c.name, got)
+		}
+	}
+}
+
+// TestSaturatedPrefetchedLoader: a loader that has nothing to spare sets the pace, and no wait must be known for it; no rule is said to explain it.
+func TestSaturatedPrefetchedLoader(t *testing.T) {
+	for _, c := range []struct {
+		name, reason string
+		busy         float64
+		want         report.Class
+	}{
+		{"told, at its limit", evidence.TakenAside, 0.97, report.InputBound},
+		{"seen, at its limit", evidence.SeemsAside, 0.97, report.InputBound},
+		{"told, with time to spare", evidence.TakenAside, 0.6, report.Inconclusive},
+	} {
+		facts := launched("train.py", 88)
+		if c.reason == evidence.SeemsAside {
+			facts.Hook = nil
+		}
+		facts.Aside = c.reason
+		seen := with(map[string]float64{"worker_busy_ratio": c.busy, "worker_running_ratio": c.busy, "worker_idle_ratio": 1 - c.busy})
+		for _, unknown := range []string{"input_wait_ratio", "free_step_time_s", "host_time_ratio", "device_time_ratio"} {
+			delete(seen, unknown)
+		}
+		r := Run(saw(facts, seen), []Rule{promises()})
+		v := r.Verdict
+		if v.Class != c.want || v.Rule != "" || !slices.Contains(v.Doubts, c.reason) || v.Step.InputWaitRatio != nil {
+			t.Errorf("%s: %+v", c.name, v)
+		}
+		if c.want == report.InputBound && (v.Resource != report.CPU || v.Confidence != report.Medium || !strings.HasPrefix(v.Statement, "The loader gives all it can: its 2 workers are busy 97 %")) {
+			t.Errorf("%s: %s, %s, %q", c.name, v.Resource, v.Confidence, v.Statement)
 		}
 	}
 }

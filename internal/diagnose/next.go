@@ -12,7 +12,7 @@ import (
 func next(e *evidence.Evidence, r *report.Report) []string {
 	var out []string
 	switch {
-	case r.Verdict.Class == report.Inconclusive && Hooked(e) && e.Facts.Hook.Aside && !tooLittle(e):
+	case r.Verdict.Class == report.Inconclusive && e.Facts.Aside != "" && !tooLittle(e):
 		// a longer watch would tell no more of what the main thread waits for
 	case r.Verdict.Class == report.Inconclusive:
 		out = append(out, longerWatch(e))

@@ -11,8 +11,12 @@ import (
 )
 
 func inconclusive(e *evidence.Evidence, why []string) string {
-	if Hooked(e) && e.Facts.Hook.Aside {
-		return "What holds the job back cannot be told: " + strings.Join(why, "; ") + "." + headroom(e)
+	if e.Facts.Aside != "" {
+		known := headroom(e)
+		if known != "" {
+			known = " What is known: " + known + "."
+		}
+		return "What holds the job back cannot be told: " + strings.Join(why, "; ") + "." + known
 	}
 	return "Too little was seen to tell what holds the job back: " + strings.Join(why, "; ") + "."
 }
@@ -20,21 +24,19 @@ func inconclusive(e *evidence.Evidence, why []string) string {
 // headroom says how many batches more the loader could give at most, from how busy those are that make them; empty where that is unknown. It needs
 // no wait of the trainer's: what is always at work sets the pace, whoever takes its batches.
 func headroom(e *evidence.Evidence) string {
-	workers, ok := e.Get(metric.NumWorkers)
-	busy, ok2 := e.Get(metric.WorkerBusy)
-	if !ok {
+	share, ok := atWork(e)
+	if !ok || share <= 0 {
 		return ""
 	}
-	who, share := "its "+plural(int(workers.Center+0.5), "worker is", "workers are"), unitShare(busy.Center)
-	if Workerless(e) {
-		_, ok2 = e.Get(metric.FetchTime)
-		share, _ = ownWork(e)
-		who = "the thread that makes batches is"
+	who := "the thread that makes batches is"
+	if workers, _ := e.Get(metric.NumWorkers); workers.Center > 0 {
+		who = "its " + plural(int(workers.Center+0.5), "worker is", "workers are")
 	}
-	if !ok2 || share <= 0 {
-		return ""
+	more := "no more batches than it does"
+	if times := unit.Number(1 / share); times != "1" {
+		more = "at most " + times + " times as many batches"
 	}
-	return fmt.Sprintf(" What is known: %s busy %s of the time, so the loader as it is could give at most %s times as many batches.", who, unit.Percent(share), unit.Number(1/share))
+	return fmt.Sprintf("%s busy %s of the time, so the loader as it is could give %s", who, unit.Percent(share), more)
 }
 
 // saysItself is the rule whose summary would repeat the first sentence of the statement.
@@ -82,6 +84,9 @@ func statement(e *evidence.Evidence, s split, class report.Class, lead *report.F
 
 // starving says how much of a step goes to waiting, and what the workers do meanwhile.
 func starving(e *evidence.Evidence, s split) string {
+	if !s.seen {
+		return "The loader gives all it can: " + headroom(e) + ". How long a step waits for it is not seen."
+	}
 	wait := unit.Percent(s.wait.Center)
 	if s.workerless && Hooked(e) {
 		return fmt.Sprintf("The training process loads its data itself (num_workers=0): %s of the time goes to loading while nothing else happens.", wait)

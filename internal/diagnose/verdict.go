@@ -71,7 +71,10 @@ func verdict(e *evidence.Evidence, findings []report.Finding, table map[string]*
 		v.Statement = inconclusive(e, why)
 		return v
 	}
-	cause := leading(findings, table, s.wait.Center)
+	var cause *report.Finding
+	if s.seen { // else nothing tells how much of the wait a finding accounts for
+		cause = leading(findings, table, s.wait.Center)
+	}
 	v.Class = classify(e, s, cause != nil)
 	var lead *report.Finding
 	if v.Class == report.InputBound && cause != nil {
@@ -118,6 +121,8 @@ var leads = map[report.Class]string{
 func classify(e *evidence.Evidence, s split, explained bool) report.Class {
 	wait := s.wait.Center
 	switch {
+	case !s.seen: // and not blind: the loader sets the pace
+		return report.InputBound
 	case wait >= High.Value:
 		return report.InputBound
 	case transferring(e):

@@ -50,3 +50,20 @@ func unitShare(x float64) float64 {
 	}
 	return min(x, 1)
 }
+
+// atWork is the share of their time in which those that make batches do so: the workers or, where a thread of the trainer's own does it, that one.
+func atWork(e *evidence.Evidence) (share float64, ok bool) {
+	if Workerless(e) {
+		_, ok = e.Get(metric.FetchTime)
+		share, _ = ownWork(e)
+		return share, ok
+	}
+	busy, ok := e.Get(metric.WorkerBusy)
+	return unitShare(busy.Center), ok
+}
+
+// setsThePace says whether the loader has nothing to spare: a faster step could bring at most Moderate more.
+func setsThePace(e *evidence.Evidence) bool {
+	share, ok := atWork(e)
+	return ok && share >= 1-Moderate.Value
+}

@@ -92,7 +92,8 @@ type Facts struct {
 	GPUName     string // "" too where no process of the job is on a GPU
 	GPUWhyNot   string // why no GPU figures are there; "" where they are
 	Throttle    []string
-	Hook        *Hook // what the hook told of the training loop; nil without it
+	Hook        *Hook  // what the hook told of the training loop; nil without it
+	Aside       string // why another thread than the main one takes the batches, or may do so, and how long a step waits is unknown; "" where the main thread does
 }
 
 // Hook is what was told from inside a launched job about the training loop: the loader with the most time among those asked while gradients are enabled or,
@@ -106,7 +107,6 @@ type Hook struct {
 	Slow          []SlowItem   // slowest items, slowest first
 	Steps, Epochs float64      // batches of the training loop in the window, and its epochs that ended there
 	Epoch         EpochCost    // of all epochs that were told, those before the window too
-	Aside         bool         // another thread than the main one takes the batches: what it waits is not what a step waits
 	Together      int          // loaders gone over in each step, Loader among them
 	LeastStep     float64      // seconds of a step with the others of them as they are, whatever Loader is given; 0 where there is none
 	BesideCPUs    float64      // CPUs that the others' workers use

@@ -26,7 +26,6 @@ func (b *builder) hookFacts(r *rank) {
 		Steps: sum(r.batches), Epochs: sum(h.training.of(metric.HookEpochs)), Epoch: epochCost(h.epochs)}
 	out.Loader.Made, out.Loader.Anew = h.made, h.anew()
 	out.Loader.Wait, out.Together = sum(h.training.waits()), len(h.partners)+1
-	out.Aside = h.aside() > mostlyAside
 	out.LeastStep, out.BesideCPUs = h.besides()
 	b.hookPauses(r, out)
 	for _, l := range slices.Concat(h.evaluations, h.sources) {

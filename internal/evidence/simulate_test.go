@@ -13,6 +13,7 @@ import (
 // moment is the true state of a simulated job over one tick. Shares are of the tick's looks.
 type moment struct {
 	wait, run, asleep float64 // the trainer's main thread: for a batch, on a CPU, in nanosleep; the rest is "other"
+	beside            float64 // CPUs of its other threads
 	idle, work, disk  float64 // each worker: for work, on a CPU, for storage; the rest is "other"
 	head, ahead       float64 // joint looks
 	batches           float64 // per second
@@ -144,10 +145,10 @@ func (s *simulation) step(part float64, m moment, trainers []string) {
 		s.count(metric.LooksSleep, process, looks*m.asleep)
 		s.count(metric.LooksStopped, process, 0)
 		s.count(metric.LooksChild, process, looks*(1-m.wait-m.run-m.asleep))
-		s.count(metric.ProcCPU, process, dt*m.run)
+		s.count(metric.ProcCPU, process, dt*(m.run+m.beside))
 		s.count(metric.ProcMainCPU, process, dt*m.run)
 		s.count(metric.ProcReadChars, process, dt*m.trainerReads)
-		cpu += m.run
+		cpu += m.run + m.beside
 		alive := float64(len(crew))
 		s.r.Add(metric.LoaderWorkers, loader, alive)
 		joint, none := looks, 0.0

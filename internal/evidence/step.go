@@ -22,16 +22,18 @@ func (b *builder) steps() {
 	}
 	b.split(r)
 	if r.noLoader {
-		if r.hook == nil {
+		b.workerless(r)
+		b.threadsBeside(r)
+		if r.hook == nil && b.ev.Facts.Aside == "" {
 			b.miss("the trainer has no workers (num_workers=0): it loads between its steps, and a load looks like any other work",
 				"start the job with pipetune: pipetune diagnose -- COMMAND", metric.InputWait, metric.FreeStepTime)
 		}
-		b.workerless(r)
 		return
 	}
 	b.set(metric.InputWait, r.wait, r.basis)
 	b.keep(metric.InputWait, r.waiting, r.joint)
 	b.gapsOf(r)
+	b.seemsAside(r)
 }
 
 // mainThread takes what the trainer's main thread does.

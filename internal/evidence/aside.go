@@ -1,0 +1,96 @@
+package evidence
+
+import "github.com/pipetune/pipetune/internal/metric"
+
+// mostlyAside is the share of a loop's steps beyond which another thread than the main one takes its batches: a prefetcher, or one that trains.
+const mostlyAside = 0.5
+
+// aside is the share of the training loop's steps in the window that another thread than the main one took.
+func (h *hooked) aside() float64 {
+	return orNothing(divide(sum(h.training.of(metric.HookAside)), sum(h.training.of(metric.HookSteps))))
+}
+
+// TakenAside and SeemsAside say why the wait of a step is unknown where another thread takes the batches: as the hook told, and as it looks from outside.
+const (
+	TakenAside = "batches are taken by another thread than the main one (a prefetcher): how long that thread waits is not what a step waits"
+	SeemsAside = "the workers are never idle, and yet the main thread does not wait for them: another thread seems to take the batches (a prefetcher), and how long a step waits for that one cannot be told"
+)
+
+// ThreadsBeside says why the wait of a step is unknown where a trainer has no workers, and threads of its own at work while its main thread sleeps.
+const ThreadsBeside = "while the trainer's main thread sleeps, other threads of it use a CPU: they may load data (a prefetcher) or train (a backward pass), which cannot be told apart from outside"
+
+const inMainThread = "for one watch, let the main thread take the batches"
+
+// What makes a loader look as if another thread took its batches. A main thread that takes them itself either waits for workers that are always at
+// work, or has them idle once the queue is full; in between lies only a loader that is as fast as the step to within these shares.
+const (
+	alwaysAtWork = 0.95 // of the workers' time: a faster step would bring at most 1/0.95 of the rate. The line from which a wait counts (5 %) from the other side
+	hardlyWaits  = 0.05 // of the trainer's time: the same line
+	asleepApart  = 0.20 // of the trainer's time, in sleep that neither a batch nor a GPU explains: the line from which a wait is high
+	busyBeside   = 0.20 // CPUs that threads beside the main one use: the same line
+)
+
+// working are the states of a worker that makes a batch, and is not waiting for something that its trainer may hold.
+var working = []metric.Desc{metric.WorkerRunning, metric.WorkerStorage, metric.WorkerOpenWait}
+
+// ofSteps are the signals that tell how a step divides, or what the main thread waits for.
+var ofSteps = []metric.Desc{metric.InputWait, metric.InWorkerless, metric.StepWait, metric.FreeStepTime, metric.HostTime, metric.DeviceTime, metric.EpochGap,
+	metric.Starved, metric.HeadOfLine, metric.LoaderIsAhead, metric.IdleWhileWaits}
+
+// hookAside leaves out how a step divides where the hook told that another thread takes the batches.
+func (b *builder) hookAside(r *rank) {
+	if r.hook.aside() > mostlyAside {
+		b.aside(TakenAside, inMainThread)
+	}
+}
+
+// seemsAside leaves it out where it must be so by what was seen from outside.
+func (b *builder) seemsAside(r *rank) {
+	wait, ok := b.center(metric.InputWait)
+	if !ok || r.hook != nil || r.noLoader || wait >= hardlyWaits {
+		return
+	}
+	atWork := 0.0
+	for _, d := range working {
+		share, _ := b.center(d)
+		atWork += share
+	}
+	if atWork < alwaysAtWork || b.unexplained(wait) < asleepApart {
+		return
+	}
+	b.aside(SeemsAside, inMainThread)
+	b.ev.Ranks[0].InputWait = nil
+}
+
+// threadsBeside leaves it out where a trainer without workers may load in a thread of its own.
+func (b *builder) threadsBeside(r *rank) {
+	loads, _ := b.center(metric.InWorkerless)
+	all, alive := b.h.of(metric.ProcCPU, r.entity).grow(b.spans)
+	main, seen := b.h.of(metric.ProcMainCPU, r.entity).grow(b.spans)
+	beside := divide(sum(all), sum(alive)) - divide(sum(main), sum(seen))
+	if r.hook != nil || loads >= hardlyWaits || !(beside >= busyBeside) || b.unexplained(loads) < asleepApart {
+		return
+	}
+	b.aside(ThreadsBeside, "start the job with pipetune: pipetune diagnose -- COMMAND")
+}
+
+// unexplained is the share of time in which the main thread slept for neither a batch nor a GPU that was seen at work.
+func (b *builder) unexplained(wait float64) float64 {
+	host, _ := b.center(metric.HostTime)
+	between, _ := b.center(metric.EpochGap)
+	asleep := 1 - wait - host - between
+	if device, ok := b.center(metric.DeviceTime); ok && b.gpus.busy != nil {
+		asleep -= device
+	}
+	return asleep
+}
+
+// aside leaves out how a step divides. Counts and what batches cost to make stand.
+func (b *builder) aside(reason, cure string) {
+	b.ev.Facts.Aside = reason
+	b.drop(ofSteps...)
+	for _, d := range ofSteps {
+		delete(b.ev.windows, d.Name)
+	}
+	b.miss(reason, cure, ofSteps...)
+}
