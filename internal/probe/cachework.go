@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -120,8 +120,8 @@ func (r *residency) look(path string, drop bool) {
 const staysRatio = 0.01
 
 func fileResidency(f *os.File, size int64, drop bool) residency {
-	var fs unix.Statfs_t
-	if err := unix.Fstatfs(int(f.Fd()), &fs); err == nil && (int64(fs.Type) == unix.TMPFS_MAGIC || int64(fs.Type) == unix.RAMFS_MAGIC) {
+	kind := fileSystem(f)
+	if kind == unix.TMPFS_MAGIC || kind == unix.RAMFS_MAGIC {
 		return residency{InMemory: true, Reason: "the files lie in memory (tmpfs): there is no storage to read them from"}
 	}
 	if drop {
@@ -129,23 +129,41 @@ func fileResidency(f *os.File, size int64, drop bool) residency {
 			return residency{Reason: "dropping pages: " + err.Error()}
 		}
 	}
-	r := cachedPages(f, size)
+	r := cachedPages(f, size, kind)
 	if drop && r.How != "" && float64(r.Cached) > staysRatio*float64(r.Pages) {
 		_ = unix.Fdatasync(int(f.Fd())) // where it fails the pages stay, which the next look tells
 		_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
-		r = cachedPages(f, size)
+		r = cachedPages(f, size, kind)
 	}
 	return r
 }
 
-// cachedPages asks cachestat(2) (Linux 6.5) and, where it is not there, mincore(2). Both tell only the owner of a file and those who may
+// fileSystem is the number that statfs(2) gives for the file system that holds a file; 0 where it cannot be told.
+func fileSystem(f *os.File) int64 {
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil {
+		return 0
+	}
+	return int64(uint32(fs.Type))
+}
+
+// stacked are the file systems whose files' pages may belong to a file of another one below: cachestat counts those of the upper file, where there are
+// none (it looks at f_mapping, mm/filemap.c); mincore looks at what is mapped, and that is the lower file (fs/overlayfs/file.c, fs/fuse/passthrough.c).
+var stacked = []int64{unix.OVERLAYFS_SUPER_MAGIC, unix.FUSE_SUPER_MAGIC}
+
+var errStacked = errors.New("of no use for files of another file system below")
+
+// cachedPages asks cachestat(2) (Linux 6.5) and, where it is not there or not true, mincore(2). Both tell only the owner of a file and those who may
 // write to it: cachestat refuses others, mincore reports every page resident to them (mm/mincore.c, can_do_mincore).
-func cachedPages(f *os.File, size int64) residency {
+func cachedPages(f *os.File, size, kind int64) residency {
 	page := int64(os.Getpagesize())
 	r := residency{Pages: (size + page - 1) / page}
 	var whole unix.CachestatRange // length 0 means up to the end
 	var stat unix.Cachestat_t
-	err := unix.Cachestat(uint(f.Fd()), &whole, &stat, 0)
+	err := errStacked
+	if !slices.Contains(stacked, kind) {
+		err = unix.Cachestat(uint(f.Fd()), &whole, &stat, 0)
+	}
 	switch {
 	case err == nil:
 		r.How, r.Cached = "cachestat", min(int64(stat.Cache), r.Pages)
@@ -154,7 +172,7 @@ func cachedPages(f *os.File, size int64) residency {
 		r.Reason = "the page cache is told to the files' owner and to who may write to them only"
 		return r
 	case !mayAsk(f):
-		r.Reason = "cachestat is not there (" + err.Error() + "), and mincore tells the files' owner only"
+		r.Reason = "cachestat does not tell (" + err.Error() + "), and mincore tells the files' owner only"
 		return r
 	}
 	if r.Cached, err = mincore(f, size, page); err != nil {
@@ -227,22 +245,3 @@ func openRegular(path string) (*os.File, int64, error) {
 }
 
 func fdPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
-
-// readAhead is how much the kernel reads ahead of a file at most, in bytes: its device's setting, 128 KiB where that cannot be found
-// (VM_READAHEAD_PAGES, include/linux/mm.h).
-func readAhead(f *os.File) int64 {
-	const usual = 128 << 10
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		return usual
-	}
-	text, err := os.ReadFile(fmt.Sprintf("/sys/class/bdi/%d:%d/read_ahead_kb", unix.Major(st.Dev), unix.Minor(st.Dev)))
-	if err != nil {
-		return usual
-	}
-	kib, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	if err != nil || kib < 0 || kib > 1<<20 {
-		return usual
-	}
-	return kib << 10
-}

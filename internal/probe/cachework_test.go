@@ -75,3 +75,14 @@ func TestWhatIsNoFileIsNotOpened(t *testing.T) {
 		}
 	}
 }
+
+// Of a file of an overlay, as containers have them, cachestat counts no page whatever there is.
+func TestOverlaysAreAskedThroughMincore(t *testing.T) {
+	sample := rawSample(t, 4096, 300, "a")
+	f, size := resident(t, string(sample.Files[0].Path))
+	for kind, how := range map[int64]string{unix.OVERLAYFS_SUPER_MAGIC: "mincore", unix.FUSE_SUPER_MAGIC: "mincore"} {
+		if r := cachedPages(f, size, kind); r.How != how || r.Cached != 300 {
+			t.Errorf("%x: %+v", kind, r)
+		}
+	}
+}
