@@ -16,8 +16,8 @@ const (
 	SeemsAside = "the workers are never idle, and yet the main thread does not wait for them: another thread seems to take the batches (a prefetcher), and how long a step waits for that one cannot be told"
 )
 
-// ThreadsBeside says why the wait of a step is unknown where a trainer has no workers, and threads of its own at work while its main thread sleeps.
-const ThreadsBeside = "while the trainer's main thread sleeps, other threads of it use a CPU: they may load data (a prefetcher) or train (a backward pass), which cannot be told apart from outside"
+// AtWorkBeside says why the wait of a step is unknown where a trainer has no workers, and others of the job are at work while its main thread sleeps.
+const AtWorkBeside = "while the trainer's main thread sleeps, other threads or processes of the job use a CPU: they may load data (a prefetcher, a pool of processes) or train (a backward pass), which cannot be told apart from outside"
 
 const inMainThread = "for one watch, let the main thread take the batches"
 
@@ -27,7 +27,7 @@ const (
 	alwaysAtWork = 0.95 // of the workers' time: a faster step would bring at most 1/0.95 of the rate. The line from which a wait counts (5 %) from the other side
 	hardlyWaits  = 0.05 // of the trainer's time: the same line
 	asleepApart  = 0.20 // of the trainer's time, in sleep that neither a batch nor a GPU explains: the line from which a wait is high
-	busyBeside   = 0.20 // CPUs that threads beside the main one use: the same line
+	busyBeside   = 0.20 // CPUs that others of the job than the main thread use: the same line
 )
 
 // working are the states of a worker that makes a batch, and is not waiting for something that its trainer may hold.
@@ -62,16 +62,20 @@ func (b *builder) seemsAside(r *rank) {
 	b.ev.Ranks[0].InputWait = nil
 }
 
-// threadsBeside leaves it out where a trainer without workers may load in a thread of its own.
-func (b *builder) threadsBeside(r *rank) {
+// besideMain leaves it out where a trainer without workers may load in a thread of its own, or in processes that are no DataLoader's.
+func (b *builder) besideMain(r *rank) {
 	loads, _ := b.center(metric.InWorkerless)
-	all, alive := b.h.of(metric.ProcCPU, r.entity).grow(b.spans)
 	main, seen := b.h.of(metric.ProcMainCPU, r.entity).grow(b.spans)
-	beside := divide(sum(all), sum(alive)) - divide(sum(main), sum(seen))
+	job, _ := b.center(metric.JobCPU)
+	beside := job/float64(len(b.ranks)) - divide(sum(main), sum(seen))
 	if r.hook != nil || loads >= hardlyWaits || !(beside >= busyBeside) || b.unexplained(loads) < asleepApart {
 		return
 	}
-	b.aside(ThreadsBeside, "start the job with pipetune: pipetune diagnose -- COMMAND")
+	cure := "start the job with pipetune: pipetune diagnose -- COMMAND"
+	if b.rec.Header.Mode == "launch" {
+		cure = "" // no DataLoader told of itself: inside, there is nothing more to see
+	}
+	b.aside(AtWorkBeside, cure)
 }
 
 // unexplained is the share of time in which the main thread slept for neither a batch nor a GPU that was seen at work.
