@@ -13,15 +13,7 @@ func (b *builder) facts() {
 	if n := b.rec.Header.BatchSize; n > 0 {
 		f.BatchSize = &n
 	}
-	if len(b.rec.Header.Host.GPUs) > 0 && !b.gpus.none {
-		f.GPUName = b.rec.Header.Host.GPUs[0].Name
-		for _, g := range b.rec.Header.Host.GPUs {
-			if g.OfJob {
-				f.GPUName = g.Name
-				break
-			}
-		}
-	}
+	f.GPUName = b.gpuName()
 	if _, ok := b.ev.values["gpu_busy_ratio"]; !ok {
 		f.GPUWhyNot = b.gpuWhyNot()
 	}

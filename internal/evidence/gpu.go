@@ -17,6 +17,7 @@ type gpuShare struct {
 	basis metric.Basis // of busy
 	none  bool         // no process of the job was on any of the GPUs: there is no device for a step to be on
 	why   string       // why GPUs were watched and busy tells nothing; "" where it does, or where none was
+	first string       // the first of the GPUs that are taken for the job's; "" where none is
 }
 
 // offGPU is why figures of GPUs are missing where others use them, and the job does not.
@@ -38,6 +39,13 @@ const idleMemory = 0.02
 func (b *builder) gpu() {
 	all := b.visibleGPUs()
 	job, matched := b.jobGPUs(all)
+	if !matched {
+		if job, b.gpus.why = b.byEnvironment(all, job); b.gpus.why != "" {
+			b.miss(b.gpus.why, cureMatch, append(slices.Clone(ofJobGPUs), metric.GPUCount)...)
+			b.gpuIdle(nil)
+			return
+		}
+	}
 	b.gpuIdle(job)
 	if b.gpus.none = len(all) > 0 && len(job) == 0; b.gpus.none {
 		b.gpus.why = offGPU
@@ -47,6 +55,7 @@ func (b *builder) gpu() {
 	if len(job) == 0 {
 		return
 	}
+	b.gpus.first = job[0]
 	basis := metric.Inferred
 	if matched {
 		basis = metric.Measured
@@ -55,7 +64,7 @@ func (b *builder) gpu() {
 	b.exact(metric.GPUCount, float64(len(job)), basis)
 	if !matched && len(job) > 1 && len(job) != len(b.ranks) && !b.unused(job[0]) {
 		b.gpus.why = fmt.Sprintf("which of the %d GPUs in use here are the job's is not known, and a mean over all would be of others too", len(job))
-		b.miss(b.gpus.why, "run pipetune on the host, or in a container started with --pid=host", ofJobGPUs...)
+		b.miss(b.gpus.why, cureMatch, ofJobGPUs...)
 		return
 	}
 	mean := func(d, raw metric.Desc) []float64 {

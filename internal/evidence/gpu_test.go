@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -127,6 +128,62 @@ func TestGPUsOfAContainer(t *testing.T) {
 			}
 			if _, ok := e.Get(metric.GPUBusy); !ok && !strings.Contains(e.Facts.GPUWhyNot, "which of the") {
 				t.Errorf("why not: %q", e.Facts.GPUWhyNot)
+			}
+		})
+	}
+}
+
+// barredFrom is gpusOfHost with an environment that keeps the job off some.
+func barredFrom(h recording.Header, uuids ...string) recording.Header {
+	for i := range h.Host.GPUs {
+		h.Host.GPUs[i].Barred = slices.Contains(uuids, h.Host.GPUs[i].UUID)
+	}
+	return h
+}
+
+// TestGPUOfTheEnvironment: in a container with four GPUs that three jobs share, and no list of processes that means anything there, the environment
+// tells which is the job's.
+func TestGPUOfTheEnvironment(t *testing.T) {
+	busy := map[string]float64{"gpu/A": 0.97, "gpu/B": 0.3, "gpu/C": 0.9, "gpu/D": 0}
+	onGPU := onCPU
+	onGPU.gpu = -1
+	for name, c := range map[string]struct {
+		barred []string
+		busy   float64
+		count  float64
+		gpu    string
+		why    string
+	}{
+		"one":                    {[]string{"A", "C", "D"}, 0.3, 1, "B", ""},
+		"one and one that idles": {[]string{"A", "C"}, 0.3, 1, "B", ""},
+		"two":                    {[]string{"A", "D"}, absent, 2, "B", "which of the 2 GPUs"},
+		"not told":               {nil, absent, 3, "A", "which of the 3 GPUs"},
+		"all":                    {[]string{"A", "B", "C", "D"}, absent, absent, "", "CUDA_VISIBLE_DEVICES keeps the job off"},
+		"changed in Python":      {[]string{"A", "B", "C"}, absent, absent, "", "are not those that CUDA_VISIBLE_DEVICES"},
+	} {
+		h := barredFrom(gpusOfHost("A", "B", "C", "D"), c.barred...)
+		for i := range h.Host.GPUs {
+			h.Host.GPUs[i].Name = h.Host.GPUs[i].UUID
+		}
+		s := simulate(t, h)
+		s.trainer("100.1")
+		s.bear("100.1", 2, 50)
+		s.others(30, onGPU, busy, -1)
+		e := s.evidence()
+		t.Run(name, func(t *testing.T) {
+			want(t, e, map[metric.Desc]float64{metric.GPUBusy: c.busy, metric.GPUCount: c.count})
+			if why, _ := e.WhyMissing(metric.GPUBusy); !strings.Contains(why, c.why) || (why == "") != (c.why == "") {
+				t.Errorf("missing because %q, want %q", why, c.why)
+			}
+			if e.Facts.GPUName != c.gpu {
+				t.Errorf("the job's GPU is %q, want %q", e.Facts.GPUName, c.gpu)
+			}
+			warned := slices.ContainsFunc(e.Warnings, func(w string) bool { return strings.Contains(w, "CUDA_VISIBLE_DEVICES") })
+			if told := len(c.barred) > 0 && c.gpu != ""; warned != told {
+				t.Errorf("warnings %q", e.Warnings)
+			}
+			if v, ok := e.Get(metric.GPUBusy); ok && v.Basis != metric.Inferred {
+				t.Errorf("basis %v", v.Basis)
 			}
 		})
 	}

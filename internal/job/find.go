@@ -150,7 +150,7 @@ func (o Options) looksLikeTraining(id procfs.ID, mine func(uid int) bool) bool {
 			return inside{}
 		}
 		defer q.Close()
-		return look(q)
+		return look(o.FS, q)
 	})
 	return ok && (in.framework != "" || in.gpu)
 }

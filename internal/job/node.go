@@ -70,6 +70,7 @@ type inside struct {
 	libraries
 	rank int // from the environment; -1 = none
 	step string
+	gpus GPUChoice
 }
 
 // workerSignals are the handlers every DataLoader worker installs, in all versions seen (torch/csrc/DataLoader.cpp:
@@ -113,10 +114,10 @@ func (f *facts) setArgv(argv [][]byte) {
 }
 
 // look reads what is inside a process that may be a trainer.
-func look(p *procfs.Process) inside {
+func look(fs procfs.FS, p *procfs.Process) inside {
 	in := inside{rank: -1}
 	if env, err := p.Environ(); err == nil {
-		in.rank = rankOf(env)
+		in.rank, in.gpus = rankOf(env), choiceOf(fs, p, env)
 		if env["SLURM_JOB_ID"] != "" {
 			in.step = env["SLURM_JOB_ID"] + "." + env["SLURM_STEP_ID"]
 		}

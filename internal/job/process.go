@@ -52,6 +52,10 @@ type Process struct {
 	// PinThread is the thread of a trainer that pins batches, found by its name (torch 2.5 and newer, or Python 3.14 and newer);
 	// 0 = none, or one without a name.
 	PinThread int
+	// OnGPU says that it was found with a GPU's library or device, where it was looked into as one that may be a trainer.
+	OnGPU bool
+	// GPUs is of processes that were looked into; the zero value for others.
+	GPUs GPUChoice
 }
 
 // Entity names a process in a recording.

@@ -198,7 +198,9 @@ func (j *Job) renew() bool {
 			continue
 		}
 		if n.role == Trainer && n.inside.framework == "" && n.inside.tries < tries && n.facts.python {
+			read := n.inside.gpus.Read
 			j.table.inspect(n)
+			changed = changed || n.inside.gpus.Read != read
 			left--
 		}
 		if was := n.facts.exe; n.role != Trainer {

@@ -92,7 +92,7 @@ func (t *table) inspect(n *node) {
 			return inside{rank: -1}
 		}
 		defer p.Close()
-		return look(p)
+		return look(fs, p)
 	})
 	if ok {
 		in.tries = n.inside.tries

@@ -81,6 +81,7 @@ func TestMissingFunctions(t *testing.T) {
 		{"nvmlDeviceGetFieldValues", ""},
 		{"nvmlDeviceGetComputeRunningProcesses_v3", ""}, // before driver 510
 		{"nvmlDeviceGetMigMode", ""},
+		{"nvmlDeviceGetPciInfo_v3", ""},
 		{"nvmlDeviceGetUUID", ""},
 		{"nvmlDeviceGetName", ""},
 		{"nvmlSystemGetDriverVersion", ""},

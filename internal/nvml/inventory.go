@@ -101,6 +101,11 @@ func (d *device) describe() Device {
 			described.MIG, d.mig = &mig, mig
 		}
 	}
+	if d.library.has("nvmlDeviceGetPciInfo_v3") || d.library.has("nvmlDeviceGetPciInfo_v2") {
+		if pci, ret := d.handle.GetPciInfo(); ret == nvml.SUCCESS {
+			described.PCI = fmt.Sprintf("%08x:%08x:%08x", pci.Domain, pci.Bus, pci.Device)
+		}
+	}
 	described.GPM = d.gpm.open(d)
 	return described
 }

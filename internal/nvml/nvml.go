@@ -54,6 +54,9 @@ type Device struct {
 	MIG         *bool  `json:"mig,omitempty"`          // nil when the GPU has no such mode
 	GPM         bool   `json:"gpm"`                    // SM and DRAM activity can be read
 	Lost        bool   `json:"lost,omitempty"`
+	// PCI is the GPU's place as domain, bus and device in hexadecimal of fixed width, so that text order is PCI order; "" when it could not be
+	// read.
+	PCI string `json:"pci,omitempty"`
 }
 
 // Session is the child's state between requests. The zero value is not ready: use New.

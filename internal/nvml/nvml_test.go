@@ -114,8 +114,8 @@ func TestTwoGPUs(t *testing.T) {
 	}
 	no := false
 	want := Inventory{Driver: `999.99\x1b[1m`, Devices: []Device{
-		{UUID: secondUUID, Name: `Fake\x1b[31m|GPU`, MemoryBytes: 80 << 30, MIG: &no, GPM: true},
-		{UUID: firstUUID, Name: `Fake\x1b[31m|GPU`, MemoryBytes: 80 << 30, MIG: &no, GPM: true},
+		{UUID: secondUUID, Name: `Fake\x1b[31m|GPU`, MemoryBytes: 80 << 30, MIG: &no, GPM: true, PCI: "00000000:00000010:00000000"},
+		{UUID: firstUUID, Name: `Fake\x1b[31m|GPU`, MemoryBytes: 80 << 30, MIG: &no, GPM: true, PCI: "00000000:00000020:00000000"},
 	}}
 	if diff := cmp.Diff(want, inventory); diff != "" {
 		t.Fatalf("inventory: %s", diff)

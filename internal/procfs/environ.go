@@ -14,7 +14,7 @@ var environAllowed = map[string]bool{
 	"OMP_NUM_THREADS": true, "MKL_NUM_THREADS": true, "OPENBLAS_NUM_THREADS": true,
 	"NUMEXPR_NUM_THREADS": true, "OMP_PROC_BIND": true, "KMP_AFFINITY": true, "GOMP_CPU_AFFINITY": true,
 	// GPU and allocator
-	"CUDA_VISIBLE_DEVICES": true, "NVIDIA_VISIBLE_DEVICES": true, "CUDA_LAUNCH_BLOCKING": true,
+	"CUDA_VISIBLE_DEVICES": true, "CUDA_DEVICE_ORDER": true, "NVIDIA_VISIBLE_DEVICES": true, "CUDA_LAUNCH_BLOCKING": true,
 	"PYTORCH_CUDA_ALLOC_CONF": true, "MALLOC_ARENA_MAX": true,
 	// whether pipetune's hook can be found
 	"PIPETUNE_HOOK_SOCKET": true, "PYTHONPATH": true,

@@ -1,6 +1,7 @@
 package procfs
 
 import (
+	"bytes"
 	"os"
 )
 
@@ -16,4 +17,18 @@ func (p *Process) SharesOurMounts(f FS) (bool, error) {
 		return false, classify(f.Path("proc", "self", "ns", "mnt"), err)
 	}
 	return ours == theirs, nil
+}
+
+// SharesOurGroups reports whether the process is in the same control groups as
+// this program, in each hierarchy.
+func (p *Process) SharesOurGroups(f FS) (bool, error) {
+	theirs, err := p.readCold("cgroup")
+	if err != nil {
+		return false, goneFrom(err)
+	}
+	ours, err := f.readFile("proc", "self", "cgroup")
+	if err != nil {
+		return false, err
+	}
+	return bytes.Equal(ours, theirs), nil
 }

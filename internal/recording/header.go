@@ -52,6 +52,8 @@ type GPU struct {
 	MemoryBytes int64  `json:"memory_bytes"`
 	MIG         bool   `json:"mig,omitempty"`
 	OfJob       bool   `json:"of_job"` // a process of the job uses it, as far as can be matched
+	// Barred says that the environment of every trainer, as at its start, keeps CUDA off this GPU; false also where that is not certain.
+	Barred bool `json:"barred,omitempty"`
 }
 
 // Storage is where a part of the dataset lies.

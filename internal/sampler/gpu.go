@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/nvml"
+	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
@@ -43,6 +45,11 @@ type GPU struct {
 	gpus    []recording.GPU
 	lost    map[string]bool // by UUID
 
+	// What the environment of the job's processes says: see narrow.
+	found    []nvml.Device
+	narrowed *job.Tree // the tree that was asked last; nil where the GPUs are new
+	mayUse   map[procfs.ID]allowance
+
 	stop    context.CancelFunc
 	stopped chan struct{}
 }
@@ -65,7 +72,7 @@ type gpuNews struct {
 // NewGPU reads GPUs through the child, which must have been made with GPUSpec and is closed with the sampler.
 // hostNumbers says that pipetune sees processes under the numbers of the host's first pid namespace, as NVML does.
 func NewGPU(child *isolate.Child, members Members, hostNumbers bool) *GPU {
-	return &GPU{source: nvmlChild{child}, members: members, matchable: hostNumbers, lost: map[string]bool{}}
+	return &GPU{source: nvmlChild{child}, members: members, matchable: hostNumbers, lost: map[string]bool{}, mayUse: map[procfs.ID]allowance{}}
 }
 
 // Name implements Sampler.
@@ -94,11 +101,16 @@ func (g *GPU) Close() {
 	}
 }
 
-// GPUs returns the GPUs found so far, for the recording's header. OfJob is set on those that a process of the job uses.
+// GPUs returns the GPUs found so far, for the recording's header. OfJob is set on those that a process of the job uses, Barred on those that the
+// job's environment keeps it from.
 func (g *GPU) GPUs() []recording.GPU {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return append([]recording.GPU{}, g.gpus...)
+	out := append([]recording.GPU{}, g.gpus...)
+	for i := range out {
+		out[i].Barred = g.barred(out[i].UUID)
+	}
+	return out
 }
 
 // watch opens the library and reads until ctx ends, there is nothing to read, or the child has failed too often. After
@@ -188,6 +200,7 @@ func (g *GPU) Sample(_ context.Context, sink recording.Sink) {
 		}
 	}
 	g.pending = g.pending[:0]
+	g.narrow()
 }
 
 // meet records the GPUs of an inventory that are new.
@@ -196,6 +209,7 @@ func (g *GPU) meet(sink recording.Sink, found *nvml.Inventory) {
 		sink.Unseen("gpu_*", "", why.Reason, why.Cure)
 		return
 	}
+	g.found, g.narrowed = found.Devices, nil
 	for _, d := range found.Devices {
 		if g.known(d.UUID) != nil {
 			continue

@@ -343,6 +343,17 @@ EXPORT int nvmlDeviceGetFieldValues(gpu *g, int n, field *fields)
 }
 #endif
 
+typedef struct { char legacy[16]; unsigned domain, bus, device, id, subsystem; char text[32]; } place;
+#ifndef NO_nvmlDeviceGetPciInfo_v3
+EXPORT int nvmlDeviceGetPciInfo_v3(gpu *g, place *to)
+{
+	ENTER("nvmlDeviceGetPciInfo_v3", g);
+	memset(to, 0, sizeof *to);
+	to->bus = 0x10 * (1 + g->index);
+	return SUCCESS;
+}
+#endif
+
 #ifndef NO_nvmlDeviceGetMigMode
 EXPORT int nvmlDeviceGetMigMode(gpu *g, unsigned *now, unsigned *later)
 {
