@@ -7,7 +7,8 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// A message costs one unit and another per costBytes, some 8 µs each of CPU time (AMD EPYC, BenchmarkTake). The hook sends some 10 messages a second.
+// A message costs one unit and another per costBytes, some 8 µs each of CPU time (AMD EPYC, BenchmarkTake). The hook sends some 10 messages a second, and
+// holds itself to less than a process may spend (state.py).
 const (
 	costBytes     = 1024
 	processBudget = 400  // a second, of one process

@@ -35,6 +35,7 @@ type datagram struct {
 	Kind   string
 	PID    int
 	Seq    int64
+	At     int64
 	Lost   int64
 	Untold int64
 	Parent int

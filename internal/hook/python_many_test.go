@@ -73,6 +73,25 @@ func TestHookKeepsItsSizeInAJobThatMakesThousandsOfLoaders(t *testing.T) {
 			t.Fatalf("%d loaders were gone over untold", d.Untold)
 		}
 	}
+	// What the receiver does not look at is lost, and the place of a loader for good.
+	if cost := e.dearest(); cost > 400 {
+		t.Errorf("messages of one process cost the receiver %d within a second, and it looks at 400", cost)
+	}
+}
+
+// dearest is the most that the messages of one process cost the receiver within a second.
+func (e *ear) dearest() int {
+	most := 0
+	for i, first := range e.told {
+		cost := 0
+		for _, d := range e.told[i:] {
+			if d.PID == first.PID && d.At < first.At+1e9 {
+				cost += 1 + d.bytes/1024
+			}
+		}
+		most = max(most, cost)
+	}
+	return most
 }
 
 // TestHookCountsLoadersThatItCannotTell: loaders of more kinds than the hook has numbers for go untold, and how often they are gone over is said.

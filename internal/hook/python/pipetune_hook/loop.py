@@ -2,6 +2,7 @@
 
 import weakref
 from _thread import get_ident
+from functools import partial
 from time import monotonic_ns as clock
 
 from . import state
@@ -30,6 +31,7 @@ class Loop:
         self.made = made  # settings and place of its construction
         self.told_made = False
         self.changed = False
+        self.told_at = 0  # when its totals were told last
         self.steps = self.grad_steps = self.aside_steps = self.samples = 0
         self.wait = self.first_wait = self.create = self.drain = 0
         self.step_time = self.nested = 0
@@ -44,7 +46,7 @@ class Loop:
     def made_told(self):
         self.told_made = True
 
-    def messages(self, now):
+    def message(self, now):
         steps = {
             "clock": now, "steps": self.steps, "grad_steps": self.grad_steps, "samples": self.samples, "wait": self.wait,
             "first_wait": self.first_wait, "create": self.create, "drain": self.drain, "step_time": self.step_time,
@@ -59,12 +61,13 @@ class Loop:
             steps["device_starved"] = self.device_starved
         if self.waits:
             steps["waits"] = self.waits[-LISTED:]
-        yield with_sites(self.sites, {"kind": "steps", "loader": self.number, "steps": steps}, self.told)
+        return with_sites(self.sites, {"kind": "steps", "loader": self.number, "steps": steps}, partial(self.told, now))
 
     def site_messages(self):
         return site_messages(self.sites, {"kind": "steps", "loader": self.number})
 
-    def told(self):
+    def told(self, now):
+        self.told_at = now
         self.changed = False
         self.waits = []
 
@@ -186,8 +189,16 @@ class Epoch:
             self.drain += spent
             loop.drain += spent
 
+    def counts(self):
+        """Says whether it is to be told: pipetune records the first 200 epochs of a loop, then each 10th, from 2,000 on each 100th, and so on. Workers that
+        were begun are always told."""
+        each = 1
+        while self.number >= 200 * each:
+            each *= 10
+        return self.born > 0 or self.number % each == 0
+
     def news(self, now):
-        return not self.told_at or now - self.told_at >= PROGRESS and self.last > self.told_at
+        return self.counts() and (not self.told_at or now - self.told_at >= PROGRESS and self.last > self.told_at)
 
     def told(self):
         self.told_at = self.last
@@ -208,7 +219,7 @@ class Epoch:
 
 def give_up(epoch):
     """Takes an epoch from those under way and keeps it to be told a last time."""
-    if state.drop(process.open, epoch):
+    if state.drop(process.open, epoch) and epoch.counts():
         state.keep(epoch)
 
 

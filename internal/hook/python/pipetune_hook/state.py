@@ -17,6 +17,8 @@ SOON = 10000000  # nanoseconds until the next try after one that nobody took, do
 PATIENCE = 3  # further tries of a worker that ends, a millisecond apart: what it does not tell now is told by nobody
 BURST = 40  # tellings ahead of time that a process may save up for the ends of epochs
 REFILL = 25000000  # nanoseconds in which it saves up one
+ROOM = 150  # what messages of a process may cost at once: the receiver looks at 400 a second of one, and what it does not is lost
+SPACE = 5000000  # nanoseconds in which it saves up one
 KEPT_EPOCHS = 64  # epochs that wait to be told at most
 
 getpid = os.getpid
@@ -28,6 +30,22 @@ def main_thread():
     threading = sys.modules.get("threading")
     main = getattr(threading, "main_thread", get_ident)()
     return getattr(main, "ident", main)
+
+
+class Allowance:
+    """What may be spent, and is saved up again bit by bit."""
+
+    def __init__(self, most, every):
+        self.left = self.most = most
+        self.every = every  # nanoseconds
+        self.since = clock()
+
+    def at(self, now):
+        gained = (now - self.since) // self.every
+        if gained > 0:
+            self.left = min(self.most, self.left + gained)
+            self.since += gained * self.every
+        return self.left
 
 
 class Process:
@@ -62,8 +80,8 @@ class Process:
         self.next = 0
         self.telling = False  # a thread tells; another one leaves it to that
         self.retry = SOON
-        self.saved = BURST
-        self.refilled = clock()
+        self.tellings = Allowance(BURST, REFILL)
+        self.room = Allowance(ROOM, SPACE)
 
 
 process = Process()
@@ -107,13 +125,9 @@ def reason(error):
 
 def due(now):
     """Spends one of the tellings saved up, so that many short epochs cost no more than REFILL allows."""
-    gained = (now - process.refilled) // REFILL
-    if gained > 0:
-        process.saved = min(BURST, process.saved + gained)
-        process.refilled += gained * REFILL
-    if process.saved <= 0:
+    if process.tellings.at(now) <= 0:
         return False
-    process.saved -= 1
+    process.tellings.left -= 1
     return True
 
 
@@ -130,7 +144,10 @@ def tell(now):
     collecting = pause_collector()
     try:
         for message, told in pending(now):
+            if process.room.at(now) <= 0:
+                return False  # what is left comes with the next telling
             outcome = sender.send(process, message)
+            process.room.left -= sender.cost
             if outcome == wire.GONE:
                 process.on = False
                 return True
@@ -178,14 +195,9 @@ def pending(now):
     for loop in list(process.loops.values()):
         if loop.made is not None and not loop.told_made:
             yield {"kind": "loader", "loader": loop.number, "made": loop.made}, loop.made_told
-    for loop in list(process.loops.values()):
-        if loop.changed:
-            for each in loop.messages(now):
-                yield each
-    for work in list(process.works.values()):
-        if work.changed:
-            for each in work.messages():
-                yield each
+    changed = [each for each in list(process.loops.values()) + list(process.works.values()) if each.changed]
+    for each in sorted(changed, key=told_at):
+        yield each.message(now)
     for each in list(process.loops.values()) + list(process.works.values()):
         if each.sites:
             for message in each.site_messages():
@@ -195,6 +207,10 @@ def pending(now):
     for epoch in list(process.open):
         if epoch.news(now):
             yield epoch.message(), epoch.told
+
+
+def told_at(totals):
+    return totals.told_at
 
 
 def drop(epochs, epoch):

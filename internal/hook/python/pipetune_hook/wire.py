@@ -12,6 +12,7 @@ from .alarm import alarmed
 
 VERSION = 1
 LONGEST = 16 << 10  # bytes of a datagram
+COST = 1024  # bytes that cost the receiver as much as another message
 STRING = 512  # characters of a string
 SHORT = 100  # characters of a string where the message would be too long else
 
@@ -32,6 +33,7 @@ class Sender:
 
     def __init__(self):
         self.socket = None
+        self.cost = 0  # of the last message
 
     def send(self, process, message):
         message["v"] = VERSION
@@ -48,6 +50,7 @@ class Sender:
                 data = encode(cut(message, SHORT)).encode()
             if len(data) > LONGEST:
                 return SENT  # cannot be: lists are bounded, and strings were cut
+            self.cost = 1 + len(data) // COST
             if self.socket is None:
                 self.socket = _socket.socket(_socket.AF_UNIX, KIND)
             self.socket.sendto(data, FLAGS, PATH)

@@ -4,7 +4,7 @@ import select
 import sys
 import weakref
 from _thread import get_ident
-from functools import wraps
+from functools import partial, wraps
 from time import monotonic_ns as clock
 from time import thread_time_ns
 
@@ -27,6 +27,7 @@ class Work:
         self.number = number
         self.parent = parent  # the process whose loader it is; None: this one
         self.changed = False
+        self.told_at = 0  # when its totals were told last
         self.fetches = self.items = 0
         self.fetch_time = self.fetch_cpu = self.item_time = self.collate = 0
         self.opens = self.open_time = self.reads = self.read_time = self.decodes = self.decode_time = 0
@@ -93,7 +94,7 @@ class Work:
         summed, times = self.slow[index]
         return summed // times
 
-    def messages(self):
+    def message(self, now):
         told = {
             "fetches": self.fetches, "items": self.items, "fetch_time": self.fetch_time, "fetch_cpu": self.fetch_cpu,
             "item_time": self.item_time, "collate": self.collate, "opens": self.opens, "open_time": self.open_time, "reads": self.reads,
@@ -104,7 +105,7 @@ class Work:
         if self.slow:
             slow = sorted(self.slow, key=self.mean, reverse=True)
             told["slow"] = [[index, self.mean(index) // 1000, self.slow[index][1]] for index in slow]
-        yield with_sites(self.sites, dict(self.head(), work=told), self.told)
+        return with_sites(self.sites, dict(self.head(), work=told), partial(self.told, now))
 
     def head(self):
         head = {"kind": "work", "loader": self.number}
@@ -115,7 +116,8 @@ class Work:
     def site_messages(self):
         return site_messages(self.sites, self.head())
 
-    def told(self):
+    def told(self, now):
+        self.told_at = now
         self.changed = False
         self.times = []
 
