@@ -63,7 +63,8 @@ stderr, signals and exit status are the job's own; the report goes to stderr
 when the job has ended. The watch begins with the first batch and lasts to the
 job's end, at most 10 minutes; where --duration or --steps says less, the report
 comes then, and the job runs on, or is ended with --then terminate. A job that
-the hook cannot enter is watched from outside. If pipetune is killed the job
+the hook cannot enter, or one with a loader that is none of torch.utils.data, is
+watched from outside. If pipetune is killed the job
 runs on. See: pipetune help exit-codes`,
 		Example: `  pipetune diagnose
   pipetune diagnose --pid 41207 --duration 60s -o before.json

@@ -28,7 +28,7 @@ const (
 	thenTerminate = "terminate"
 )
 
-// endAgain ends a watch that was begun before the first batch, because that has come now.
+// endAgain ends a watch that was begun before the training was seen to, because it has begun now.
 const endAgain = "again"
 
 // launch is one launched job and the diagnosis of it. While the job runs, its streams are its own: what pipetune has to say waits in held.
@@ -52,7 +52,9 @@ type launch struct {
 	told     hook.State // as of the end of the watch
 	fix      fix        // what it comes to as a patch
 
-	chosen  int // trainer that is watched of several trainings; 0: there is one training
+	shows   bool // the training has begun, as seen from outside, and the hook tells of no batch
+	waited  bool // the report is of a watch that went on for patience, because nothing was seen to begin
+	chosen  int  // trainer that is watched of several trainings; 0: there is one training
 	child   *launched
 	below   trainings // of a job that was told to end
 	started time.Time
@@ -219,20 +221,22 @@ func (l *launch) watch(ctx context.Context) (*recording.Recording, error) {
 	o := *l.o
 	quiet := &silence{fs: l.fs, socket: l.socket, folder: l.folder, paths: s.paths, state: l.state}
 	s.hook = &hookSampler{receiver: l.receiver, taking: l.trains(), trainer: s.target, explain: quiet.tell, why: l.noHook, own: o.ownWarmup}
-	if !s.hook.taking && entered(l.state()) {
+	waiting := !s.hook.taking && !l.shows && l.receiver != nil
+	if waiting { // the hook may yet come: importing torch takes long where it is read over a network
 		o.duration = max(o.duration, patience)
 	}
-	rec, err := s.record(ctx, &o, l.outs, bounds{over: l.over, enough: l.enough(s.hook.taking)})
+	rec, err := s.record(ctx, &o, l.outs, bounds{over: l.over, enough: l.enough(s.hook.taking, waiting)})
+	l.waited = waiting && rec != nil && rec.End.Reason == endDuration && rec.End.At > l.o.duration && rec.End.At >= o.duration
 	if !s.hook.taking {
 		l.noHook = s.hook.why
 	}
 	return rec, err
 }
 
-// enough says when a watch is over. taking: a first batch was taken before it began.
-func (l *launch) enough(taking bool) func(time.Duration) string {
+// enough says when a watch is over. taking: a first batch was taken before it began. waiting: nothing was seen to begin before it did.
+func (l *launch) enough(taking, waiting bool) func(time.Duration, *watch) string {
 	from := int64(-1) // batches taken at the end of the warm-up
-	return func(at time.Duration) string {
+	return func(at time.Duration, w *watch) string {
 		steps := l.steps()
 		if from < 0 && at >= l.o.warmup {
 			from = steps
@@ -246,6 +250,11 @@ func (l *launch) enough(taking bool) func(time.Duration) string {
 		case l.child.ended():
 			return endJobEnded
 		case !taking && steps > 0:
+			return endAgain
+		case waiting && at >= l.o.duration && !entered(l.state()):
+			return endDuration
+		case waiting && entered(l.state()) && begunOutside(l.state(), w.job.Tree(), w.recorder, at):
+			l.shows = true
 			return endAgain
 		case from >= 0 && l.o.enoughSteps(steps-from, at):
 			return endSteps
@@ -309,6 +318,10 @@ func (l *launch) notes(out outcome) {
 	}
 	if !l.o.quiet && out.report != nil && l.chosen != 0 {
 		note(l.env.Stderr, fmt.Sprintf("the command runs several trainings; the one of process %d was watched", l.chosen))
+	}
+	if !l.o.quiet && out.report != nil && l.waited {
+		note(l.env.Stderr, fmt.Sprintf("--duration %s counts from where training is seen to begin, by a batch from a DataLoader of torch, by loader workers or by %s of work on the job's GPU; "+
+			"none was, so the job was watched for %s", l.o.duration, gpuBusyFor, patience))
 	}
 	if !l.o.quiet && out.report != nil && l.o.steps > 0 && !l.trains() {
 		note(l.env.Stderr, "--steps: without the hook no steps are counted; the watch went on for its duration, or to the job's end")

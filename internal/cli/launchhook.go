@@ -155,6 +155,8 @@ func (h *hookSampler) finish(r *recording.Recorder, watched time.Duration, o *di
 		attrs := map[string]string{"state": "absent", "reason": h.why}
 		if off, is := h.switchedOff(trainer.PID); is {
 			attrs["state"], attrs["reason"] = "off", off.Reason
+		} else if h.receiver != nil && h.receiver.State().Loaded > 0 {
+			attrs["state"], attrs["reason"] = "silent", loaded(h.receiver.State())
 		}
 		r.Event(recording.EventHook, job.Entity(trainer), attrs)
 	}

@@ -75,7 +75,7 @@ func (l *launch) whySilent() string {
 	case len(state.Off) > 0:
 		return switchedOff + state.Off[0].Reason
 	case state.Loaded > 0:
-		return silentLoader
+		return loaded(state)
 	}
 	return cmp.Or(l.noHook, l.quiet.text)
 }

@@ -29,9 +29,11 @@ type silence struct {
 
 // The reasons that take no look at the process.
 const (
-	silentLoader = "the hook is loaded, but no batch was taken from a DataLoader of torch"
-	silentTorch  = "no process of the job has imported torch.utils.data"
-	switchedOff  = "it switched itself off: " // and the reason that it gave
+	silentLoader = "torch is imported, but no DataLoader of torch.utils.data was made: the job loads its data with something else, or with a subclass that takes the place " +
+		"of DataLoader's own methods"
+	silentBatch = "a DataLoader of torch.utils.data was made, but no batch was taken from it"
+	silentTorch = "no process of the job has imported torch.utils.data"
+	switchedOff = "it switched itself off: " // and the reason that it gave
 )
 
 // reason is why the hook tells nothing of a process. The zero value: that cannot be told now.
@@ -49,7 +51,7 @@ func (s *silence) explain(id procfs.ID) reason {
 	case len(told.Off) > 0:
 		return reason{switchedOff + told.Off[0].Reason, 3}
 	case told.Loaded > 0:
-		return reason{silentLoader, 2}
+		return reason{loaded(told), 2}
 	}
 	p, err := s.fs.OpenID(id)
 	if err != nil {
@@ -97,6 +99,14 @@ func (s *silence) explain(id procfs.ID) reason {
 		return reason{"the training runs in a container or chroot that does not see the folder " + filepath.Dir(s.socket), 3}
 	}
 	return reason{silentTorch, 2}
+}
+
+// loaded says why a hook that is in the job has told of no batch.
+func loaded(told hook.State) string {
+	if told.Made > 0 {
+		return silentBatch
+	}
+	return silentLoader
 }
 
 // pythonVersion reads the version in the name of an interpreter: python3.7.

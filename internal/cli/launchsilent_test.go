@@ -50,8 +50,8 @@ func TestPythonVersion(t *testing.T) {
 
 // TestSilenceOfNoPython: this very process is looked at, which is none.
 func TestSilenceOfNoPython(t *testing.T) {
-	loaded, off := 0, []hook.Off(nil)
-	s := &silence{state: func() hook.State { return hook.State{Loaded: loaded, Off: off} }}
+	loaded, made, off := 0, 0, []hook.Off(nil)
+	s := &silence{state: func() hook.State { return hook.State{Loaded: loaded, Made: made, Off: off} }}
 	id := procfs.ID{PID: os.Getpid(), Start: startOf(t, os.Getpid())}
 	if got := s.tell(id); !strings.HasSuffix(got, "is not a Python") {
 		t.Errorf("explained with %q", got)
@@ -60,6 +60,9 @@ func TestSilenceOfNoPython(t *testing.T) {
 		t.Errorf("another process of that number is explained with %q", got)
 	}
 	if loaded = 1; s.tell(id) != silentLoader {
+		t.Errorf("explained with %q", s.tell(id))
+	}
+	if made = 1; s.tell(id) != silentBatch {
 		t.Errorf("explained with %q", s.tell(id))
 	}
 	if off = []hook.Off{{PID: 7, Reason: "OSError: spoilt"}}; s.tell(id) != "it switched itself off: OSError: spoilt" {

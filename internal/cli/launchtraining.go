@@ -3,11 +3,14 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/hook"
 	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/recording"
 )
 
 // How the beginning of the training is waited for.
@@ -21,8 +24,12 @@ const (
 	// watchAfter is when a job is watched that neither the hook nor a look says to be training.
 	watchAfter = 20 * time.Second
 	// patience is for how long a job with the hook in it, but no batch yet, is watched at least before that watch counts: it may be reading an
-	// index of its dataset, and a first batch lets the watch begin anew.
+	// index of its dataset. A first batch, or what begunOutside sees, lets the watch begin anew.
 	patience = 5 * time.Minute
+	// gpuBusyFor is for how long the job's GPU has to work without a pause for a training that the hook knows no loader of. Putting a model there,
+	// and choosing kernels for it, is done in bursts.
+	gpuBusyFor  = 10 * time.Second
+	gpuReadings = 5 // in that time, at least
 )
 
 // beginning is what is known of the start of the training.
@@ -48,7 +55,7 @@ func (l *launch) await(ctx context.Context) bool {
 		if l.trains() || time.Since(l.started) >= watchAfter {
 			return true
 		}
-		if !entered(l.state()) && !time.Now().Before(look) {
+		if told := l.state(); (!entered(told) || told.Made == 0) && !time.Now().Before(look) {
 			look = time.Now().Add(lookEvery)
 			if l.looksLikeTraining(ctx, &b) {
 				return true
@@ -88,19 +95,21 @@ func (l *launch) trainers() (entities []string) {
 }
 
 // looksLikeTraining looks at the job's processes as attaching to it would: a trainer with loader workers trains; one that has had a framework
-// loaded for some seconds is taken to.
+// loaded for some seconds is taken to. With the hook in it only loader workers count that the hook knows nothing of.
 func (l *launch) looksLikeTraining(ctx context.Context, b *beginning) bool {
 	j, err := l.attach(ctx)
 	if err != nil {
 		return false // it ended, or cannot be looked at: then at least the watch will say so
 	}
 	defer j.Close()
-	tree := j.Tree()
+	tree, told := j.Tree(), l.state()
 	l.notice(tree)
-	for _, p := range tree.Trainers() {
-		if len(tree.Workers(p.ID)) > 0 {
-			return true
-		}
+	if entered(told) {
+		l.shows = told.Made == 0 && haveWorkers(tree)
+		return l.shows
+	}
+	if haveWorkers(tree) {
+		return true
 	}
 	if j.Header().Framework == "" {
 		b.since = time.Time{}
@@ -110,6 +119,30 @@ func (l *launch) looksLikeTraining(ctx context.Context, b *beginning) bool {
 		b.trainer, b.since = id, time.Now()
 	}
 	return time.Since(b.since) >= steadyFor
+}
+
+// haveWorkers says whether a trainer has loader workers.
+func haveWorkers(tree *job.Tree) bool {
+	return slices.ContainsFunc(tree.Trainers(), func(p job.Process) bool { return len(tree.Workers(p.ID)) > 0 })
+}
+
+// begunOutside says whether a job with the hook in it, which tells of no batch, is seen from outside to train: it has loader workers though no
+// DataLoader was made that the hook knows of (where one was, the hook tells when its first batch has come), or its GPU works without a pause.
+func begunOutside(told hook.State, tree *job.Tree, rec *recording.Recorder, at time.Duration) bool {
+	if told.Made == 0 && haveWorkers(tree) {
+		return true
+	}
+	if at < gpuBusyFor {
+		return false
+	}
+	held := map[string]bool{}
+	rec.Since(metric.GPUJobMemory, 0, func(gpu string, points []recording.Point) { held[gpu] = points[len(points)-1].Value > 0 })
+	busy := false
+	rec.Since(metric.GPUUtil, at-gpuBusyFor, func(gpu string, points []recording.Point) {
+		idle := slices.ContainsFunc(points, func(p recording.Point) bool { return p.Value <= 0 })
+		busy = busy || held[gpu] && !idle && len(points) >= gpuReadings
+	})
+	return busy
 }
 
 // attach takes hold of the job below the launched process: where several trainings run there, of one that the hook says takes batches, else of the

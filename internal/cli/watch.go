@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"os"
 	"strconv"
@@ -35,7 +34,7 @@ type bounds struct {
 	asked <-chan os.Signal // a request to end the watch
 	over  <-chan struct{}  // once it is closed, enough gives a reason
 	// enough is asked at each tick: the reason to end the watch now, "" to go on. at is the time since its start.
-	enough func(at time.Duration) string
+	enough func(at time.Duration, w *watch) string
 }
 
 // The reasons a watch ends, as recordings name them.
@@ -63,7 +62,7 @@ func (w *watch) run(ctx context.Context, start time.Time) (*recording.Recording,
 	}()
 	ticker := time.NewTicker(w.interval)
 	defer ticker.Stop()
-	reason := endDuration
+	reason := "" // to end
 	last := time.Since(start)
 	for at := last; ; {
 		w.recorder.Tick(at)
@@ -86,10 +85,13 @@ func (w *watch) run(ctx context.Context, start time.Time) (*recording.Recording,
 		if w.job.Tree().Ended {
 			reason = endJobEnded
 		}
-		if reason == endDuration && w.enough != nil {
-			reason = cmp.Or(w.enough(at), reason)
+		if reason == "" && w.enough != nil {
+			reason = w.enough(at, w)
 		}
-		if at >= w.duration || reason != endDuration {
+		if reason == "" && at >= w.duration {
+			reason = endDuration
+		}
+		if reason != "" {
 			break
 		}
 		select {

@@ -294,7 +294,8 @@ func TestHookLostHalfWay(t *testing.T) {
 
 func TestHookAbsent(t *testing.T) {
 	for state, says := range map[string]string{"absent": "the hook did not load: python was started with -I; figures are from outside, as in attach mode",
-		"off": "the hook switched itself off: python was started with -I; figures are from outside, as in attach mode"} {
+		"silent": "the hook told nothing: python was started with -I; figures are from outside, as in attach mode",
+		"off":    "the hook switched itself off: python was started with -I; figures are from outside, as in attach mode"} {
 		s := simulate(t, afterFive)
 		s.trainer("100.1")
 		s.bear("100.1", 2, 50)

@@ -35,6 +35,9 @@ func (b *builder) warnHook(r *rank) {
 		case "absent":
 			b.warn("the hook did not load: %s; %s", reason, fromOutside)
 			return
+		case "silent": // since it is in the job, that it did not load would be wrong
+			b.warn("the hook told nothing: %s; %s", reason, fromOutside)
+			return
 		case "off":
 			b.warn("the hook switched itself off: %s; %s", reason, fromOutside)
 			return

@@ -159,7 +159,7 @@ func TestTotalsOfALoop(t *testing.T) {
 	f.want("hook_clock_s", "process/10.110", 3600.00000003)
 	f.want("hook_lost_messages", "process/10.110", 0)
 	s := f.state()
-	if len(s.Trainers) != 1 || s.Loaded != 3 || s.Refused+s.Malformed+s.Dropped != 0 {
+	if len(s.Trainers) != 1 || s.Loaded != 3 || s.Made != 1 || s.Refused+s.Malformed+s.Dropped != 0 {
 		t.Fatalf("state %+v", s)
 	}
 	got := s.Trainers[0]

@@ -10,6 +10,7 @@ import (
 // State is what was told so far. Processes are as this process numbers them, moments are of CLOCK_MONOTONIC.
 type State struct {
 	Loaded    int           // processes that said hello
+	Made      int           // loaders that were told of: made, or gone over
 	Refused   int64         // messages from other users, strangers, or without the token
 	Malformed int64         // messages of the job that make no sense: broken, of another version, too long, numbers that no hook can have counted
 	Dropped   int64         // messages of the job beyond what is kept or looked at: a flood, or too many processes, loaders or lines
@@ -52,6 +53,11 @@ type Call struct {
 // state gathers what was told so far.
 func (l *ledger) state() State {
 	s := State{Loaded: l.loaded, Refused: l.refused, Malformed: l.malformed, Dropped: l.dropped, Lost: l.lost, Heard: l.heard, Off: slices.Clone(l.offs)}
+	for _, lp := range l.loops {
+		if lp.made != nil {
+			s.Made++
+		}
+	}
 	slices.SortStableFunc(s.Off, func(a, b Off) int { return cmp.Compare(a.PID, b.PID) })
 	for _, t := range l.trainers {
 		if t.begun == 0 {

@@ -1,6 +1,8 @@
 package recording
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/metric"
@@ -69,6 +71,20 @@ func (r *Recorder) Add(d metric.Desc, entity string, value float64) {
 	r.keep(i, p)
 	if r.out != nil {
 		r.tick.value(i, value)
+	}
+}
+
+// Since calls f with the readings of a signal from a moment on, once for each entity that has any. f must not keep them.
+func (r *Recorder) Since(d metric.Desc, from time.Duration, f func(entity string, points []Point)) {
+	for i := range r.rec.Series {
+		s := &r.rec.Series[i]
+		if s.Metric != d.Name {
+			continue
+		}
+		first, _ := slices.BinarySearchFunc(s.Points, from, func(p Point, t time.Duration) int { return cmp.Compare(p.At, t) })
+		if first < len(s.Points) {
+			f(s.Entity, s.Points[first:])
+		}
 	}
 }
 

@@ -69,8 +69,8 @@ const (
 	EventFull = "full"
 	// EventGPU: a GPU was found, or was lost. Entity gpu/…; attrs: state (found, lost), name.
 	EventGPU = "gpu"
-	// EventHook: the hook spoke up in a process of a launched job, or fell silent. Entity process/…; attrs: state (loaded, off, absent, refused, worker),
-	// python, torch, rank; with off and absent: reason; with refused, which has no entity: messages, the number of those that came from elsewhere; with
+	// EventHook: the hook spoke up in a process of a launched job, or fell silent. Entity process/…; attrs: state (loaded, off, absent, silent, refused, worker),
+	// python, torch, rank; with off, absent and silent: reason; with refused, which has no entity: messages, the number of those that came from elsewhere; with
 	// worker: loop, the entity of the loop for which it makes batches.
 	EventHook = "hook"
 	// EventLoader: a DataLoader was made in a launched job. Entity loop/…; attrs: class, num_workers, prefetch_factor, persistent_workers, pin_memory,

@@ -72,7 +72,9 @@ func TestTryLineIsThePlans(t *testing.T) {
 func TestTryLineOfAnIterable(t *testing.T) {
 	zero, one, two := 0, 1, 2
 	change := func(name, to string) report.Recommendation { return report.Recommendation{Setting: name, To: to} }
-	plan := func(changes ...report.Recommendation) []report.Plan { return []report.Plan{{Name: report.Moderate, Changes: changes}} }
+	plan := func(changes ...report.Recommendation) []report.Plan {
+		return []report.Plan{{Name: report.Moderate, Changes: changes}}
+	}
 	several, deeper := plan(change("num_workers", "4"), change("persistent_workers", "True")), plan(change("prefetch_factor", "8"))
 	pinned := []report.Finding{{Severity: report.Error, Recommendations: []report.Recommendation{change("pin_memory", "True")}}}
 	for _, c := range []struct {
