@@ -1,6 +1,7 @@
 package hook_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -158,5 +159,36 @@ func TestHookCostsAStepLittle(t *testing.T) {
 	// 1.26 to 1.38 on two busy CPUs of an AMD EPYC with Python 3.11, and 1.57 where every item of every batch was timed.
 	if hooked > 2*bare {
 		t.Errorf("a step of %.2f µs takes %.2f µs with the hook", bare/1e3, hooked/1e3)
+	}
+}
+
+// TestHookKnowsWhoseWorkersAreWhereThreadsMakeThemAtOnce: a worker says the number of the loader that it was started for, whatever other threads start.
+func TestHookKnowsWhoseWorkersAreWhereThreadsMakeThemAtOnce(t *testing.T) {
+	needTorch(t)
+	t.Parallel()
+	e := listen(t)
+	methods := []string{"spawn", "forkserver", "fork"}
+	o := e.run(nil, append([]string{script(t, "turns.py")}, methods...)...)
+	lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
+	if o.status != 0 || o.stderr != "" || len(lines) != len(methods) {
+		t.Fatalf("job ended with %+v", o)
+	}
+	for i, method := range methods {
+		var workers [2][]int
+		if err := json.Unmarshal([]byte(lines[i]), &workers); err != nil {
+			t.Fatal(err)
+		}
+		for n, pids := range workers {
+			if len(pids) != 1 {
+				t.Fatalf("%s: workers %v", method, pids)
+			}
+			hello, ok := e.last("hello", func(d datagram) bool { return d.PID == pids[0] })
+			if !ok || hello.Loader == nil || *hello.Loader != 2*i+n {
+				t.Errorf("%s: the worker of loader %d said hello as %+v", method, 2*i+n, hello)
+			}
+			if work, ok := e.last("work", func(d datagram) bool { return d.PID == pids[0] }); !ok || *work.Loader != 2*i+n || work.Work["items"] != 6.0 {
+				t.Errorf("%s: the worker of loader %d told %+v", method, 2*i+n, work)
+			}
+		}
 	}
 }

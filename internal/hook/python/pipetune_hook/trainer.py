@@ -7,7 +7,7 @@ from time import monotonic_ns as clock
 
 from . import device as gpu
 from . import loop as loops
-from . import numbers, settings, state, work
+from . import numbers, settings, state, work, worker
 from .loop import reference_to
 from .numbers import KEY
 
@@ -25,6 +25,7 @@ def patch(data):
     loader._get_iterator = iterating(loader._get_iterator)
     iterator.__next__ = stepping(iterator.__next__, sys.modules["torch"])
     work.patch(data)
+    worker.patch(data)
     if here():
         state.tell(clock())
 
@@ -107,7 +108,7 @@ def iterating(original):
                 if not making or making[-1][0] is not self:
                     loop = numbers.loop_of(self)
                     making.append((self, loop))
-                    work.mark(loop)
+                    worker.number_workers()
                     outer, begun = True, clock()
         except Exception as error:
             state.failed(error)
@@ -141,14 +142,13 @@ def iterating(original):
 
 
 def made_iterator():
-    """This thread has made the innermost iterator that it was making; a worker begun from now on is for another one, of this thread's or else of another's."""
+    """This thread has made the innermost iterator that it was making."""
     thread = get_ident()
     making = process.making.get(thread)
     if making:
         making.pop()
     if not making:
         process.making.pop(thread, None)
-    work.mark(work.being_made() or next((each[-1][1] for each in list(process.making.values()) if each), None))
 
 
 def stepping(original, torch):

@@ -1,8 +1,5 @@
 """Times the making of batches, in a worker or in a trainer without any: items and collate_fn apart."""
 
-import select
-import sys
-import weakref
 from _thread import get_ident
 from functools import partial, wraps
 from time import monotonic_ns as clock
@@ -12,7 +9,7 @@ from . import state
 from .alarm import alarmed
 from .loop import LISTED, site_messages, with_sites
 
-KEY = "_pipetune_loader"  # of a fetcher: the Work it does, what it calls and that with clocks; in the configuration of a process: the number of the loader it works for, inherited however it is begun
+KEY = "_pipetune_loader"  # of a fetcher: the Work it does, what it calls and that with clocks
 SLOWEST = 8
 SHORT = 1000000  # nanoseconds of a batch below which its items are timed, and its CPU time asked for, now and then only
 SKIPPED = 15  # short batches between two that are timed in full
@@ -133,23 +130,11 @@ def whole(index):
         return None
 
 
-def mark(loop):
-    """Lets the processes that are begun from now on know the loader they work for; None: none."""
-    config = sys.modules["multiprocessing.process"].current_process()._config
-    if loop is None:
-        config.pop(KEY, None)
-    else:
-        config[KEY] = loop.number
-
-
 def patch(data):
     kind = data.dataloader._DatasetKind
     kind.create_fetcher = staticmethod(creating(kind.create_fetcher))
     for fetcher in (data._utils.fetch._MapDatasetFetcher, data._utils.fetch._IterableDatasetFetcher):
         fetcher.fetch = fetching(fetcher.fetch)
-    module = data._utils.worker
-    module._worker_loop = working(module._worker_loop)
-    module.ExceptionWrapper = wrapping(module.ExceptionWrapper)
 
 
 def creating(original):
@@ -313,90 +298,3 @@ class Items:
 
     def __getattr__(self, name):
         return getattr(self.original, name)
-
-
-def working(original):
-    @wraps(original)
-    def _worker_loop(*args, **kwargs):
-        collecting = state.pause_collector()
-        try:
-            loop = being_made()  # of the process that this one was forked from: here() forgets it
-            if here():
-                worker_began(args, loop)
-        except Exception as error:
-            state.failed(error)
-        finally:
-            state.resume_collector(collecting)
-        try:
-            return original(*args, **kwargs)
-        finally:
-            try:
-                if here():
-                    state.tell_at_last()
-            except Exception as error:
-                state.failed(error)
-
-    return _worker_loop
-
-
-def worker_began(args, loop):
-    current = sys.modules["multiprocessing.process"].current_process()
-    # Where several threads make workers at once the configuration may name the loader of another one. Of a worker that was forked it is known.
-    number = current._config.get(KEY) if loop is None else loop.number
-    if number is None:
-        return
-    process.number = number
-    process.parent = state.begun_by()
-    process.greeted = False
-    watch_queue(args[2])
-    state.tell(clock())
-
-
-def watch_queue(queue):
-    """Tells the totals before the worker goes idle: it may be ended while it waits."""
-    original = getattr(type(queue), "get", None)
-    reader = getattr(queue, "_reader", None)
-    if original is None or reader is None:
-        return
-    known = weakref.ref(queue)
-    poll = select.poll()
-    poll.register(reader.fileno(), select.POLLIN)
-
-    def get(*args, **kwargs):
-        try:
-            if process.on and any([work.changed for work in process.works.values()]) and not poll.poll(0):
-                now = clock()
-                if state.due(now):
-                    state.tell(now)
-        except Exception as error:
-            state.failed(error)
-        return original(known(), *args, **kwargs)
-
-    queue.get = get
-
-
-def wrapping(original):
-    """An exception from a worker carries its traceback as text: without the lines of the hook."""
-
-    @wraps(original, updated=())
-    def wrap(exc_info=None, where="in background"):
-        if exc_info is None:
-            exc_info = sys.exc_info()
-        try:
-            exc_info = (exc_info[0], exc_info[1], stripped(exc_info[2]))
-        except Exception as error:
-            state.failed(error)
-        return original(exc_info, where)
-
-    return wrap
-
-
-def stripped(trace):
-    kept = []
-    while trace is not None:
-        if not trace.tb_frame.f_code.co_filename.startswith(state.HERE):
-            kept.append(trace)
-        trace = trace.tb_next
-    for at, each in enumerate(kept):
-        each.tb_next = kept[at + 1] if at + 1 < len(kept) else None
-    return kept[0] if kept else None
