@@ -31,6 +31,7 @@ type residency struct {
 	Reason string // why it cannot be told
 	// InMemory says that the file system has no storage below it (tmpfs, ramfs): its files cannot be cold.
 	InMemory bool
+	Remote   bool  // one of them lies on another machine or behind another process, where fetching may not be counted
 	Ahead    int64 // the most that the kernel reads ahead of one of them, in bytes
 }
 
@@ -54,8 +55,8 @@ func lookAtCache(_ context.Context, w *state, body json.RawMessage) (any, error)
 }
 
 // chill makes the files of the items cold, with the handles just opened where they are kept: what libhdf5 caches belongs to a handle, and a
-// job that keeps its files open pays for opening them once. It returns the share of pages that stayed.
-func (l *loading) chill() *float64 {
+// job that keeps its files open pays for opening them once. It returns what stayed.
+func (l *loading) chill() residency {
 	l.forget()
 	var files []int
 	seen := map[int]bool{}
@@ -71,7 +72,7 @@ func (l *loading) chill() *float64 {
 			_, _ = l.handle(f) // one that cannot be opened is a failure when its items are read
 		}
 	}
-	return l.residency(files, true).ratio()
+	return l.residency(files, true)
 }
 
 // residency looks at files and what they draw on, dropping their pages first where asked. Files that cannot be opened are left out: reading them says why. One
@@ -108,7 +109,7 @@ func (r *residency) look(path string, drop bool) {
 	one := fileResidency(f, size, drop)
 	r.Ahead = max(r.Ahead, readAhead(f))
 	_ = f.Close() // read-only
-	r.InMemory = r.InMemory || one.InMemory
+	r.InMemory, r.Remote = r.InMemory || one.InMemory, r.Remote || one.Remote
 	if one.How == "" && r.Reason == "" {
 		r.Reason = one.Reason
 	}
@@ -121,8 +122,8 @@ const staysRatio = 0.01
 
 func fileResidency(f *os.File, size int64, drop bool) residency {
 	kind := fileSystem(f)
-	if kind == unix.TMPFS_MAGIC || kind == unix.RAMFS_MAGIC {
-		return residency{InMemory: true, Reason: "the files lie in memory (tmpfs): there is no storage to read them from"}
+	if why := hidden(kind); why != "" {
+		return residency{InMemory: !slices.Contains(ownCaches, kind), Reason: why}
 	}
 	if drop {
 		if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
@@ -130,10 +131,12 @@ func fileResidency(f *os.File, size int64, drop bool) residency {
 		}
 	}
 	r := cachedPages(f, size, kind)
+	r.Remote = slices.Contains(elsewhere, kind)
 	if drop && r.How != "" && float64(r.Cached) > staysRatio*float64(r.Pages) {
 		_ = unix.Fdatasync(int(f.Fd())) // where it fails the pages stay, which the next look tells
 		_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
 		r = cachedPages(f, size, kind)
+		r.Remote = slices.Contains(elsewhere, kind)
 	}
 	return r
 }

@@ -1,11 +1,16 @@
 package probe
 
 import (
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // coldly is a session that can read cold from a device that reads ahead as much as is usual.
@@ -64,4 +69,55 @@ with h5py.File(sys.argv[1], "w") as f:
 			}
 		})
 	}
+}
+
+// Of a hole there is nothing to fetch: reading it is as fast with the pages gone.
+func TestHolesAreNotCold(t *testing.T) {
+	sample := rawSample(t, 64<<10, 256, "a")
+	path := string(sample.Files[0].Path)
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 256*64<<10); err != nil {
+		t.Fatal(err)
+	}
+	r := measured(t, sample, Options{Budget: 2 * time.Second, Seed: 1}, report.ProbeRead)
+	notCold(t, r, report.ProbeRead, "0 % of what was read came from storage")
+	s := coldly(t, sample, Options{})
+	if err := s.curve(t.Context(), time.Second, true); err == nil || !strings.Contains(err.Error(), "0 % of what was read came from storage") {
+		t.Errorf("several processes: %v", err)
+	}
+}
+
+// Opening a picture asks for its inode alone, which is in memory still.
+func TestOpeningWithoutReadingIsNotCold(t *testing.T) {
+	r := measured(t, fileEach(t, 20), Options{Budget: 2 * time.Second, Seed: 1}, report.ProbeOpen)
+	notCold(t, r, report.ProbeOpen, "nothing came from storage")
+}
+
+// Of HDF5, opening reads what the file says of itself.
+func TestOpeningHDF5IsCold(t *testing.T) {
+	path := filepath.Join(onDisk(t), "one.h5")
+	runPython(t, compressed, path)
+	sample, access := surveyed(t, path)
+	r := measured(t, sample, Options{Budget: 2 * time.Second, Seed: 1, Layout: access}, report.ProbeOpen)
+	if v := find(t, r, report.ProbeOpen, metric.OpenTime, "cache=cold"); v.Center <= 0 {
+		t.Errorf("cold: %+v", v)
+	}
+}
+
+// notCold sees that no figure is called cold, and that the reason is told.
+func notCold(t *testing.T, r Result, probe, why string) {
+	t.Helper()
+	for _, m := range r.Measurements {
+		if m.Probe == probe && m.Labels[report.LabelCache] == chilled {
+			t.Errorf("called cold: %+v", m)
+		}
+	}
+	for _, a := range r.Abstained {
+		if slices.Contains(a.Missing, probe) && strings.Contains(a.Reason, why) {
+			return
+		}
+	}
+	t.Errorf("why it is not cold is not told: %+v", r.Abstained)
 }

@@ -24,6 +24,7 @@ type crowd struct {
 	shares    int           // for how many processes next is
 	pass      time.Duration // how long a round lasts
 	cold      bool
+	distant   bool // files lie on another machine or behind another process: what is fetched may not be counted
 	turn      uint64
 }
 
@@ -33,6 +34,7 @@ type crowdRound struct {
 	seconds float64 // mean of the processes
 	cores   float64 // cores' worth of CPU time
 	ready   float64 // share of their time in which they ran or waited for a CPU
+	passes  []pass  // of the processes
 	stored  float64 // bytes fetched from storage
 	bytes   float64 // bytes delivered
 }
@@ -161,6 +163,7 @@ func (c *crowd) chill(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		c.distant = r.Remote
 		if share = r.ratio(); share != nil && *share <= coldShare {
 			return nil
 		}
@@ -224,6 +227,7 @@ func added(got []crowdLoaded) (crowdRound, bool) {
 		r.cores += p.CPU / p.Seconds
 		runnable += min(1, (p.CPU+g.Delay)/p.Seconds)
 		r.bytes += float64(p.Bytes)
+		r.passes = append(r.passes, p)
 		if p.IO != nil {
 			r.stored += float64(p.IO.Stored)
 		}

@@ -56,6 +56,7 @@ type pass struct {
 	IO *transfer `json:",omitempty"`
 	// Cached is what share of the files' pages was in the page cache when the pass began; nil: not asked for, or not to be told.
 	Cached *float64 `json:",omitempty"`
+	Remote bool     `json:",omitempty"` // with Cached: files lie on another machine or behind another process
 }
 
 // transfer is what the kernel counted of a process's reads (proc_pid_io(5)).

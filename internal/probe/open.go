@@ -55,6 +55,9 @@ func (s *session) opens(ctx context.Context, sample *dataset.Sample, cold bool, 
 	if err != nil {
 		v = perUnit(rounds)
 	}
+	if not := unopened(o.passes); cold && not != nil && ctx.Err() == nil {
+		return stat.Summary{}, not
+	}
 	if v.N > 0 && v.Confidence == 0 {
 		s.short(ctx, "opening files")
 	}
@@ -70,6 +73,7 @@ type openers struct {
 	cold    bool
 	seconds float64 // of a round
 	next    int
+	passes  []pass // cold ones
 }
 
 func (o *openers) round(ctx context.Context) (round, error) {
@@ -86,6 +90,9 @@ func (o *openers) round(ctx context.Context) (round, error) {
 		case o.cold && *p.Cached > coldShare:
 			share = *p.Cached
 		case p.Items > 0:
+			if o.cold {
+				o.passes = append(o.passes, p)
+			}
 			return round{Units: float64(p.Items), Seconds: p.Seconds}, nil
 		}
 	}

@@ -48,7 +48,8 @@ func (w *state) opening(ctx context.Context, q opening) opened {
 	var out opened
 	bad := map[int]bool{}
 	if q.Drop {
-		out.Pass.Cached = w.residency(q.Files, true).ratio()
+		r := w.residency(q.Files, true)
+		out.Pass.Cached, out.Pass.Remote = r.ratio(), r.Remote
 	}
 	before := usedSoFar()
 	began := time.Now()

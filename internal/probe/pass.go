@@ -27,7 +27,8 @@ type passing struct {
 func (l *loading) pass(ctx context.Context) pass {
 	p := passing{loading: l}
 	if l.Drop {
-		p.sum.Cached = l.chill()
+		r := l.chill()
+		p.sum.Cached, p.sum.Remote = r.ratio(), r.Remote
 	}
 	before := usedSoFar()
 	p.mark = time.Now()

@@ -159,13 +159,18 @@ func (c *crowd) step(ctx context.Context, limit time.Duration, count int) (step,
 		return step{}, err
 	}
 	var all []crowdRound
+	var seen []pass
 	_, counted, err := c.repeat(ctx, limit, func() (round, error) {
 		r, err := c.round(ctx, count)
 		if err == nil {
 			all = append(all, r)
+			seen = append(seen, r.passes...)
 		}
 		return round{Units: r.rate * r.seconds, Seconds: r.seconds}, err
 	})
+	if not := unfetched(seen, false); c.cold && !c.distant && not != nil && ctx.Err() == nil {
+		return step{}, not
+	}
 	s := summary(count, all[len(all)-len(counted):])
 	if err == nil && s.rate.Confidence == 0 {
 		c.short(ctx, fmt.Sprintf("%s reads by %s", c.cache(), several(count, "process", "processes")))
