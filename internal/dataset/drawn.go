@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/pipetune/pipetune/internal/hdf5"
 )
 
@@ -55,8 +53,7 @@ func (s *surveyor) countDrawn() {
 	if real, err := filepath.EvalSymlinks(s.path); err == nil {
 		within = real
 	}
-	type inode struct{ dev, ino uint64 }
-	counted := map[inode]bool{}
+	counted := map[[2]uint64]bool{}
 	var sum, files, looked int64
 	unsure := ""
 	for _, l := range s.lots {
@@ -65,12 +62,11 @@ func (s *surveyor) countDrawn() {
 			unsure = l.file.Unsure
 		}
 		for _, d := range l.file.Drawn {
-			var st unix.Stat_t
-			path := string(d.Path)
-			if strings.HasPrefix(path, within+string(os.PathSeparator)) || unix.Stat(path, &st) != nil || counted[inode{st.Dev, st.Ino}] {
+			inode := [2]uint64{d.Device, d.Inode}
+			if strings.HasPrefix(string(d.Path), within+string(os.PathSeparator)) || counted[inode] {
 				continue
 			}
-			counted[inode{st.Dev, st.Ino}] = true
+			counted[inode] = true
 			sum, files = sum+d.Bytes, files+1
 		}
 	}

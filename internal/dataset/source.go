@@ -37,6 +37,9 @@ type File struct {
 	Path    []byte // not redacted and not sanitized: the way to open it
 	Bytes   int64
 	Written int64 // when it was last written to, in seconds since 1970
+	// Device and Inode name the file whatever its path, so that links to it are known; both are 0 where nobody asked.
+	Device uint64 `json:",omitempty"`
+	Inode  uint64 `json:",omitempty"`
 	// Drawn are the files that its items are read from beside it, where HDF5's way into other files is followed; they draw on none themselves.
 	Drawn []File `json:",omitempty"`
 	// ChunkRows is the length along the first axis of the longest chunk in Drawn; 0 where none is chunked.

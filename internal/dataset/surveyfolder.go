@@ -100,7 +100,7 @@ func size(path string) (File, error) {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return File{}, fmt.Errorf("no longer a regular file but a %s", specialName(byte(st.Mode&unix.S_IFMT>>12)))
 	}
-	return File{Path: []byte(path), Bytes: st.Size, Written: st.Mtim.Sec}, nil
+	return File{Path: []byte(path), Bytes: st.Size, Written: st.Mtim.Sec, Device: st.Dev, Inode: st.Ino}, nil
 }
 
 // sizes asks for the sizes of the files drawn. Those it cannot have are counted and left out.

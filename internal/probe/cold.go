@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // pageCache is what a run knows of the page cache and the sample's files in it.
@@ -104,12 +103,11 @@ func (m *measuring) coldItems() []int {
 	m.turn++
 	m.most = max(m.most, firstCold)
 	sample, chunks := m.way.sample, m.chunks()
-	items := m.sound(sample, m.items)
+	items := unlinked(sample, m.sound(sample, m.items))
 	if len(items) == 0 {
 		return nil
 	}
 	if m.apart {
-		items = slices.Clone(items)
 		shuffle(items, m.options.Seed, m.turn)
 		return apart(sample, items, m.most, m.page.ahead, chunks)
 	}

@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -120,4 +122,36 @@ func notCold(t *testing.T, r Result, probe, why string) {
 		}
 	}
 	t.Errorf("why it is not cold is not told: %+v", r.Abstained)
+}
+
+// A file that a folder has by several names is fetched once.
+func TestLinksToOneFileAreColdOnce(t *testing.T) {
+	folder := onDisk(t)
+	for i := range 4 {
+		first := filepath.Join(folder, fmt.Sprintf("%d-0.bin", i))
+		if err := os.WriteFile(first, bytes.Repeat([]byte{byte(i), 7}, 50_000), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for k := range 4 {
+			if err := os.Link(first, filepath.Join(folder, fmt.Sprintf("%d-%d.bin", i, k+1))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	found, err := dataset.Survey(folder, dataset.SurveyOptions{Seed: 1, BlockBytes: 1 << 20})
+	if err != nil || len(found.Sample.Files) != 20 {
+		t.Fatalf("%v, %d files", err, len(found.Sample.Files))
+	}
+	for _, random := range []bool{true, false} {
+		s := coldly(t, found.Sample, Options{})
+		m := measuring{session: s, way: way{sample: &s.sample, items: all(s.sample), handle: handleReopened, cold: true, apart: random}, pass: time.Second}
+		m.process = s.process(m.way.sample, time.Minute)
+		defer m.process.close()
+		if _, err := m.coldRound(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if p := m.out.passes[0]; p.Items != 4 || p.IO == nil || p.IO.Stored < 400_000 {
+			t.Errorf("at random %v: %d items, %+v", random, p.Items, p.IO)
+		}
+	}
 }

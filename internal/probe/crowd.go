@@ -3,7 +3,6 @@ package probe
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -142,7 +141,7 @@ func (c *crowd) forRound(ctx context.Context, count int) ([]int, error) {
 	var far []int
 	for try := 0; try < coldTries && len(far) < count; try++ { // how many lie apart depends on the first of them
 		c.turn++
-		items = slices.Clone(items)
+		items = unlinked(&c.sample, items)
 		shuffle(items, c.options.Seed, c.turn)
 		far = apart(&c.sample, items, len(items), c.page.ahead, c.chunks())
 	}

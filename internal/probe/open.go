@@ -46,7 +46,11 @@ func (s *session) opens(ctx context.Context, sample *dataset.Sample, cold bool, 
 	if err := o.process.begin(ctx); err != nil {
 		return stat.Summary{}, err
 	}
+	first := map[[2]uint64]int{}
 	for i := range sample.Files {
+		if cold && isLink(sample, i, first) {
+			continue // its pages are there once the other one is opened
+		}
 		o.files = append(o.files, i)
 	}
 	shuffle(o.files, s.options.Seed, 1) // folders lie together: a short round should see several

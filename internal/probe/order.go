@@ -45,6 +45,25 @@ func ofFiles(sample *dataset.Sample, items []int, most int) []int {
 	return kept
 }
 
+// unlinked leaves out the items of files that are further names of another file's inode: their pages are one and the same.
+func unlinked(sample *dataset.Sample, items []int) []int {
+	first := map[[2]uint64]int{}
+	return slices.DeleteFunc(slices.Clone(items), func(i int) bool { return isLink(sample, sample.Items[i].File, first) })
+}
+
+// isLink tells whether a file is a further name of one in first, which it is put into where it is not.
+func isLink(sample *dataset.Sample, file int, first map[[2]uint64]int) bool {
+	inode := [2]uint64{sample.Files[file].Device, sample.Files[file].Inode}
+	if inode == [2]uint64{} {
+		return false
+	}
+	was, ok := first[inode]
+	if !ok {
+		first[inode] = file
+	}
+	return ok && was != file
+}
+
 // apart keeps at most so many items, in the order given, that lie at a distance from all kept before them in the same file, so that what
 // the kernel reads ahead of one item, and the chunk that holds it, does not make another one warm. ahead is how much the kernel reads ahead
 // at most; chunks are those that are read whole.
