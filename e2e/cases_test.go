@@ -80,6 +80,7 @@ var suite = []testCase{
 
 // variations vary data, start methods and shapes, so that nothing is tuned to the suite.
 var variations = []testCase{
+	{name: "programs", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
 	{
 		name: "storage_small_files", class: inputBound, wait: starved, around: surroundings{cold: true, readIOPS: 150},
 		planted: []string{"storage/small-files", "storage/saturated", "storage/latency-bound", "storage/cold-cache"},

@@ -21,6 +21,7 @@ var workerPhases = []struct {
 	{"waiting for a file lock", metric.WorkerFileLock, true},
 	{"waiting for a lock", metric.WorkerLock, true},
 	{"handing a batch over", metric.WorkerHandOver, false},
+	{"running programs", metric.WorkerPrograms, true},
 	{"waiting elsewhere", metric.WorkerOtherWait, true},
 	{"stopped", metric.WorkerStopped, false},
 	{"idle, ahead", metric.WorkerIdle, false},

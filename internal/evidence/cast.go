@@ -19,7 +19,7 @@ type actor struct {
 	rank        string
 	method      string
 	comm        string
-	pid         int
+	pid, parent int
 	affinity    float64 // cores; 0 = unknown
 	born, died  float64 // seconds since the recording's start; born may be below 0, died is +Inf while alive
 	bornInWatch bool
@@ -107,8 +107,10 @@ func (a *actor) learn(attrs map[string]string) {
 			*to = v
 		}
 	}
-	if n, err := strconv.Atoi(attrs["pid"]); err == nil {
-		a.pid = n
+	for key, to := range map[string]*int{"pid": &a.pid, "ppid": &a.parent} {
+		if n, err := strconv.Atoi(attrs[key]); err == nil {
+			*to = n
+		}
 	}
 	if n, err := strconv.Atoi(attrs["affinity"]); err == nil && n > 0 {
 		a.affinity = float64(n)

@@ -122,7 +122,7 @@ func (r *rank) deviceBusy() []float64 {
 
 // ofWorkers are the signals that mean nothing where the trainer loads by itself; workers seen there are those of an evaluation.
 var ofWorkers = []metric.Desc{metric.WorkerIdle, metric.WorkerBusy, metric.WorkerRunning, metric.WorkerStorage, metric.WorkerOpenWait,
-	metric.WorkerFileLock, metric.WorkerLock, metric.WorkerHandOver, metric.WorkerOtherWait, metric.WorkerStopped, metric.WorkerCPU, metric.WorkerRunDelay,
+	metric.WorkerFileLock, metric.WorkerLock, metric.WorkerHandOver, metric.WorkerOtherWait, metric.WorkerPrograms, metric.WorkerStopped, metric.WorkerCPU, metric.WorkerRunDelay,
 	metric.WorkerCPUBatch, metric.WorkerWaitBatch, metric.WorkerThreads, metric.WorkerRSS, metric.WorkerPrivate, metric.WorkerGrowth, metric.WorkerImbalance,
 	metric.WorkersOneCPUSet, metric.QueueBatches, metric.QueueCapacity, metric.Restarts, metric.EpochGap, metric.EpochTime, metric.RestartGap, metric.HeadOfLine,
 	metric.LoaderIsAhead, metric.IdleWhileWaits}
@@ -190,7 +190,7 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 	} else if besides > 0 {
 		b.replace(metric.WorkerCPUBatch, scaled(seen.Summary, 1-besides/seen.Center))
 	}
-	delay := make([]float64, len(took))
+	delay, programs := make([]float64, len(took)), make([]float64, len(took))
 	if r.hook.loadsItself() {
 		per := b.delayPerCPU(r)
 		delay = each(len(took), func(i int) float64 { return cpu[i] * per })
@@ -200,8 +200,10 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 			part = 1
 		}
 		delay = each(len(took), func(i int) float64 { return all[i] * hold(orNothing(part)) })
+		ran := b.programs(r.crew)
+		programs = each(len(took), func(i int) float64 { return ran[i] * hold(orNothing(part)) })
 	}
-	waits := each(len(took), func(i int) float64 { return took[i] - cpu[i] - delay[i] })
+	waits := each(len(took), func(i int) float64 { return took[i] - cpu[i] - programs[i] - delay[i] })
 	b.replace(metric.WorkerWaitBatch, notNegative(stat.Ratio(waits, fetches)))
 }
 

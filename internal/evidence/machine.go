@@ -85,8 +85,17 @@ func (b *builder) cpuTime() {
 // jobCPU returns the CPU time of every process of the job, per window.
 func (b *builder) jobCPU() (growth []float64, ok bool) {
 	growth = make([]float64, len(b.spans))
+	workers := map[int]bool{}
+	for _, w := range b.cast.workers {
+		workers[w.pid] = true
+	}
+	add(growth, b.programs(b.cast.workers))
 	for _, t := range b.h.all(metric.ProcCPU) {
-		g, _ := b.wholeLife(t, b.cast.all[t.entity])
+		a := b.cast.all[t.entity]
+		if a != nil && a.role != "worker" && workers[a.parent] && finite(a.died) {
+			continue // a worker's program that ended: among what that worker ran
+		}
+		g, _ := b.wholeLife(t, a)
 		add(growth, g)
 		ok = true
 	}

@@ -42,6 +42,7 @@ var madeFrom = map[string][]metric.Desc{
 	metric.WorkerLock.Name:       {metric.LooksFutex},
 	metric.WorkerHandOver.Name:   {metric.LooksPipeWrite},
 	metric.WorkerOtherWait.Name:  {metric.LooksOther},
+	metric.WorkerPrograms.Name:   {metric.ProcEndedCPU, metric.LooksOther},
 	metric.WorkerStopped.Name:    {metric.LooksStopped},
 	metric.TrainerStopped.Name:   {metric.LooksStopped},
 	metric.WorkerCPU.Name:        {metric.ProcCPU},

@@ -20,6 +20,7 @@ type moment struct {
 	queued            float64 // tensors
 	gpu               float64 // utilization; below 0 is not read
 	trainerReads      float64 // bytes per second
+	programs          float64 // CPUs that the programs a worker runs use, while it sleeps for them
 	workerReads       float64 // bytes per second and worker
 	workerFetches     float64 // bytes per second and worker, from storage
 	rss               float64 // bytes, each worker
@@ -172,7 +173,7 @@ func (s *simulation) step(part float64, m moment, trainers []string) {
 		}
 		for _, w := range crew {
 			s.worker("process/"+w, dt, looks, m)
-			cpu += m.work
+			cpu += m.work + m.programs
 		}
 	}
 	s.count(metric.CPUBusy, "host", dt*(cpu+0.5)) // half a core for somebody else
@@ -194,6 +195,7 @@ func (s *simulation) worker(entity string, dt, looks float64, m moment) {
 	s.count(metric.LooksDisk, entity, looks*m.disk)
 	s.count(metric.LooksOther, entity, looks*(1-m.idle-m.work-m.disk))
 	s.count(metric.ProcCPU, entity, dt*m.work)
+	s.count(metric.ProcEndedCPU, entity, dt*m.programs)
 	s.count(metric.ProcReadChars, entity, dt*m.workerReads)
 	s.count(metric.ProcReadCalls, entity, dt*m.workerReads/65536)
 	s.count(metric.ProcReadBytes, entity, dt*m.workerFetches)

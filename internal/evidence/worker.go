@@ -20,9 +20,12 @@ var workerStates = []struct {
 	{metric.WorkerFileLock, []metric.Desc{metric.LooksFileLock}},
 	{metric.WorkerLock, []metric.Desc{metric.LooksFutex, metric.LooksFutexTime}},
 	{metric.WorkerHandOver, []metric.Desc{metric.LooksPipeWrite}},
-	{metric.WorkerOtherWait, []metric.Desc{metric.LooksPipeRead, metric.LooksSleep, metric.LooksDevice, metric.LooksChild, metric.LooksOther}},
+	{metric.WorkerOtherWait, elsewhereStates},
 	{metric.WorkerStopped, []metric.Desc{metric.LooksStopped}},
 }
+
+// elsewhereStates are those of a wait for the network, a timer, another process, or what is unknown.
+var elsewhereStates = []metric.Desc{metric.LooksPipeRead, metric.LooksSleep, metric.LooksDevice, metric.LooksChild, metric.LooksOther}
 
 // waitingStates are those in which a worker neither runs nor waits for work.
 var waitingStates = []metric.Desc{metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen, metric.LooksFileLock, metric.LooksFutex,
@@ -42,11 +45,14 @@ func (b *builder) workers() {
 		for _, s := range workerStates {
 			b.share(s.share, b.totals(r.crew, s.looks), looks, metric.Measured)
 		}
+		b.runPrograms(r, looks, alive)
 		idle := b.totals(r.crew, []metric.Desc{metric.LooksQueuePoll})
 		b.share(metric.WorkerBusy, each(len(looks), func(i int) float64 { return looks[i] - idle[i] }), looks, metric.Measured)
 	}
+	programs := b.programs(r.crew)
 	cpu, lived, counted := b.total(metric.ProcCPU, r.crew)
 	if counted {
+		add(cpu, programs)
 		b.share(metric.WorkerCPU, cpu, lived, metric.Measured)
 	}
 	if delay, lived, ok := b.total(metric.ProcRunDelay, r.crew); ok {
@@ -58,17 +64,37 @@ func (b *builder) workers() {
 		}
 		if seen {
 			waits := b.totals(r.crew, waitingStates)
-			b.share(metric.WorkerWaitBatch, each(len(looks), func(i int) float64 {
+			b.set(metric.WorkerWaitBatch, notNegative(stat.Ratio(each(len(looks), func(i int) float64 {
 				if looks[i] == 0 {
 					return 0
 				}
-				return waits[i] / looks[i] * alive[i]
-			}), r.handed, metric.Measured)
+				return waits[i]/looks[i]*alive[i] - programs[i]
+			}), r.handed)), metric.Measured)
 		}
 	}
 	b.imbalance(r)
 	b.affinity(r)
 	b.workerMemory(r)
+}
+
+// programs returns the CPU time of the programs that workers ran and waited for the end of, per window.
+func (b *builder) programs(workers []*actor) []float64 {
+	growth, _, _ := b.total(metric.ProcEndedCPU, workers)
+	return growth
+}
+
+// runPrograms takes the time that workers sleep while a program they run uses a CPU out of what they sleep elsewhere. The kernel counts a program's
+// CPU time at its end.
+func (b *builder) runPrograms(r *rank, looks, alive []float64) {
+	programs := b.programs(r.crew)
+	if sum(programs) <= 0 {
+		return
+	}
+	of := each(len(looks), func(i int) float64 { return orNothing(divide(programs[i], alive[i])) * looks[i] })
+	elsewhere := b.totals(r.crew, elsewhereStates)
+	left := hold(1 - sum(of)/sum(elsewhere))
+	b.share(metric.WorkerPrograms, each(len(looks), func(i int) float64 { return elsewhere[i] * (1 - left) }), looks, metric.Measured)
+	b.share(metric.WorkerOtherWait, each(len(looks), func(i int) float64 { return elsewhere[i] * left }), looks, metric.Measured)
 }
 
 // totals adds up looks in several states over several processes, per window.
@@ -87,11 +113,18 @@ func (b *builder) list(r *rank) {
 		if looks := sum(b.grow(metric.LooksTotal, a.entity)); looks > 0 {
 			w.Busy = hold(1 - sum(b.grow(metric.LooksQueuePoll, a.entity))/looks)
 		}
-		if cpu, lived := b.h.of(metric.ProcCPU, a.entity).grow(b.spans); sum(lived) > 0 {
-			w.CPU = sum(cpu) / sum(lived)
+		if cpu, lived := b.cpuOf(a); lived > 0 {
+			w.CPU = cpu / lived
 		}
 		b.ev.Workers = append(b.ev.Workers, w)
 	}
+}
+
+// cpuOf is the CPU time of a worker and of the programs it ran, and the time over which it was read.
+func (b *builder) cpuOf(a *actor) (cpu, lived float64) {
+	own, seen := b.h.of(metric.ProcCPU, a.entity).grow(b.spans)
+	programs, _ := b.h.of(metric.ProcEndedCPU, a.entity).grow(b.spans)
+	return sum(own) + sum(programs), sum(seen)
 }
 
 // imbalance compares the busiest worker with the median one. Workers that lived for less than half of the window are left out: at an
@@ -99,9 +132,8 @@ func (b *builder) list(r *rank) {
 func (b *builder) imbalance(r *rank) {
 	var rates []float64
 	for _, a := range r.crew {
-		cpu, lived := b.h.of(metric.ProcCPU, a.entity).grow(b.spans)
-		if s := sum(lived); s > b.steady.length()/2 {
-			rates = append(rates, sum(cpu)/s)
+		if cpu, lived := b.cpuOf(a); lived > b.steady.length()/2 {
+			rates = append(rates, cpu/lived)
 		}
 	}
 	if len(rates) < 2 {

@@ -45,16 +45,17 @@ var (
 	WorkerFileLock  = Desc{"worker_file_lock_ratio", Ratio, Gauge, "waiting for a file lock (flock, fcntl)"}
 	WorkerLock      = Desc{"worker_lock_ratio", Ratio, Gauge, "waiting for a lock (futex)"}
 	WorkerHandOver  = Desc{"worker_hand_over_ratio", Ratio, Gauge, "blocked handing a batch over"}
-	WorkerOtherWait = Desc{"worker_other_wait_ratio", Ratio, Gauge, "asleep elsewhere: network, timers, other system calls"}
+	WorkerOtherWait = Desc{"worker_other_wait_ratio", Ratio, Gauge, "asleep elsewhere: network, timers, other system calls; not while a program that it runs uses a CPU"}
+	WorkerPrograms  = Desc{"worker_programs_ratio", Ratio, Gauge, "asleep while a program that it runs uses a CPU"}
 	WorkerStopped   = Desc{"worker_stopped_ratio", Ratio, Gauge, "stopped or frozen"}
 	TrainerStopped  = Desc{"trainer_stopped_ratio", Ratio, Gauge, "share of looks that found the trainer stopped or frozen"}
 )
 
 // What a worker costs.
 var (
-	WorkerCPU        = Desc{"worker_cpu_ratio", Ratio, Gauge, "CPU seconds per second and worker; above 1 where a worker runs several threads"}
+	WorkerCPU        = Desc{"worker_cpu_ratio", Ratio, Gauge, "CPU seconds per second and worker, of programs that it runs too; above 1 where a worker runs several threads"}
 	WorkerRunDelay   = Desc{"worker_run_delay_ratio", Ratio, Gauge, "share of time a worker was ready but had no CPU"}
-	WorkerCPUBatch   = Desc{"worker_cpu_per_batch_s", Seconds, Gauge, "worker CPU time per batch"}
+	WorkerCPUBatch   = Desc{"worker_cpu_per_batch_s", Seconds, Gauge, "worker CPU time per batch, of programs that it runs too"}
 	WorkerWaitBatch  = Desc{"worker_wait_per_batch_s", Seconds, Gauge, "worker time per batch spent neither on a CPU nor waiting for work nor for a CPU"}
 	WorkerThreads    = Desc{"worker_threads", Count, Gauge, "threads per worker"}
 	WorkerRSS        = Desc{"worker_rss_bytes", Bytes, Gauge, "resident memory per worker, pages shared with the trainer included"}
@@ -155,7 +156,7 @@ var Derived = []Desc{
 	InputWait, HostTime, DeviceTime, EpochGap, MainCPU, MainRunDelay, MainStorage, MainReadBytes, InWorkerless,
 	NumWorkers, Ranks, BatchesPerS, SamplesPerS, BatchBytes, StepTime, FreeStepTime, QueueBatches, QueueCapacity, Restarts, EpochTime, RestartGap,
 	HeadOfLine, LoaderIsAhead, IdleWhileWaits,
-	WorkerIdle, WorkerBusy, WorkerRunning, WorkerStorage, WorkerOpenWait, WorkerFileLock, WorkerLock, WorkerHandOver, WorkerOtherWait, WorkerStopped, TrainerStopped,
+	WorkerIdle, WorkerBusy, WorkerRunning, WorkerStorage, WorkerOpenWait, WorkerFileLock, WorkerLock, WorkerHandOver, WorkerOtherWait, WorkerPrograms, WorkerStopped, TrainerStopped,
 	WorkerCPU, WorkerRunDelay, WorkerCPUBatch, WorkerWaitBatch, WorkerThreads, WorkerRSS, WorkerPrivate, WorkerGrowth, WorkerImbalance, WorkersOneCPUSet,
 	ReadBytes, StorageBytes, CacheHits, BytesPerRead, ReadsPerBatch, StoragePerBatch, FileOpens, HDF5Opens, OpensPerBatch, DistinctOpens, HandlePresent,
 	DatasetBytes, DatasetFileN, FileBytes,

@@ -3,6 +3,7 @@ package metric
 // One process of the job's tree. Entity "process/<pid>.<start ticks>"; its role comes with the event recording.EventProcess.
 var (
 	ProcCPU       = Desc{"process_cpu_s", Seconds, Counter, "CPU time of all its threads (utime + stime)"}
+	ProcEndedCPU  = Desc{"process_ended_children_cpu_s", Seconds, Counter, "CPU time of its children that have ended and were waited for, theirs included (cutime + cstime)"}
 	ProcMainCPU   = Desc{"process_main_cpu_s", Seconds, Counter, "CPU time of its main thread, nanosecond resolution (task schedstat field 1)"}
 	ProcRunDelay  = Desc{"process_main_run_delay_s", Seconds, Counter, "time its main thread was ready but had no CPU; includes being held back by a CPU quota (task schedstat field 2)"}
 	ProcReadChars = Desc{"process_read_chars_bytes", Bytes, Counter, "bytes through read system calls, page-cache hits and pipes included (rchar)"}
@@ -17,7 +18,7 @@ var (
 )
 
 // Process lists the signals of the process sampler.
-var Process = []Desc{ProcCPU, ProcMainCPU, ProcRunDelay, ProcReadChars, ProcReadCalls, ProcReadBytes, ProcWriteChar, ProcRSS, ProcShared,
+var Process = []Desc{ProcCPU, ProcEndedCPU, ProcMainCPU, ProcRunDelay, ProcReadChars, ProcReadCalls, ProcReadBytes, ProcWriteChar, ProcRSS, ProcShared,
 	ProcMajFaults, ProcThreads, ProcFDs}
 
 // Looks at one thread: how often it was found in each state when looked at some 50 times a second. Entities

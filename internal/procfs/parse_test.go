@@ -117,13 +117,13 @@ func TestParsersIgnoreWhatIsNew(t *testing.T) {
 
 func TestStatNames(t *testing.T) {
 	for _, name := range []string{"python3", "", "a) S 1 1 (b", "x\ny", "\x1b[31m", "\xff\xfe", "(((", ")))", " ", "1 (2) R"} {
-		b := []byte("7 (" + name + ") D 3 1 1 0 -1 4194304 100 0 7 0 100 50 0 0 20 0 4 0 999 1 2 3\n")
+		b := []byte("7 (" + name + ") D 3 1 1 0 -1 4194304 100 0 7 0 100 50 300 200 20 0 4 0 999 1 2 3\n")
 		var s Stat
 		if err := ParseStat(b, &s); err != nil {
 			t.Errorf("%q: %v", name, err)
 			continue
 		}
-		if got := string(s.Comm(b)); got != name || s.State != 'D' || s.PPID != 3 || s.StartTicks != 999 || s.UserSeconds != 1 || s.SystemSeconds != 0.5 {
+		if got := string(s.Comm(b)); got != name || s.State != 'D' || s.PPID != 3 || s.StartTicks != 999 || s.UserSeconds != 1 || s.SystemSeconds != 0.5 || s.EndedSeconds != 5 {
 			t.Errorf("%q: name %q, %+v", name, got, s)
 		}
 		if _, ok := s.Processor.Get(); ok {

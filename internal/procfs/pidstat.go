@@ -15,7 +15,10 @@ type Stat struct {
 	// 10 ms; of the whole thread group for a process, of one thread for a task.
 	UserSeconds   float64
 	SystemSeconds float64
-	Threads       int
+	// EndedSeconds is the CPU time of all children that have ended and were
+	// waited for, and of theirs; 0 for a task.
+	EndedSeconds float64
+	Threads      int
 	// StartTicks is the start in clock ticks since boot: with PID it is the
 	// identity. It does not move when the wall clock is set.
 	StartTicks uint64
@@ -37,6 +40,8 @@ const (
 	statMajflt    = 12
 	statUtime     = 14
 	statStime     = 15
+	statCutime    = 16
+	statCstime    = 17
 	statThreads   = 20
 	statStart     = 22
 	statRSS       = 24
@@ -93,7 +98,7 @@ const maxPID = 4 << 20
 // set stores field number n and reports whether its value can be true.
 func (s *Stat) set(n int, field []byte) bool {
 	switch n {
-	case statPPID, statMajflt, statUtime, statStime, statThreads, statStart, statProcessor, statDelayacct:
+	case statPPID, statMajflt, statUtime, statStime, statCutime, statCstime, statThreads, statStart, statProcessor, statDelayacct:
 	case statRSS:
 		// The kernel's per-thread counters may sum to a small negative number.
 		v, ok := parseInt(field)
@@ -116,6 +121,8 @@ func (s *Stat) set(n int, field []byte) bool {
 		s.UserSeconds = ticksToSeconds(v)
 	case statStime:
 		s.SystemSeconds = ticksToSeconds(v)
+	case statCutime, statCstime:
+		s.EndedSeconds += ticksToSeconds(v)
 	case statThreads:
 		s.Threads = int(v)
 	case statStart:

@@ -37,7 +37,7 @@ func loadingOf(p *diagnose.Pass) (loading, bool) {
 		return loading{}, false
 	}
 	of := func(d metric.Desc) float64 { v, _ := p.Maybe(d); return share(v / busy) }
-	return loading{running: of(metric.WorkerRunning), storage: of(metric.WorkerStorage), open: of(metric.WorkerOpenWait),
+	return loading{running: of(metric.WorkerRunning) + of(metric.WorkerPrograms), storage: of(metric.WorkerStorage), open: of(metric.WorkerOpenWait),
 		fileLock: of(metric.WorkerFileLock), elsewhere: of(metric.WorkerOtherWait), busy: busy * workers}, true
 }
 

@@ -134,13 +134,14 @@ func (h *heldProcess) read(sink recording.Sink) bool {
 	case errors.Is(err, procfs.ErrGone):
 		return false
 	case err != nil:
-		h.missing(sink, err, metric.ProcCPU, metric.ProcMajFaults, metric.ProcThreads)
+		h.missing(sink, err, metric.ProcCPU, metric.ProcEndedCPU, metric.ProcMajFaults, metric.ProcThreads)
 		return true
 	}
 	if st.State == 'Z' || st.State == 'X' {
 		return false
 	}
 	sink.Add(metric.ProcCPU, h.entity, st.UserSeconds+st.SystemSeconds)
+	sink.Add(metric.ProcEndedCPU, h.entity, st.EndedSeconds)
 	sink.Add(metric.ProcMajFaults, h.entity, float64(st.MajorFaults))
 	sink.Add(metric.ProcThreads, h.entity, float64(st.Threads))
 	h.wait(sink)

@@ -209,3 +209,39 @@ func BenchmarkProcess17(b *testing.B) {
 		s.Sample(context.Background(), sink)
 	}
 }
+
+// TestProcessCountsWhatEndedChildrenUsed: a worker that runs a program for each item uses next to no CPU itself.
+func TestProcessCountsWhatEndedChildrenUsed(t *testing.T) {
+	cmd := exec.Command("/bin/sh", "-c", `sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'; echo done; read line`)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = stdin.Close() // ends the shell, whose status is that of a read without a line
+		_ = cmd.Wait()
+	}()
+	if _, err := stdout.Read(make([]byte, 8)); err != nil { // the loop is over
+		t.Fatal(err)
+	}
+	p, err := procfs.FS{}.Open(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	s, _ := processSampler(&job.Tree{Processes: []job.Process{{ID: p.ID, Role: job.Worker}}, Generation: 1})
+	defer s.Close()
+	sink := newTally()
+	s.Sample(context.Background(), sink)
+	own, ended := sink.values[metric.ProcCPU.Name+" "+job.Entity(p.ID)], sink.values[metric.ProcEndedCPU.Name+" "+job.Entity(p.ID)]
+	if ended < 0.05 || own > ended {
+		t.Errorf("the shell used %v s itself, its child %v s", own, ended)
+	}
+}

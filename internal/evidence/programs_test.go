@@ -1,0 +1,57 @@
+package evidence
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// TestWorkersThatRunPrograms: what a worker's programs use is the worker's CPU time and the job's, no wait and nobody else's.
+func TestWorkersThatRunPrograms(t *testing.T) {
+	for _, programs := range []float64{0, 0.6} {
+		s := simulate(t, recording.Header{})
+		s.trainer("100.1", "framework", "pytorch")
+		s.bear("100.1", 2, 50)
+		s.run(30, moment{wait: 0.5, run: 0.1, asleep: 0.4, work: 0.2, programs: programs, batches: 10, gpu: -1})
+		e := s.evidence()
+		near(t, e, 0.02, map[metric.Desc]float64{
+			metric.WorkerRunning: 0.2, metric.WorkerOtherWait: 0.8 - programs, metric.WorkerCPU: 0.2 + programs,
+			metric.WorkerCPUBatch: 2 * (0.2 + programs) / 10, metric.WorkerWaitBatch: 2 * (0.8 - programs) / 10,
+			metric.JobCPU: 0.1 + 2*(0.2+programs), metric.OtherCPU: 0.5,
+		})
+		if v, ok := e.Get(metric.WorkerPrograms); ok != (programs > 0) || ok && (v.Center < 0.58 || v.Center > 0.62) {
+			t.Errorf("programs of %v CPUs: %v, %v", programs, v, ok)
+		}
+		if w := e.Workers[0].CPU; w < 0.18+programs || w > 0.22+programs {
+			t.Errorf("a worker uses %v CPUs, want %v", w, 0.2+programs)
+		}
+	}
+}
+
+// TestProgramsOfWorkersAreCountedOnce: one that lived long enough to be seen is counted by itself while it lives, and as its worker's afterwards.
+func TestProgramsOfWorkersAreCountedOnce(t *testing.T) {
+	for _, ended := range []bool{false, true} {
+		s := simulate(t, recording.Header{})
+		s.trainer("100.1", "framework", "pytorch")
+		worker := s.bear("100.1", 1, 50)[0]
+		pid := "2001"
+		s.r.Event(recording.EventProcess, "process/7.7", s.attrs("7.7", bootSeconds-1, []string{"role", "other", "ppid", pid}))
+		programs := 0.0
+		if ended {
+			programs = 0.5
+		}
+		for i := range 30 {
+			s.r.Add(metric.ProcCPU, "process/7.7", 0.5*float64(i))
+			s.run(1, moment{wait: 0.5, run: 0.1, asleep: 0.4, work: 0.2, programs: programs, batches: 10, gpu: -1})
+		}
+		if ended {
+			s.r.Event(recording.EventExit, "process/7.7", nil)
+		}
+		e := s.evidence()
+		if v, _ := e.Get(metric.JobCPU); v.Center < 0.76 || v.Center > 0.84 {
+			t.Errorf("worker %s, ended %s: the job used %v CPUs, want 0.8", worker, strconv.FormatBool(ended), v.Center)
+		}
+	}
+}
