@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,10 +55,15 @@ func (s *surveyor) countDrawn() {
 		within = real
 	}
 	counted := map[[2]uint64]bool{}
-	var sum, files, looked int64
+	var sum, files, looked, decoded int64
 	unsure := ""
 	for _, l := range s.lots {
 		looked++
+		if each := s.out.ItemBytes; each != nil {
+			if bytes := product(*each, []int64{l.items}); bytes != nil && *bytes < math.MaxInt64-decoded {
+				decoded += *bytes
+			}
+		}
 		if l.file.Unsure != "" {
 			unsure = l.file.Unsure
 		}
@@ -80,6 +86,10 @@ func (s *surveyor) countDrawn() {
 	}
 	if unsure != "" {
 		s.out.BytesExact = false
-		s.out.Notes = append(s.out.Notes, "Samples are read from files that are not all known: "+unsure+". The size told is too small by those.")
+		told := "too small by those"
+		if decoded > s.out.Bytes {
+			s.out.Bytes, told = decoded, "that of the samples as they are read, decoded"
+		}
+		s.out.Notes = append(s.out.Notes, "Samples are read from files that are not all known: "+unsure+". The size told is "+told+".")
 	}
 }

@@ -88,7 +88,7 @@ func (w *state) residency(files []int, drop bool) residency {
 			all.look(string(one.Path), drop)
 		}
 		if file.Unsure != "" && all.Reason == "" {
-			all.Reason = "not all files that the samples are read from are known: " + file.Unsure
+			all.Reason = unknownFiles(file.Unsure)
 		}
 	}
 	switch {
@@ -98,6 +98,11 @@ func (w *state) residency(files []int, drop bool) residency {
 		all.How, all.Reason = "", "none of the files could be opened"
 	}
 	return all
+}
+
+// unknownFiles says why the files that samples are read from are not known.
+func unknownFiles(unsure string) string {
+	return "not all files that the samples are read from are known: " + unsure
 }
 
 // look adds one file to what is known of all.

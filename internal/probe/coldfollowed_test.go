@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -103,10 +104,24 @@ func TestNotColdWhereASourceStays(t *testing.T) {
 		}
 	}()
 	for name, want := range map[string]string{"virtual.h5": "stay in the page cache", "pattern.h5": "by a pattern"} {
-		s := testSession(t, followed(t, filepath.Join(folder, name)).Sample, Options{})
+		found := followed(t, filepath.Join(folder, name))
+		if found.Bytes < 192*64<<10 {
+			t.Errorf("%s: %d bytes", name, found.Bytes)
+		}
+		s := testSession(t, found.Sample, Options{})
 		if possible, err := s.canBeCold(t.Context()); err != nil || possible || !strings.Contains(s.result.Cold.Reason, want) {
 			t.Errorf("%s: cold %+v, %v", name, s.result.Cold, err)
 		}
+	}
+}
+
+// Where it is not known which files are read, that which names them does not stand in for their storage.
+func TestNoDeviceWhereSourcesAreNotKnown(t *testing.T) {
+	folder := onDisk(t)
+	runPython(t, elsewhereIn, folder)
+	r := measured(t, followed(t, filepath.Join(folder, "pattern.h5")).Sample, Options{Budget: time.Second}, report.ProbeDevice)
+	if len(r.Measurements) > 0 || len(r.Abstained) != 1 || !strings.Contains(r.Abstained[0].Reason, "by a pattern") {
+		t.Errorf("%d figures, abstained %+v", len(r.Measurements), r.Abstained)
 	}
 }
 

@@ -36,6 +36,12 @@ const (
 // device measures what the storage gives at best: blocks of an item's size in random order, and 1 MiB in sequence, past the page cache, with
 // more and more requests in flight until that brings nothing any more.
 func device(ctx context.Context, s *session) error {
+	for _, f := range s.sample.Files {
+		if f.Unsure != "" {
+			s.abstain(report.ProbeDevice, unknownFiles(f.Unsure), "")
+			return nil
+		}
+	}
 	sample := &s.sample
 	if sample.Follow { // the data may lie in other files than those that name it, on another device
 		all := s.sample
