@@ -17,7 +17,7 @@ var CPU = []Desc{CPUBusy, CPUIdle, CPUIowait, CPUSteal, CPURunnable, CPUUsable, 
 // The job's own control group. Entity "cgroup/job".
 var (
 	CgroupCPUPeriods   = Desc{"cgroup_cpu_periods", Count, Counter, "enforcement periods of the CPU quota that have elapsed"}
-	CgroupCPUThrottled = Desc{"cgroup_cpu_throttled_periods", Count, Counter, "periods in which the job ran out of its CPU quota"}
+	CgroupCPUThrottled = Desc{"cgroup_cpu_throttled_periods", Count, Counter, "periods in which the job ran out of a CPU quota, its own or one above: that of the level that held it back most"}
 	CgroupThrottledS   = Desc{"cgroup_cpu_throttled_s", Seconds, Counter, "time the job's tasks were held back by the CPU quota, summed over CPUs"}
 	CgroupQuota        = Desc{"cgroup_cpu_quota_cores", Cores, Gauge, "CPU quota in cores; absent when there is none"}
 	CgroupMemLimit     = Desc{"cgroup_memory_limit_bytes", Bytes, Gauge, "tightest memory limit among the job's cgroup and its ancestors; absent when there is none"}

@@ -80,8 +80,9 @@ func BenchmarkCgroup(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := g.Counters()
+	r, quotas := g.Counters(), g.Throttling()
 	defer r.Close()
+	defer quotas.Close()
 	var (
 		cpu CgroupCPU
 		mem CgroupMemory
@@ -89,7 +90,7 @@ func BenchmarkCgroup(b *testing.B) {
 	b.Run("cpu", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := r.CPU(&cpu); err != nil {
+			if err := quotas.Read(&cpu); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -9,17 +9,15 @@ import (
 // CgroupCounters reads what a process' groups count, keeping the files open. It
 // is not for use by several goroutines at once; Close it.
 //
-// The counters are those of the group that binds (the one with the tightest
-// limit), or of the process' own group where nothing binds: throttling by a
-// parent's quota is counted in the parent.
+// Memory is that of the group that binds (the one with the tightest limit), or
+// of the process' own group where nothing binds. Of CPU quotas see Throttling.
 type CgroupCounters struct {
-	buf Buffer
-	// version of the cpu and the memory controller, 0 where not visible.
-	cpuVersion, memVersion int
+	buf        Buffer
+	memVersion int // of the memory controller, 0 where not visible
 
-	cpuStat, cpuUsage, memUse, memStat, memEvents cgroupFile
-	pressure                                      [pressureResources]cgroupFile
-	missing                                       error
+	memUse, memStat, memEvents cgroupFile
+	pressure                   [pressureResources]cgroupFile
+	missing                    error
 }
 
 // cgroupFile is a file of a group, opened at its first read.
@@ -28,28 +26,10 @@ type cgroupFile struct {
 	hot  *hotFile
 }
 
-// CgroupCPU is what the cpu controller counts.
-type CgroupCPU struct {
-	// UsageSeconds is the CPU time of the group (usage_usec, or cpuacct.usage).
-	UsageSeconds Optional[float64]
-	// Periods, Throttled and ThrottledSeconds say how often a quota stopped the
-	// group; absent where it has no quota in version 2.
-	Periods          Optional[int64]
-	Throttled        Optional[int64]
-	ThrottledSeconds Optional[float64]
-}
-
 // Counters prepares a reader of the group's counters.
 func (c Cgroup) Counters() *CgroupCounters {
-	r := &CgroupCounters{missing: c.noController("cpu or memory")}
-	if dir, v := c.countingDir("cpu"); v > 0 {
-		r.cpuVersion = v
-		r.cpuStat.path = filepath.Join(dir, "cpu.stat")
-		if v == 1 { // there only where cpu and cpuacct are mounted together
-			r.cpuUsage.path = filepath.Join(dir, "cpuacct.usage")
-		}
-	}
-	if dir, v := c.countingDir("memory"); v > 0 {
+	r := &CgroupCounters{missing: c.noController("memory")}
+	if dir, v := c.memoryDir(); v > 0 {
 		r.memVersion = v
 		use, events := "memory.current", "memory.events"
 		if v == 1 {
@@ -75,29 +55,22 @@ func isRootGroup(dir string) bool {
 	return errors.Is(err, os.ErrNotExist)
 }
 
-// countingDir returns the binding group's folder, or the process' own.
-func (c Cgroup) countingDir(controller string) (string, int) {
-	dirs, v := c.version(controller)
+// memoryDir returns the binding group's folder, or the process' own.
+func (c Cgroup) memoryDir() (string, int) {
+	dirs, v := c.version("memory")
 	if v == 0 {
 		return "", 0
 	}
 	dir := dirs[0]
-	switch controller {
-	case "cpu":
-		if l, err := c.CPULimit(); err == nil {
-			dir = l.Or(CPULimit{Dir: dir}).Dir
-		}
-	case "memory":
-		if l, err := c.MemoryLimit(); err == nil {
-			dir = l.Or(MemoryLimit{Dir: dir}).Dir
-		}
+	if l, err := c.MemoryLimit(); err == nil {
+		dir = l.Or(MemoryLimit{Dir: dir}).Dir
 	}
 	return dir, v
 }
 
 // Close gives the descriptors back.
 func (r *CgroupCounters) Close() {
-	for _, f := range []*cgroupFile{&r.cpuStat, &r.cpuUsage, &r.memUse, &r.memStat, &r.memEvents} {
+	for _, f := range []*cgroupFile{&r.memUse, &r.memStat, &r.memEvents} {
 		f.hot.close()
 		f.hot = nil
 	}
@@ -111,6 +84,11 @@ func (r *CgroupCounters) read(f *cgroupFile) ([]byte, error) {
 	if f.path == "" {
 		return nil, r.missing
 	}
+	return f.read(&r.buf)
+}
+
+// read opens the file where it is not open, and reads it.
+func (f *cgroupFile) read(buf *Buffer) ([]byte, error) {
 	if f.hot == nil {
 		hot, err := openHot(f.path, true)
 		if err != nil {
@@ -118,58 +96,12 @@ func (r *CgroupCounters) read(f *cgroupFile) ([]byte, error) {
 		}
 		f.hot = hot
 	}
-	b, err := f.hot.read(&r.buf)
+	b, err := f.hot.read(buf)
 	if err != nil {
 		f.hot.close()
 		f.hot = nil
 	}
 	return b, err
-}
-
-// CPU reads the cpu controller.
-func (r *CgroupCounters) CPU(c *CgroupCPU) error {
-	*c = CgroupCPU{}
-	b, err := r.read(&r.cpuStat)
-	if err != nil {
-		return err
-	}
-	if err := ParseCgroupCPUStat(b, c); err != nil {
-		return err
-	}
-	if r.cpuVersion == 1 && r.cpuUsage.path != "" {
-		b, err := r.read(&r.cpuUsage)
-		if errors.Is(err, ErrNoData) {
-			r.cpuUsage.path = "" // not tried again
-		} else if err != nil {
-			return err
-		}
-		if line, ok := oneLine(b); err == nil && ok {
-			if n, ok := parseCount(line); ok {
-				c.UsageSeconds = Some(float64(n) / 1e9)
-			}
-		}
-	}
-	return nil
-}
-
-// ParseCgroupCPUStat parses cpu.stat of either version: version 2 counts
-// throttled_usec and usage_usec, version 1 throttled_time in nanoseconds.
-func ParseCgroupCPUStat(b []byte, c *CgroupCPU) error {
-	*c = CgroupCPU{}
-	return eachKeyed(b, "cpu.stat", func(key []byte, n int64) {
-		switch string(key) {
-		case "usage_usec":
-			c.UsageSeconds = Some(float64(n) / 1e6)
-		case "nr_periods":
-			c.Periods = Some(n)
-		case "nr_throttled":
-			c.Throttled = Some(n)
-		case "throttled_usec":
-			c.ThrottledSeconds = Some(float64(n) / 1e6)
-		case "throttled_time":
-			c.ThrottledSeconds = Some(float64(n) / 1e9)
-		}
-	})
 }
 
 // Pressure reads a PSI file of the process' own group; version 2 only.

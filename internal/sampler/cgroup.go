@@ -12,20 +12,23 @@ import (
 )
 
 // Cgroup samples the control groups of the job: CPU quota and throttling, memory limit and use, and the limits on reading the
-// dataset's devices. A limit of a group above counts: what is recorded is the tightest, and the counters of the group that sets it.
+// dataset's devices. A limit of a group above counts: what is recorded is the tightest, the memory in use of the group that
+// sets it, and the throttling of the level where it happens.
 type Cgroup struct {
 	fs        procfs.FS
 	target    procfs.ID
 	placement *Placement
 	group     procfs.Cgroup
 	counters  *procfs.CgroupCounters
+	quotas    *procfs.Throttling
 	limits    slowly
 	// generation is that of the Placement whose devices' limits were read last.
 	generation int
 	cpu        procfs.CgroupCPU
 	memory     procfs.CgroupMemory
 
-	cpuBinds, memBinds string // folders whose counters are read
+	memBinds string // folder whose counters are read
+	refaults joined
 }
 
 // NewCgroup watches the groups of a job's process. placement names the dataset's devices and may be nil.
@@ -47,8 +50,8 @@ func (c *Cgroup) Start(_ context.Context, sink recording.Sink) error {
 		return err
 	}
 	c.group = group
-	c.counters = group.Counters()
-	if err := c.counters.CPU(&c.cpu); err != nil {
+	c.counters, c.quotas = group.Counters(), group.Throttling()
+	if err := c.quotas.Read(&c.cpu); err != nil {
 		unread(sink, "cgroup_cpu_*", jobGroup, err, "enable the cpu controller for the job's group")
 	}
 	if err := c.counters.Memory(&c.memory); err != nil {
@@ -68,7 +71,7 @@ func (c *Cgroup) Sample(_ context.Context, sink recording.Sink) {
 		c.addLimits(sink)
 	}
 	c.addDeviceLimits(sink, due)
-	if err := c.counters.CPU(&c.cpu); err == nil {
+	if err := c.quotas.Read(&c.cpu); err == nil {
 		add(sink, metric.CgroupCPUPeriods, c.cpu.Periods)
 		add(sink, metric.CgroupCPUThrottled, c.cpu.Throttled)
 		if s, ok := c.cpu.ThrottledSeconds.Get(); ok {
@@ -80,7 +83,7 @@ func (c *Cgroup) Sample(_ context.Context, sink recording.Sink) {
 	if err := c.counters.Memory(&c.memory); err == nil {
 		add(sink, metric.CgroupMemUsed, c.memory.UseBytes)
 		add(sink, metric.CgroupMemFile, givesWay(&c.memory))
-		add(sink, metric.CgroupRefaults, c.memory.FileRefaults)
+		add(sink, metric.CgroupRefaults, c.refaults.next(c.memory.FileRefaults))
 	} else if !errors.Is(err, procfs.ErrNoData) {
 		unread(sink, "cgroup_memory_*", jobGroup, err, "")
 	}
@@ -113,20 +116,38 @@ func (c *Cgroup) addLimits(sink recording.Sink) {
 	if memErr != nil && !errors.Is(memErr, procfs.ErrNoData) {
 		unread(sink, metric.CgroupMemLimit.Name, jobGroup, memErr, "")
 	}
-	cpuDir, memDir := "", ""
+	c.quotas.Follow(c.group)
+	memDir := ""
 	if q, ok := cpu.Get(); ok {
 		sink.Add(metric.CgroupQuota, jobGroup, q.CPUs)
-		cpuDir = q.Dir
 	}
 	if l, ok := memory.Get(); ok {
 		sink.Add(metric.CgroupMemLimit, jobGroup, float64(l.Bytes))
 		memDir = l.Dir
 	}
-	if (cpuDir != c.cpuBinds || memDir != c.memBinds) && cpuErr == nil && memErr == nil {
-		c.cpuBinds, c.memBinds = cpuDir, memDir
+	if memDir != c.memBinds && memErr == nil {
+		c.memBinds, c.refaults.anew = memDir, true
 		c.counters.Close()
 		c.counters = c.group.Counters()
 	}
+}
+
+// joined makes one counter of those of several groups, each as long as it is the one that is read.
+type joined struct {
+	last, offset int64
+	begun, anew  bool // anew: the next reading is of another group
+}
+
+func (j *joined) next(v procfs.Optional[int64]) procfs.Optional[int64] {
+	n, ok := v.Get()
+	if !ok {
+		return v
+	}
+	if j.anew && j.begun {
+		j.offset = j.last - n
+	}
+	j.begun, j.anew, j.last = true, false, n+j.offset
+	return procfs.Some(j.last)
 }
 
 // addDeviceLimits records the tightest limits on reading from any device that holds the dataset.
@@ -172,5 +193,6 @@ func tighter(a, b procfs.Optional[int64]) procfs.Optional[int64] {
 func (c *Cgroup) Close() {
 	if c.counters != nil {
 		c.counters.Close()
+		c.quotas.Close()
 	}
 }

@@ -133,7 +133,8 @@ func TestTmpfsDoesNotGiveWay(t *testing.T) {
 	}
 }
 
-// TestChangedLimitIsSeen: a limit may be set while the job runs, and then another group's counters count.
+// TestChangedLimitIsSeen: a limit may be set while the job runs, and then another group's counters count from there on; what that group counted
+// before is no growth.
 func TestChangedLimitIsSeen(t *testing.T) {
 	fs, id := fakeMachine(t, "cgroup-v2", 4700)
 	c := NewCgroup(fs, id, nil)
@@ -150,8 +151,50 @@ func TestChangedLimitIsSeen(t *testing.T) {
 	for range 10 {
 		c.Sample(t.Context(), b)
 	}
-	if q, n := b.get(t, metric.CgroupQuota, jobGroup), b.get(t, metric.CgroupCPUPeriods, jobGroup); q != 1 || n != 0 {
-		t.Errorf("quota %v with %v periods, want 1 with those of the group itself, 0", q, n)
+	if q, n := b.get(t, metric.CgroupQuota, jobGroup), b.get(t, metric.CgroupCPUPeriods, jobGroup); q != 1 || n != 1000 {
+		t.Errorf("quota %v with %v periods, want 1 with as many as before, 1000", q, n)
+	}
+	for file, text := range map[string]string{"cpu.stat": "usage_usec 1\nnr_periods 10\nnr_throttled 4\nthrottled_usec 2000000\n", "memory.max": "1073741824\n",
+		"memory.stat": "anon 1\nfile 1\nshmem 0\nworkingset_refault_file 5000\n"} {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(own), file), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 20 {
+		c.Sample(t.Context(), b)
+	}
+	if n, s := b.get(t, metric.CgroupCPUThrottled, jobGroup), b.get(t, metric.CgroupThrottledS, jobGroup); n != 704 || s != 47 {
+		t.Errorf("%v times throttled for %v s, want 704 for 47", n, s)
+	}
+	if n := b.get(t, metric.CgroupRefaults, jobGroup); n != 77 {
+		t.Errorf("%v refaults, want 77 as before: another group's are no growth", n)
+	}
+}
+
+// TestThrottledFromAbove: neighbours use up the wide quota of a slice, so that the job is stopped there and never at its own, tighter one.
+func TestThrottledFromAbove(t *testing.T) {
+	fs, id := fakeMachine(t, "cgroup-v2", 4700)
+	slice, job := fs.Path("sys/fs/cgroup/user.slice"), fs.Path("sys/fs/cgroup/user.slice/job.slice")
+	write := func(dir, file, text string) {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(slice, "cpu.max", "800000 100000\n")
+	write(slice, "cpu.stat", "nr_periods 5000\nnr_throttled 4000\nthrottled_usec 9000000\n")
+	c := NewCgroup(fs, id, nil)
+	b := newBook()
+	if err := c.Start(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.Sample(t.Context(), b)
+	before := b.get(t, metric.CgroupCPUThrottled, jobGroup)
+	write(job, "cpu.stat", "nr_periods 1010\nnr_throttled 700\nthrottled_usec 45000000\n")
+	write(slice, "cpu.stat", "nr_periods 5010\nnr_throttled 4009\nthrottled_usec 9500000\n")
+	c.Sample(t.Context(), b)
+	if q, n, p := b.get(t, metric.CgroupQuota, jobGroup), b.get(t, metric.CgroupCPUThrottled, jobGroup), b.get(t, metric.CgroupCPUPeriods, jobGroup); q != 2.5 || n != before+9 || p != 1010 {
+		t.Errorf("quota %v, %v of %v periods throttled, want 2.5 and %v of 1010", q, n, p, before+9)
 	}
 }
 
