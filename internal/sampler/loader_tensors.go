@@ -260,6 +260,9 @@ func (t *trainer) estimate(fs procfs.FS) {
 	settle(t.workers)
 	all := f.ledgers(t.workers)
 	if f.estimates%calibrateEvery == 0 || f.period.tensors == 0 {
+		for _, w := range t.workers {
+			w.lookForPrograms()
+		}
 		f.calibrate(all)
 	}
 	f.estimates++
@@ -313,7 +316,7 @@ func (f *tensorFlow) calibrate(all []*tensorLedger) {
 			}
 			e.grids, e.anchors = append(e.grids, l.held), append(e.anchors, anchor)
 		}
-		if d := l.passed - l.firstPassed; l.sighted && d > 0 {
+		if d := l.passed - l.firstPassed; l.sighted && d > 0 && !l.mixed {
 			e.tensors += float64(d)
 			e.writes += float64(l.writesAtPassed - l.firstWrites)
 			pairs++
@@ -348,6 +351,9 @@ func (f *tensorFlow) worthFolder(all []*tensorLedger) bool {
 	for _, l := range all {
 		listings += l.listings
 		writes += l.writes - l.writesAtAttach
+		if l.mixed {
+			writes += enough // unknown
+		}
 	}
 	return listings >= enough && writes >= enough
 }

@@ -325,6 +325,15 @@ func (w *loaderWorker) readIO() {
 	w.ledger.readIO(w.io.WriteCalls, w.io.WrittenChars, w.io.ReadCalls)
 }
 
+// lookForPrograms finds out whether the account holds what programs did that the worker runs.
+func (w *loaderWorker) lookForPrograms() {
+	var st procfs.Stat
+	if w.ledger.mixed || w.proc.Stat(&st) != nil {
+		return // one that has ended runs no more
+	}
+	w.ledger.sawPrograms(st.EndedSeconds)
+}
+
 func (w *loaderWorker) close() {
 	w.main.close()
 	w.links.Close()

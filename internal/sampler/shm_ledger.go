@@ -11,6 +11,9 @@ const longestBurst = 65
 // heldMemory is how many numbers of sightings of a worker, two for each, are kept to find the tensors per batch.
 const heldMemory = 64
 
+// runsPrograms is at how many looks, up to four a second, the CPU time of a worker's ended programs must have grown.
+const runsPrograms = 3
+
 // tensorLedger follows the tensors one worker hands over. Numbers are those of its shared-memory names. The zero value is that of a
 // worker that was there before the watch began.
 type tensorLedger struct {
@@ -33,6 +36,13 @@ type tensorLedger struct {
 	// Writes made between two readings of the account: of a slow worker, those of one batch.
 	readings, bursts int
 	burstSizes       [longestBurst + 1]int
+
+	// Of programs that the worker ran and waited for, the kernel adds the account to its own: CPU time of them at the last look, looks at which it had
+	// grown, and whether the writes are therefore not the worker's own and are left alone.
+	programs float64
+	looked   bool
+	ran      int
+	mixed    bool
 
 	sizes                     [sizeMemory]tensorSize
 	held                      []int64 // smallest number held, one for each sighting that differed
@@ -61,6 +71,9 @@ func (l *tensorLedger) setSize(n, bytes int64) {
 
 // readIO takes the worker's account of calls.
 func (l *tensorLedger) readIO(writes, wroteChars, reads int64) {
+	if l.mixed {
+		return
+	}
 	if !l.haveWrites {
 		l.haveWrites = true
 		if !l.born {
@@ -75,6 +88,22 @@ func (l *tensorLedger) readIO(writes, wroteChars, reads int64) {
 	}
 	l.readings++
 	l.writes, l.wroteChars, l.reads = writes, wroteChars, reads
+}
+
+// sawPrograms takes the CPU time of the programs that the worker has waited for. One or two at its start are the imports' doing; a worker that goes on
+// running them does so for its items.
+func (l *tensorLedger) sawPrograms(seconds float64) {
+	if l.looked && seconds > l.programs {
+		l.ran++
+	}
+	l.programs, l.looked = seconds, true
+	if l.ran < runsPrograms || l.mixed {
+		return
+	}
+	l.mixed = true
+	l.writes, l.wroteChars, l.reads = 0, 0, 0
+	l.writesAtAttach, l.charsAtAttach, l.readsAtAttach, l.writesAtPassed = 0, 0, 0, 0
+	l.readings, l.bursts, l.burstSizes = 0, 0, [longestBurst + 1]int{}
 }
 
 // startListing begins a listing of what the worker holds; tensor is then called for each name, and endListing closes it.

@@ -313,3 +313,38 @@ func TestLateFirstSightingLosesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestWritesOfProgramsTellNothing: the kernel adds what programs wrote to the account of the worker that ran them, in bursts that may look like
+// batches of so many tensors.
+func TestWritesOfProgramsTellNothing(t *testing.T) {
+	play := func(growth float64) (*tensorLedger, tensorFlow) {
+		l, f := &tensorLedger{}, tensorFlow{}
+		writes := int64(1000)
+		for i := range 60 {
+			if i%6 == 5 {
+				writes += 12 // gzip of 3 MB; as three tensors would be
+			}
+			l.sawPrograms(5 + growth*float64(i/6))
+			l.readIO(writes, writes*262144, writes)
+			l.startListing()
+			l.endListing(-1, 0)
+			f.calibrate([]*tensorLedger{l})
+			f.pickled.estimate([]*tensorLedger{l}, false)
+		}
+		return l, f
+	}
+	if _, f := play(0); f.period.tensors != 3 {
+		t.Errorf("without programs, bursts of 12 writes are batches of %d tensors, want 3", f.period.tensors)
+	}
+	l, f := play(0.1)
+	if !l.mixed || f.period.tensors != 0 || f.pickled.writesPerBatch != 0 || l.handedOver(4) != 0 {
+		t.Errorf("with programs: mixed %v, %d tensors per batch, %d writes per pickled batch, %v tensors handed over", l.mixed, f.period.tensors, f.pickled.writesPerBatch, l.handedOver(4))
+	}
+	imports := &tensorLedger{}
+	for _, seconds := range []float64{0, 0.1, 0.2, 0.2, 0.2} {
+		imports.sawPrograms(seconds)
+	}
+	if imports.mixed {
+		t.Error("two programs of an import spoil the account")
+	}
+}
