@@ -146,6 +146,22 @@ func TestHookAgreesWithTheStopWatch(t *testing.T) {
 	}
 }
 
+// TestHookCountsItsOwnTimeToTheWait: what the hook does with a batch, the job waits for within __next__, as for the batch itself; it is no part of the step.
+func TestHookCountsItsOwnTimeToTheWait(t *testing.T) {
+	needTorch(t)
+	t.Parallel()
+	e := listen(t)
+	o := e.run(nil, script(t, "booked.py"))
+	var waited float64
+	if _, err := fmt.Sscan(o.stdout, &waited); err != nil || o.status != 0 {
+		t.Fatalf("%v; job ended with %+v", err, o)
+	}
+	steps := e.steps(1)
+	if told, _ := steps["wait"].(float64); steps["steps"] != 40.0 || waited < 0.2 || told/1e9 < 0.9*waited || told/1e9 > waited {
+		t.Errorf("waited %.1f ms, and the hook told %.1f ms of %v steps", 1e3*waited, told/1e6, steps["steps"])
+	}
+}
+
 func TestHookTimesWhatItemsAreMadeOf(t *testing.T) {
 	needTorch(t)
 	t.Parallel()

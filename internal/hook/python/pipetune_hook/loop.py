@@ -129,15 +129,10 @@ class Epoch:
         self.inner = [each for each in self.inner if each[0] < begun][:INNER]
         self.inner.append((begun, ended))
 
-    def took(self, begun, now, batch, grad):
-        """A batch came."""
+    def count(self, batch, grad):
+        """A batch came. What needs no clock is done before took() reads it: the job waits for that too."""
         loop = self.loop
-        self.waiting = False
-        self.last = now
         process.current = loop
-        wait = now - begun
-        self.wait += wait
-        loop.wait += wait
         loop.steps = steps = loop.steps + 1
         self.grad = grad
         if grad:
@@ -145,20 +140,30 @@ class Epoch:
         thread = get_ident()
         if thread != process.main:
             loop.aside_steps += 1
+        if not self.steps:
+            self.thread = thread
+            self.told_at = 0
+        loop.samples += samples(batch)
+        if steps % 50 == 0 or steps < 4:
+            loop.bytes = size(batch) or loop.bytes
+        if len(loop.waits) > 2 * LISTED:
+            loop.waits = loop.waits[-LISTED:]
+
+    def took(self, begun, now):
+        """A batch that was counted is handed over."""
+        loop = self.loop
+        self.waiting = False
+        self.last = now
+        wait = now - begun
+        self.wait += wait
+        loop.wait += wait
         if self.steps:
             loop.waits.append(wait // 1000)
         else:
             self.first_wait = wait
-            self.thread = thread
             loop.first_wait += wait
-            self.told_at = 0
         self.steps += 1
-        loop.samples += samples(batch)
-        if steps % 50 == 0 or steps < 4:
-            loop.bytes = size(batch) or loop.bytes
         loop.changed = True
-        if len(loop.waits) > 2 * LISTED:
-            loop.waits = loop.waits[-LISTED:]
         if now >= process.next + SLOW or self.steps == 1 and (not process.trains or state.due(now)):
             process.trains = True
             spent = telling(now)

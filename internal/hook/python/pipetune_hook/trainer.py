@@ -183,11 +183,12 @@ def stepping(original, torch):
                 failed(error)
             raise
         try:
-            epoch.took(begun, clock(), batch, gradients())
+            epoch.count(batch, gradients())
             if device is not None:
                 device.took(epoch.loop)
             elif process.look:
                 gpu.begin()
+            epoch.took(begun, clock())
         except Exception as error:
             failed(error)
         return batch

@@ -1,0 +1,36 @@
+"""Goes over a loader with a stop-watch, while it takes the hook 5 ms to look at a batch. Prints the seconds that the job waited for batches."""
+
+import sys
+import time
+
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+DATA = TensorDataset(torch.zeros(40, 2))
+
+
+def slowly(function):
+    def slow(batch):
+        time.sleep(0.005)
+        return function(batch)
+
+    return slow
+
+
+def main():
+    loop = sys.modules["pipetune_hook.loop"]
+    loop.samples = slowly(loop.samples)
+    last = DataLoader(DATA, num_workers=0)
+    iterator, waited = iter(DataLoader(DATA, num_workers=0)), 0.0
+    for _ in range(len(DATA)):
+        begun = time.monotonic()
+        next(iterator)
+        waited += time.monotonic() - begun
+        time.sleep(0.001)
+    print(waited)
+    for _ in range(20):  # what is left is told
+        time.sleep(0.02)
+        next(iter(last))
+
+
+main()
