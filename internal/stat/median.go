@@ -1,6 +1,9 @@
 package stat
 
 import (
+	"math"
+	"slices"
+
 	"golang.org/x/perf/benchmath"
 )
 
@@ -15,8 +18,16 @@ func Median(xs []float64) Summary {
 	if len(xs) == 0 {
 		return Summary{Warnings: []string{"no readings"}}
 	}
+	unit := 1.0
+	if slices.ContainsFunc(xs, func(x float64) bool { return math.Abs(x) > math.MaxFloat64/2 }) {
+		// Between two values that are so far apart there is no number that says how far: they are taken in a larger unit.
+		unit = 4
+		for i := range xs {
+			xs[i] /= unit
+		}
+	}
 	s := benchmath.AssumeNothing.Summary(benchmath.NewSample(xs, &benchmath.DefaultThresholds), Confidence)
-	out := Summary{Center: s.Center, Lo: s.Lo, Hi: s.Hi, Confidence: s.Confidence, N: len(xs)}
+	out := Summary{Center: unit * s.Center, Lo: unit * s.Lo, Hi: unit * s.Hi, Confidence: s.Confidence, N: len(xs)}
 	for _, w := range s.Warnings {
 		out.Warnings = append(out.Warnings, w.Error())
 	}
