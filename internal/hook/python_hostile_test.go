@@ -100,6 +100,21 @@ func TestHookChangesNothingAJobCanSee(t *testing.T) {
 	}
 }
 
+// A warning that PyTorch puts at the line which asked for a batch names that line, and none of the hook's.
+func TestHookStandsInTheWayOfNoWarning(t *testing.T) {
+	needTorch(t)
+	t.Parallel()
+	e := listen(t)
+	file := script(t, "warned.py")
+	want, got := run(t, without(), file), e.run(nil, file)
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(outcome{})); diff != "" || want.stdout == "" || !strings.Contains(want.stderr, "warned.py:18") {
+		t.Errorf("(-without +with):\n%s", diff)
+	}
+	if e.steps(0)["n"] == 0 {
+		t.Error("nothing was counted")
+	}
+}
+
 func TestHookGoesOffWhereItFails(t *testing.T) {
 	needTorch(t)
 	t.Parallel()

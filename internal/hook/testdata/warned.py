@@ -1,0 +1,24 @@
+"""A warning for the line that asks for a batch, as PyTorch 2.14 gives one where an IterableDataset yields more than its length."""
+
+import warnings
+
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
+
+data = _SingleProcessDataLoaderIter._next_data
+
+
+def warned(self):
+    warnings.warn("for whoever asked", stacklevel=3)  # of __next__'s caller
+    return data(self)
+
+
+_SingleProcessDataLoaderIter._next_data = warned
+for batch in DataLoader(TensorDataset(torch.zeros(2, 2))):
+    pass
+warnings.simplefilter("error")
+try:
+    next(iter(DataLoader(TensorDataset(torch.zeros(2, 2)))))
+except UserWarning as warning:
+    print("raised", warning)
