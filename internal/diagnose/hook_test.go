@@ -90,6 +90,18 @@ func TestWorkerlessModelIsAbsoluteWithTheHook(t *testing.T) {
 	}
 }
 
+// A job that pipetune has launched is not told to be launched.
+func TestLaunchedIsNotToldToLaunch(t *testing.T) {
+	alone := saw(evidence.Facts{}, map[string]float64{"num_workers": 0})
+	if a := noModel(alone, nil, "no batch was counted", ""); a.Cure != launchCure {
+		t.Errorf("attached: %q", a.Cure)
+	}
+	alone.Header.Mode = "launch"
+	if a := noModel(alone, nil, "no batch was counted", ""); a.Cure != "" {
+		t.Errorf("launched, without a DataLoader: %q", a.Cure)
+	}
+}
+
 // What only the hook tells is missing for one reason, and has one cure.
 func TestHookSignalsAskForALaunch(t *testing.T) {
 	rule := Rule{ID: "a/collate", Needs: []metric.Desc{metric.CollateRatio}, Eval: func(*Pass) error { return nil }}

@@ -52,7 +52,7 @@ func noModel(e *evidence.Evidence, missing []metric.Desc, reason, cure string) *
 	if a.Reason == "" {
 		a.Reason = "this watch gave too little to model the loader"
 	}
-	if a.Cure == "" && Workerless(e) && !Hooked(e) {
+	if a.Cure == "" && Workerless(e) && !Hooked(e) && e.Header.Mode != "launch" {
 		a.Cure = launchCure
 	}
 	return a

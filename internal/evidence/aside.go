@@ -71,11 +71,16 @@ func (b *builder) besideMain(r *rank) {
 	if r.hook != nil || loads >= hardlyWaits || !(beside >= busyBeside) || b.unexplained(loads) < asleepApart {
 		return
 	}
-	cure := "start the job with pipetune: pipetune diagnose -- COMMAND"
+	b.aside(AtWorkBeside, b.fromInside())
+}
+
+// fromInside is the cure for what only the hook could tell; "" for a job that pipetune has launched: no DataLoader told of itself there, and inside
+// there is nothing more to see.
+func (b *builder) fromInside() string {
 	if b.rec.Header.Mode == "launch" {
-		cure = "" // no DataLoader told of itself: inside, there is nothing more to see
+		return ""
 	}
-	b.aside(AtWorkBeside, cure)
+	return "start the job with pipetune: pipetune diagnose -- COMMAND"
 }
 
 // unexplained is the share of time in which the main thread slept for neither a batch nor a GPU that was seen at work.

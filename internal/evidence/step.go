@@ -26,7 +26,7 @@ func (b *builder) steps() {
 		b.besideMain(r)
 		if r.hook == nil && b.ev.Facts.Aside == "" {
 			b.miss("the trainer has no workers (num_workers=0): it loads between its steps, and a load looks like any other work",
-				"start the job with pipetune: pipetune diagnose -- COMMAND", metric.InputWait, metric.FreeStepTime)
+				b.fromInside(), metric.InputWait, metric.FreeStepTime)
 		}
 		return
 	}

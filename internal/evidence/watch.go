@@ -152,6 +152,6 @@ func (b *builder) warnRanks() {
 		if !strings.HasPrefix(name, "pid") {
 			name = "rank " + name
 		}
-		b.warn("%d trainers: %s waits most, %.0f of 100; the median is %.0f", len(b.ranks), name, 100*b.ranks[0].wait.Center, 100*median)
+		b.warn("%d trainers: %s waits for data most, %.0f %% of the time; the median is %.0f %%", len(b.ranks), name, 100*b.ranks[0].wait.Center, 100*median)
 	}
 }
