@@ -62,3 +62,14 @@ func TestBetweenEpochsIsShown(t *testing.T) {
 		}
 	}
 }
+
+// Without workers the times are the trainer's own, of which training is a part.
+func TestWhoseTimeGoes(t *testing.T) {
+	zero, one := 0, 1
+	for workers, want := range map[*int]string{&zero: "WHERE THE TRAINER'S TIME GOES", &one: "WHERE A WORKER'S TIME GOES", nil: "WHERE A WORKER'S TIME GOES"} {
+		r := &report.Report{Job: &report.Job{Loader: &report.Loader{NumWorkers: workers}}, Phases: []report.Phase{{Name: "collating", Ratio: 1}}}
+		if text := shown(t, r); !strings.Contains(text, want) {
+			t.Errorf("%q is missing:\n%s", want, text)
+		}
+	}
+}

@@ -231,14 +231,22 @@ func (p *page) phases(r *report.Report) {
 	if len(r.Phases) == 0 {
 		return
 	}
-	if r.Benchmark != nil {
+	switch {
+	case r.Benchmark != nil:
 		p.heading("WHERE AN ITEM'S TIME GOES, one worker")
-	} else {
+	case workerless(r):
+		p.heading("WHERE THE TRAINER'S TIME GOES, as it loads its data itself")
+	default:
 		p.heading("WHERE A WORKER'S TIME GOES")
 	}
 	for _, f := range r.Phases {
 		p.line("  ", pad(cut(safe(f.Name), 24), 24), bar(f.Ratio, 22), "  ", padLeft(unit.Percent(f.Ratio), 6), "  ", pad(phaseTime(f), 14), safe(string(f.Basis)))
 	}
+}
+
+// workerless tells whether the loader is known to have no workers.
+func workerless(r *report.Report) bool {
+	return r.Job != nil && r.Job.Loader != nil && r.Job.Loader.NumWorkers != nil && *r.Job.Loader.NumWorkers == 0
 }
 
 // phaseTime is a phase's time per batch or per item, "" where it is not known.
