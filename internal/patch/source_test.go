@@ -25,7 +25,7 @@ func TestBytesAreKept(t *testing.T) {
 		"form feed":                    "a = 1\n\x0c\n" + call + "\n",
 		"unicode line separator":       "a = '\u2028\u0085'\n" + call + "\n",
 		"old mac line ends in strings": "a = 'x\\\r\ny'\n" + call + "\n",
-		"a long way down":              strings.Repeat("x = 1\n", 50000) + call + "\n" + strings.Repeat("y = 1\n", 50000),
+		"a long way down":              strings.Repeat("x = 1\n", 20000) + call + "\n" + strings.Repeat("y = 1\n", 20000),
 		"escapes":                      "a = '\x1b[2J'\n" + call + "  # \u202e\n",
 	} {
 		t.Run(name, func(t *testing.T) {

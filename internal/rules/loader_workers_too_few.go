@@ -126,8 +126,12 @@ func why(l diagnose.Loader, need predict.Needed) string {
 		text = fmt.Sprintf("a batch takes a worker %s times as long as the step without waiting", unit.Number(work/step))
 	}
 	switch {
-	case need.Clamp != predict.NoClamp:
+	case need.Clamp == predict.ByCPUs && l.Wait.Center > l.CPU.Center:
+		text += "; more than two workers for each usable CPU are not recommended, though they mostly wait"
+	case need.Clamp == predict.ByCPUs:
 		text += fmt.Sprintf("; %s allow no more", need.Clamp)
+	case need.Clamp != predict.NoClamp:
+		text += fmt.Sprintf("; %s allows no more", need.Clamp)
 	case need.Limit == predict.CPUs:
 		text += "; beyond that the usable CPUs are full"
 	case need.Limit == predict.Storage:
