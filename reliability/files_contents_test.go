@@ -12,7 +12,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -30,6 +32,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "__child" {
 		requests, answers := isolate.Pipes()
 		os.Exit(isolate.Serve(isolate.Table{contentsTask: contents, dataset.SurveyTask: dataset.SurveyHandler}, os.Args[2], requests, answers))
+	}
+	if signal.Ignored(syscall.SIGHUP) { // under nohup. What the trials start is to meet it as from a terminal, and what is caught here is not ignored there
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	os.Exit(m.Run())
 }
