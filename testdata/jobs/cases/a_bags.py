@@ -2,7 +2,7 @@
 
 The field report: sixteen workers that are made anew with each epoch, each item opens its slide's file (for the features,
 and once more for the label), prefetch_factor 2, a collate_fn that joins pieces with torch.cat and torch.stack, batch_size 1.
-Scaled: 2 workers, 128 slides of 128 to 1,023 patches of 128 features, an epoch of about a second.
+Scaled: 2 workers, 128 slides of 128 to 1,023 patches of 128 features, an epoch of about a second; --slides takes fewer.
 Cures: --set persistent_workers=True; --opens kept; --collate whole.
 """
 
@@ -36,8 +36,8 @@ def make(folder):
 class Bags(Dataset):
     """A slide's bag, its coordinates and its label."""
 
-    def __init__(self, folder, keep):
-        self.paths = [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
+    def __init__(self, folder, keep, slides):
+        self.paths = [os.path.join(folder, name) for name in sorted(os.listdir(folder))[:slides]]
         self.keep, self.files = keep, {}
 
     def __len__(self):
@@ -83,8 +83,8 @@ def train_step(bags, labels, seconds):
 
 
 def main():
-    args = stopwatch.arguments(__doc__, workers=2, batch_size=1, step=0.002, opens="each", collate="pieces")
-    data = Bags(stopwatch.dataset(args, make), args.opens == "kept")
+    args = stopwatch.arguments(__doc__, workers=2, batch_size=1, step=0.002, opens="each", collate="pieces", slides=SLIDES)
+    data = Bags(stopwatch.dataset(args, make), args.opens == "kept", args.slides)
     loader = DataLoader(data, **settings.chosen(args, batch_size=args.batch_size, shuffle=True, num_workers=args.workers, prefetch_factor=args.prefetch,
                                                 collate_fn=join_pieces if args.collate == "pieces" else fill_whole))
     watch = stopwatch.StopWatch(args)
