@@ -27,7 +27,7 @@ const (
 	alwaysAtWork = 0.95 // of the workers' time: a faster step would bring at most 1/0.95 of the rate. The line from which a wait counts (5 %) from the other side
 	hardlyWaits  = 0.05 // of the trainer's time: the same line
 	asleepApart  = 0.20 // of the trainer's time, in sleep that neither a batch nor a GPU explains: the line from which a wait is high
-	busyBeside   = 0.20 // CPUs that others of the job than the main thread use: the same line
+	busyBeside   = 0.20 // CPUs that others of the job than the main thread use, which may be as much of a wait: the same line
 )
 
 // working are the states of a worker that makes a batch, and is not waiting for something that its trainer may hold.

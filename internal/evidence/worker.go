@@ -86,12 +86,11 @@ func (b *builder) programs(workers []*actor) []float64 {
 // runPrograms takes the time that workers sleep while a program they run uses a CPU out of what they sleep elsewhere. The kernel counts a program's
 // CPU time at its end.
 func (b *builder) runPrograms(r *rank, looks, alive []float64) {
-	programs := b.programs(r.crew)
-	if sum(programs) <= 0 {
+	programs, elsewhere := b.programs(r.crew), b.totals(r.crew, elsewhereStates)
+	if sum(programs) <= 0 || sum(elsewhere) <= 0 {
 		return
 	}
 	of := each(len(looks), func(i int) float64 { return orNothing(divide(programs[i], alive[i])) * looks[i] })
-	elsewhere := b.totals(r.crew, elsewhereStates)
 	left := hold(1 - sum(of)/sum(elsewhere))
 	b.share(metric.WorkerPrograms, each(len(looks), func(i int) float64 { return elsewhere[i] * (1 - left) }), looks, metric.Measured)
 	b.share(metric.WorkerOtherWait, each(len(looks), func(i int) float64 { return elsewhere[i] * left }), looks, metric.Measured)
