@@ -198,13 +198,13 @@ func (j *Job) describe(asked procfs.ID) {
 	}
 	first := j.table.nodes[trainers[0].PID]
 	j.traits = traits{
-		command:   untrusted.CommandLine(first.facts.argv, j.opts.Redaction),
-		framework: first.inside.framework,
-		python:    first.inside.python,
-		hdf5:      first.inside.hdf5,
-		gpu:       first.inside.gpu,
-		batchSize: batchSizeOf(first.facts.argv),
-		container: first.facts.innerPID != first.id.PID,
+		command:     untrusted.CommandLine(first.facts.argv, j.opts.Redaction),
+		framework:   first.inside.framework,
+		python:      first.inside.python,
+		hdf5:        first.inside.hdf5,
+		accelerator: first.inside.accelerator,
+		batchSize:   batchSizeOf(first.facts.argv),
+		container:   first.facts.innerPID != first.id.PID,
 	}
 	if v := pythonOf(first.facts.exe); v != "" {
 		j.traits.python = v

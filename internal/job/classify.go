@@ -137,7 +137,7 @@ func (t *table) chooseTrainers(order []*node, asked procfs.ID) []*node {
 		switch {
 		case len(parents) > 0:
 			// A rank without workers beside ranks that have some, or one that computes on a GPU above a helper with workers.
-			if (n.inside.rank >= 0 && parents[n.ppid]) || (n.inside.gpu && !t.below(n, Trainer)) {
+			if (n.inside.rank >= 0 && parents[n.ppid]) || (n.inside.accelerator != "" && !t.below(n, Trainer)) {
 				mark(n)
 			}
 		case n.everLauncher: // it has outlived what it launched
@@ -158,7 +158,7 @@ func (t *table) chooseTrainers(order []*node, asked procfs.ID) []*node {
 // mayTrain says whether a process without workers looks like a trainer.
 func (t *table) mayTrain(n *node) bool {
 	return n.facts.kind != distributedRun && n.facts.kind != forkServer &&
-		((n.facts.python && (n.inside.framework != "" || n.inside.gpu)) || (!n.facts.python && n.inside.gpu))
+		(n.inside.accelerator != "" || n.facts.python && n.inside.framework != "")
 }
 
 // below says whether some ancestor of n has the role.

@@ -138,7 +138,7 @@ func (o Options) looksLikeTraining(id procfs.ID, mine func(uid int) bool) bool {
 	if err != nil || !mine(status.UID.Or(-1)) {
 		return false
 	}
-	if slices.Contains(o.GPUPIDs, id.PID) && holdsGPU(p) {
+	if slices.Contains(o.GPUPIDs, id.PID) && acceleratorHeld(p) != "" {
 		return true
 	}
 	if !isPython(exe, nil) {
@@ -152,7 +152,7 @@ func (o Options) looksLikeTraining(id procfs.ID, mine func(uid int) bool) bool {
 		defer q.Close()
 		return look(o.FS, q)
 	})
-	return ok && (in.framework != "" || in.gpu)
+	return ok && (in.framework != "" || in.accelerator != "")
 }
 
 // candidates returns the job as one candidate, or one for each trainer where they have nothing in common.
@@ -175,7 +175,7 @@ func (j *Job) candidates() []Candidate {
 		if p.Role == Worker {
 			c.Workers++
 		}
-		if n := j.table.nodes[p.PID]; n != nil && n.inside.gpu {
+		if n := j.table.nodes[p.PID]; n != nil && n.inside.accelerator != "" {
 			c.GPU = true
 		}
 	}
@@ -185,7 +185,7 @@ func (j *Job) candidates() []Candidate {
 func (j *Job) candidate(p Process) Candidate {
 	n := j.table.nodes[p.PID]
 	return Candidate{
-		Trainer: p.ID, Root: p.ID, GPU: n.inside.gpu, Trainers: 1, Workers: len(j.tree.Load().Workers(p.ID)),
+		Trainer: p.ID, Root: p.ID, GPU: n.inside.accelerator != "", Trainers: 1, Workers: len(j.tree.Load().Workers(p.ID)),
 		Framework: n.inside.framework, Command: untrusted.CommandLine(n.facts.argv, j.opts.Redaction),
 	}
 }

@@ -108,6 +108,7 @@ func (j *Job) Header() recording.Job {
 	h := recording.Job{
 		Command:     j.traits.command,
 		Framework:   j.traits.framework,
+		Accelerator: j.traits.accelerator,
 		Python:      j.traits.python,
 		HDF5Library: j.traits.hdf5,
 		Container:   j.traits.container,

@@ -25,8 +25,7 @@ type node struct {
 	takesBatches bool // as it was told
 	// everLauncher says that trainers with workers, or ranks, were found below it: it is none itself once they are gone.
 	everLauncher bool
-	pinThread    int
-	threads      map[int]bool // threads of a trainer whose names were read
+	threads      threadNames // of a trainer
 
 	role   Role
 	owner  procfs.ID // trainer of a worker
@@ -125,7 +124,9 @@ func look(fs procfs.FS, p *procfs.Process) inside {
 	if l, err := readLibraries(p); err == nil {
 		in.libraries = l
 	}
-	in.gpu = in.gpu || holdsGPU(p)
+	if in.accelerator == "" {
+		in.accelerator = acceleratorHeld(p)
+	}
 	return in
 }
 

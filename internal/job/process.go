@@ -52,6 +52,9 @@ type Process struct {
 	// PinThread is the thread of a trainer that pins batches, found by its name (torch 2.5 and newer, or Python 3.14 and newer);
 	// 0 = none, or one without a name.
 	PinThread int
+	// AutogradThreads are the threads of a trainer that run the backward pass on a device, found by their names; at most 16. It is never
+	// changed in place.
+	AutogradThreads []int
 	// OnGPU says that it was found with a GPU's library or device, where it was looked into as one that may be a trainer.
 	OnGPU bool
 	// GPUs is of processes that were looked into; the zero value for others.
@@ -63,6 +66,9 @@ func Entity(id procfs.ID) string { return entity("process/", id) }
 
 // PinEntity names the pinning thread of a trainer.
 func PinEntity(trainer procfs.ID) string { return entity("pin/", trainer) }
+
+// AutogradEntity names the threads of a trainer that run the backward pass.
+func AutogradEntity(trainer procfs.ID) string { return entity("autograd/", trainer) }
 
 // LoaderEntity names a trainer together with its loader.
 func LoaderEntity(trainer procfs.ID) string { return entity("loader/", trainer) }

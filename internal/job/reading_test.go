@@ -92,7 +92,7 @@ func TestHDF5Release(t *testing.T) {
 
 func TestLibrariesOf(t *testing.T) {
 	l := librariesOf([]string{"/x/tensorflow/libtensorflow_framework.so.2", torchLib, "/usr/lib/libcuda.so.550.54", "/usr/lib/libpython3.12.so.1.0"})
-	if l.framework != "pytorch" || !l.gpu || l.python != "3.12" && l.python != "3.11" {
+	if l.framework != "pytorch" || l.accelerator != "cuda" || l.python != "3.12" && l.python != "3.11" {
 		t.Errorf("%+v", l)
 	}
 	if l := librariesOf([]string{"/v/site-packages/jaxlib/xla_extension.so"}); l.framework != "jax" {
@@ -103,10 +103,21 @@ func TestLibrariesOf(t *testing.T) {
 	}
 }
 
-func TestIsGPUFile(t *testing.T) {
-	for file, want := range map[string]bool{"/dev/nvidia0": true, "/dev/nvidia15": true, "/dev/nvidiactl": false, "/dev/nvidia-uvm": false, "/dev/kfd": true, "/dev/null": false} {
-		if got := isGPUFile(file); got != want {
-			t.Errorf("%s: %v", file, got)
+func TestAcceleratorOf(t *testing.T) {
+	for file, want := range map[string]string{"/dev/nvidia0": "cuda", "/dev/nvidia15": "cuda", "/dev/nvidiactl": "", "/dev/nvidia-uvm": "",
+		"/dev/nvidia0x": "", "/dev/kfd": "rocm", "/dev/dxg": "dxg", "/dev/null": ""} {
+		if got := acceleratorOf(file); got != want {
+			t.Errorf("%s: %q, want %q", file, got, want)
+		}
+	}
+	for want, maps := range map[string][]string{
+		"cuda": {"/usr/lib/wsl/lib/libdxcore.so", "/usr/lib/wsl/lib/libcuda.so.1"},
+		"rocm": {"/opt/rocm/lib/libamdhip64.so.6"},
+		"dxg":  {"/usr/lib/wsl/lib/libdxcore.so"},
+		"":     {"/usr/lib/x86_64-linux-gnu/libc.so.6"},
+	} {
+		if l := librariesOf(maps); l.accelerator != want {
+			t.Errorf("%v: %q, want %q", maps, l.accelerator, want)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func (j *Job) Refresh(ctx context.Context, now time.Duration, sink recording.Sin
 		j.publish()
 	}
 	if full {
-		j.pins(sink)
+		j.nameThreads(sink)
 	}
 	j.tell(now, sink)
 	j.end(now, sink)
@@ -197,10 +197,11 @@ func (j *Job) renew() bool {
 		if n.role == Worker || n.role == Server || left == 0 {
 			continue
 		}
-		if n.role == Trainer && n.inside.framework == "" && n.inside.tries < tries && n.facts.python {
-			read := n.inside.gpus.Read
+		if n.role == Trainer && (n.inside.framework == "" || n.inside.accelerator == "") && n.inside.tries < tries && n.facts.python {
+			read, on := n.inside.gpus.Read, n.inside.accelerator
 			j.table.inspect(n)
-			changed = changed || n.inside.gpus.Read != read
+			n.told = n.told && n.inside.accelerator == on
+			changed = changed || n.inside.gpus.Read != read || n.inside.accelerator != on
 			left--
 		}
 		if was := n.facts.exe; n.role != Trainer {
@@ -211,7 +212,7 @@ func (j *Job) renew() bool {
 			}
 		}
 	}
-	if j.traits.hdf5 == "" || j.traits.framework == "" {
+	if j.traits.hdf5 == "" || j.traits.framework == "" || j.traits.accelerator == "" {
 		j.amend()
 	}
 	return changed
@@ -224,7 +225,7 @@ func (j *Job) amend() {
 		return
 	}
 	if n := j.table.nodes[trainers[0].PID]; n != nil {
-		j.traits.framework = n.inside.framework
+		j.traits.framework, j.traits.accelerator = n.inside.framework, n.inside.accelerator
 		if j.libraryLooks < maxLibraryLooks {
 			j.libraryLooks++
 			j.traits.hdf5 = j.hdf5OfWorkers(n.inside.hdf5)

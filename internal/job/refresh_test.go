@@ -224,6 +224,9 @@ func TestRefreshFindsThePinningThread(t *testing.T) {
 			if got := j.Tree().Trainers()[0].PinThread; got != 111 {
 				t.Errorf("pinning thread %d", got)
 			}
+			if got := j.Tree().Trainers()[0].AutogradThreads; !slices.Equal(got, []int{110}) {
+				t.Errorf("autograd threads %v", got)
+			}
 			if !slices.Contains(s.events, "pin-thread pin/100.1100") {
 				t.Errorf("events %v", s.events)
 			}

@@ -83,6 +83,9 @@ func (n *node) attrs() map[string]string {
 	if n.facts.affinity > 0 {
 		a["affinity"] = strconv.Itoa(n.facts.affinity)
 	}
+	if n.inside.accelerator != "" {
+		a["accelerator"] = n.inside.accelerator
+	}
 	return a
 }
 
@@ -96,27 +99,21 @@ func startSeconds(id procfs.ID) string {
 	return strconv.FormatUint(cents/100, 10) + "." + frac
 }
 
-// pinNames are the names of the pinning thread: torch's own (torch/utils/data/_utils/pin_memory.py since 2.5), and what Python 3.14
-// makes of its function's name, of which the kernel keeps 15 bytes ("Thread-12 (_pin").
-var pinNames = []string{"pt_data_pin", "(_pin"}
-
-// maxThreads bounds how many threads of a trainer are known by name.
-const maxThreads = 4096
-
-// pins finds the pinning thread of each trainer, which is born again with each iterator.
-func (j *Job) pins(sink recording.Sink) {
+// nameThreads finds the threads of each trainer that are known by their names. The pinning thread is born again with each iterator; the
+// threads of the backward pass are born at the first of it, which may be later than the watch.
+func (j *Job) nameThreads(sink recording.Sink) {
 	found := false
 	for _, n := range j.table.nodes {
 		if n.role != Trainer {
 			continue
 		}
-		tid := n.findPin()
-		if tid == n.pinThread {
+		before := n.threads.pin
+		if !n.readThreads() {
 			continue
 		}
-		n.pinThread, found = tid, true
-		if tid != 0 {
-			j.event(sink, recording.EventPin, PinEntity(n.id), map[string]string{"tid": strconv.Itoa(tid), "trainer": Entity(n.id)})
+		found = true
+		if pin := n.threads.pin; pin != 0 && pin != before {
+			j.event(sink, recording.EventPin, PinEntity(n.id), map[string]string{"tid": strconv.Itoa(pin), "trainer": Entity(n.id)})
 		}
 	}
 	if found {

@@ -3,6 +3,7 @@ package job
 import (
 	"path"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/procfs"
@@ -14,15 +15,18 @@ type traits struct {
 	framework string   // "pytorch", "tensorflow", "jax", ""
 	python    string   // "3.11", ""
 	hdf5      string   // "1.10", "2.2", ""
-	gpu       bool     // the CUDA or ROCm driver is mapped, or a GPU's device file is open
-	container bool
-	batchSize int
+	// accelerator is the driver that is mapped, or whose device file is open; see libraries.
+	accelerator string
+	container   bool
+	batchSize   int
 }
 
 // libraries are what maps tell of a process.
 type libraries struct {
 	framework, python, hdf5 string
-	gpu                     bool
+	// accelerator is "cuda", "rocm" or "dxg" (a GPU of Windows, seen in WSL2 by CUDA or ROCm through /dev/dxg); "" where none was seen.
+	// A process may hold one and compute nothing on it.
+	accelerator string
 }
 
 var (
@@ -44,7 +48,7 @@ func readLibraries(p *procfs.Process) (libraries, error) {
 
 // interestingNames are how the names of the files begin that tell something. Debian's torch maps some 300 libraries, so all others
 // are passed over.
-var interestingNames = []string{"libtorch", "libtensorflow", "_pywrap_tensorflow", "libcuda.so", "libamdhip64.so", "libhdf5", "libpython"}
+var interestingNames = []string{"libtorch", "libtensorflow", "_pywrap_tensorflow", "libcuda.so", "libamdhip64.so", "libdxcore.so", "libhdf5", "libpython"}
 
 func interesting(file string) bool {
 	b := path.Base(file)
@@ -71,8 +75,14 @@ func librariesOf(files []string) libraries {
 			if l.framework == "" {
 				l.framework = "jax"
 			}
-		case strings.HasPrefix(b, "libcuda.so"), strings.HasPrefix(b, "libamdhip64.so"):
-			l.gpu = true
+		case strings.HasPrefix(b, "libcuda.so"):
+			l.accelerator = acceleratorCUDA
+		case strings.HasPrefix(b, "libamdhip64.so"):
+			l.accelerator = acceleratorROCm
+		case strings.HasPrefix(b, "libdxcore.so"):
+			if l.accelerator == "" {
+				l.accelerator = acceleratorDXG
+			}
 		case strings.HasPrefix(b, "libhdf5"):
 			if l.hdf5 == "" {
 				l.hdf5 = hdf5Release(b)
@@ -119,28 +129,52 @@ func pythonOf(exe string) string {
 	return ""
 }
 
-// isGPUFile says whether a descriptor's target is the device file of a GPU (nvidia0, not nvidiactl, which nvidia-smi holds too).
-func isGPUFile(target string) bool {
-	rest, ok := strings.CutPrefix(target, "/dev/nvidia")
-	if ok {
-		return rest != "" && rest[0] >= '0' && rest[0] <= '9'
+// The accelerators in the words of a recording.
+const (
+	acceleratorCUDA = "cuda"
+	acceleratorROCm = "rocm"
+	acceleratorDXG  = "dxg"
+)
+
+// acceleratorOf returns whose device file a descriptor's target is, "" where it is none. nvidia0 counts, and not nvidiactl, which
+// nvidia-smi holds too.
+func acceleratorOf(target string) string {
+	if _, ok := NVIDIAMinor(target); ok {
+		return acceleratorCUDA
 	}
-	return target == "/dev/kfd"
+	switch target {
+	case "/dev/kfd":
+		return acceleratorROCm
+	case "/dev/dxg":
+		return acceleratorDXG
+	}
+	return ""
+}
+
+// NVIDIAMinor returns the number of an NVIDIA GPU's device file: 0 of /dev/nvidia0.
+func NVIDIAMinor(target string) (int, bool) {
+	rest, ok := strings.CutPrefix(target, "/dev/nvidia")
+	if !ok || rest == "" || rest[0] < '0' || rest[0] > '9' {
+		return 0, false
+	}
+	n, err := strconv.Atoi(rest)
+	return n, err == nil
 }
 
 // maxGPULook bounds how many descriptors are looked through for a GPU's device file. CUDA opens them at its start, so they are
 // among the first.
 const maxGPULook = 256
 
-func holdsGPU(p *procfs.Process) bool {
+// acceleratorHeld returns whose device file the process has open, "" where it has none.
+func acceleratorHeld(p *procfs.Process) string {
 	fds, _, err := p.FDs(maxGPULook)
 	if err != nil {
-		return false
+		return ""
 	}
 	for _, fd := range fds {
-		if isGPUFile(fd.Target) {
-			return true
+		if a := acceleratorOf(fd.Target); a != "" {
+			return a
 		}
 	}
-	return false
+	return ""
 }

@@ -28,6 +28,7 @@ func (j *Job) publish() {
 func (n *node) public() Process {
 	return Process{
 		ID: n.id, PPID: n.ppid, InnerPID: n.facts.innerPID, Role: n.role, Trainer: n.owner, Rank: n.rank, StartMethod: n.method,
-		Affinity: n.facts.affinity, Comm: untrusted.Sanitize(n.facts.comm), PinThread: n.pinThread, OnGPU: n.inside.gpu, GPUs: n.inside.gpus,
+		Affinity: n.facts.affinity, Comm: untrusted.Sanitize(n.facts.comm), PinThread: n.threads.pin,
+		AutogradThreads: n.threads.autograd, OnGPU: n.inside.accelerator != "", GPUs: n.inside.gpus,
 	}
 }

@@ -15,19 +15,27 @@ var (
 	ProcMajFaults = Desc{"process_major_faults", Count, Counter, "page faults that needed storage"}
 	ProcThreads   = Desc{"process_threads", Count, Gauge, "threads"}
 	ProcFDs       = Desc{"process_fds", Count, Gauge, "open descriptors"}
+
+	// Of trainers only: what tells a spin on the device from work of the host, and the reads of the training loop from those of other threads.
+	ProcMainReadChars = Desc{"process_main_read_chars_bytes", Bytes, Counter, "bytes through read system calls of a trainer's main thread alone, page-cache hits and pipes included (task io rchar)"}
+	ProcMainSystem    = Desc{"process_main_system_s", Seconds, Counter, "system time of a trainer's main thread, in steps of 10 ms (task stat stime)"}
+	ProcMainMinFaults = Desc{"process_main_minor_faults", Count, Counter, "page faults of a trainer's main thread that were served from memory (task stat minflt); hardly any in a spin"}
+	ProcAutogradCPU   = Desc{"process_autograd_cpu_s", Seconds, Counter, "CPU time of a trainer's autograd threads, ended ones included (task schedstat field 1); absent where there is none"}
 )
 
 // Process lists the signals of the process sampler.
 var Process = []Desc{ProcCPU, ProcEndedCPU, ProcMainCPU, ProcRunDelay, ProcReadChars, ProcReadCalls, ProcReadBytes, ProcWriteChar, ProcRSS, ProcShared,
-	ProcMajFaults, ProcThreads, ProcFDs}
+	ProcMajFaults, ProcThreads, ProcFDs, ProcMainReadChars, ProcMainSystem, ProcMainMinFaults, ProcAutogradCPU}
 
 // Looks at one thread: how often it was found in each state when looked at some 50 times a second. Entities
-// "process/<pid>.<start>" (its main thread) and "pin/<pid>.<start>" (the pinning thread of a trainer). All are counters of looks;
-// the share of time in a state is the ratio of differences.
+// "process/<pid>.<start>" (its main thread), "pin/<pid>.<start>" (the pinning thread of a trainer) and "autograd/<pid>.<start>" (the
+// autograd threads of a trainer as one: running where any of them runs, else what the first is in). All are counters of looks; the share
+// of time in a state is the ratio of differences.
 var (
 	LooksTotal     = Desc{"looks", Count, Counter, "looks taken"}
 	LooksRunning   = Desc{"looks_running", Count, Counter, "on a CPU or ready to run"}
-	LooksQueuePoll = Desc{"looks_queue_poll", Count, Counter, "in poll on one descriptor with the DataLoader's own time-out: waiting for a batch (trainer, pinning thread) or for work (worker)"}
+	LooksHostRun   = Desc{"looks_host_running", Count, Counter, "of a trainer: looks in which its main thread or one of its autograd threads was on a CPU or ready to run"}
+	LooksQueuePoll = Desc{"looks_queue_poll", Count, Counter, "in poll on one descriptor with the DataLoader's own time-out, of a trainer on a pipe: waiting for a batch (trainer, pinning thread) or for work (worker)"}
 	LooksFutexTime = Desc{"looks_futex_timed", Count, Counter, "in a futex wait with a time-out"}
 	LooksFutex     = Desc{"looks_futex", Count, Counter, "in a futex wait without a time-out: a lock"}
 	LooksDisk      = Desc{"looks_disk", Count, Counter, "in uninterruptible sleep (state D): storage, as a rule"}
@@ -35,7 +43,7 @@ var (
 	LooksFileOpen  = Desc{"looks_file_open", Count, Counter, "asleep in open, stat, close or a directory read"}
 	LooksFileLock  = Desc{"looks_file_lock", Count, Counter, "asleep in flock or fcntl: a file lock"}
 	LooksPipeWrite = Desc{"looks_pipe_write", Count, Counter, "asleep in a write: the receiver is slow"}
-	LooksPipeRead  = Desc{"looks_pipe_read", Count, Counter, "asleep in a read of a pipe or socket: receiving; of a trainer also running while it has a socket to a worker open, which is how a batch is received"}
+	LooksPipeRead  = Desc{"looks_pipe_read", Count, Counter, "asleep in a read of a pipe or socket, of a trainer only of one of this machine: receiving; of a trainer also running while it has a socket to a worker open, which is how a batch is received"}
 	LooksSleep     = Desc{"looks_sleep", Count, Counter, "in nanosleep"}
 	LooksDevice    = Desc{"looks_device", Count, Counter, "asleep in ioctl or poll on a GPU's descriptor"}
 	LooksChild     = Desc{"looks_wait_child", Count, Counter, "waiting for a child process"}
@@ -45,4 +53,21 @@ var (
 
 // Looks lists the signals of looking at threads.
 var Looks = []Desc{LooksTotal, LooksRunning, LooksQueuePoll, LooksFutexTime, LooksFutex, LooksDisk, LooksFileRead, LooksFileOpen, LooksFileLock,
-	LooksPipeWrite, LooksPipeRead, LooksSleep, LooksDevice, LooksChild, LooksStopped, LooksOther}
+	LooksPipeWrite, LooksPipeRead, LooksSleep, LooksDevice, LooksChild, LooksStopped, LooksOther, LooksHostRun}
+
+// HostSampleHertz is how many samples of the host a second of a thread's CPU time brings, those included that are dropped because the
+// thread was in the kernel.
+const HostSampleHertz = 99
+
+// Samples of the code that a trainer runs, by a clock that the kernel runs on the thread while it is on a CPU (perf_event_open, user code
+// only). Entities "process/<pid>.<start>" (the main thread of a trainer) and "autograd/<pid>.<start>" (its autograd threads together). All
+// are counters of samples. What is neither of the three is other code: libraries of mathematics, compiled kernels, the C library.
+var (
+	HostSamples       = Desc{"host_samples", Count, Counter, "samples of user code, 99 for a second of CPU time less what was in the kernel"}
+	HostSamplesDevice = Desc{"host_samples_device", Count, Counter, "of these, in the GPU driver's libraries or in what they wait with (the clock of the vDSO, the C library): launching, copying, or spinning until the device is done"}
+	HostSamplesTorch  = Desc{"host_samples_torch", Count, Counter, "of these, in the libraries of PyTorch"}
+	HostSamplesPython = Desc{"host_samples_python", Count, Counter, "of these, in Python's interpreter or its extension modules"}
+)
+
+// Host lists the signals of the host sampler.
+var Host = []Desc{HostSamples, HostSamplesDevice, HostSamplesTorch, HostSamplesPython}

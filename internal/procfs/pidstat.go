@@ -9,6 +9,8 @@ type Stat struct {
 	// sleep, T stopped, t traced, Z zombie, I idle, X dead.
 	State byte
 	PPID  int
+	// MinorFaults counts page faults that were served from memory.
+	MinorFaults int64
 	// MajorFaults counts page faults that had to wait for storage.
 	MajorFaults int64
 	// UserSeconds and SystemSeconds are CPU time since the start, in steps of
@@ -37,6 +39,7 @@ type Stat struct {
 // Field numbers of proc_pid_stat(5), of those that are used.
 const (
 	statPPID      = 4
+	statMinflt    = 10
 	statMajflt    = 12
 	statUtime     = 14
 	statStime     = 15
@@ -98,7 +101,7 @@ const maxPID = 4 << 20
 // set stores field number n and reports whether its value can be true.
 func (s *Stat) set(n int, field []byte) bool {
 	switch n {
-	case statPPID, statMajflt, statUtime, statStime, statCutime, statCstime, statThreads, statStart, statProcessor, statDelayacct:
+	case statPPID, statMinflt, statMajflt, statUtime, statStime, statCutime, statCstime, statThreads, statStart, statProcessor, statDelayacct:
 	case statRSS:
 		// The kernel's per-thread counters may sum to a small negative number.
 		v, ok := parseInt(field)
@@ -115,6 +118,8 @@ func (s *Stat) set(n int, field []byte) bool {
 	case statPPID:
 		s.PPID = int(v)
 		return v <= maxPID
+	case statMinflt:
+		s.MinorFaults = v
 	case statMajflt:
 		s.MajorFaults = v
 	case statUtime:

@@ -10,7 +10,7 @@ import (
 )
 
 // Task is an open hold on one thread, with the same guarantee as Process. It
-// keeps one descriptor for each of stat, schedstat, syscall and wchan once
+// keeps one descriptor for each of stat, schedstat, syscall, wchan and io once
 // used. Close it.
 type Task struct {
 	TID int
@@ -19,7 +19,7 @@ type Task struct {
 	prefix string
 	p      *Process
 
-	stat, schedstat, syscall, wchan *hotFile
+	stat, schedstat, syscall, wchan, io *hotFile
 }
 
 // Threads appends the numbers of the process' threads to dst.
@@ -50,7 +50,7 @@ func (p *Process) Task(tid int) (*Task, error) {
 
 // Close gives the descriptors back. It may be called more than once.
 func (t *Task) Close() {
-	for _, h := range []*hotFile{t.stat, t.schedstat, t.syscall, t.wchan} {
+	for _, h := range []*hotFile{t.stat, t.schedstat, t.syscall, t.wchan, t.io} {
 		h.close()
 	}
 }
@@ -96,6 +96,16 @@ func (t *Task) Schedstat(s *Schedstat) error {
 		return err
 	}
 	return ParseSchedstat(b, s)
+}
+
+// IO reads the I/O account of this thread alone. Reading it needs what
+// Process.IO needs.
+func (t *Task) IO(io *IO) error {
+	b, err := t.read(&t.io, "io")
+	if err != nil {
+		return err
+	}
+	return ParseIO(b, io)
 }
 
 // Syscall reads which system call the thread waits in.

@@ -49,7 +49,8 @@ type Event struct {
 const (
 	// EventProcess: a process of the job was first seen, or its role changed. Entity process/…; attrs: role (trainer, worker, pin, launcher,
 	// server, other), pid, ppid, start_s (seconds since boot), comm, trainer (entity of its trainer, for workers), rank, start_method
-	// (fork, spawn, forkserver; workers only), affinity (cores it may run on).
+	// (fork, spawn, forkserver; workers only), affinity (cores it may run on), accelerator (cuda, rocm, dxg: that driver is mapped or its device
+	// file open; it may become known late, and then the event comes again).
 	EventProcess = "process"
 	// EventExit: a process of the job is gone. Entity process/….
 	EventExit = "exit"
@@ -69,6 +70,8 @@ const (
 	EventFull = "full"
 	// EventGPU: a GPU was found, or was lost. Entity gpu/…; attrs: state (found, lost), name.
 	EventGPU = "gpu"
+	// EventGPUProcess: a process of the job was seen in the list of processes of a GPU. Entity process/…; attrs: gpu (UUID). Once for each pair.
+	EventGPUProcess = "gpu-process"
 	// EventHook: the hook spoke up in a process of a launched job, or fell silent. Entity process/…; attrs: state (loaded, off, absent, silent, refused, worker),
 	// python, torch, rank; with off, absent and silent: reason; with refused, which has no entity: messages, the number of those that came from elsewhere; with
 	// worker: loop, the entity of the loop for which it makes batches.

@@ -25,8 +25,8 @@ type Members interface {
 
 // Loader watches what the trainers wait for, what each of their workers is in, and the batches that pass between them.
 //
-// It reads /proc/PID/task/TID/syscall of each trainer's main and pinning thread and of each worker's main thread, all of them back to
-// back, at jittered moments; the links of the workers' descriptors, which name the tensors on their way; and the workers' counts of
+// It reads /proc/PID/task/TID/syscall of each trainer's main, autograd and pinning threads and of each worker's main thread, all of them
+// back to back, at jittered moments; the links of the workers' descriptors, which name the tensors on their way; and the workers' counts of
 // write calls. A trainer counts as waiting for a batch when its main thread is in the DataLoader's poll, asleep receiving from a pipe
 // or socket, or, where a thread pins its batches, in a timed futex. The time the main thread runs to unpickle a batch is not counted:
 // from outside it looks like any other running.
@@ -54,7 +54,11 @@ type Loader struct {
 // NewLoader watches the loaders of a job's trainers.
 func NewLoader(fs procfs.FS, members Members) *Loader {
 	start := time.Now()
-	return newLoader(fs, members, func() time.Duration { return time.Since(start) }, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
+	l := newLoader(fs, members, func() time.Duration { return time.Since(start) }, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
+	if fs.Root == "" {
+		l.kit.pollFD = procfs.PollDescriptor
+	}
+	return l
 }
 
 func newLoader(fs procfs.FS, members Members, clock func() time.Duration, random *rand.Rand) *Loader {
@@ -142,6 +146,9 @@ func (l *Loader) adopt(tree *job.Tree) {
 			l.trainers = append(l.trainers, t)
 		}
 		t.namedPin = p.PinThread
+		if !t.ended {
+			t.autograd.watch(t.proc, t.links, p.AutogradThreads)
+		}
 		t.adoptWorkers(l, tree.Workers(p.ID))
 	}
 	for _, t := range l.trainers {

@@ -16,6 +16,10 @@ import (
 func (t *trainer) emit(l *Loader, sink recording.Sink) {
 	entity := job.Entity(t.id)
 	emitLooks(sink, entity, &t.mainLook)
+	sink.Add(metric.LooksHostRun, entity, float64(t.hostRunning))
+	if t.autograd.counts.total > 0 {
+		emitLooks(sink, job.AutogradEntity(t.id), &t.autograd.counts)
+	}
 	l.tellBlind(sink, entity, t.main)
 	for _, w := range t.workers {
 		emitLooks(sink, job.Entity(w.id), &w.looks)

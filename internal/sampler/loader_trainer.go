@@ -17,6 +17,9 @@ type trainer struct {
 	main     *watchedThread
 	mainLook lookCounts
 
+	autograd    autogradThreads
+	hostRunning uint64 // looks in which the main thread or an autograd thread ran
+
 	pin       *watchedThread
 	pinThread int
 	pinLook   lookCounts
@@ -71,7 +74,7 @@ func (l *Loader) newTrainer(p job.Process) (*trainer, error) {
 	if t.proc, t.links, t.main, err = l.open(p.ID, &t.mainLook); err != nil {
 		return nil, err
 	}
-	t.target = t.links.Target
+	t.target, t.main.trainer = t.links.Target, true
 	return t, nil
 }
 
@@ -183,6 +186,9 @@ func (t *trainer) look(l *Loader, now time.Duration) {
 	if main == classRunning && t.pin == nil && len(t.workers) > 0 && t.receiving.now(t.target, now) {
 		main = classPipeRead
 		t.mainLook.move(classRunning, classPipeRead)
+	}
+	if host := t.autograd.look(&l.kit); host || main == classRunning {
+		t.hostRunning++
 	}
 	waiting := t.waits(main)
 	t.isReceiving = main == classPipeRead
@@ -356,6 +362,7 @@ func (t *trainer) end() {
 		t.pin.close()
 		t.pin = nil
 	}
+	t.autograd.close()
 	t.main.close()
 	t.links.Close()
 	t.proc.Close()

@@ -26,6 +26,8 @@ type watchedThread struct {
 	task   *procfs.Task
 	links  *procfs.FDLinks
 	counts *lookCounts
+	// trainer says that it is a trainer's main thread: what it polls and receives from must be able to bring a batch.
+	trainer bool
 
 	gone bool
 	// blind is why the system call cannot be read; nil while it can.
@@ -44,7 +46,9 @@ type watchedThread struct {
 
 // lookKit is what looks share: the table of calls and the scratch space, so that a look allocates nothing.
 type lookKit struct {
-	calls   *callTable
+	calls *callTable
+	// pollFD reads the first descriptor of a poll; see procfs.PollDescriptor. nil where the processes are not of this machine.
+	pollFD  func(tid int, ufds uint64) (int, bool)
 	syscall procfs.Syscall
 	stat    procfs.Stat
 }
@@ -87,6 +91,9 @@ func (t *watchedThread) classify(kit *lookKit) (waitClass, error) {
 		return classRunning, nil
 	}
 	v := classify(kit.calls, &kit.syscall)
+	if t.trainer {
+		v.class = t.ofLoader(kit, v.class)
+	}
 	t.readFD = int(int32(kit.syscall.Args[0]))
 	t.sinceStopCheck++
 	check := t.stopped || t.sinceStopCheck >= stopCheckEvery
@@ -176,7 +183,7 @@ func (t *watchedThread) byTarget(otherwise waitClass, fd int) waitClass {
 			}
 		}
 		return otherwise
-	case bytes.HasPrefix(target, []byte("/dev/nvidia")), bytes.HasPrefix(target, []byte("/dev/dri/")), bytes.HasPrefix(target, []byte("/dev/kfd")):
+	case isDevice(target):
 		return classDevice
 	case otherwise != classFileRead:
 		return otherwise
@@ -184,6 +191,8 @@ func (t *watchedThread) byTarget(otherwise waitClass, fd int) waitClass {
 		return classOther // a terminal, …
 	case bytes.HasPrefix(target, []byte("/")):
 		return classFileRead
+	case t.trainer && bytes.HasPrefix(target, socketLink):
+		return t.received(classPipeRead)
 	}
 	return classPipeRead
 }

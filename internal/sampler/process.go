@@ -31,11 +31,12 @@ type Process struct {
 
 // heldProcess is a process with its descriptors kept open: five reads of some 3 µs each, instead of five times open, read, close.
 type heldProcess struct {
-	proc   *procfs.Process
-	entity string
-	noIO   bool // the kernel refuses or lacks the account of reads
-	noWait bool // the same for schedstat
-	noFDs  bool
+	proc    *procfs.Process
+	entity  string
+	threads *trainerThreads // of a trainer; nil of others
+	noIO    bool            // the kernel refuses or lacks the account of reads
+	noWait  bool            // the same for schedstat
+	noFDs   bool
 }
 
 const (
@@ -87,7 +88,8 @@ func (s *Process) follow(tree *job.Tree, sink recording.Sink, read bool) {
 	living := make(map[procfs.ID]bool, len(tree.Processes))
 	for _, p := range tree.Processes {
 		living[p.ID] = true
-		if s.held[p.ID] != nil {
+		if h := s.held[p.ID]; h != nil {
+			h.threads = threadsOf(h, p)
 			continue
 		}
 		if s.known >= maxProcesses {
@@ -107,6 +109,7 @@ func (s *Process) follow(tree *job.Tree, sink recording.Sink, read bool) {
 		}
 		s.known++
 		h := &heldProcess{proc: proc, entity: job.Entity(p.ID)}
+		h.threads = threadsOf(h, p)
 		s.held[p.ID] = h
 		if read {
 			h.read(sink)
@@ -121,6 +124,7 @@ func (s *Process) follow(tree *job.Tree, sink recording.Sink, read bool) {
 
 func (s *Process) drop(id procfs.ID) {
 	if h := s.held[id]; h != nil {
+		h.threads.close()
 		h.proc.Close()
 		delete(s.held, id)
 	}
@@ -155,6 +159,9 @@ func (h *heldProcess) read(sink recording.Sink) bool {
 		h.missing(sink, err, metric.ProcRSS, metric.ProcShared)
 	}
 	h.descriptors(sink)
+	if h.threads != nil {
+		h.threads.read(h, sink)
+	}
 	return true
 }
 

@@ -48,7 +48,8 @@ func TestProcessReadsEverySignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer self.Close()
-	s, _ := processSampler(&job.Tree{Processes: []job.Process{{ID: self.ID, Role: job.Trainer}}, Generation: 1})
+	tree := &job.Tree{Processes: []job.Process{{ID: self.ID, Role: job.Trainer, AutogradThreads: []int{os.Getpid()}}}, Generation: 1}
+	s, _ := processSampler(tree)
 	defer s.Close()
 	sink := newTally()
 	s.Sample(context.Background(), sink)

@@ -1,0 +1,67 @@
+package sampler
+
+import (
+	"slices"
+
+	"github.com/pipetune/pipetune/internal/procfs"
+)
+
+// autogradThreads are the threads that run a trainer's backward pass, one for each device. While they run, the main thread sleeps in a
+// futex without a time-out, which by itself looks like a wait for the device.
+type autogradThreads struct {
+	threads []*watchedThread // in the order of their numbers
+	counts  lookCounts       // of all as one
+	scrap   lookCounts       // of each, which nobody reads
+}
+
+// watch brings the threads up to date with those the job knows.
+func (a *autogradThreads) watch(proc *procfs.Process, links *procfs.FDLinks, tids []int) {
+	a.threads = slices.DeleteFunc(a.threads, func(t *watchedThread) bool {
+		if slices.Contains(tids, t.task.TID) {
+			return false
+		}
+		t.close()
+		return true
+	})
+	for i, tid := range tids {
+		if slices.ContainsFunc(a.threads, func(t *watchedThread) bool { return t.task.TID == tid }) {
+			continue
+		}
+		task, err := proc.Task(tid)
+		if err != nil {
+			continue // it ended since
+		}
+		a.threads = slices.Insert(a.threads, min(i, len(a.threads)), &watchedThread{task: task, links: links, counts: &a.scrap})
+	}
+}
+
+// look looks at all of them, counts what they do as one, and tells whether any of them runs.
+func (a *autogradThreads) look(kit *lookKit) (running bool) {
+	first, found := classOther, false
+	a.threads = slices.DeleteFunc(a.threads, func(t *watchedThread) bool {
+		class, ok := t.look(kit)
+		if !ok {
+			t.close()
+			return true
+		}
+		running = running || class == classRunning
+		if !found {
+			first, found = class, true
+		}
+		return false
+	})
+	switch {
+	case running:
+		a.counts.add(classRunning)
+	case found:
+		a.counts.add(first)
+	}
+	return running
+}
+
+func (a *autogradThreads) close() {
+	for _, t := range a.threads {
+		t.close()
+	}
+	a.threads = nil
+}

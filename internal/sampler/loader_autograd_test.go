@@ -1,0 +1,92 @@
+package sampler
+
+import (
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/metric"
+)
+
+const autograd100 = "autograd/100.1000"
+
+// autograd tells the job's tree of a trainer's autograd threads.
+func (m *machine) autograd(pid int, tids ...int) {
+	t := job.Tree{Generation: m.tree.Generation + 1, Processes: append([]job.Process{}, m.tree.Processes...)}
+	for i := range t.Processes {
+		if t.Processes[i].PID == pid {
+			t.Processes[i].AutogradThreads = tids
+		}
+	}
+	m.tree = &t
+}
+
+// TestBackwardInAnotherThread: the main thread sleeps in a lock while an autograd thread runs, which appears later than the watch begins.
+func TestBackwardInAnotherThread(t *testing.T) {
+	m := newMachine(t)
+	m.process(100, job.Trainer, 0)
+	m.thread(100, 100, running, "0", 'R')
+	w := m.watch()
+	defer w.Close()
+	w.looks(5) // forward
+	w.book().want(t, trainer100, map[metric.Desc]float64{metric.LooksRunning: 5, metric.LooksHostRun: 5})
+
+	m.thread(100, 100, inLock, "futex_do_wait", 'S')
+	m.thread(100, 110, running, "0", 'R')
+	m.thread(100, 111, inLock, "futex_do_wait", 'S')
+	m.autograd(100, 110, 111)
+	w.looks(7) // backward
+	m.thread(100, 110, inSleep, "hrtimer_nanosleep", 'S')
+	w.looks(2)
+	m.thread(100, 111, running, "0", 'R')
+	w.looks(3) // on the second device
+	b := w.book()
+	b.want(t, trainer100, map[metric.Desc]float64{metric.LooksTotal: 17, metric.LooksRunning: 5, metric.LooksFutex: 12, metric.LooksHostRun: 15})
+	b.want(t, autograd100, map[metric.Desc]float64{metric.LooksTotal: 12, metric.LooksRunning: 10, metric.LooksSleep: 2, metric.LooksFutex: 0})
+
+	m.thread(100, 110, inFault, "0", 'Z') // both end before the tree knows
+	m.thread(100, 111, inFault, "0", 'Z')
+	w.looks(4)
+	b = w.book()
+	b.want(t, trainer100, map[metric.Desc]float64{metric.LooksTotal: 21, metric.LooksHostRun: 15})
+	b.want(t, autograd100, map[metric.Desc]float64{metric.LooksTotal: 12})
+}
+
+// TestWaitsThatAreForNoBatch: a trainer's main thread polls a socket for seconds where it uploads a checkpoint, and receives what is no
+// tensor; a worker that does so is not told apart.
+func TestWaitsThatAreForNoBatch(t *testing.T) {
+	const inReceiveOf5 = "47 0x5 0x7f 0x0 0x7f 0x0 0x0 0x7ffd 0x7f05\n"
+	for _, c := range []struct {
+		name, syscall, wchan, fd5 string
+		want                      metric.Desc
+	}{
+		{"the queue", inQueuePoll, "poll_schedule_timeout", "pipe:[7]", metric.LooksQueuePoll},
+		{"an upload", inQueuePoll, "poll_schedule_timeout", "socket:[7]", metric.LooksOther},
+		{"a file's events", inQueuePoll, "poll_schedule_timeout", "anon_inode:inotify", metric.LooksOther},
+		{"the device", inQueuePoll, "poll_schedule_timeout", "/dev/nvidia0", metric.LooksDevice},
+		{"a number closed since", inQueuePoll, "poll_schedule_timeout", "", metric.LooksQueuePoll},
+		{"a tensor", inReceiveOf5, "__skb_wait_for_more_packets", "socket:[7]", metric.LooksPipeRead},
+		{"a tensor, function hidden", inReceiveOf5, "0", "socket:[7]", metric.LooksPipeRead},
+		{"a server's answer", inReceiveOf5, "sk_wait_data", "socket:[7]", metric.LooksOther},
+		{"a server's answer, read", inReadOf5, "wait_woken", "socket:[7]", metric.LooksOther},
+		{"a worker's proof, read", inReadOf5, "unix_stream_read_generic", "socket:[7]", metric.LooksPipeRead},
+	} {
+		m := newMachine(t)
+		m.process(100, job.Trainer, 0)
+		m.process(101, job.Worker, 100)
+		m.thread(100, 100, c.syscall, c.wchan, 'S')
+		m.thread(101, 101, c.syscall, c.wchan, 'S')
+		m.link(100, 5, c.fd5)
+		m.link(101, 5, c.fd5)
+		w := m.watch()
+		w.kit.pollFD = func(tid int, ufds uint64) (int, bool) { return 5, tid == 100 && ufds == 0x7f05a4b0cbd0 }
+		w.looks(4)
+		b := w.book()
+		if got := b.get(t, c.want, trainer100); got != 4 {
+			t.Errorf("%s: %v of 4 looks in %s: %v", c.name, got, c.want.Name, b.last)
+		}
+		if got := b.get(t, metric.LooksOther, "process/101.1010"); got != 0 {
+			t.Errorf("%s, of a worker: %v", c.name, b.last)
+		}
+		w.Close()
+	}
+}

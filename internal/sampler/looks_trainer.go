@@ -1,0 +1,68 @@
+package sampler
+
+import "bytes"
+
+// What a descriptor's link begins with.
+var (
+	pipeLink   = []byte("pipe:")
+	socketLink = []byte("socket:")
+)
+
+// deviceFiles begin the names of accelerators' device files: NVIDIA's and AMD's drivers, and Windows' GPUs in WSL2.
+var deviceFiles = [][]byte{[]byte("/dev/nvidia"), []byte("/dev/dri/"), []byte("/dev/kfd"), []byte("/dev/dxg")}
+
+func isDevice(target []byte) bool {
+	for _, name := range deviceFiles {
+		if bytes.HasPrefix(target, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// ofLoader corrects the class of a trainer's main thread that polls or receives, which may be for something else than a batch. The
+// DataLoader's queues are pipes, and a tensor comes through a socket of this machine (multiprocessing/queues.py, resource_sharer.py); the
+// upload of a checkpoint polls a socket with a time-out of seconds as well.
+func (t *watchedThread) ofLoader(kit *lookKit, class waitClass) waitClass {
+	switch class {
+	case classQueuePoll:
+		if kit.pollFD == nil {
+			return class
+		}
+		fd, ok := kit.pollFD(t.task.TID, kit.syscall.Args[0])
+		if !ok {
+			return class
+		}
+		target, ok := t.links.Target(fd)
+		switch {
+		case !ok, bytes.HasPrefix(target, pipeLink):
+			return class
+		case isDevice(target):
+			return classDevice
+		}
+		return classOther
+	case classPipeRead:
+		return t.received(class)
+	}
+	return class
+}
+
+// received is what a receive from a socket counts as. Which family the socket is of is told by the kernel function that the thread
+// sleeps in; where it is hidden, the class stays.
+func (t *watchedThread) received(class waitClass) waitClass {
+	w, err := t.task.Wchan()
+	if err != nil {
+		return class
+	}
+	for _, function := range remoteReceives {
+		if bytes.Contains(w, function) {
+			return classOther
+		}
+	}
+	return class
+}
+
+// remoteReceives are parts of the kernel functions in which a thread waits for a connection to another machine: inet_stream_connect,
+// tcp_recvmsg, sk_wait_data and, where the compiler joins them, their wait_woken; __skb_wait_for_more_packets and unix_stream_… are of
+// sockets that a worker may hold.
+var remoteReceives = [][]byte{[]byte("inet"), []byte("tcp_"), []byte("sk_wait"), []byte("wait_woken"), []byte("tls_")}
