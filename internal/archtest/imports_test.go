@@ -23,13 +23,14 @@ var mayImport = map[string][]string{
 	"hook":    {"recording", "metric", "untrusted"},
 	"patch":   {"untrusted", "pkg/report"},
 	"host":    {"isolate", "procfs", "recording", "untrusted"},
-	"sampler": {"isolate", "procfs", "job", "metric", "recording", "untrusted", "dataset", "nvml", "host"},
+	"sampler": {"isolate", "procfs", "job", "metric", "recording", "untrusted", "dataset", "nvml", "perf", "host"},
 	"probe":   {"isolate", "dataset", "metric", "procfs", "stat", "pkg/report", "untrusted"},
 	"dataset": {"hdf5", "jpeg", "untrusted"},
 
 	// adapters and the parts that know nothing of ours but the gate
 	"isolate":    {"untrusted"},
 	"nvml":       {"untrusted"},
+	"perf":       {},
 	"procfs":     {"untrusted"},
 	"hdf5":       {"untrusted"},
 	"jpeg":       {"untrusted"},
@@ -71,7 +72,7 @@ var thirdParty = map[string][]string{
 	"golang.org/x/term":               {"cli"},
 	"golang.org/x/perf":               {"stat"},
 	"github.com/yuin/goldmark":        {"reliability"},
-	"golang.org/x/sys":                {"cli", "job", "hook", "patch", "host", "sampler", "probe", "dataset", "isolate", "nvml", "procfs", "hdf5", "jpeg", "e2e", "reliability"},
+	"golang.org/x/sys":                {"cli", "job", "hook", "patch", "host", "sampler", "probe", "dataset", "isolate", "nvml", "perf", "procfs", "hdf5", "jpeg", "e2e", "reliability"},
 	"github.com/google/go-cmp":        {"test files"},
 	"github.com/rogpeppe/go-internal": {"test files"},
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/pipetune/pipetune/internal/hook"
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/nvml"
+	"github.com/pipetune/pipetune/internal/perf"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/render"
 	"github.com/pipetune/pipetune/internal/sampler"
@@ -35,7 +36,7 @@ const (
 )
 
 // checks is the table of what doctor looks at.
-var checks = []func(context.Context, *doctor) []check{checkGPU, checkThreads, checkProcesses, checkPressure, checkCgroup, checkFiles, checkHDF5, checkChildren, checkHook, checkPython}
+var checks = []func(context.Context, *doctor) []check{checkGPU, checkThreads, checkHostCode, checkProcesses, checkPressure, checkCgroup, checkFiles, checkHDF5, checkChildren, checkHook, checkPython}
 
 type doctor struct {
 	fs     procfs.FS
@@ -121,6 +122,22 @@ func checkThreads(_ context.Context, d *doctor) []check {
 		return []check{{name, stateLimited, "kernel.yama.ptrace_scope is 3: only wait channels can be read, which tell less", ""}}
 	}
 	return []check{{name, stateLimited, fmt.Sprintf("kernel.yama.ptrace_scope is %d: only wait channels can be read, which tell less", scope), "sudo sysctl kernel.yama.ptrace_scope=0"}}
+}
+
+// checkHostCode tells whether a thread that spins until the GPU is done can be told from one that runs Python, by sampling this program.
+func checkHostCode(_ context.Context, d *doctor) []check {
+	const name = "spin or Python"
+	clock, err := perf.Open(os.Getpid())
+	if err == nil {
+		clock.Close()
+		return []check{{name, stateOK, "whose code a busy thread of a job executes can be sampled (perf_event_open)", ""}}
+	}
+	paranoid, unknown := d.fs.PerfEventParanoid()
+	if unknown != nil {
+		paranoid = -1
+	}
+	reason, cure, _ := perf.Explain(err, paranoid)
+	return []check{{name, stateLimited, reason + "; whether a busy thread waits for the GPU is taken from other signs, which tell less", cure}}
 }
 
 func checkProcesses(_ context.Context, d *doctor) []check {

@@ -17,6 +17,7 @@ func (s *session) samplers() ([]sampler.Sampler, func(context.Context, *recordin
 	table := []sampler.Sampler{
 		loader,
 		sampler.NewProcess(s.fs, s.job),
+		sampler.NewHost(s.fs, s.job),
 		files,
 		gpu,
 		sampler.NewCPU(s.fs, target),

@@ -87,6 +87,21 @@ func (f FS) PtraceScope() (int, error) {
 	return n, nil
 }
 
+// PerfEventParanoid returns kernel.perf_event_paranoid, from -1, everything is
+// allowed, to 4; above 2 nobody but root may sample anything. ErrNoData says
+// that this kernel has no perf events.
+func (f FS) PerfEventParanoid() (int, error) {
+	s, err := f.readString("proc", "sys", "kernel", "perf_event_paranoid")
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return 0, malformed("perf_event_paranoid", strconv.Quote(s))
+	}
+	return n, nil
+}
+
 // CPUModel returns the first CPU's model name and whether the CPUs carry the
 // hypervisor flag, which says that this is a virtual machine.
 func (f FS) CPUModel() (model string, hypervisor bool, err error) {

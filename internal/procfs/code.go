@@ -1,0 +1,87 @@
+package procfs
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"strconv"
+)
+
+// CodeRange is a stretch of a process' addresses that may be executed.
+type CodeRange struct {
+	From, To uint64 // To is the first address after it
+	// Path is the file mapped there, a name in brackets ([vdso]), or "" for
+	// memory without one, as compiled at run time.
+	Path string
+}
+
+// Code returns what the process may execute, in the order of the addresses.
+// Like MappedFiles it takes the target's mmap lock for reading and may hang:
+// not for the loop.
+func (p *Process) Code() ([]CodeRange, error) {
+	h, err := p.open("maps")
+	if err != nil {
+		return nil, err
+	}
+	defer h.close()
+	ranges, err := ParseCode(h)
+	if err != nil {
+		return nil, p.missing(classify(h.path, rootCause(err)))
+	}
+	return ranges, nil
+}
+
+// maxCodeRanges bounds what is kept: a torch process has some 400.
+const maxCodeRanges = 1 << 16
+
+// ParseCode is the parser of Code, for proc_pid_maps(5). Lines of another shape
+// and ranges that may not be executed are passed over.
+func ParseCode(r io.Reader) ([]CodeRange, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxFileBytes))
+	if err != nil {
+		return nil, err
+	}
+	var out []CodeRange
+	for len(b) > 0 && len(out) < maxCodeRanges {
+		line, rest, _ := nextLine(b)
+		b = rest
+		if c, ok := parseCodeLine(line); ok {
+			out = append(out, c)
+		}
+	}
+	slices.SortFunc(out, func(a, b CodeRange) int {
+		switch {
+		case a.From < b.From:
+			return -1
+		case a.From > b.From:
+			return 1
+		}
+		return 0
+	})
+	return out, nil
+}
+
+// parseCodeLine reads "from-to perms offset dev inode path".
+func parseCodeLine(line []byte) (CodeRange, bool) {
+	addresses, rest := nextField(line)
+	perms, rest := nextField(rest)
+	if len(perms) < 3 || perms[2] != 'x' {
+		return CodeRange{}, false
+	}
+	low, high, ok := bytes.Cut(addresses, []byte{'-'})
+	if !ok {
+		return CodeRange{}, false
+	}
+	from, err := strconv.ParseUint(string(low), 16, 64)
+	if err != nil {
+		return CodeRange{}, false
+	}
+	to, err := strconv.ParseUint(string(high), 16, 64)
+	if err != nil || to <= from {
+		return CodeRange{}, false
+	}
+	for range 3 { // offset, device, inode
+		_, rest = nextField(rest)
+	}
+	return CodeRange{From: from, To: to, Path: unescapeOctal(string(bytes.TrimLeft(rest, " ")))}, true
+}

@@ -1,0 +1,88 @@
+package procfs
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const codeMaps = "7f10-7f20 r-xp 00000000 00:00 0                          [vdso]\n" +
+	"00400000-00401000 r--p 00000000 fe:00 1    /usr/bin/python3.11\n" +
+	"1000-3000 r-xp 00001000 fe:00 1                     /opt/a b/libtorch\\040cpu.so (deleted)\n" +
+	"3000-4000 rwxp 00000000 00:00 0 \n"
+
+func TestParseCode(t *testing.T) {
+	got, err := ParseCode(strings.NewReader(codeMaps + "5000-4000 r-xp 0 0 0 /backwards\nx-y r-xp 0 0 0 /words\n6000 r-xp\n8000-9000 r-xp 0 0 0 /cut"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []CodeRange{{0x1000, 0x3000, "/opt/a b/libtorch cpu.so (deleted)"}, {0x3000, 0x4000, ""}, {0x7f10, 0x7f20, "[vdso]"}, {0x8000, 0x9000, "/cut"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestCodeOfThisProcess finds a function of this program.
+func TestCodeOfThisProcess(t *testing.T) {
+	p, err := FS{}.Open(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	code, err := p.Code()
+	if err != nil {
+		t.Fatal(err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(code, func(c CodeRange) bool { return c.Path == exe }) {
+		t.Errorf("this program is not among %v", code)
+	}
+}
+
+func TestPerfEventParanoid(t *testing.T) {
+	f := FS{Root: t.TempDir()}
+	if _, err := f.PerfEventParanoid(); err == nil {
+		t.Error("a kernel without perf events has a setting")
+	}
+	folder := filepath.Join(f.Root, "proc", "sys", "kernel")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]int{"-1\n": -1, "2\n": 2, "4\n": 4, "x\n": 99} {
+		if err := os.WriteFile(filepath.Join(folder, "perf_event_paranoid"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := f.PerfEventParanoid(); n != want && (err == nil || want != 99) {
+			t.Errorf("%q: %d, %v", text, n, err)
+		}
+	}
+}
+
+// FuzzCode holds the ranges to their order and to what their lines can say.
+func FuzzCode(f *testing.F) {
+	for k := range len(codeMaps) + 1 {
+		f.Add([]byte(codeMaps[:k]))
+	}
+	for _, d := range damage {
+		f.Add([]byte(d.of(codeMaps)))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		code, err := ParseCode(bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, c := range code {
+			if c.To <= c.From || i > 0 && c.From < code[i-1].From {
+				t.Errorf("%#x-%#x at %d", c.From, c.To, i)
+			}
+		}
+	})
+}

@@ -1,0 +1,196 @@
+package sampler
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/perf"
+	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// Host samples whose code each trainer's main thread and autograd threads execute: a thread that spins until the device is done is as
+// busy as one that computes, and this tells them apart.
+//
+// The kernel takes the samples (package perf) and this sampler reads them out of shared memory four times a second. The addresses are
+// looked up in /proc/PID/maps, which is read in a goroutine of its own, since it can hang, and again where an address is unknown.
+type Host struct {
+	fs      procfs.FS
+	members Members
+	clock   func() time.Time
+	open    func(tid int) (hostClock, error)
+	code    func(id procfs.ID) (codeMap, error)
+
+	trainers   map[procfs.ID]*hostTrainer
+	generation uint64
+	adopted    bool
+	clocks     int
+	full       bool
+}
+
+// hostClock is what a *perf.Clock does.
+type hostClock interface {
+	Drain(visit func(ip uint64)) (lost uint64)
+	Close()
+}
+
+const (
+	// hostEvery reads samples often enough for one page of them, 1.7 s of CPU time.
+	hostEvery = 250 * time.Millisecond
+	// codeEvery is the least time between two readings of a process's maps.
+	codeEvery = 3 * time.Second
+	// maxClocks bounds the threads: the kernel lets a user lock some 500 kB for each CPU of the machine, and each takes two pages.
+	maxClocks = 64
+	// maxUnplaced bounds the samples of a trainer that wait for its maps.
+	maxUnplaced = 4096
+)
+
+// NewHost samples the trainers of a job.
+func NewHost(fs procfs.FS, members Members) *Host {
+	return &Host{fs: fs, members: members, clock: time.Now, trainers: map[procfs.ID]*hostTrainer{},
+		open: func(tid int) (hostClock, error) { return perf.Open(tid) },
+		code: func(id procfs.ID) (codeMap, error) { return readCode(fs, id) }}
+}
+
+// readCode reads a process's maps through a hold of its own.
+func readCode(fs procfs.FS, id procfs.ID) (codeMap, error) {
+	p, err := fs.OpenID(id)
+	if err != nil {
+		return codeMap{}, err
+	}
+	defer p.Close()
+	ranges, err := p.Code()
+	if err != nil {
+		return codeMap{}, err
+	}
+	return newCodeMap(ranges), nil
+}
+
+// Name implements Sampler.
+func (h *Host) Name() string { return "host_samples" }
+
+// Every implements Sampler.
+func (h *Host) Every() time.Duration { return hostEvery }
+
+// Start implements Sampler. What the kernel refuses is found out with the first thread.
+func (h *Host) Start(context.Context, recording.Sink) error { return nil }
+
+// Sample implements Sampler.
+func (h *Host) Sample(_ context.Context, sink recording.Sink) {
+	if tree := h.members.Tree(); !h.adopted || tree.Generation != h.generation {
+		h.adopted, h.generation = true, tree.Generation
+		h.follow(tree, sink)
+	}
+	now := h.clock()
+	for id, t := range h.trainers {
+		t.read(now, func() (codeMap, error) { return h.code(id) })
+		t.emit(id, sink)
+	}
+}
+
+// follow opens clocks on what is new and closes those of what is gone.
+func (h *Host) follow(tree *job.Tree, sink recording.Sink) {
+	living := map[procfs.ID]bool{}
+	for _, p := range tree.Trainers() {
+		living[p.ID] = true
+		t := h.trainers[p.ID]
+		if t == nil {
+			t = &hostTrainer{}
+			h.trainers[p.ID] = t
+		}
+		wanted := map[int]*hostCounts{p.PID: &t.main}
+		for _, tid := range p.AutogradThreads {
+			wanted[tid] = &t.autograd
+		}
+		t.threads = h.keep(t.threads, wanted)
+		for tid, counts := range wanted {
+			h.adopt(t, p.ID, tid, counts, sink)
+		}
+	}
+	for id, t := range h.trainers {
+		if !living[id] {
+			h.keep(t.threads, nil)
+			delete(h.trainers, id)
+		}
+	}
+}
+
+// keep closes the clocks of the threads that are no longer wanted.
+func (h *Host) keep(threads []*hostThread, wanted map[int]*hostCounts) []*hostThread {
+	kept := threads[:0]
+	for _, thread := range threads {
+		if wanted[thread.tid] != nil {
+			kept = append(kept, thread)
+			continue
+		}
+		thread.clock.Close()
+		h.clocks--
+	}
+	return kept
+}
+
+// adopt opens a clock on a thread, or says why there is none.
+func (h *Host) adopt(t *hostTrainer, id procfs.ID, tid int, counts *hostCounts, sink recording.Sink) {
+	for _, thread := range t.threads {
+		if thread.tid == tid {
+			return
+		}
+	}
+	if t.refused {
+		return
+	}
+	if h.clocks >= maxClocks {
+		if !h.full {
+			h.full = true
+			sink.Unseen("host_samples*", "", "more than "+strconv.Itoa(maxClocks)+" threads: later ones are not sampled", "")
+		}
+		return
+	}
+	clock, err := h.open(tid)
+	if err != nil {
+		paranoid, unknown := h.fs.PerfEventParanoid()
+		if unknown != nil {
+			paranoid = -1
+		}
+		reason, cure, gone := perf.Explain(err, paranoid)
+		if !gone {
+			t.refused = true
+			sink.Unseen("host_samples*", job.Entity(id), reason, cure)
+		}
+		return
+	}
+	h.clocks++
+	t.threads = append(t.threads, &hostThread{tid: tid, clock: clock, counts: counts})
+}
+
+// Close implements Sampler. A reading of maps that hangs is not waited for.
+func (h *Host) Close() {
+	for id, t := range h.trainers {
+		h.keep(t.threads, nil)
+		delete(h.trainers, id)
+	}
+}
+
+// emit records the counts of a trainer.
+func (t *hostTrainer) emit(id procfs.ID, sink recording.Sink) {
+	if t.unread != nil {
+		unread(sink, "host_samples*", job.Entity(id), t.unread, "")
+		t.unread = nil
+	}
+	if t.main.clocked {
+		t.main.emit(job.Entity(id), sink)
+	}
+	if t.autograd.clocked {
+		t.autograd.emit(job.AutogradEntity(id), sink)
+	}
+}
+
+func (c *hostCounts) emit(entity string, sink recording.Sink) {
+	sink.Add(metric.HostSamples, entity, float64(c.total))
+	sink.Add(metric.HostSamplesDevice, entity, float64(c.byClass[codeDevice]))
+	sink.Add(metric.HostSamplesTorch, entity, float64(c.byClass[codeTorch]))
+	sink.Add(metric.HostSamplesPython, entity, float64(c.byClass[codePython]))
+}

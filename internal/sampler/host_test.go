@@ -1,0 +1,205 @@
+package sampler
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/procfs"
+)
+
+// trainingMaps is what a trainer of PyTorch may execute, 0x1000 addresses each.
+const trainingMaps = `00001000-00002000 r-xp 00000000 fe:00 1                    /usr/bin/python3.11
+00002000-00003000 r-xp 00000000 fe:00 2                    /opt/venv/lib/python3.11/site-packages/torch/lib/libtorch_cpu.so
+00003000-00004000 r-xp 00000000 fe:00 3                    /usr/lib/x86_64-linux-gnu/libcuda.so.550.54.15
+00004000-00005000 r--p 00000000 fe:00 3                    /usr/lib/x86_64-linux-gnu/libcuda.so.550.54.15
+00005000-00006000 r-xp 00000000 fe:00 4                    /usr/lib/x86_64-linux-gnu/libc.so.6
+00006000-00007000 r-xp 00000000 00:00 0
+00007000-00008000 r-xp 00000000 00:00 0                    [vdso]
+`
+
+const (
+	inPython, inTorch, inDevice, inLibc, inJIT, inVDSO = 0x1800, 0x2800, 0x3800, 0x5800, 0x6800, 0x7800
+	inLate                                             = 0x8800 // a library loaded during the watch
+)
+
+// playedClock hands out samples that a test puts in.
+type playedClock struct {
+	samples []uint64
+	closed  bool
+}
+
+func (c *playedClock) Drain(visit func(uint64)) uint64 {
+	for _, ip := range c.samples {
+		visit(ip)
+	}
+	c.samples = nil
+	return 0
+}
+
+func (c *playedClock) Close() { c.closed = true }
+
+// playedHost is a Host whose kernel is the test.
+type playedHost struct {
+	*Host
+	*machine
+	clocks   map[int]*playedClock
+	maps     string
+	readings int
+	broken   error
+}
+
+func newPlayedHost(t *testing.T) *playedHost {
+	p := &playedHost{machine: newMachine(t), clocks: map[int]*playedClock{}, maps: trainingMaps}
+	p.process(100, job.Trainer, 0)
+	p.process(101, job.Worker, 100)
+	p.Host = NewHost(procfs.FS{Root: p.root}, p.machine)
+	p.open = func(tid int) (hostClock, error) {
+		c := &playedClock{}
+		p.clocks[tid] = c
+		return c, nil
+	}
+	p.code = func(procfs.ID) (codeMap, error) {
+		p.readings++
+		if p.broken != nil {
+			return codeMap{}, p.broken
+		}
+		ranges, err := procfs.ParseCode(strings.NewReader(p.maps))
+		return newCodeMap(ranges), err
+	}
+	return p
+}
+
+// sample lets time pass and samples.
+func (p *playedHost) sample(t *testing.T, length time.Duration) *book {
+	t.Helper()
+	b := newBook()
+	for range length / hostEvery {
+		time.Sleep(hostEvery) // of the played clock
+		p.Sample(t.Context(), b)
+		synctest.Wait()
+	}
+	return b
+}
+
+func TestHostSamplesByCode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlayedHost(t)
+		defer p.Close()
+		p.sample(t, hostEvery) // opens the clock, reads the maps
+		if len(p.clocks) != 1 {
+			t.Fatalf("clocks on %v", p.clocks)
+		}
+		p.clocks[100].samples = []uint64{inPython, inLibc, inTorch, inDevice, inLibc, inLibc, inVDSO, inJIT, inPython}
+		p.machine.autograd(100, 110)
+		b := p.sample(t, 2*hostEvery)
+		b.want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 9, metric.HostSamplesPython: 2, metric.HostSamplesTorch: 1, metric.HostSamplesDevice: 4})
+
+		p.clocks[110].samples = []uint64{inTorch, inTorch}
+		b = p.sample(t, hostEvery)
+		b.want(t, autograd100, map[metric.Desc]float64{metric.HostSamples: 2, metric.HostSamplesTorch: 2, metric.HostSamplesDevice: 0})
+		if p.readings != 1 {
+			t.Errorf("the maps were read %d times", p.readings)
+		}
+
+		// A library that comes late is found, and one that is nowhere is looked for at most every few seconds.
+		p.maps += "00008000-00009000 r-xp 00000000 fe:00 9 /v/site-packages/torch/lib/libc10_cuda.so\n"
+		p.clocks[100].samples = []uint64{inLate}
+		p.sample(t, time.Second).want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 9})
+		p.sample(t, codeEvery).want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 10, metric.HostSamplesTorch: 2})
+		before := p.readings
+		for range 100 {
+			p.clocks[100].samples = []uint64{0xffff}
+			b = p.sample(t, hostEvery)
+		}
+		if most := int(100*hostEvery/codeEvery) + 1; p.readings-before > most {
+			t.Errorf("%d readings of the maps in %v", p.readings-before, 100*hostEvery)
+		}
+		if got := b.get(t, metric.HostSamples, trainer100); got < 90 {
+			t.Errorf("unknown code is not counted: %v", got)
+		}
+
+		main, backward := p.clocks[100], p.clocks[110]
+		p.machine.autograd(100)
+		p.sample(t, hostEvery)
+		if !backward.closed || main.closed {
+			t.Error("the clock of a thread that is gone is kept, or another closed")
+		}
+		p.remove(100)
+		p.sample(t, hostEvery)
+		if !main.closed || p.Host.clocks != 0 {
+			t.Errorf("%d clocks are left", p.Host.clocks)
+		}
+	})
+}
+
+// TestHostRefused says why there are no samples, once, and goes on.
+func TestHostRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlayedHost(t)
+		p.open = func(int) (hostClock, error) { return nil, fmt.Errorf("opening a clock: %w", syscall.EPERM) }
+		b := p.sample(t, 10*hostEvery)
+		if len(b.unseen) != 1 || b.unseen[0].signal != "host_samples*" || b.unseen[0].entity != trainer100 || b.unseen[0].cure == "" || b.adds != 0 {
+			t.Errorf("noted %v, recorded %v", b.unseen, b.names())
+		}
+		p.Close()
+
+		p = newPlayedHost(t)
+		p.broken = errors.New("maps cannot be read")
+		b = p.sample(t, 10*hostEvery)
+		p.clocks[100].samples = make([]uint64, 2*maxUnplaced)
+		p.sample(t, hostEvery)
+		if len(b.unseen) != 1 || b.unseen[0].reason != "maps cannot be read" || p.sample(t, hostEvery).get(t, metric.HostSamples, trainer100) != 0 {
+			t.Errorf("noted %v", b.unseen)
+		}
+		p.Close()
+	})
+}
+
+func TestCodeOf(t *testing.T) {
+	for file, want := range map[string]codeClass{
+		"/usr/lib/x86_64-linux-gnu/libcuda.so.1":                                        codeDevice,
+		"/usr/lib/wsl/drivers/nv_dispi.inf_amd64/libcuda.so.1.1":                        codeDevice,
+		"/v/site-packages/nvidia/cuda_runtime/lib/libcudart.so.12":                      codeDevice,
+		"/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.550.54":                              codeDevice,
+		"/opt/rocm/lib/libhsa-runtime64.so.1.13.0":                                      codeDevice,
+		"/v/site-packages/torch/lib/libtorch_python.so":                                 codeTorch,
+		"/v/site-packages/torch/lib/libc10.so (deleted)":                                codeTorch,
+		"/usr/bin/python3.11":                                                           codePython,
+		"/usr/lib/libpython3.13.so.1.0":                                                 codePython,
+		"/v/site-packages/numpy/core/_multiarray_umath.cpython-311-x86_64-linux-gnu.so": codePython,
+		"/usr/lib/python3.11/lib-dynload/_bz2.so":                                       codePython,
+		"/v/site-packages/cryptography/hazmat/bindings/_rust.abi3.so":                   codePython,
+		"/v/site-packages/numpy.libs/libopenblas64_p-r0.so":                             codeOther,
+		"/v/site-packages/nvidia/cublas/lib/libcublas.so.12":                            codeOther,
+		"/usr/lib/x86_64-linux-gnu/libc.so.6":                                           codeLibc,
+		"/usr/lib/x86_64-linux-gnu/libcudnn.so.9":                                       codeOther,
+		"[vdso]": codeClock,
+		"":       codeOther,
+	} {
+		if got := codeOf(file); got != want {
+			t.Errorf("%s: %d, want %d", file, got, want)
+		}
+	}
+	ranges, err := procfs.ParseCode(strings.NewReader("7000-8000 r-xp 00000000 00:00 0 [vdso]\n1000-2000 r-xp 00000000 fe:00 1 /usr/bin/python3\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newCodeMap(ranges)
+	for ip, want := range map[uint64]codeClass{0x1000: codePython, 0x1fff: codePython, 0x7000: codeOther} { // no device: the clock is nobody's
+		if got, found := m.find(ip); !found || got != want {
+			t.Errorf("%#x: %d, %v", ip, got, found)
+		}
+	}
+	for _, ip := range []uint64{0, 0xfff, 0x2000, 0x8000, 1 << 63} {
+		if got, found := m.find(ip); found {
+			t.Errorf("%#x: %d", ip, got)
+		}
+	}
+}
