@@ -44,9 +44,10 @@ var mayImport = map[string][]string{
 	"recording": {"metric", "untrusted"},
 
 	// judge: pure
-	"evidence": {"recording", "metric", "stat", "untrusted", "pkg/report"},
+	"step":     {},
+	"evidence": {"recording", "metric", "stat", "step", "untrusted", "pkg/report"},
 	"predict":  {"stat"},
-	"diagnose": {"evidence", "metric", "predict", "stat", "unit", "pkg/report"}, // unit: its statements hold numbers
+	"diagnose": {"evidence", "metric", "predict", "stat", "step", "unit", "pkg/report"}, // unit: its statements hold numbers
 	"rules":    {"diagnose", "evidence", "metric", "predict", "stat", "unit", "pkg/report"},
 
 	// present: pure

@@ -1,0 +1,192 @@
+// Package step is the model of one training step: a loader that hands batches over, copies, a host that launches work, and a
+// device that does it in order. From what was seen of each as a share of the same time it derives the data stall, the time in
+// which the device has nothing to do because the batch is not there, and the free step, which is what a step would take if
+// data were free.
+//
+// It promises that what the shares leave open stays a range, and that no range is narrower than its inputs allow. It reads no
+// signals and grades nothing.
+//
+// # The arithmetic
+//
+// All figures are shares of wall time. The trainer waits for batches a share w of it, and not N = 1 - w. Its device is busy u.
+// Of N, the trainer is blocked on its device b (it spins or sleeps in a synchronise); b is a part of u.
+//
+// Data stall s. Of two shares of the same time only bounds follow, and what is blocked on the device lies outside the wait:
+//
+//	max(0, w - (u - b)) <= s <= min(w, 1 - u)
+//
+// Free step F, as a share of the present step. Batches that come earlier shorten nothing of what the trainer does beside
+// waiting, and nothing of the device's work; and no more time is gained than the device starves:
+//
+//	max(N, u, c) <= F <= 1 - s
+//
+// Of loops that synchronise every k-th step more is known. With h = N - b the host's own part, such a step takes at most
+// u + h/k, and k is at least u/b, so that F <= max(N, u + b (N - b) / u), which is at most 1.25 max(N, u) whatever b is. A loop
+// that synchronises each step has b = u, and F = N; one that never does has b = 0, and F = max(h, u).
+package step
+
+// Sight is what can be seen of the trainer's device.
+type Sight int
+
+// The sights.
+const (
+	NoDevice Sight = iota // the trainer has none open: what its main thread sleeps through beside its loader stands for one
+	Unseen                // it has one, and no counter of it could be read
+	Counted               // its busy time was read
+)
+
+// Seen is what a watch saw of one trainer, as shares of the same time.
+type Seen struct {
+	Device Sight
+
+	Wait     Range  // the trainer waits for a batch; with Loads, it may be making one
+	Loads    bool   // the trainer makes its batches itself, and from outside that looks like any other work: Wait is a range
+	Together *Range // the data stall from short windows, where steps are longer than those; nil without
+	Starved  *Range // the data stall by the device's own clock; nil without
+
+	Busy     Range // the device runs work of anybody; only where it is Counted
+	Others   Range // of this, work of processes outside the job
+	Copy     Range // the copy engine moves batches to the device; 0 where it is not known
+	SpinTold bool  // Spin is from samples of the code that runs
+	Running  Range // main or autograd thread on a CPU and not taking a batch; with Loads, loading included
+	Spin     Range // of this, within the device's own library
+	OnDevice Range // main thread asleep in a call on the device
+	Asleep   Range // main thread asleep elsewhere, beside its loader and storage
+}
+
+// Step is where a step's time goes, as shares of it. On the device's side Stall, Device, Host and Other add up to 1.
+type Step struct {
+	Sight   Sight
+	Wait    Range // the trainer waits for data
+	Stall   Range // the device has nothing to do because the batch is not there
+	Device  Range // the device works; where there is none, the main thread sleeps beside its loader
+	Host    Range // the device has nothing to do while the trainer's own threads run
+	Copies  Range // the copy engine works, beside the device or with the trainer waiting for it
+	Blocked Range // the trainer waits for the device
+	Free    Range // the step if data were free, as a share of the present one
+	Overlap bool  // the device was seen to work while the trainer waits for data: the loop runs ahead of its device
+
+	SpinTold bool // it was seen what code the trainer's main thread runs
+}
+
+// Headroom is the rate with free data over the present rate, at least 1.
+func (s Step) Headroom() Range {
+	return Range{1 / s.Free.Hi, 1 / s.Free.Likely, 1 / s.Free.Lo}
+}
+
+// Other is the share in which the device idles, and neither data nor the trainer's threads are why.
+func (s Step) Other() float64 { return clamp(1 - s.Device.Likely - s.Stall.Likely - s.Host.Likely) }
+
+// Hidden is the part of the trainer's wait in which the device works.
+func (s Step) Hidden() float64 { return max(s.Wait.Likely-s.Stall.Likely, 0) }
+
+// promise is by how much the likely rate with free data may lie above the one that the slowest loop of its kind would reach: a
+// tenth, which is what a prediction may be off.
+const promise = 0.1
+
+// resolved is how wide the range of the time in the device's library may be for its likely figure to be believed, as a part of what the
+// trainer does not wait: with half of that taken for the device's wrongly, the free step is off by less than promise (TestHoldsTheTruth).
+const resolved = 0.15
+
+// leastFree keeps the free step a step where no time at all was seen beside waiting: 1/1000 of it, which is what 50 samples a
+// second cannot tell from nothing in 20 s.
+const leastFree = 1e-3
+
+// Of applies the model to what was seen.
+func Of(seen Seen) Step {
+	s := Step{Sight: seen.Device, Wait: seen.Wait, Copies: seen.Copy, SpinTold: seen.SpinTold}
+	switch seen.Device {
+	case NoDevice:
+		s.Stall, s.Free = s.Wait, s.Wait.rest()
+		s.Host = seen.hostAlone(s)
+		s.Device = seen.Asleep.plus(seen.OnDevice).atMost(clamp(1 - s.Stall.Likely - s.Host.Likely))
+	case Unseen:
+		s.Blocked = seen.blocked(Range{0, 0, 1})
+		s.Stall = Share(0, seen.Wait.Likely, seen.Wait.Hi)
+		least, most := max(1-seen.Wait.Hi, s.Blocked.Lo), 1.0
+		if seen.Starved != nil {
+			s.Stall, most = *seen.Starved, 1-seen.Starved.Lo
+		}
+		s.Free = Share(least, most, most)
+		s.Device = Share(s.Blocked.Lo, s.Blocked.Likely, 1-s.Stall.Lo)
+		s.Host = seen.hostAlone(s)
+	case Counted:
+		s.Device, s.Blocked = seen.Busy, seen.blocked(seen.Busy)
+		s.Overlap = seen.Wait.Lo+seen.Busy.Lo > 1
+		s.Stall, s.Free = seen.stallAndFree(s.Blocked)
+		s.Copies.Lo = max(s.Copies.Lo, s.Blocked.Lo-seen.Busy.Hi) // no kernel runs, and the trainer is in the driver: a copy
+		s.Copies = Share(s.Copies.Lo, s.Copies.Likely, max(s.Copies.Lo, s.Copies.Hi))
+		s.Host = seen.hostAlone(s)
+	}
+	s.Free = Share(max(s.Free.Lo, leastFree), max(s.Free.Likely, leastFree), max(s.Free.Hi, leastFree))
+	return s
+}
+
+// blocked is the share of time in which the trainer waits for its device, which is busy then.
+func (s Seen) blocked(busy Range) Range {
+	sure := s.Spin.Lo + s.OnDevice.Lo
+	if s.Device == Counted { // what it sleeps longer than the device idles, it sleeps while the device works
+		sure += max(s.Asleep.Lo-(1-busy.Lo), 0)
+	}
+	most := s.Spin.Hi + s.OnDevice.Hi + s.Asleep.Hi
+	likely := s.Spin.Likely + s.OnDevice.Likely
+	if s.Device == Counted {
+		most = min(most, max(busy.Hi, sure))
+		likely += min(s.Asleep.Likely, max(busy.Likely-likely, 0))
+	}
+	return Share(sure, likely, most)
+}
+
+// stallAndFree applies the bounds of the package's comment.
+func (s Seen) stallAndFree(blocked Range) (stall, free Range) {
+	w, u := s.Wait, s.Busy
+	b := Range{min(blocked.Lo, u.Hi), min(blocked.Likely, u.Likely), min(blocked.Hi, u.Hi)}
+	lo, hi := max(0, w.Lo-u.Hi+b.Lo), min(w.Hi, 1-u.Lo)
+	if s.Together != nil {
+		lo, hi = max(lo, s.Together.Lo), min(hi, s.Together.Hi)
+	}
+	if s.Starved != nil {
+		lo, hi = s.Starved.Lo, s.Starved.Hi
+	}
+	hi = max(hi, lo)
+	n, own := w.rest(), s.Busy.minus(s.Others)
+	least := max(n.Lo, own.Lo, s.Copy.Lo)
+	most := max(least, min(1-lo, max(n.Hi, u.Hi, s.Copy.Hi, synced(u.Hi, n.Hi, b.Lo, b.Hi))))
+	near := max(n.Likely, own.Likely, s.Copy.Likely)
+	if s.Spin.Width() <= resolved*n.Likely {
+		b.Lo, b.Hi = b.Likely, b.Likely
+	}
+	far := max(near, min(1-lo, synced(u.Likely, n.Likely, b.Lo, b.Hi)))
+	free = Share(least, max(near, far/(1+promise)), most)
+	likely := 1 - free.Likely
+	if s.Starved != nil {
+		likely = s.Starved.Likely
+	}
+	return Share(lo, likely, hi), free
+}
+
+// synced is the longest step, as a share of the present one, of a loop that waits for its device every k-th step, where a share
+// from lo to hi of the time was spent in that.
+func synced(u, n, lo, hi float64) float64 {
+	if u <= 0 {
+		return n
+	}
+	b := min(max(n/2, lo), hi, u, n) // the worst is half of what the trainer does not wait
+	return max(u+b*(n-b)/u, u)
+}
+
+// hostAlone is the share in which the device idles while the trainer's own threads run.
+func (s Seen) hostAlone(at Step) Range {
+	own := s.Running.minus(s.Spin)
+	if s.Loads {
+		own.Lo, own.Likely = 0, max(own.Likely-s.Wait.Likely, 0)
+	}
+	switch s.Device {
+	case NoDevice:
+		return Share(own.Lo, min(own.Likely, 1-at.Stall.Likely), min(own.Hi, 1-at.Stall.Lo))
+	case Unseen:
+		return Share(0, min(own.Likely, 1-at.Device.Likely), min(own.Hi, 1-at.Device.Lo))
+	}
+	idle := Range{max(1-s.Busy.Hi-at.Stall.Hi, 0), max(1-s.Busy.Likely-at.Stall.Likely, 0), max(1-s.Busy.Lo-at.Stall.Lo, 0)}
+	return Share(max(own.Lo-s.Busy.Hi, 0), min(own.Likely, idle.Likely), min(own.Hi, idle.Hi))
+}

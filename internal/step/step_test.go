@@ -1,0 +1,101 @@
+package step
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// loop is a training loop as a timeline: the truth that the model is held to.
+type loop struct {
+	load, host, device float64 // seconds a batch
+	sync               int     // it waits for its device every so many steps; 0: never
+	late               bool    // work is launched at the end of the host's part, not at its beginning
+	queue              int     // launches that fit before the host is held up
+}
+
+// timeline is what happened in a run.
+type timeline struct{ total, wait, busy, blocked, starved, running float64 }
+
+// run follows steps batches of one worker that is two batches ahead at most.
+func (l loop) run(steps int, free bool) (t timeline) {
+	now, end, ready := 0.0, 0.0, 0.0 // of the trainer, of the device's queue, of the next batch
+	var ends []float64
+	taken := []float64{}
+	for i := range steps {
+		if !free {
+			begin := ready
+			if i >= 2 {
+				begin = max(ready, taken[i-2])
+			}
+			ready = begin + l.load
+			if ready > now {
+				t.wait += ready - now
+				t.starved += max(ready-max(now, end), 0)
+				now = ready
+			}
+		}
+		taken = append(taken, now)
+		launch := now
+		if l.late {
+			launch += l.host
+		}
+		end = max(end, launch) + l.device
+		ends = append(ends, end)
+		now += l.host
+		t.running += l.host
+		t.busy += l.device
+		held := 0.0
+		if l.sync > 0 && (i+1)%l.sync == 0 {
+			held = end
+		} else if l.queue > 0 && i >= l.queue {
+			held = ends[i-l.queue]
+		}
+		if held > now {
+			t.blocked += held - now
+			now = held
+		}
+	}
+	t.total = max(now, end)
+	return t
+}
+
+// seen is what a watch makes of a run: spins are told from Python or not.
+func (t timeline) seen(told bool) Seen {
+	share := func(x float64) Range { return Exactly(x / t.total) }
+	s := Seen{Device: Counted, Wait: share(t.wait), Busy: share(t.busy), Running: share(t.running + t.blocked)}
+	s.Spin = Range{0, 0, min(s.Running.Hi, s.Busy.Hi)}
+	if told {
+		s.Spin = share(t.blocked)
+	}
+	return s
+}
+
+const slack = 0.02 // of a share: the ends of a run
+
+// The truth lies within the model's ranges for every loop of the family, and a promise is at most a tenth above it.
+func TestHoldsTheTruth(t *testing.T) {
+	dice := rand.New(rand.NewPCG(1, 1))
+	for range 20000 {
+		l := loop{load: dice.Float64(), host: dice.Float64(), device: dice.Float64(), late: dice.IntN(2) == 0,
+			sync: []int{0, 1, 1, 2, 5, 20}[dice.IntN(6)], queue: 50}
+		const steps = 1000
+		now, free := l.run(steps, false), l.run(steps, true)
+		for _, told := range []bool{false, true} {
+			got := Of(now.seen(told))
+			stall, share := now.starved/now.total, free.total/now.total
+			if stall < got.Stall.Lo-slack || stall > got.Stall.Hi+slack {
+				t.Fatalf("%+v told %v: stall %.3f outside %+v", l, told, stall, got.Stall)
+			}
+			if share < got.Free.Lo-slack || share > got.Free.Hi+slack {
+				t.Fatalf("%+v told %v: free step %.3f outside %+v, of %+v", l, told, share, got.Free, now)
+			}
+			if promise := 1 / got.Free.Likely; promise > (1+0.1+slack)/share {
+				t.Fatalf("%+v told %v: promises %.2f times, true %.2f", l, told, promise, 1/share)
+			}
+			if sum := got.Stall.Likely + got.Device.Likely + got.Host.Likely + got.Other(); math.Abs(sum-1) > 0.03 {
+				t.Fatalf("%+v: parts add up to %.3f: %+v", l, sum, got)
+			}
+		}
+	}
+}
