@@ -5,6 +5,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/step"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -47,7 +48,10 @@ func blind(e *evidence.Evidence, s split) []string {
 	case e.Facts.Aside != "":
 		// who is always at work sets the pace, however long a step waits
 	case !s.seen:
-		reason, _ := e.WhyMissing(metric.InputWait)
+		reason, _ := e.WhyMissing(metric.DataStall)
+		if reason == "" {
+			reason, _ = e.WhyMissing(metric.InputWait)
+		}
 		if reason == "" {
 			reason = "the trainer's main thread could not be followed"
 		}
@@ -113,27 +117,44 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 		d.add("%s", e.Facts.Aside)
 	}
 	contradictions(e, s, class, &d)
-	if class == report.GPUBound && !s.devicesCounted {
+	if class == report.GPUBound && s.sight == step.NoDevice {
 		d.add("no GPU counters were read%s: that the device is the limit is inferred from the main thread sleeping outside the loader", because(e.Facts.GPUWhyNot))
+	}
+	if s.sight == step.Unseen {
+		d.heavy("the job has a GPU open and no counter of it was read%s: whether it works meanwhile is unknown", because(e.Facts.GPUWhyNot))
 	}
 	used, counted := e.Get(metric.GPUCount)
 	onNone := counted && used.Center == 0
-	if class == report.HostBound && !s.devicesCounted && len(e.Header.Host.GPUs) > 0 && !onNone {
+	if class == report.HostBound && s.sight == step.NoDevice && len(e.Header.Host.GPUs) > 0 && !onNone {
 		d.add("no GPU counters were read%s: a main thread that spins while it waits for the GPU looks the same", because(e.Facts.GPUWhyNot))
+	}
+	if others, ok := e.Get(metric.GPUOthersBusy); ok && others.Center >= Moderate.Value {
+		d.add("processes outside the job compute on its GPUs %s of the time", unit.Percent(unitShare(others.Center)))
 	}
 	if delay, ok := e.Get(metric.MainRunDelay); ok && class == report.HostBound && delay.Center >= s.host*dominant {
 		d.add("most of that time the main thread was ready but had no CPU (%s of the watch)", unit.Percent(unitShare(delay.Center)))
 	}
-	if class == report.GPUBound && s.wait.Center >= Moderate.Value {
-		d.add("the trainer waits for data %s of the time, which no rule explains", unit.Percent(s.wait.Center))
+	if class == report.GPUBound && s.stall.Center >= Moderate.Value {
+		d.add("the GPU may lack data %s of the time, which no rule explains", unit.Percent(s.stall.Center))
 	}
 	if class == report.InputBound && lead == nil && s.seen {
 		d.add("no rule explains the wait")
 	}
 	if class == report.InputBound && s.workerless && !Hooked(e) {
-		d.add("without workers, loading cannot be told apart from other work of the main thread: the share is an upper bound")
+		say := d.add
+		if s.stall.Hi-s.stall.Lo > wideInterval {
+			say = d.heavy
+		}
+		say("without workers, loading looks like any other work of the main thread from outside: it takes %s of the time",
+			shareRange(s.stall.Lo, s.stall.Hi))
 	}
 	return d.level(), d.said
+}
+
+// hostOrGPU is why there is no class where data is ready and the device cannot be seen.
+func hostOrGPU(e *evidence.Evidence) string {
+	return "data is ready in time, and no counter of the GPU that the job has open was read" + because(e.Facts.GPUWhyNot) +
+		": a main thread that runs may compute, or spin while it waits for the GPU"
 }
 
 func because(reason string) string {
@@ -158,22 +179,30 @@ func steps(e *evidence.Evidence, d *doubts) {
 	}
 }
 
-// precision doubts an input wait whose interval is wide, or lies across the line that decides the class.
+// precision doubts a data stall whose interval is wide, or lies across the line that decides the class.
 func precision(s split, d *doubts) {
-	w := s.wait
+	w := s.stall
 	if w.Confidence == 0 {
-		d.add("the input wait has no interval: too few independent windows")
+		d.add("the %s has no interval: too few independent windows", s.stallName())
 		return
 	}
 	if w.Hi-w.Lo > wideInterval {
-		d.add("the input wait is uncertain: %s to %s", unit.Percent(w.Lo), unit.Percent(w.Hi))
+		d.add("the %s is uncertain: %s to %s", s.stallName(), unit.Percent(w.Lo), unit.Percent(w.Hi))
 		return
 	}
 	for _, line := range []float64{Moderate.Value, High.Value} {
 		if w.Lo < line && line < w.Hi {
-			d.add("the input wait (%s to %s) lies across the %s line", unit.Percent(w.Lo), unit.Percent(w.Hi), unit.Percent(line))
+			d.add("the %s (%s to %s) lies across the %s line", s.stallName(), unit.Percent(w.Lo), unit.Percent(w.Hi), unit.Percent(line))
 		}
 	}
+}
+
+// stallName is what the share that the verdict goes by is called: a data stall needs a device that starves.
+func (s split) stallName() string {
+	if s.sight == step.NoDevice {
+		return "input wait"
+	}
+	return "data stall"
 }
 
 // bothIdle is the share of idle workers from which waiting on both sides is no longer an in-order queue's doing.
@@ -181,10 +210,6 @@ const bothIdle = 0.9
 
 // contradictions doubts a verdict that another signal speaks against.
 func contradictions(e *evidence.Evidence, s split, class report.Class, d *doubts) {
-	if v, ok := e.Get(metric.GPUBusy); ok && class == report.InputBound && v.Center >= 1-s.wait.Center/2 && v.Center >= dominant {
-		d.heavy("the GPU is busy %s of the time although the trainer waits %s: the steps overlap, or something else uses the GPU",
-			unit.Percent(v.Center), unit.Percent(s.wait.Center))
-	}
 	if v, ok := e.Get(metric.IdleWhileWaits); ok && class == report.InputBound && v.Center >= bothIdle && !s.workerless {
 		d.add("nearly all workers are idle while the trainer waits: the delay is between them")
 	}

@@ -65,7 +65,7 @@ func TestInputWaitIsExactWithTheHook(t *testing.T) {
 		upTo  bool
 	}{{evidence.Facts{Framework: "pytorch"}, true}, {launched("", 0), false}} {
 		r := Run(saw(c.facts, with(seen)), nil)
-		doubted := strings.Contains(strings.Join(r.Verdict.Doubts, " "), "upper bound")
+		doubted := strings.Contains(strings.Join(r.Verdict.Doubts, " "), "loading looks like any other work")
 		if said := strings.Contains(r.Verdict.Statement, "up to "); said != c.upTo || doubted != c.upTo {
 			t.Errorf("hook %v: %q with doubts %q", c.facts.Hook != nil, r.Verdict.Statement, r.Verdict.Doubts)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/step"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -44,7 +45,7 @@ const saysItself = "loader/workers-zero"
 
 // statement says in one or two sentences why the class is what it is.
 func statement(e *evidence.Evidence, s split, class report.Class, lead *report.Finding) string {
-	wait := unit.Percent(s.wait.Center)
+	wait := unit.Percent(s.stall.Center)
 	var text string
 	switch class {
 	case report.InputBound:
@@ -54,12 +55,19 @@ func statement(e *evidence.Evidence, s split, class report.Class, lead *report.F
 		}
 		return text
 	case report.GPUBound:
-		ready := "Data is ready in time"
-		if s.wait.Center >= Moderate.Value {
-			ready = "Data is nearly ready in time"
-		}
 		if v, ok := e.Get(metric.GPUBusy); ok {
-			return fmt.Sprintf("%s (input wait %s); the GPU is busy %s of the time.", ready, wait, unit.Percent(v.Center))
+			text = fmt.Sprintf("The GPU is busy %s of the time and lacks data %s.", unit.Percent(v.Center), wait)
+			if s.hidden() {
+				text += " " + s.behind()
+			}
+			return text
+		}
+		if s.sight == step.Unseen {
+			return fmt.Sprintf("The trainer waits for its GPU at least %s of the time, and for data %s.", unit.Percent(s.blocked), unit.Percent(s.wait))
+		}
+		ready := "Data is ready in time"
+		if s.stall.Center >= Moderate.Value {
+			ready = "Data is nearly ready in time"
 		}
 		return fmt.Sprintf("%s (input wait %s). The main thread sleeps outside the loader %s of the time, as it does while a device works; no GPU counters confirm it.",
 			ready, wait, unit.Percent(s.device))
@@ -74,40 +82,59 @@ func statement(e *evidence.Evidence, s split, class report.Class, lead *report.F
 		}
 		return text
 	case report.TransferBound:
-		rx, _ := e.Get(metric.PcieRxRate)
-		sm, _ := e.Get(metric.GPUSMActive)
-		return fmt.Sprintf("Copies to the GPU fill the link (%s) while its multiprocessors are at work %s of the time.",
-			unit.Format(rx.Center, string(metric.BytesPerS)), unit.Percent(sm.Center))
+		text = fmt.Sprintf("Copies to the GPU take %s of the time; it computes %s.", unit.Percent(s.copies), unit.Percent(s.device))
+		if rx, ok := e.Get(metric.PcieRxRate); ok {
+			text += fmt.Sprintf(" The link carries %s.", unit.Format(rx.Center, string(metric.BytesPerS)))
+		}
+		return text
 	}
 	return fmt.Sprintf("No single part of the step dominates: %s.", shares(s))
 }
 
-// starving says how much of a step goes to waiting, and what the workers do meanwhile.
+// starving says how much of the time the device lacks data, or the trainer waits for it, and what the workers do meanwhile.
 func starving(e *evidence.Evidence, s split) string {
 	if !s.seen {
 		return "The loader gives all it can: " + headroom(e) + ". How long a step waits for it is not seen."
 	}
-	wait := unit.Percent(s.wait.Center)
+	share := unit.Percent(s.stall.Center)
 	if s.workerless && Hooked(e) {
-		return fmt.Sprintf("The training process loads its data itself (num_workers=0): %s of the time goes to loading while nothing else happens.", wait)
+		return fmt.Sprintf("The training process loads its data itself (num_workers=0): %s of the time goes to loading while nothing else happens.", share)
 	}
 	if s.workerless {
-		return fmt.Sprintf("The training process loads its data itself (num_workers=0): up to %s of the time goes to loading while nothing else happens.", wait)
+		return fmt.Sprintf("The training process loads its data itself (num_workers=0): up to %s of the time goes to loading while nothing else happens.",
+			unit.Percent(s.stall.Hi))
 	}
 	who := "The trainer"
 	if len(e.Ranks) > 1 {
-		who = fmt.Sprintf("The trainer that waits most (rank %s, of %d trainers)", e.Ranks[0].Name, len(e.Ranks))
+		who = fmt.Sprintf("The trainer that lacks data most (rank %s, of %d trainers)", e.Ranks[0].Name, len(e.Ranks))
 	}
-	text := fmt.Sprintf("%s waits for data %s of the time", who, wait)
+	text := fmt.Sprintf("%s waits for data %s of the time", who, unit.Percent(s.wait))
+	if s.sight == step.Counted {
+		text += fmt.Sprintf(", and its GPU idles for lack of it %s", shareRange(s.stall.Lo, s.stall.Hi))
+	}
 	workers, ok := e.Get(metric.NumWorkers)
 	busy, ok2 := e.Get(metric.WorkerBusy)
 	if ok && ok2 {
 		text += fmt.Sprintf("; its %s busy %s of the time", plural(int(workers.Center+0.5), "worker is", "workers are"), unit.Percent(unitShare(busy.Center)))
 	}
-	if s.wait.Center < High.Value {
+	if s.stall.Center < High.Value {
 		text += ": moderately input-bound"
 	}
 	return text + "."
+}
+
+// shareRange writes a range of shares; one figure where its ends are no more than a point apart.
+func shareRange(lo, hi float64) string {
+	if hi-lo < 0.015 {
+		return unit.Percent((lo + hi) / 2)
+	}
+	return unit.Percent(lo) + " to " + unit.Percent(hi)
+}
+
+// behind says that the trainer's wait is no loss.
+func (s split) behind() string {
+	return fmt.Sprintf("The trainer waits for data %s of the time, but behind work that is already queued: the GPU idles %s.",
+		unit.Percent(s.wait), unit.Percent(max(1-s.device, 0)))
 }
 
 func plural(n int, one, many string) string {
@@ -121,7 +148,7 @@ func plural(n int, one, many string) string {
 func sentence(s string) string { return strings.TrimSuffix(s, ".") + "." }
 
 func shares(s split) string {
-	parts := []string{"input wait " + unit.Percent(s.wait.Center)}
+	parts := []string{s.stallName() + " " + unit.Percent(s.stall.Center)}
 	if s.hostOK {
 		parts = append(parts, "host "+unit.Percent(s.host))
 	}

@@ -1,35 +1,58 @@
 package diagnose
 
 import (
+	"slices"
+
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/step"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // split is where the time of a step goes, each share within 0..1. A missing share is absent, not zero.
 type split struct {
-	wait           evidence.Value
-	seen           bool // wait is known
-	host, device   float64
-	hostOK, devOK  bool
-	workerless     bool
-	devicesCounted bool // device is from GPU counters, not inferred from a sleeping main thread
+	stall         evidence.Value // the device has nothing to do because the batch is not there; where there is no device, the trainer's wait
+	seen          bool           // stall is known
+	wait          float64        // the trainer waits for data
+	host, device  float64        // the device idles while the trainer's threads run; the device works
+	hostOK, devOK bool
+	copies        float64 // copies to the device
+	blocked       float64 // the trainer waits for its device: known to be at least so much
+	workerless    bool
+	sight         step.Sight
 }
 
 func splitOf(e *evidence.Evidence) split {
 	s := split{workerless: Workerless(e)}
-	s.wait, s.seen = InputWait(e)
-	s.wait.Center, s.wait.Lo, s.wait.Hi = unitShare(s.wait.Center), unitShare(s.wait.Lo), unitShare(s.wait.Hi)
+	s.stall, s.seen = Stall(e)
+	s.stall.Center, s.stall.Lo, s.stall.Hi = unitShare(s.stall.Center), unitShare(s.stall.Lo), unitShare(s.stall.Hi)
+	wait, ok := InputWait(e)
+	if s.wait = unitShare(wait.Center); !ok {
+		s.wait = s.stall.Center
+	}
 	host, ok := e.Get(metric.HostTime)
 	s.host, s.hostOK = unitShare(host.Center), ok
 	device, ok := e.Get(metric.DeviceTime)
 	s.device, s.devOK = unitShare(device.Center), ok
-	_, s.devicesCounted = e.Get(metric.GPUBusy)
+	copies, _ := e.Get(metric.CopyTime)
+	s.copies = unitShare(copies.Center)
+	if _, counted := e.Get(metric.GPUBusy); counted {
+		s.sight = step.Counted
+	}
+	if len(e.Ranks) > 0 && e.Ranks[0].Step != nil {
+		lead := e.Ranks[0].Step
+		s.sight, s.blocked = lead.Sight, lead.Blocked.Lo
+	}
 	if s.workerless && s.seen { // loading runs on the main thread too: it must not be counted twice
-		s.device = min(s.device, 1-s.wait.Center)
-		s.host = unitShare(min(s.host, 1-s.wait.Center-s.device))
+		s.device = min(s.device, 1-s.stall.Center)
+		s.host = unitShare(min(s.host, 1-s.stall.Center-s.device))
 	}
 	return s
+}
+
+// hidden tells whether a good part of the trainer's wait lies behind work that its device still has to do.
+func (s split) hidden() bool {
+	return s.seen && s.sight == step.Counted && s.wait-s.stall.Center >= Moderate.Value
 }
 
 // step is the split in the report's form.
@@ -39,7 +62,11 @@ func (s split) step(e *evidence.Evidence) report.Step {
 		out.TimeS = &v.Center
 	}
 	if s.seen {
-		out.InputWaitRatio = &s.wait.Center
+		out.InputWaitRatio = &s.wait
+		out.DataStall = &report.Interval{Center: s.stall.Center, Lo: s.stall.Lo, Hi: s.stall.Hi}
+	}
+	if v, ok := e.Get(metric.Headroom); ok && finite(v.Center, v.Lo, v.Hi) {
+		out.Headroom = &report.Interval{Center: v.Center, Lo: v.Lo, Hi: v.Hi}
 	}
 	if s.hostOK {
 		out.HostRatio = &s.host
@@ -52,12 +79,6 @@ func (s split) step(e *evidence.Evidence) report.Step {
 	}
 	return out
 }
-
-// transferBytes is a rate to the GPU that keeps a PCIe link of the fourth generation busy: gpuprof flags 20 GB/s.
-const transferBytes = 20e9
-
-// transferIdle is the share of SMs at work below which a GPU under heavy transfer is held back by it (KempnerPulse: below 30 %).
-const transferIdle = 0.30
 
 // verdict gives the one answer.
 func verdict(e *evidence.Evidence, findings []report.Finding, table map[string]*Rule) *report.Verdict {
@@ -73,9 +94,13 @@ func verdict(e *evidence.Evidence, findings []report.Finding, table map[string]*
 	}
 	var cause *report.Finding
 	if s.seen { // else nothing tells how much of the wait a finding accounts for
-		cause = leading(findings, table, s.wait.Center)
+		cause = leading(findings, table, s.stall.Center)
 	}
-	v.Class = classify(e, s, cause != nil)
+	if v.Class = classify(e, s, cause != nil); v.Class == report.Inconclusive {
+		v.Confidence, v.Doubts = report.Low, []string{hostOrGPU(e)}
+		v.Statement = inconclusive(e, v.Doubts)
+		return v
+	}
 	var lead *report.Finding
 	if v.Class == report.InputBound && cause != nil {
 		lead = cause
@@ -83,7 +108,7 @@ func verdict(e *evidence.Evidence, findings []report.Finding, table map[string]*
 	}
 	if lead == nil {
 		for i, f := range findings { // the class is the finding: gpu/bound, host/main-thread-bound, …
-			if leads[v.Class] != "" && f.Rule == leads[v.Class] {
+			if lead == nil && slices.Contains(leads[v.Class], f.Rule) {
 				lead, v.Rule = &findings[i], f.Rule
 			}
 		}
@@ -96,56 +121,100 @@ func verdict(e *evidence.Evidence, findings []report.Finding, table map[string]*
 	return v
 }
 
-// leading is the first finding that names a resource and accounts for a good part of the wait: a high one where the wait is high, most of
-// it where it is moderate. It is nil where none does.
-func leading(findings []report.Finding, table map[string]*Rule, wait float64) *report.Finding {
+// leading is the first finding that names a resource and accounts for a good part of the data stall: a high one where the stall is high, most
+// of it where it is moderate. It is nil where none does.
+func leading(findings []report.Finding, table map[string]*Rule, stall float64) *report.Finding {
 	part := High.Value
-	if wait < High.Value {
+	if stall < High.Value {
 		part = dominant
 	}
 	for i, f := range findings {
-		if table[f.Rule].Resource != report.NoResource && f.Score > 0 && f.Score >= part*wait {
+		if table[f.Rule].Resource != report.NoResource && f.Score > 0 && f.Score >= part*stall {
 			return &findings[i]
 		}
 	}
 	return nil
 }
 
-// leads names the rule that states a class which is not input-bound.
-var leads = map[report.Class]string{
-	report.GPUBound:  "gpu/bound",
-	report.HostBound: "host/main-thread-bound",
+// leads names the rules that state a class which is not input-bound, the first that fired first.
+var leads = map[report.Class][]string{
+	report.GPUBound:  {"gpu/bound", "gpu/small-kernels"},
+	report.HostBound: {"host/main-thread-bound", "gpu/small-kernels"},
 }
 
-// classify weighs the shares against each other; explained tells whether a rule accounts for the wait.
+// BusyDevice is the share of time from which on a device that is counted sets the pace: what is left is less than High, which no single cause
+// of it can reach.
+const BusyDevice = 0.85
+
+// classify weighs the shares against each other; explained tells whether a rule accounts for the stall.
 func classify(e *evidence.Evidence, s split, explained bool) report.Class {
-	wait := s.wait.Center
+	stall := s.stall.Center
 	switch {
 	case !s.seen: // and not blind: the loader sets the pace
 		return report.InputBound
-	case wait >= High.Value:
+	case stall >= High.Value:
 		return report.InputBound
-	case transferring(e):
+	case s.transferring():
 		return report.TransferBound
 	// Between the lines data is still what to change, unless the host takes more (the device's share cannot be configured away),
 	// no rule finds anything about it that could be changed, or the interval reaches below the line: then it may be nothing.
-	case wait >= Moderate.Value && s.wait.Lo >= Moderate.Value && wait >= s.host && explained:
+	case stall >= Moderate.Value && s.stall.Lo >= Moderate.Value && stall >= s.host && explained:
 		return report.InputBound
-	case s.hostOK && s.host > s.device && s.host > wait && s.host >= High.Value:
+	case s.sight == step.Unseen:
+		return s.withoutCounters(e)
+	case s.hostOK && s.host > stall && s.host >= High.Value && (s.sight == step.Counted && s.device < BusyDevice || s.host > s.device):
 		return report.HostBound
-	case s.devOK && s.device >= dominant && s.device > s.host && (s.wait.Lo < Moderate.Value || !explained):
+	case s.launchBound(e):
+		return report.HostBound
+	case s.sight == step.Counted && s.device >= BusyDevice && (s.stall.Lo < Moderate.Value || !explained):
+		return report.GPUBound
+	case s.sight == step.NoDevice && s.devOK && s.device >= dominant && s.device > s.host && (s.stall.Lo < Moderate.Value || !explained):
 		return report.GPUBound
 	}
 	return report.Balanced
 }
 
+// withoutCounters is the class where the job has a device open that cannot be read, and data is ready: the trainer's threads compute, or wait
+// for the device, as far as that could be told.
+func (s split) withoutCounters(e *evidence.Evidence) report.Class {
+	switch {
+	case s.blocked >= dominant:
+		return report.GPUBound
+	case s.hostOK && toldFromSpin(e) && s.host >= dominant:
+		return report.HostBound
+	}
+	return report.Inconclusive
+}
+
+// toldFromSpin tells whether it could be seen what code the trainer's main thread runs.
+func toldFromSpin(e *evidence.Evidence) bool {
+	return len(e.Ranks) > 0 && e.Ranks[0].Step != nil && e.Ranks[0].Step.SpinTold
+}
+
+// launchBound tells whether the device is busy in name only: kernels so small that hardly any of its multiprocessors work, while the trainer's
+// threads launch the next ones.
+func (s split) launchBound(e *evidence.Evidence) bool {
+	active, ok := e.Get(metric.GPUSMActive)
+	return ok && s.sight == step.Counted && s.device >= SmallKernelsBusy && active.Center < SmallKernelsActive && s.blocked < High.Value &&
+		s.stall.Center < Moderate.Value
+}
+
+// A device that is busy and has hardly any multiprocessor at work: the lines of the rule gpu/small-kernels.
+const (
+	SmallKernelsBusy   = 0.8
+	SmallKernelsActive = 0.3
+)
+
 // dominant is the share from which one part of the step outweighs all others together.
 const dominant = 0.5
 
-func transferring(e *evidence.Evidence) bool {
-	rx, ok := e.Get(metric.PcieRxRate)
-	sm, ok2 := e.Get(metric.GPUSMActive)
-	return ok && ok2 && rx.Center >= transferBytes && sm.Center < transferIdle
+// transferring tells whether copies take the most of the time in which the device computes nothing, or more than it computes.
+func (s split) transferring() bool {
+	if s.sight != step.Counted || s.copies < High.Value {
+		return false
+	}
+	idle := min(s.copies, max(1-s.device-s.stall.Center, 0))
+	return idle >= High.Value && idle > s.host && idle > s.stall.Center || s.copies > s.device && s.copies >= dominant
 }
 
 // busiest is the resource where most of a worker's busy time goes, for an input-bound job that no rule explains.

@@ -22,8 +22,17 @@ func Training(e *evidence.Evidence) bool {
 // Hooked tells whether the hook told of the training loop from inside the job: then the input wait is exact, with workers and without.
 func Hooked(e *evidence.Evidence) bool { return e.Facts.Hook != nil }
 
-// InputWait is the share of time the step stands still for data: waiting for a batch or, without workers, loading it in the trainer.
-// Seen from outside the second is an upper bound and says so by its basis.
+// Stall is the data stall: the share of time in which the device has nothing to do because the batch is not there, and, where the trainer has no
+// device open, that in which the trainer itself waits. It is what verdict, severity, score and headroom go by.
+func Stall(e *evidence.Evidence) (evidence.Value, bool) {
+	if v, ok := e.Get(metric.DataStall); ok {
+		return v, true
+	}
+	return InputWait(e)
+}
+
+// InputWait is the share of time in which the trainer stands still for data: waiting for a batch or, without workers, loading it. Seen from outside
+// the second is a range and says so by its basis. Behind work that is queued on the device it is no loss: see Stall.
 func InputWait(e *evidence.Evidence) (evidence.Value, bool) {
 	if v, ok := e.Get(metric.InputWait); ok && Hooked(e) {
 		return v, true
@@ -37,9 +46,9 @@ func InputWait(e *evidence.Evidence) (evidence.Value, bool) {
 	return e.Get(metric.InputWait)
 }
 
-// Wait is InputWait's center within 0..1; 0 where it is unknown, and then nothing is at stake that could be told.
-func (p *Pass) Wait() float64 {
-	v, _ := InputWait(p.Evidence)
+// Stall is the center of the data stall within 0..1; 0 where it is unknown, and then nothing is at stake that could be told.
+func (p *Pass) Stall() float64 {
+	v, _ := Stall(p.Evidence)
 	return unitShare(v.Center)
 }
 

@@ -34,7 +34,7 @@ const (
 var working = []metric.Desc{metric.WorkerRunning, metric.WorkerStorage, metric.WorkerOpenWait}
 
 // ofSteps are the signals that tell how a step divides, or what the main thread waits for.
-var ofSteps = []metric.Desc{metric.InputWait, metric.InWorkerless, metric.StepWait, metric.FreeStepTime, metric.HostTime, metric.DeviceTime, metric.EpochGap,
+var ofSteps = []metric.Desc{metric.InputWait, metric.InWorkerless, metric.StepWait, metric.DataStall, metric.Headroom, metric.FreeStepTime, metric.HostTime, metric.DeviceTime, metric.EpochGap,
 	metric.Starved, metric.HeadOfLine, metric.LoaderIsAhead, metric.IdleWhileWaits}
 
 // hookAside leaves out how a step divides where the hook told that another thread takes the batches.
@@ -88,7 +88,7 @@ func (b *builder) unexplained(wait float64) float64 {
 	host, _ := b.center(metric.HostTime)
 	between, _ := b.center(metric.EpochGap)
 	asleep := 1 - wait - host - between
-	if device, ok := b.center(metric.DeviceTime); ok && b.gpus.busy != nil {
+	if device, ok := b.center(metric.DeviceTime); ok && b.top().busy != nil {
 		asleep -= device
 	}
 	return asleep

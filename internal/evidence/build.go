@@ -32,6 +32,8 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 	b.Ended = ended
 	b.ev = &Evidence{Header: rec.Header, Window: b.Window, Unseen: slices.Clone(rec.Unseen), values: map[string]Value{}, windows: map[string][]float64{}}
 	b.trainers()
+	b.gpu()
+	b.lead()
 	b.warnTurns(turns)
 	b.loader()
 	b.workers()
@@ -40,9 +42,8 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 	b.machine()
 	b.memory()
 	b.disk()
-	b.gpu()
-	b.steps() // after gpu: what the GPU did decides between host and device
-	b.told()  // what the hook told stands in place of what was seen
+	b.steps()
+	b.told() // what the hook told stands in place of what was seen
 	b.watch()
 	b.facts()
 	b.hookSettings()

@@ -11,6 +11,7 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/internal/step"
 )
 
 // Value is one derived signal.
@@ -24,7 +25,7 @@ type Evidence struct {
 	Header   recording.Header
 	Window   Window
 	Facts    Facts
-	Ranks    []Rank // every trainer; Ranks[0] is the one that waits most, and the one the step signals are of
+	Ranks    []Rank // every trainer; Ranks[0] is the one whose device starves most, and the one the step signals are of
 	Workers  []Worker
 	Unseen   []recording.Unseen
 	Warnings []string // about the watch, for the person: gaps, thin data, a job that ended
@@ -161,6 +162,8 @@ type HDF5 struct {
 type Rank struct {
 	Name      string // RANK, else the pid
 	PID       int
+	GPUs      []string   // entities of those it uses; nil where that is unknown
+	Step      *step.Step // where its time goes; nil where that is unknown
 	InputWait *Value
 	BatchRate *Value
 }

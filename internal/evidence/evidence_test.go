@@ -123,7 +123,7 @@ func TestNoWorkersIsNotNoData(t *testing.T) {
 	s.run(15, moment{run: 0.7, asleep: 0.3, gpu: -1, trainerReads: 1 << 20})
 	s.run(15, moment{run: 0.7, asleep: 0.3, gpu: -1, trainerReads: 1 << 20})
 	e := s.evidence()
-	want(t, e, map[metric.Desc]float64{metric.NumWorkers: 0, metric.InputWait: absent, metric.InWorkerless: 0.7, metric.HostTime: 0.7,
+	want(t, e, map[metric.Desc]float64{metric.NumWorkers: 0, metric.InputWait: absent, metric.InWorkerless: 0.7, metric.HostTime: 0, metric.DataStall: 0.7,
 		metric.DeviceTime: 0.3, metric.BatchesPerS: absent, metric.WorkerIdle: absent, metric.ReadBytes: 1 << 20})
 	if reason, cure := e.WhyMissing(metric.InputWait); !strings.Contains(reason, "num_workers=0") || cure == "" {
 		t.Errorf("input wait is missing because %q, cure %q", reason, cure)
@@ -139,14 +139,14 @@ func TestWorkerlessTrainerThatDoesNotRead(t *testing.T) {
 
 func TestGPUDecidesBetweenHostAndDevice(t *testing.T) {
 	for _, c := range []struct {
-		name                     string
-		m                        moment
-		input, host, device, gpu float64
+		name                       string
+		m                          moment
+		input, stall, host, device float64
 	}{
-		{"spinning in a synchronisation", moment{run: 1, gpu: 0.98, idle: 1, ahead: 1}, 0, 0.02, 0.98, 0.98},
-		{"running while the GPU idles", moment{run: 0.9, asleep: 0.1, gpu: 0.3, idle: 1, ahead: 1}, 0, 0.7, 0.3, 0.3},
-		{"asleep for the GPU", moment{run: 0.1, asleep: 0.6, wait: 0.3, gpu: 0.6, work: 1, batches: 5}, 0.3, 0.1, 0.6, 0.6},
-		{"waiting while the GPU still works", moment{run: 0.1, wait: 0.9, gpu: 0.9, work: 1, batches: 5}, 0.9, 0, 0.1, 0.9},
+		{"spinning in a synchronisation", moment{run: 1, gpu: 0.98, idle: 1, ahead: 1}, 0, 0, 0.02, 0.98},
+		{"running while the GPU idles", moment{run: 0.9, asleep: 0.1, gpu: 0.3, idle: 1, ahead: 1}, 0, 0, 0.7, 0.3},
+		{"asleep for the GPU", moment{run: 0.1, asleep: 0.6, wait: 0.3, gpu: 0.6, work: 1, batches: 5}, 0.3, 0.3, 0.1, 0.6},
+		{"waiting while the GPU still works", moment{run: 0.1, wait: 0.9, gpu: 0.9, work: 1, batches: 5}, 0.9, 0.1, 0, 0.9},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := simulate(t, recording.Header{})
@@ -154,7 +154,8 @@ func TestGPUDecidesBetweenHostAndDevice(t *testing.T) {
 			s.bear("100.1", 2, 50)
 			s.run(30, c.m)
 			e := s.evidence()
-			want(t, e, map[metric.Desc]float64{metric.InputWait: c.input, metric.HostTime: c.host, metric.DeviceTime: c.device, metric.GPUBusy: c.gpu})
+			want(t, e, map[metric.Desc]float64{metric.InputWait: c.input, metric.DataStall: c.stall, metric.HostTime: c.host,
+				metric.DeviceTime: c.device, metric.GPUBusy: c.device})
 			if v, _ := e.Get(metric.DeviceTime); v.Basis != metric.Measured {
 				t.Errorf("basis %v, want measured", v.Basis)
 			}

@@ -9,12 +9,12 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/internal/step"
 )
 
 // gpuShare is what a step needs to know of the GPUs.
 type gpuShare struct {
-	busy  []float64    // mean over the job's GPUs, per window, NaN where not read; nil where nothing says whether they were busy for the job
-	basis metric.Basis // of busy
+	basis metric.Basis // of figures of the job's GPUs: measured where the driver says whose they are
 	none  bool         // no process of the job was on any of the GPUs: there is no device for a step to be on
 	why   string       // why GPUs were watched and busy tells nothing; "" where it does, or where none was
 	first string       // the first of the GPUs that are taken for the job's; "" where none is
@@ -67,19 +67,15 @@ func (b *builder) gpu() {
 		b.miss(b.gpus.why, cureMatch, ofJobGPUs...)
 		return
 	}
-	mean := func(d, raw metric.Desc) []float64 {
-		per := b.gpuMeans(raw, job)
+	mean := func(d metric.Desc, per []float64) {
 		b.share(d, each(len(per), func(i int) float64 { return per[i] * b.length[i] }), b.length, basis)
-		return per
 	}
-	busy := mean(metric.GPUBusy, metric.GPUUtil)
-	mean(metric.GPUSMActive, metric.GPUSMActivity)
-	mean(metric.GPUDRAMActive, metric.GPUDRAM)
-	mean(metric.PcieRxRate, metric.GPUPcieRx)
-	worked, _ := b.center(metric.GPUBusy)
-	if _, ok := b.ev.values[metric.GPUBusy.Name]; ok && (matched || worked > 0) {
-		b.gpus.busy = busy
-	}
+	mean(metric.GPUBusy, b.busyOf(job))
+	mean(metric.GPUSMActive, b.gpuMeans(metric.GPUSMActivity, job))
+	mean(metric.GPUDRAMActive, b.gpuMeans(metric.GPUDRAM, job))
+	mean(metric.PcieRxRate, b.gpuMeans(metric.GPUPcieRx, job))
+	mean(metric.GPUOthersBusy, b.gpuMeans(metric.GPUOthersUtil, job))
+	b.shareOut(job, matched)
 	b.gpuMemory(job, basis)
 	b.gpuPower(job, basis)
 	b.gpuThrottle(job, basis)
@@ -89,6 +85,82 @@ func (b *builder) gpu() {
 			b.warn("%s was lost during the watch: its figures end there", e)
 		}
 	}
+}
+
+// shareOut gives each trainer its own GPUs: those whose list of processes held one of its own. Where that is known of none, all trainers have
+// all of the job's. GPUs that nobody used in the watch, and that are not known to be the job's, say nothing of it.
+func (b *builder) shareOut(job []string, matched bool) {
+	used := map[string][]string{}
+	for _, e := range b.rec.Events {
+		if gpu := "gpu/" + e.Attrs["gpu"]; e.Kind == recording.EventGPUProcess && slices.Contains(job, gpu) {
+			used[e.Entity] = append(used[e.Entity], gpu)
+		}
+	}
+	for _, r := range b.ranks {
+		r.gpus = job
+		if own := used[r.entity]; len(own) > 0 {
+			r.gpus = own
+		}
+		busy := b.busyOf(r.gpus)
+		if s := stat.Ratio(busy, each(len(busy), func(int) float64 { return 1 })); s.N > 0 && (matched || s.Center > 0) {
+			r.busy = busy
+		}
+	}
+}
+
+// busyOf is the share of each window in which GPUs ran work, mean over them: by the driver's samples, or, of a slice of one, by what its
+// engines report; NaN where neither was read.
+func (b *builder) busyOf(gpus []string) []float64 {
+	busy, engines := b.gpuMeans(metric.GPUUtil, gpus), b.gpuMeans(metric.GPUGraphics, gpus)
+	return each(len(busy), func(i int) float64 {
+		if finite(busy[i]) {
+			return busy[i]
+		}
+		return engines[i]
+	})
+}
+
+// copies is the share of time in which the link to a trainer's GPUs is taken by batches, where its traffic and its speed were read: at
+// least the bytes over what the link carries, at most that over copyEfficiency.
+func (b *builder) copies(r *rank) step.Range {
+	rate := b.range_(b.gpuMeans(metric.GPUPcieRx, r.gpus))
+	link := b.linkBytes(r.gpus)
+	if !(link > 0) || !(rate.Hi > 0) {
+		return step.Range{}
+	}
+	return step.Share(rate.Lo/link, rate.Likely/link/copyEfficiency, rate.Hi/link/copyEfficiency)
+}
+
+// copyEfficiency is the part of a link's bandwidth that copies of pinned memory reach: 25 to 26 of 31.5 GB/s on PCIe 4.0 x16
+// (NVIDIA's bandwidthTest as published for A100 systems).
+const copyEfficiency = 0.8
+
+// linkBytes is what the slowest of these GPUs' links carries, bytes per second each way, at the best generation and width seen; 0
+// where neither was read.
+func (b *builder) linkBytes(gpus []string) float64 {
+	least := math.Inf(1)
+	for _, e := range gpus {
+		if now := b.linkSpeed(e, metric.GPUPcieGen, metric.GPUPcieWidth); now > 0 {
+			least = min(least, now*1e9)
+		}
+	}
+	if math.IsInf(least, 1) {
+		return 0
+	}
+	return least
+}
+
+// linkSpeed is what a link of the best generation and width that was read carries, GB/s each way; 0 where they were not read.
+func (b *builder) linkSpeed(gpu string, generation, lanes metric.Desc) float64 {
+	gen, width := b.h.of(generation, gpu).within(b.steady), b.h.of(lanes, gpu).within(b.steady)
+	if len(gen) == 0 || len(width) == 0 {
+		return 0
+	}
+	g, w := slices.Max(gen), slices.Max(width)
+	if g < 1 || g >= float64(len(lane)) || w < 1 {
+		return 0
+	}
+	return lane[int(g)] * w
 }
 
 // ofJobGPUs are the signals that are of the GPUs the job uses, not of all that are visible.
@@ -256,21 +328,8 @@ var lane = []float64{0, 0.25, 0.5, 0.985, 1.969, 3.938, 7.563}
 func (b *builder) gpuLink(job []string, basis metric.Basis) {
 	worst := math.Inf(1)
 	for _, e := range job {
-		best := func(d metric.Desc) float64 {
-			xs := b.h.of(d, e).within(b.steady)
-			if len(xs) == 0 {
-				return 0
-			}
-			return slices.Max(xs)
-		}
-		speed := func(gen, width float64) float64 {
-			if gen < 1 || gen >= float64(len(lane)) || width < 1 {
-				return 0
-			}
-			return lane[int(gen)] * width
-		}
-		now := speed(best(metric.GPUPcieGen), best(metric.GPUPcieWidth))
-		can := speed(best(metric.GPUPcieGenMax), best(metric.GPUPcieWidthMx))
+		now := b.linkSpeed(e, metric.GPUPcieGen, metric.GPUPcieWidth)
+		can := b.linkSpeed(e, metric.GPUPcieGenMax, metric.GPUPcieWidthMx)
 		if now > 0 && can > 0 {
 			worst = min(worst, now/can)
 		}

@@ -44,8 +44,6 @@ func (b *builder) hookStep(r *rank) {
 	b.replace(metric.InputWait, r.wait)
 	b.keep(metric.InputWait, waits, trained)
 	b.replace(metric.StepWait, stat.Ratio(waits, r.batches))
-	free := each(len(waits), func(i int) float64 { return trained[i] - waits[i] })
-	b.replace(metric.FreeStepTime, notNegative(stat.Ratio(free, r.batches)))
 	samples := h.training.of(metric.HookSamples)
 	size := h.training.call.BatchSize
 	switch {
@@ -68,9 +66,8 @@ func (b *builder) hookStep(r *rank) {
 		b.replace(metric.SyncRatio, stat.Ratio(h.training.of(metric.HookSyncTime), trained))
 		b.replace(metric.SyncsPerStep, stat.Ratio(h.training.of(metric.HookSyncs), r.batches))
 	}
-	worked, starved := h.training.of(metric.HookDeviceTime), h.training.of(metric.HookDeviceStarved)
-	if sum(h.training.of(metric.HookDeviceSteps)) > 0 {
-		b.replace(metric.Starved, stat.Ratio(starved, summed(worked, starved)))
+	if stall, ok := b.starved(r); ok {
+		b.replace(metric.Starved, summaryOf(stall, len(b.spans)))
 	}
 }
 
@@ -80,44 +77,9 @@ func notNegative(s stat.Summary) stat.Summary {
 	return s
 }
 
-// hookSplit corrects a window's shares of running and of sleeping outside the loader: what the trainer does while it loads by itself is loading. It
-// returns the exact wait with them.
-func (b *builder) hookSplit(r *rank, i int, run, out float64) (wait, running, asleep float64) {
-	h := r.hook
-	wait = hold(orNothing(divide(h.waits()[i], h.trained()[i])))
-	if !h.loadsItself() {
-		return wait, run, out
-	}
-	loads := h.training.made(metric.HookFetchCPU)[i] * (1 + b.delayPerCPU(r)) // ready to run looks like running
-	ran := min(wait, hold(orNothing(divide(loads, h.told[i]))), run)
-	stored := divide(b.states(r.entity, metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen)[i], r.looks[i])
-	return wait, run - ran, max(out-max(wait-ran-orNothing(stored), 0), 0)
-}
-
 // delayPerCPU is how long the main thread is ready without a CPU for each second that it has one.
 func (b *builder) delayPerCPU(r *rank) float64 {
 	return orNothing(divide(sum(b.grow(metric.ProcRunDelay, r.entity)), sum(b.grow(metric.ProcMainCPU, r.entity))))
-}
-
-// deviceBusy is the share of each window in which the device worked, by its own clock, from the steps that were timed with it; nil where none was.
-func (r *rank) deviceBusy() []float64 {
-	if r.hook == nil {
-		return nil
-	}
-	l := r.hook.training
-	steps, worked := l.of(metric.HookDeviceSteps), l.of(metric.HookDeviceTime)
-	mean := divide(sum(worked), sum(steps))
-	if !finite(mean) {
-		return nil
-	}
-	trained := r.hook.trained()
-	return each(len(steps), func(i int) float64 {
-		step := mean
-		if steps[i] >= 1 {
-			step = worked[i] / steps[i]
-		}
-		return hold(divide(step*r.batches[i], trained[i]))
-	})
 }
 
 // ofWorkers are the signals that mean nothing where the trainer loads by itself; workers seen there are those of an evaluation.

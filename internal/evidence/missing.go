@@ -9,6 +9,13 @@ import (
 
 // madeFrom says which raw signals a derived one is made from, so that the reason for a missing one can be told.
 var madeFrom = map[string][]metric.Desc{
+	metric.DataStall.Name:        {metric.LoaderWaiting, metric.LoaderLooks, metric.GPUUtil},
+	metric.Headroom.Name:         {metric.LoaderWaiting, metric.LoaderLooks, metric.GPUUtil},
+	metric.DeviceWait.Name:       {metric.GPUUtil, metric.HostSamples},
+	metric.RankStallSpread.Name:  {metric.LoaderWaiting, metric.LoaderLooks, metric.GPUUtil},
+	metric.RestBusy.Name:         {metric.GPUUtil},
+	metric.CopyTime.Name:         {metric.GPUUtil, metric.GPUPcieRx},
+	metric.GPUOthersBusy.Name:    {metric.GPUUtil},
 	metric.InputWait.Name:        {metric.LoaderWaiting, metric.LoaderLooks, metric.LooksQueuePoll},
 	metric.HostTime.Name:         {metric.LooksRunning},
 	metric.DeviceTime.Name:       {metric.GPUUtil, metric.LooksTotal},

@@ -56,9 +56,9 @@ func sound(t *testing.T, e *Evidence) {
 	}
 	host, _ := e.Get(metric.HostTime)
 	device, _ := e.Get(metric.DeviceTime)
-	input, _ := e.Get(metric.InputWait)
-	if total := host.Center + device.Center + input.Center; total > 1.02 {
-		t.Errorf("input, host and device add up to %v", total)
+	stall, _ := e.Get(metric.DataStall)
+	if total := host.Center + device.Center + stall.Center; total > 1.02 {
+		t.Errorf("data stall, host and device add up to %v", total)
 	}
 }
 

@@ -1,13 +1,12 @@
 package evidence
 
 import (
-	"cmp"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/internal/step"
 )
 
 // rank is one trainer with what was seen of its loader, per window.
@@ -29,35 +28,20 @@ type rank struct {
 	wait      stat.Summary
 	rate      stat.Summary
 	basis     metric.Basis
-	noLoader  bool    // it was seen to have no workers at all
-	hook      *hooked // what was told from inside; nil without it
+	noLoader  bool       // it was seen to have no workers at all
+	gpus      []string   // entities of the GPUs it uses
+	busy      []float64  // share of each window in which they work, mean over them; nil where no counter tells
+	step      *step.Step // where its time goes; nil where that is unknown
+
+	accelerator string  // what kind of device it has open: cuda, rocm, dxg; "" none was seen
+	hook        *hooked // what was told from inside; nil without it
 }
 
-// trainers works out what each trainer waits and gets, and orders them: the one that waits most first.
+// trainers works out what each trainer waits and gets.
 func (b *builder) trainers() {
 	for _, a := range b.cast.trainers {
 		b.ranks = append(b.ranks, b.rankOf(a))
 	}
-	slices.SortStableFunc(b.ranks, func(x, y *rank) int { return cmp.Compare(y.wait.Center, x.wait.Center) })
-	for _, r := range b.ranks {
-		name := r.rank
-		if name == "" {
-			name = "pid " + strconv.Itoa(r.pid)
-		}
-		out := Rank{Name: name, PID: r.pid}
-		if r.wait.N > 0 {
-			out.InputWait = &Value{Summary: r.wait, Basis: r.basis}
-		}
-		if r.rate.N > 0 {
-			out.BatchRate = &Value{Summary: r.rate, Basis: metric.Measured}
-		}
-		b.ev.Ranks = append(b.ev.Ranks, out)
-	}
-	if len(b.ranks) == 0 {
-		b.warn("no trainer was recognised: only figures of the machine are given")
-		return
-	}
-	b.exact(metric.Ranks, float64(len(b.ranks)), metric.Measured)
 }
 
 // top returns the trainer that the step signals are of, nil where there is none.

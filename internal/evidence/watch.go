@@ -139,19 +139,20 @@ func (b *builder) warnFull() {
 	}
 }
 
-// warnRanks tells the worst and the median of several trainers.
+// warnRanks compares the trainer whose device starves most with the median of all.
 func (b *builder) warnRanks() {
-	var waits []float64
+	var stalls []float64
 	for _, r := range b.ranks {
-		if r.wait.N > 0 {
-			waits = append(waits, r.wait.Center)
+		if r.step != nil {
+			stalls = append(stalls, r.step.Stall.Likely)
 		}
 	}
-	if median, ok := stat.Quantile(waits, 0.5); ok {
+	if median, ok := stat.Quantile(stalls, 0.5); ok && b.ranks[0].step != nil {
 		name := b.ev.Ranks[0].Name
 		if !strings.HasPrefix(name, "pid") {
 			name = "rank " + name
 		}
-		b.warn("%d trainers: %s waits for data most, %.0f %% of the time; the median is %.0f %%", len(b.ranks), name, 100*b.ranks[0].wait.Center, 100*median)
+		b.warn("%d trainers: %s lacks data most, %.0f %% of the time; the median is %.0f %%", len(b.ranks), name,
+			100*b.ranks[0].step.Stall.Likely, 100*median)
 	}
 }

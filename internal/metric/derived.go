@@ -3,17 +3,24 @@ package metric
 // Derived signals: what package evidence computes from a recording over the steady window, and what rules may need.
 // Where several trainers (ranks) are watched, step and loader signals are those of the rank that waits most.
 
-// Where a step goes, as seen on the trainer's main thread. input + host + device + gap-free rest add up to about 1.
+// Where a step goes. On the device's side the data stall, the device, the host and what is left add up to 1; the input wait is the trainer's,
+// and may lie behind work that is queued on the device.
 var (
-	InputWait     = Desc{"input_wait_ratio", Ratio, Gauge, "share of time the trainer waits for a batch, waiting for restarted workers included, and the CPU time of taking a batch, by its measured cost"}
-	HostTime      = Desc{"host_ratio", Ratio, Gauge, "share of time the trainer's main thread runs on a CPU while no GPU is seen busy for it"}
-	DeviceTime    = Desc{"device_ratio", Ratio, Gauge, "share of time the step is on the device: the GPU busy, or, without GPU counters, the main thread asleep outside the loader"}
-	EpochGap      = Desc{"epoch_gap_ratio", Ratio, Gauge, "share of time between the death of one set of workers and the first batch of the next"}
-	MainCPU       = Desc{"main_cpu_ratio", Ratio, Gauge, "CPU time of the trainer's main thread per second"}
-	MainRunDelay  = Desc{"main_run_delay_ratio", Ratio, Gauge, "share of time the trainer's main thread was ready but had no CPU"}
-	MainStorage   = Desc{"main_storage_wait_ratio", Ratio, Gauge, "share of time the trainer's main thread waits for storage itself"}
-	MainReadBytes = Desc{"main_read_bytes_per_s", BytesPerS, Gauge, "bytes per second the trainer process itself reads through system calls, what it receives from workers' pipes included; not told where a worker ended"}
-	InWorkerless  = Desc{"loads_in_main_ratio", Ratio, Gauge, "with no workers: share of time the main thread reads or runs while it keeps reading dataset files; an upper bound of the time spent loading"}
+	DataStall       = Desc{"data_stall_ratio", Ratio, Gauge, "share of time the device has nothing to do because the batch is not there; where the trainer has no device open, its input wait"}
+	Headroom        = Desc{"headroom_ratio", Count, Gauge, "rate with free data over the present rate, at least 1"}
+	DeviceWait      = Desc{"device_wait_ratio", Ratio, Gauge, "share of time the trainer's main thread waits for its device, spinning or asleep"}
+	RankStallSpread = Desc{"rank_stall_spread_ratio", Ratio, Gauge, "of several trainers: the largest data stall less the median of the others'"}
+	RestBusy        = Desc{"other_ranks_gpu_busy_ratio", Ratio, Gauge, "of several trainers: how busy the GPUs of all but the leading one are, mean over them"}
+	CopyTime        = Desc{"copy_ratio", Ratio, Gauge, "share of time copies to the device take, where the link's traffic and speed were read, or the trainer was seen in a copy"}
+	InputWait       = Desc{"input_wait_ratio", Ratio, Gauge, "share of time the trainer waits for a batch, waiting for restarted workers included, and the CPU time of taking a batch, by its measured cost"}
+	HostTime        = Desc{"host_ratio", Ratio, Gauge, "share of time the device idles while the trainer's main or autograd thread runs"}
+	DeviceTime      = Desc{"device_ratio", Ratio, Gauge, "share of time the step is on the device: the GPU busy, or, without GPU counters, the main thread asleep outside the loader"}
+	EpochGap        = Desc{"epoch_gap_ratio", Ratio, Gauge, "share of time between the death of one set of workers and the first batch of the next"}
+	MainCPU         = Desc{"main_cpu_ratio", Ratio, Gauge, "CPU time of the trainer's main thread per second"}
+	MainRunDelay    = Desc{"main_run_delay_ratio", Ratio, Gauge, "share of time the trainer's main thread was ready but had no CPU"}
+	MainStorage     = Desc{"main_storage_wait_ratio", Ratio, Gauge, "share of time the trainer's main thread waits for storage itself"}
+	MainReadBytes   = Desc{"main_read_bytes_per_s", BytesPerS, Gauge, "bytes per second the trainer process itself reads through system calls, what it receives from workers' pipes included; not told where a worker ended"}
+	InWorkerless    = Desc{"loads_in_main_ratio", Ratio, Gauge, "with no workers: share of time the main thread reads or runs while it keeps reading dataset files; an upper bound of the time spent loading"}
 )
 
 // The loader's rates and settings.
@@ -24,7 +31,7 @@ var (
 	SamplesPerS    = Desc{"samples_per_s", PerSecond, Gauge, "samples per second; only where the batch size is known"}
 	BatchBytes     = Desc{"batch_bytes", Bytes, Gauge, "bytes of one batch's tensors"}
 	StepTime       = Desc{"step_time_s", Seconds, Gauge, "wall time per batch"}
-	FreeStepTime   = Desc{"free_step_time_s", Seconds, Gauge, "wall time per batch without the input wait: the step if data were free"}
+	FreeStepTime   = Desc{"free_step_time_s", Seconds, Gauge, "the step if data were free: the larger of the host's, the device's and the copies' demand where they overlap, their sum where the loop synchronises"}
 	QueueBatches   = Desc{"queue_batches", Count, Gauge, "finished batches waiting in shared memory"}
 	QueueCapacity  = Desc{"queue_capacity_batches", Count, Gauge, "most batches seen in flight at once: at least num_workers × prefetch_factor when the loader is ahead"}
 	Restarts       = Desc{"worker_restarts", Count, Gauge, "times the whole set of workers was replaced in the window"}
@@ -140,6 +147,7 @@ var (
 	GPUDRAMActive   = Desc{"gpu_dram_activity", Ratio, Gauge, "share of peak device-memory bandwidth in use (GPM)"}
 	PcieGenRatio    = Desc{"gpu_pcie_link_ratio", Ratio, Gauge, "link bandwidth in use over what device and slot allow (generation and width), best seen under load, worst GPU"}
 	PcieRxRate      = Desc{"gpu_pcie_rx_rate_bytes_per_s", BytesPerS, Gauge, "bytes per second from host to GPU"}
+	GPUOthersBusy   = Desc{"gpu_others_busy_ratio", Ratio, Gauge, "share of time the GPUs compute for processes outside the job"}
 	GPUIdleJob      = Desc{"gpus_idle", Count, Gauge, "visible GPUs that no process uses"}
 )
 
@@ -153,7 +161,7 @@ var (
 
 // Derived lists all derived signals.
 var Derived = []Desc{
-	InputWait, HostTime, DeviceTime, EpochGap, MainCPU, MainRunDelay, MainStorage, MainReadBytes, InWorkerless,
+	DataStall, Headroom, DeviceWait, RankStallSpread, RestBusy, CopyTime, InputWait, HostTime, DeviceTime, EpochGap, MainCPU, MainRunDelay, MainStorage, MainReadBytes, InWorkerless,
 	NumWorkers, Ranks, BatchesPerS, SamplesPerS, BatchBytes, StepTime, FreeStepTime, QueueBatches, QueueCapacity, Restarts, EpochTime, RestartGap,
 	HeadOfLine, LoaderIsAhead, IdleWhileWaits,
 	WorkerIdle, WorkerBusy, WorkerRunning, WorkerStorage, WorkerOpenWait, WorkerFileLock, WorkerLock, WorkerHandOver, WorkerOtherWait, WorkerPrograms, WorkerStopped, TrainerStopped,
@@ -164,6 +172,6 @@ var Derived = []Desc{
 	UsableCPUs, PresentCPUs, CPUBusyRatio, UsableBusy, JobCPU, TrainerCPU, OtherCPU, StealRatio, Throttled, CPUPressure, IOPressure, MemPressure,
 	Available, MemLimit, MemLimitUsed, SwapInRate, SwapOutRate, RefaultRate, ShmFree, ShmTotal,
 	DiskReadRate, DiskByteRate, DiskLatency, DiskQueue, DiskUtil, StorageNet, StorageTmpfs, Rotational, ReadIOPSLimit, ReadBPSLimit,
-	GPUBusy, GPUCount, GPUMemUsedRatio, GPUPowerRatio, GPUThrottled, GPUSMActive, GPUDRAMActive, PcieGenRatio, PcieRxRate, GPUIdleJob,
+	GPUBusy, GPUCount, GPUMemUsedRatio, GPUPowerRatio, GPUThrottled, GPUSMActive, GPUDRAMActive, PcieGenRatio, PcieRxRate, GPUOthersBusy, GPUIdleJob,
 	WindowTime, LookCover, WaitNoise, SyscallSeen,
 }

@@ -20,6 +20,8 @@ var (
 	GPUSMActivity  = Desc{"gpu_sm_activity_ratio", Ratio, Gauge, "mean share of SMs with at least one warp (GPM; Hopper and newer)"}
 	GPUDRAM        = Desc{"gpu_dram_activity_ratio", Ratio, Gauge, "share of peak device-memory bandwidth in use (GPM; Hopper and newer)"}
 	GPUJobMemory   = Desc{"gpu_job_memory_bytes", Bytes, Gauge, "device memory held by the job's own processes, where NVML's pids can be matched"}
+	GPUGraphics    = Desc{"gpu_graphics_activity_ratio", Ratio, Gauge, "share of time any compute or graphics work was active (GPM), of the GPU or of the MIG slice"}
+	GPUOthersUtil  = Desc{"gpu_others_utilization_ratio", Ratio, Gauge, "utilization of processes that are not the job's, summed, since the reading before"}
 	GPULost        = Desc{"gpu_lost", Count, Gauge, "1 from the moment the driver reports the GPU lost"}
 )
 

@@ -181,10 +181,13 @@ type part struct {
 // leastRest is the share of a step from which it is said that it could not be told apart; shares are rounded to half of that.
 const leastRest = 0.01
 
-// stepParts are the rows of a step. Where all shares are known they sum to the whole: the time between epochs takes what of it no other has, and the
-// rest of it from the wait, which holds that as well; what is then left is told.
+// stepParts are the rows of a step, as the device spends it. Where all shares are known they sum to the whole: the time between epochs takes what of it no
+// other has, and the rest of it from the wait, which holds that as well; what is then left is told.
 func stepParts(s report.Step) []part {
 	wait, between, rest := s.InputWaitRatio, s.EpochGapRatio, (*float64)(nil)
+	if s.DataStall != nil {
+		wait = &s.DataStall.Center
+	}
 	if wait != nil && s.HostRatio != nil && s.DeviceRatio != nil {
 		left := 1 - *wait - *s.HostRatio - *s.DeviceRatio
 		if s.H2DRatio != nil {
@@ -206,6 +209,18 @@ func stepParts(s report.Step) []part {
 		{"not told apart", rest}}
 }
 
+// hiddenWait says how long the trainer waits where that is not what the device lacks; "" where the two are the same to within a point.
+func hiddenWait(s report.Step) string {
+	if s.InputWaitRatio == nil || s.DataStall == nil || *s.InputWaitRatio-s.DataStall.Center < leastRest {
+		return ""
+	}
+	text := fmt.Sprintf("the trainer itself waits %s; the device lacks data %s", unit.Percent(*s.InputWaitRatio), unit.Percent(s.DataStall.Center))
+	if s.DataStall.Hi-s.DataStall.Lo >= 2*leastRest {
+		text += fmt.Sprintf(" (%s to %s)", unit.Percent(s.DataStall.Lo), unit.Percent(s.DataStall.Hi))
+	}
+	return text
+}
+
 func (p *page) step(r *report.Report) {
 	if r.Verdict == nil {
 		return
@@ -224,6 +239,9 @@ func (p *page) step(r *report.Report) {
 			shown = true
 		}
 		p.line("  ", pad(s.name, 24), bar(*s.ratio, 30), "  ", padLeft(unit.Percent(*s.ratio), 6))
+	}
+	if text := hiddenWait(r.Verdict.Step); text != "" && shown {
+		p.line("  ", text)
 	}
 }
 

@@ -74,14 +74,14 @@ func share(x float64) float64 {
 // steadyWait is the input wait less the time between one set of workers and the next, which is the restart's and nobody else's.
 func steadyWait(p *diagnose.Pass) float64 {
 	gap, _ := p.Maybe(metric.EpochGap)
-	return max(p.Wait()-share(gap), 0)
+	return max(p.Stall()-share(gap), 0)
 }
 
 // starved is the part of the steady wait in which workers were at work on what the trainer waits for: idle workers cost it nothing. What a
 // worker's time goes to accounts for this part of the wait only.
 func starved(p *diagnose.Pass) float64 {
 	if diagnose.Workerless(p.Evidence) {
-		return p.Wait()
+		return p.Stall()
 	}
 	idle, _ := p.Maybe(metric.IdleWhileWaits)
 	return steadyWait(p) * (1 - share(idle))

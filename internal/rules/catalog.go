@@ -65,9 +65,13 @@ func All() []diagnose.Rule {
 		gpuThrottled,
 		gpuPcieDegraded,
 		gpuIdleNoJob,
+		gpuSmallKernels,
+		gpuShared,
 
 		jobEpochGap,
 		jobEvaluationSequential,
+		jobStraggler,
+		jobCollectiveWait,
 
 		qualityTooShort,
 		qualityNoisy,

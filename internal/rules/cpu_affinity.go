@@ -35,7 +35,7 @@ On a shared machine the idle cores may be promised to others.
 	Limits:   limits(fullLimit, idleCores),
 	Explains: []string{"cpu/saturated", "cpu/decode-bound", "loader/workers-too-few"},
 	Eval: func(p *diagnose.Pass) error {
-		usable, present, wait := p.Get(metric.UsableCPUs), p.Get(metric.PresentCPUs), p.Wait()
+		usable, present, wait := p.Get(metric.UsableCPUs), p.Get(metric.PresentCPUs), p.Stall()
 		throttled, _ := p.Maybe(metric.Throttled)
 		idle := present * (1 - share(p.Get(metric.CPUBusyRatio)))
 		if wait < diagnose.Moderate.Value || usable >= present || throttled >= diagnose.Moderate.Value ||

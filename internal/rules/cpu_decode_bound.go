@@ -37,7 +37,7 @@ Other programs may hold the cores; see cpu/noisy-neighbour.
 	Applies:  withWorkers,
 	Explains: []string{"cpu/saturated"},
 	Eval: func(p *diagnose.Pass) error {
-		wait := p.Wait()
+		wait := p.Stall()
 		split, ok := loadingOf(p)
 		if !ok || wait < diagnose.Moderate.Value || !saturated(p) || split.running < p.Limit(mostLimit.Name) ||
 			p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) || demand(p) < p.Limit(fullLimit.Name)*p.Get(metric.UsableCPUs) {

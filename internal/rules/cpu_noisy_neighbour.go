@@ -42,7 +42,7 @@ A second training job of one's own counts as "others" too; then the two must sha
 				others += steal * present
 			}
 		}
-		main := min(share(p.Get(metric.MainRunDelay)), 1-p.Wait()) // what the main thread loses while it waits for data costs nothing more
+		main := min(share(p.Get(metric.MainRunDelay)), 1-p.Stall()) // what the main thread loses while it waits for data costs nothing more
 		delay := max(queued(p), main)
 		if usable <= 0 || p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) || others/usable < p.Limit(othersLimit.Name) || delay < p.Limit(queueLimit.Name) {
 			return nil
@@ -50,7 +50,7 @@ A second training job of one's own counts as "others" too; then the two must sha
 		blame := notOwn(p, usable, others)
 		wait := steadyWait(p)
 		lost := share(wait*queued(p)*blame + main*blame)
-		if loader, ok := p.Loader(); ok && p.Wait() >= diagnose.Moderate.Value { // alone on the machine, the loader would do this much
+		if loader, ok := p.Loader(); ok && p.Stall() >= diagnose.Moderate.Value { // alone on the machine, the loader would do this much
 			alone := loader.Alone(usable).Effect(max(loader.Workers, 1))
 			lost = max(lost, min(gain(alone)*blame, wait))
 		}

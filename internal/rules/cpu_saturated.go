@@ -38,7 +38,7 @@ Run-queue time also grows under a CPU quota and in a virtual machine whose host 
 		if throttled, _ := p.Maybe(metric.Throttled); throttled >= diagnose.Moderate.Value || p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) {
 			return nil
 		}
-		main := min(share(p.Get(metric.MainRunDelay)), 1-p.Wait()) // what the main thread loses while it waits for data costs nothing more
+		main := min(share(p.Get(metric.MainRunDelay)), 1-p.Stall()) // what the main thread loses while it waits for data costs nothing more
 		delay := max(queued(p), main)
 		if delay < p.Limit(queueLimit.Name) {
 			return nil
@@ -87,7 +87,7 @@ func queued(p *diagnose.Pass) float64 {
 
 // atMostWarning keeps findings beside the loader from shouting while data is ready in time.
 func atMostWarning(p *diagnose.Pass, s report.Severity) report.Severity {
-	if s == report.Error && p.Wait() < diagnose.Moderate.Value {
+	if s == report.Error && p.Stall() < diagnose.Moderate.Value {
 		return report.Warning
 	}
 	return s

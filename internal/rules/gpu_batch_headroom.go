@@ -36,7 +36,7 @@ The batch size changes training itself (learning rate, generalisation). It does 
 	Limits: limits(emptyMemory, idleGPU),
 	Eval: func(p *diagnose.Pass) error {
 		memory, busy := share(p.Get(metric.GPUMemUsedRatio)), share(p.Get(metric.GPUBusy))
-		if p.Wait() >= diagnose.Moderate.Value || memory >= p.Limit(emptyMemory.Name) || busy >= p.Limit(idleGPU.Name) {
+		if p.Stall() >= diagnose.Moderate.Value || memory >= p.Limit(emptyMemory.Name) || busy >= p.Limit(idleGPU.Name) {
 			return nil
 		}
 		var from *string

@@ -14,12 +14,13 @@ var gpuBound = diagnose.Rule{
 	Title: "Data is ready in time: the device sets the pace",
 	Doc: `
 ## What it means
-The trainer hardly waits for data. The model on the device is what a step consists of, and no loader setting makes it faster.
+The device hardly ever lacks data. The model on it is what a step consists of, and no loader setting makes it faster. The trainer may wait for batches
+all the same: where it runs ahead of its device, its wait lies behind work that is already queued, and costs nothing.
 
 ## How it is detected
-The input wait is below 5 % and the device's share of the step is more than half. With GPU counters the share is the GPU's busy time.
-Without them it is the time the main thread sleeps outside the loader, which is inferred and said so. Where NVML lists the processes of each GPU
-and none of them is the job's, there is no such share, however busy others keep the GPUs.
+The data stall is below 5 %, and the GPUs of the trainer are busy at least 85 % of the time by their own counters. Where no process of the job has a GPU open,
+the time the main thread sleeps outside the loader stands for the device, more than half of all; that is inferred and said so. Where NVML lists the processes
+of each GPU and none of them is the job's, there is no such share, however busy others keep the GPUs.
 
 ## How to mend it
 Nothing needs mending in the loader. For more speed: mixed precision, torch.compile, a larger batch where memory allows, a faster GPU.
@@ -30,26 +31,41 @@ step that sleeps for another reason (a lock, a network call) looks the same.
 `,
 	Applies: diagnose.Training,
 	Needs:   []metric.Desc{metric.DeviceTime},
-	Limits:  limits(mostLimit),
+	Limits:  limits(mostLimit, busyDevice),
 	Eval: func(p *diagnose.Pass) error {
-		device := share(p.Get(metric.DeviceTime))
-		if _, ok := diagnose.InputWait(p.Evidence); !ok {
+		device, least := share(p.Get(metric.DeviceTime)), p.Limit(mostLimit.Name)
+		busy, counted := p.Maybe(metric.GPUBusy)
+		if counted {
+			device, least = share(busy), p.Limit(busyDevice.Name)
+		}
+		stall, ok := diagnose.Stall(p.Evidence)
+		if !ok {
 			p.Abstain("the input wait is unknown", "")
 			return nil
 		}
-		if p.Wait() >= diagnose.Moderate.Value || device < p.Limit(mostLimit.Name) {
+		if stall.Lo >= diagnose.Moderate.Value || p.Stall() >= diagnose.High.Value || device < least {
 			return nil
 		}
-		summary := fmt.Sprintf("Data is ready in time (input wait %s); the main thread sleeps outside the loader %s of the time, as it does while a device works", unit.Percent(p.Wait()), unit.Percent(device))
-		if busy, ok := p.Maybe(metric.GPUBusy); ok {
-			summary = fmt.Sprintf("Data is ready in time (input wait %s); the GPU is busy %s of the time", unit.Percent(p.Wait()), unit.Percent(share(busy)))
+		summary := fmt.Sprintf("Data is ready in time (input wait %s); the main thread sleeps outside the loader %s of the time, as it does while a device works",
+			unit.Percent(p.Stall()), unit.Percent(device))
+		if counted {
+			summary = fmt.Sprintf("The GPU sets the pace: it is busy %s of the time and lacks data %s", unit.Percent(device), unit.Percent(p.Stall()))
+		}
+		why := "the trainer does not wait for data"
+		if wait, ok := diagnose.InputWait(p.Evidence); ok && wait.Center >= p.Stall()+diagnose.Moderate.Value {
+			summary += fmt.Sprintf("; the trainer's wait for data (%s) lies behind work that is already queued", unit.Percent(wait.Center))
+			why = "what the trainer waits is hidden behind the GPU's work"
 		}
 		p.Report(report.Finding{
 			Severity:  report.Info,
 			Summary:   summary, // the score stays 0: no loader setting gives any of it back
-			Evidence:  seen(p, metric.InputWait, metric.DeviceTime, metric.GPUBusy, metric.GPUSMActive, metric.LoaderIsAhead),
-			Unhelpful: against("more workers, a deeper prefetch_factor or faster storage: the trainer does not wait for data", moreWorkers, deeperPrefetch, moved),
+			Evidence:  seen(p, metric.DataStall, metric.InputWait, metric.DeviceTime, metric.GPUBusy, metric.GPUSMActive, metric.LoaderIsAhead),
+			Unhelpful: against("more workers, a deeper prefetch_factor or faster storage: "+why, moreWorkers, deeperPrefetch, moved),
 		})
 		return nil
 	},
 }
+
+// busyDevice is the share of time from which on a device that is counted sets the pace.
+var busyDevice = diagnose.Limit{Name: "GPU busy all the time", Value: diagnose.BusyDevice, Unit: metric.Ratio,
+	Source: "derived: what is left is below 20 %, the line from which a single cause of idleness counts as high"}

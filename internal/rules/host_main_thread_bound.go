@@ -18,9 +18,10 @@ The main thread spends much of a step on a CPU, outside the loader, while no GPU
 moving pageable batches, launching very many small kernels, or the model itself where it trains on the CPU.
 
 ## How it is detected
-The share of looks that find the main thread running while no GPU is seen busy, less the time it loads data itself. Where GPU counters are
-missing, a thread that spins while it waits for the GPU looks the same, and the report says so. A launched job tells the time in calls that wait for the GPU; it is
-taken off, and host/sync-points judges it.
+The share of time in which the device idles while the main thread or an autograd thread of the trainer runs, less the time it loads data itself. A thread
+that spins while it waits for the GPU is no host work: where the kernel lets pipetune sample what code runs (pipetune doctor says), spins are told apart by that;
+else the GPU's busy time is laid over the running. Where a GPU is open and no counter of it can be read, and code cannot be sampled, nothing is concluded. A launched
+job tells the time in calls that wait for the GPU; it is taken off, and host/sync-points judges it.
 
 ## How to mend it
 Keep metrics as tensors and move them to the CPU every N steps; avoid .item() and print in each step; use pinned batches and
@@ -35,12 +36,9 @@ training loop. A model that computes on one thread looks like Python.
 	Limits:   limits(nativeCores),
 	Explains: []string{"cpu/saturated"},
 	Eval: func(p *diagnose.Pass) error {
-		host, wait := share(p.Get(metric.HostTime)), p.Wait()
+		host, wait := share(p.Get(metric.HostTime)), p.Stall()
 		if diagnose.Workerless(p.Evidence) {
 			host = min(host, 1-wait)
-			if load, ok := diagnose.InputWait(p.Evidence); ok {
-				host = min(host, share(share(p.Get(metric.HostTime))-load.Center+mainStorage(p)))
-			}
 		}
 		host = max(host-spinning(p), 0)
 		device, _ := p.Maybe(metric.DeviceTime)
@@ -107,11 +105,6 @@ func spinning(p *diagnose.Pass) float64 {
 		return 0
 	}
 	v, _ := p.Maybe(metric.SyncRatio)
-	return share(v)
-}
-
-func mainStorage(p *diagnose.Pass) float64 {
-	v, _ := p.Maybe(metric.MainStorage)
 	return share(v)
 }
 

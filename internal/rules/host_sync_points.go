@@ -51,7 +51,7 @@ of calls the hook knows; boolean tests, printing a tensor and copies that block 
 			p.Abstain("whether the GPU is busy while the training loop waits for it is unknown", "")
 			return nil
 		}
-		score := min(max(idle-p.Wait(), 0), synced)
+		score := min(max(idle-p.Stall(), 0), synced)
 		f := report.Finding{
 			Severity: milder(diagnose.Grade(score), report.Warning), Score: score,
 			Summary: fmt.Sprintf("The training loop waits for the GPU %s of the time, %s per step, and the GPU has nothing to do %s of the time for want of work",

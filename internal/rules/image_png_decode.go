@@ -44,7 +44,7 @@ Augmentation may be what takes the time; from outside it cannot be told apart fr
 	Explains: []string{"cpu/decode-bound", "cpu/saturated"},
 	Eval: func(p *diagnose.Pass) error {
 		split, ok := loadingOf(p)
-		if !ok || split.running < p.Limit(mostLimit.Name) || !saturated(p) || p.Wait() < diagnose.Moderate.Value {
+		if !ok || split.running < p.Limit(mostLimit.Name) || !saturated(p) || p.Stall() < diagnose.Moderate.Value {
 			return nil
 		}
 		decodes, sure := split.running, 0.0 // 0: augmentation may be what takes the time

@@ -38,7 +38,7 @@ A trainer that takes several batches at once and then computes for long (gradien
 	Eval: func(p *diagnose.Pass) error {
 		// Workers that are never idle again make so much more, and no more, however deep the queue is.
 		score := min(steadyWait(p)-share(p.Get(metric.HeadOfLine)), share(p.Get(metric.WorkerIdle)))
-		if score < p.Wait()-steadyWait(p) {
+		if score < p.Stall()-steadyWait(p) {
 			return nil // restarts cost more, and each leaves an empty queue behind
 		}
 		if p.Get(metric.IdleWhileWaits) >= p.Limit(aheadLimit.Name) {

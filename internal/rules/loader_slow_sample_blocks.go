@@ -44,7 +44,7 @@ after a start of workers the same picture shows for a moment; time between sets 
 	Applies:  withWorkers,
 	Explains: []string{"loader/workers-too-few", "loader/prefetch-shallow", "loader/worker-imbalance", "cpu/decode-bound", "storage/latency-bound"},
 	Eval: func(p *diagnose.Pass) error {
-		wait := p.Wait()
+		wait := p.Stall()
 		blocked := min(share(p.Get(metric.HeadOfLine)), steadyWait(p))
 		if p.Get(metric.NumWorkers) < 2 || blocked < diagnose.Moderate.Value || blocked < wait*p.Limit(blockedLimit.Name) {
 			return nil

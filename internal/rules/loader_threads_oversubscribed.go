@@ -39,7 +39,7 @@ With few workers on many cores, threads within a worker are welcome; the rule is
 		if cores < p.Limit(manyThreads.Name) || p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) || delay < p.Limit(queueLimit.Name) {
 			return nil
 		}
-		score := p.Wait() * max(delay, 1-1/cores) * ownPart(p)
+		score := p.Stall() * max(delay, 1-1/cores) * ownPart(p)
 		from := text(unit.Number(cores) + " cores per worker")
 		if n, ok := p.Maybe(metric.WorkerThreads); ok {
 			from = text(whole(n))

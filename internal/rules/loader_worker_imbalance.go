@@ -39,7 +39,7 @@ In a short watch one heavy batch can make a worker look busy; watch longer.
 		return !known || n.Center >= 2
 	},
 	Eval: func(p *diagnose.Pass) error {
-		ratio, workers, wait := p.Get(metric.WorkerImbalance), p.Get(metric.NumWorkers), p.Wait()
+		ratio, workers, wait := p.Get(metric.WorkerImbalance), p.Get(metric.NumWorkers), p.Stall()
 		if workers < 2 || ratio < p.Limit(imbalanceLimit.Name) || wait < diagnose.Moderate.Value {
 			return nil
 		}

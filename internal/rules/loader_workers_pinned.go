@@ -42,7 +42,7 @@ Binding workers on purpose, next to their memory on a large machine, is fine as 
 		if cores >= could {
 			return nil
 		}
-		score := p.Wait() * (1 - cores/could)
+		score := p.Stall() * (1 - cores/could)
 		p.Report(report.Finding{
 			Severity: diagnose.Grade(score), Score: score,
 			Summary:  fmt.Sprintf("%s may run on %s only, although the job may use %s", count(workers, "worker"), count(cores, "core"), unit.Number(usable)),

@@ -48,7 +48,7 @@ between epochs has to be told in another way, because workers keep their copy.
 				timesOf(restarts), unit.Seconds(each), unit.Percent(gap))
 		}
 		v, _ := p.Evidence.Get(metric.EpochGap)
-		lo, hi := min(v.Lo, gap), max(min(v.Hi, p.Wait()), gap) // no more than the wait can be won
+		lo, hi := min(v.Lo, gap), max(min(v.Hi, p.Stall()), gap) // no more than the wait can be won
 		p.Report(report.Finding{
 			Severity: atMostWarning(p, diagnose.Grade(gap)), Score: gap, Summary: summary,
 			Evidence:        seen(p, metric.Restarts, metric.EpochGap, metric.RestartGap, metric.EpochTime, metric.NumWorkers),

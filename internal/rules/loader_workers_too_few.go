@@ -39,7 +39,7 @@ workers than shards.
 	Limits:  limits(idleLimit, mostLimit, gainLimit, fixedPart),
 	Applies: withWorkers,
 	Eval: func(p *diagnose.Pass) error {
-		wait := p.Wait()
+		wait := p.Stall()
 		split, ok := loadingOf(p)
 		if !ok || wait < diagnose.Moderate.Value || !saturated(p) || split.storage+split.open+split.fileLock > p.Limit(mostLimit.Name) {
 			return nil

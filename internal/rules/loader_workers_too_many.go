@@ -36,7 +36,7 @@ Where later epochs read other, slower data; and, seen from outside, where rare s
 	Applies: withWorkers,
 	Eval: func(p *diagnose.Pass) error {
 		workers := p.Get(metric.NumWorkers)
-		if p.Wait() >= diagnose.Moderate.Value || p.Get(metric.WorkerIdle) < p.Limit(mostLimit.Name) {
+		if p.Stall() >= diagnose.Moderate.Value || p.Get(metric.WorkerIdle) < p.Limit(mostLimit.Name) {
 			return nil
 		}
 		loader, ok := p.Loader()

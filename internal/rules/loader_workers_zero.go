@@ -50,7 +50,7 @@ or training sees every sample once for each worker. Its recommendation says so, 
 	Explains: []string{"cpu/decode-bound", "cpu/saturated", "host/main-thread-bound", "storage/latency-bound", "storage/cold-cache",
 		"image/png-decode"},
 	Eval: func(p *diagnose.Pass) error {
-		load, upTo := p.Wait(), "up to "
+		load, upTo := p.Stall(), "up to "
 		if diagnose.Hooked(p.Evidence) {
 			upTo = ""
 		}

@@ -43,7 +43,7 @@ func within(part string, list []report.Unhelpful) []report.Unhelpful {
 
 // unlessStarved is within where the trainer waits for data for a good share of the time outside of that part, and else said of all of it.
 func unlessStarved(p *diagnose.Pass, part string, list []report.Unhelpful) []report.Unhelpful {
-	if p.Wait() < diagnose.Moderate.Value {
+	if p.Stall() < diagnose.Moderate.Value {
 		return list
 	}
 	return within(part, list)

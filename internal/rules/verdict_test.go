@@ -110,11 +110,11 @@ func TestSameEvidenceSameReport(t *testing.T) {
 	}
 }
 
-// TestQuietWhileDataIsReady: with an input wait below 5 % no finding is an error, whatever else is seen.
+// TestQuietWhileDataIsReady: with a data stall below 5 % no finding is an error, whatever else is seen.
 func TestQuietWhileDataIsReady(t *testing.T) {
 	for seed := range uint64(150) {
 		e := odd(seed)
-		if wait, ok := diagnose.InputWait(e); ok && wait.Center >= diagnose.Moderate.Value {
+		if stall, ok := diagnose.Stall(e); ok && stall.Center >= diagnose.Moderate.Value {
 			continue
 		}
 		for _, f := range diagnose.Run(e, All()).Findings {

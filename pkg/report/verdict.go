@@ -61,16 +61,29 @@ type Verdict struct {
 	Step       Step       `json:"step"`
 }
 
-// Step is where the time of a step goes; null is unknown.
+// Step is where the time of a step goes; null is unknown. Data stall, host and device are shares of the device's time and leave the rest of it;
+// the input wait is the trainer's, and may lie behind work that is queued on the device.
 type Step struct {
 	TimeS          *float64 `json:"time_s"`
 	InputWaitRatio *float64 `json:"input_wait_ratio"`
-	HostRatio      *float64 `json:"host_ratio"`
-	H2DRatio       *float64 `json:"h2d_ratio"`
-	DeviceRatio    *float64 `json:"device_ratio"`
+	// DataStall is the share of time in which the device has nothing to do because the batch is not there, since 1.4.0. Where the trainer has no
+	// device open it is the input wait.
+	DataStall *Interval `json:"data_stall_ratio,omitempty"`
+	// Headroom is the rate with free data over the present rate, since 1.4.0.
+	Headroom    *Interval `json:"headroom,omitempty"`
+	HostRatio   *float64  `json:"host_ratio"`
+	H2DRatio    *float64  `json:"h2d_ratio"`
+	DeviceRatio *float64  `json:"device_ratio"`
 	// EpochGapRatio is the time between one set of workers and the first batch of the next, since 1.3.0. What of it the trainer waits for is a part of
 	// InputWaitRatio as well; what it takes to end and start workers is a part of no other.
 	EpochGapRatio *float64 `json:"epoch_gap_ratio,omitempty"`
+}
+
+// Interval is what is known of a figure: it lies between Lo and Hi, most likely at Center.
+type Interval struct {
+	Center float64 `json:"center"`
+	Lo     float64 `json:"lo"`
+	Hi     float64 `json:"hi"`
 }
 
 // Metric is one figure with its interval.

@@ -1,0 +1,370 @@
+package evidence
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/internal/step"
+)
+
+// modelConfidence is that of the shares which the model of a step begins with, and so of what it derives.
+const modelConfidence = 0.95
+
+// lead applies the model of a step to each trainer and orders them: the one whose device starves most comes first, and among
+// equals the one that waits most.
+func (b *builder) lead() {
+	accelerators := eventsOf(b.rec, recording.EventProcess)
+	for _, r := range b.ranks {
+		r.accelerator = cmp.Or(accelerators[r.entity]["accelerator"], b.rec.Header.Job.Accelerator)
+		b.model(r)
+	}
+	stall := func(r *rank) float64 {
+		if r.step == nil {
+			return 0
+		}
+		return r.step.Stall.Likely
+	}
+	slices.SortStableFunc(b.ranks, func(x, y *rank) int {
+		return cmp.Or(cmp.Compare(stall(y), stall(x)), cmp.Compare(y.wait.Center, x.wait.Center))
+	})
+	for _, r := range b.ranks {
+		name := r.rank
+		if name == "" {
+			name = "pid " + strconv.Itoa(r.pid)
+		}
+		out := Rank{Name: name, PID: r.pid, GPUs: r.gpus, Step: r.step}
+		if r.wait.N > 0 && (!r.noLoader || r.hook != nil) {
+			out.InputWait = &Value{Summary: r.wait, Basis: r.basis}
+		}
+		if r.rate.N > 0 {
+			out.BatchRate = &Value{Summary: r.rate, Basis: metric.Measured}
+		}
+		b.ev.Ranks = append(b.ev.Ranks, out)
+	}
+	if len(b.ranks) == 0 {
+		b.warn("no trainer was recognised: only figures of the machine are given")
+		return
+	}
+	b.exact(metric.Ranks, float64(len(b.ranks)), metric.Measured)
+	b.compareRanks()
+}
+
+// compareRanks compares the trainer that leads with the others.
+func (b *builder) compareRanks() {
+	lead := b.ranks[0].step
+	var stalls, busy []float64
+	for _, r := range b.ranks[1:] {
+		if r.step == nil {
+			continue
+		}
+		stalls = append(stalls, r.step.Stall.Likely)
+		if r.step.Sight == step.Counted {
+			busy = append(busy, r.step.Device.Likely)
+		}
+	}
+	if middle, ok := stat.Quantile(stalls, 0.5); ok && lead != nil {
+		b.exact(metric.RankStallSpread, max(lead.Stall.Likely-middle, 0), metric.Inferred)
+	}
+	if len(busy) > 0 {
+		b.exact(metric.RestBusy, sum(busy)/float64(len(busy)), b.gpus.basis)
+	}
+}
+
+// sight says what can be seen of a trainer's device.
+func (r *rank) sight() step.Sight {
+	switch {
+	case r.busy != nil:
+		return step.Counted
+	case r.accelerator != "":
+		return step.Unseen
+	}
+	return step.NoDevice
+}
+
+// model applies the model of a step to what was seen of a trainer. It stays nil where the trainer's main thread was not sampled, or
+// what it waits is unknown.
+func (b *builder) model(r *rank) {
+	if sum(r.looks) == 0 || r.wait.N == 0 && !r.noLoader || r.hook != nil && r.wait.N == 0 {
+		return
+	}
+	running, asleep, storage := b.mainStates(r)
+	seen := step.Seen{
+		Device:   r.sight(),
+		Running:  b.range_(running),
+		Asleep:   b.range_(asleep),
+		OnDevice: b.range_(b.ofLooks(r, b.states(r.entity, metric.LooksDevice))),
+	}
+	if seen.Device == step.Counted {
+		seen.Busy = b.range_(r.busy)
+		seen.Copy = b.copies(r)
+		if len(r.gpus) > 0 {
+			seen.Others = b.range_(b.gpuMeans(metric.GPUOthersUtil, r.gpus))
+		}
+	}
+	seen.Spin, seen.SpinTold = b.spin(r, seen)
+	if r.hook == nil && r.noLoader {
+		seen.Loads = true
+		seen.Wait = b.mayLoad(r, seen, b.range_(storage))
+		r.wait = summaryOf(seen.Wait, len(b.spans))
+		r.basis = metric.Inferred
+	} else {
+		seen.Wait = rangeOf(r.wait)
+		seen.Together = b.together(r)
+	}
+	if s, ok := b.starved(r); ok {
+		seen.Starved, seen.Device = &s, max(seen.Device, step.Unseen)
+	}
+	s := step.Of(seen)
+	r.step = &s
+}
+
+// rangeOf takes a figure's interval for what is known of it.
+func rangeOf(s stat.Summary) step.Range { return step.Share(s.Lo, s.Center, s.Hi) }
+
+func summaryOf(r step.Range, n int) stat.Summary {
+	return stat.Summary{Center: r.Likely, Lo: r.Lo, Hi: r.Hi, Confidence: modelConfidence, N: n}
+}
+
+// range_ is the mean of a share over the windows with its interval; 0 where no window has it.
+func (b *builder) range_(shares []float64) step.Range {
+	s := stat.Ratio(each(len(shares), func(i int) float64 { return shares[i] * b.length[i] }), b.length)
+	if s.N == 0 {
+		return step.Range{}
+	}
+	return rangeOf(s)
+}
+
+// ofLooks turns seconds in which a state was seen into shares of the time in which the main thread was sampled.
+func (b *builder) ofLooks(r *rank, seconds []float64) []float64 {
+	return each(len(seconds), func(i int) float64 { return divide(seconds[i], r.looks[i]) })
+}
+
+// mainStates are the shares of each window in which a thread of the trainer that may hold the step up runs, in which its main thread
+// sleeps beside its loader, storage and device, and in which it waits for storage. What belongs to its loader is in none of them:
+// waiting for a batch, taking one, starting workers, and what the hook timed as loading.
+func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
+	ran := b.states(r.entity, metric.LooksHostRun)
+	if b.h.of(metric.LooksHostRun, r.entity) == nil {
+		ran = b.states(r.entity, metric.LooksRunning)
+	}
+	running = b.ofLooks(r, ran)
+	asleep = b.ofLooks(r, b.states(r.entity, asleepOutside...))
+	storage = b.ofLooks(r, b.states(r.entity, metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen))
+	polls := b.ofLooks(r, b.states(r.entity, metric.LooksQueuePoll, metric.LooksPipeRead)) // receiving a batch is waiting for it
+	var loads []float64
+	if r.hook != nil && r.hook.loadsItself() {
+		loads = r.hook.training.made(metric.HookFetchCPU)
+	}
+	for i := range running {
+		if !r.noLoader && r.joint != nil {
+			wait, start := divide(r.waiting[i], r.joint[i]), r.startRunning(b, i)
+			running[i] = max(running[i]-start-divide(r.receiving[i], r.looks[i]), 0)
+			// With a pinning thread the wait for a batch is a timed lock wait of the main thread, and no time outside the loader.
+			asleep[i] -= max(divide(r.polled[i], r.joint[i])-polls[i], 0)
+			asleep[i] -= max(wait-divide(r.polled[i]+r.receiving[i], r.joint[i])-start, 0)
+			asleep[i] = max(asleep[i], 0)
+		}
+		if loads != nil { // ready to run looks like running
+			wait := hold(orNothing(divide(r.hook.waits()[i], r.hook.trained()[i])))
+			own := min(wait, hold(orNothing(divide(loads[i]*(1+b.delayPerCPU(r)), r.hook.told[i]))), running[i])
+			running[i] -= own
+			asleep[i] = max(asleep[i]-max(wait-own-orNothing(storage[i]), 0), 0)
+		}
+	}
+	return running, asleep, storage
+}
+
+// startRunning returns the share of a window in which the main thread ran while it started workers.
+func (r *rank) startRunning(b *builder, i int) float64 {
+	looks := 0.0
+	for _, s := range r.starts {
+		part := intersect(b.spans[i:i+1], span{s.born, s.first})
+		g, _ := b.h.of(metric.LooksRunning, r.entity).grow(part)
+		looks += g[0]
+	}
+	if r.looks[i] <= 0 {
+		return 0
+	}
+	return min(looks, r.starting[i]) / r.looks[i]
+}
+
+// together bounds the data stall window by window, where steps are so long that a window holds less than half of one: then windows
+// differ, and what waits and what works is told apart by time. Shorter steps are all alike, and noise would pass for a difference.
+func (b *builder) together(r *rank) *step.Range {
+	if r.busy == nil || r.joint == nil || r.rate.N == 0 || r.rate.Center*sum(b.length) > float64(len(b.spans))/2 {
+		return nil
+	}
+	lo, hi, whole := 0.0, 0.0, 0.0
+	for i := range b.spans {
+		w, u := divide(r.waiting[i], r.joint[i]), r.busy[i]
+		if !finite(w) || !finite(u) {
+			continue
+		}
+		lo, hi, whole = lo+max(w-u, 0)*b.length[i], hi+min(w, 1-u)*b.length[i], whole+b.length[i]
+	}
+	if whole == 0 {
+		return nil
+	}
+	out := step.Share(lo/whole, hi/whole, hi/whole)
+	return &out
+}
+
+// starved is the data stall by the device's own clock, from the steps that the hook timed with its events.
+func (b *builder) starved(r *rank) (step.Range, bool) {
+	if r.hook == nil {
+		return step.Range{}, false
+	}
+	l := r.hook.training
+	steps, worked, starved := l.of(metric.HookDeviceSteps), l.of(metric.HookDeviceTime), l.of(metric.HookDeviceStarved)
+	if sum(steps) <= 0 {
+		return step.Range{}, false
+	}
+	return rangeOf(stat.Ratio(starved, summed(worked, starved))), true
+}
+
+// spin is the share of time in which the trainer's main thread runs within its device's library. Sampled code tells it; of the time
+// in the kernel, which is not sampled, it is unknown. Without samples it is anything up to what runs while the device works, and most
+// likely what the device works beyond the trainer's sleep: a thread that has nothing else to do waits.
+func (b *builder) spin(r *rank, seen step.Seen) (spin step.Range, told bool) {
+	if seen.Device == step.NoDevice {
+		return step.Range{}, false
+	}
+	all, within := sum(b.grow(metric.HostSamples, r.entity)), sum(b.grow(metric.HostSamplesDevice, r.entity))
+	ran := b.range_(b.ofLooks(r, b.states(r.entity, metric.LooksRunning)))
+	if all >= fewestSamples {
+		part, side := within/all, 1.96*math.Sqrt(within*(all-within)/all)/all
+		cpu := sum(b.grow(metric.ProcMainCPU, r.entity))
+		system := hold(orNothing(divide(sum(b.grow(metric.ProcMainSystem, r.entity)), cpu)))
+		return step.Share(ran.Lo*(1-system)*max(part-side, 0), ran.Likely*part, ran.Hi*((1-system)*min(part+side, 1)+system)), true
+	}
+	if seen.Device == step.Unseen {
+		return step.Share(0, 0, ran.Hi), false
+	}
+	return step.Share(0, min(ran.Likely, max(seen.Busy.Likely-seen.Asleep.Likely-seen.OnDevice.Likely, 0)), min(ran.Hi, seen.Busy.Hi)), false
+}
+
+// fewestSamples of a thread's code tell its share in the driver to within 10 points (half of a 95 % interval at a share of 0.5).
+const fewestSamples = 100
+
+// activityBytes is the growth of rchar between two readings below which a trainer without workers is not taken to be reading data.
+const activityBytes = 4096
+
+// mayLoad is the share of time in which a trainer without workers may be loading, as it looks from outside: at least what it waits for
+// storage, at most that and all it runs and does not spin. Most likely it loads between two readings over which it read data; where it
+// reads nothing, and a device idles meanwhile, half of what it runs is a guess as good as any: data in memory reads nothing.
+func (b *builder) mayLoad(r *rank, seen step.Seen, storage step.Range) step.Range {
+	most := seen.Running.Hi - seen.Spin.Lo + storage.Hi
+	likely := min(b.readsWhileRunning(r), seen.Running.Likely+storage.Likely)
+	if seen.Device == step.NoDevice { // nothing but reads tells that it loads at all
+		return step.Share(storage.Lo, likely, likely)
+	}
+	if likely < activeShare {
+		likely = (seen.Running.Likely - seen.Spin.Likely) / 2
+	}
+	return step.Share(storage.Lo, min(likely, seen.Running.Likely-seen.Spin.Likely+storage.Likely), most)
+}
+
+// activeShare is from where on reads are taken for the loader's: 1 %, below which a log file or a module read now and then would count.
+const activeShare = 0.01
+
+// readsWhileRunning is the share of time in which the main thread runs or waits for storage between two readings over which it read
+// data: by its own count where there is one, else by the process's.
+func (b *builder) readsWhileRunning(r *rank) float64 {
+	reads := b.h.of(metric.ProcMainReadChars, r.entity)
+	if reads == nil {
+		reads = b.h.of(metric.ProcReadChars, r.entity)
+	}
+	if reads == nil {
+		return 0
+	}
+	faults := b.h.of(metric.ProcMajFaults, r.entity)
+	var active []span
+	for i := 1; i < len(reads.at); i++ {
+		between := span{reads.at[i-1], reads.at[i]}
+		faulted, _ := faults.grown(between)
+		opened := 0.0
+		for _, t := range b.h.all(metric.DatasetOpens) {
+			g, _ := t.grown(between)
+			opened += g
+		}
+		if reads.v[i]-reads.v[i-1] >= activityBytes || faulted >= 1 || opened >= 1 {
+			active = append(active, between)
+		}
+	}
+	loads := 0.0
+	for _, d := range []metric.Desc{metric.LooksRunning, metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen} {
+		t := b.h.of(d, r.entity)
+		for _, w := range b.spans {
+			for _, a := range active {
+				if a.to > w.from && a.from < w.to {
+					g, _ := t.grown(span{max(a.from, w.from), min(a.to, w.to)})
+					loads += g
+				}
+			}
+		}
+	}
+	return hold(orNothing(divide(loads, sum(r.looks))))
+}
+
+// stepSignals takes what the model says of the leading trainer's step.
+func (b *builder) stepSignals(r *rank) {
+	s := r.step
+	if s == nil {
+		return
+	}
+	n := len(b.spans)
+	if r.noLoader && r.hook == nil {
+		b.set(metric.InWorkerless, r.wait, metric.Inferred)
+	} else {
+		b.set(metric.InputWait, r.wait, r.basis)
+		b.keep(metric.InputWait, r.waiting, r.joint)
+	}
+	basis := r.basis
+	if s.Sight != step.NoDevice {
+		basis = metric.Inferred
+	}
+	b.set(metric.DataStall, summaryOf(s.Stall, n), basis)
+	b.keepStall(r)
+	b.set(metric.Headroom, summaryOf(s.Headroom(), n), metric.Inferred)
+	deviceBasis, hostBasis := b.gpus.basis, metric.Inferred
+	if s.Sight == step.NoDevice {
+		deviceBasis, hostBasis = metric.Inferred, metric.Measured
+	}
+	b.set(metric.HostTime, summaryOf(s.Host, n), hostBasis)
+	switch {
+	case s.Sight == step.NoDevice && b.gpus.none: // whatever the main thread sleeps for, it is not a GPU
+		b.miss(offGPU, "", metric.DeviceTime)
+	case s.Sight == step.Unseen:
+		b.miss("the job has a GPU open, and no counter of it could be read", "pipetune doctor", metric.DeviceTime)
+	default:
+		b.set(metric.DeviceTime, summaryOf(s.Device, n), deviceBasis)
+	}
+	if s.Sight == step.Counted {
+		b.set(metric.GPUBusy, summaryOf(s.Device, n), b.gpus.basis)
+		b.keep(metric.GPUBusy, each(n, func(i int) float64 { return r.busy[i] * b.length[i] }), b.length)
+		b.set(metric.DeviceWait, summaryOf(s.Blocked, n), metric.Inferred)
+		b.set(metric.CopyTime, summaryOf(s.Copies, n), metric.Inferred)
+	}
+}
+
+// keepStall keeps the upper bound of the data stall in each window, by which runs are compared.
+func (b *builder) keepStall(r *rank) {
+	if r.joint == nil && r.hook == nil {
+		return
+	}
+	waits, whole := r.waiting, r.joint
+	if r.hook != nil {
+		waits, whole = r.hook.waits(), r.hook.trained()
+	}
+	b.keep(metric.DataStall, each(len(waits), func(i int) float64 {
+		if r.busy == nil {
+			return waits[i]
+		}
+		return min(waits[i], (1-r.busy[i])*whole[i])
+	}), whole)
+}

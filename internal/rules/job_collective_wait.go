@@ -1,0 +1,57 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var jobCollectiveWait = diagnose.Rule{
+	ID:    "job/collective-wait",
+	Title: "Much of the GPUs' time looks like waiting in collectives",
+	Doc: `
+## What it means
+Several trainers exchange gradients by collectives. The kernel of a collective holds a few multiprocessors and counts as busy until all have come: communication
+and waiting for each other pass for work.
+
+## How it is detected
+Several trainers, GPUs busy more than 80 % of the time with less than 30 % of their multiprocessors at work (GPM; Hopper and newer), and the trainer waits for
+its device.
+
+## How to mend it
+Overlap communication with the backward pass (DDP's buckets do, gradient_as_bucket_view=True), accumulate gradients over several steps with no_sync(), compress them
+(bf16 hooks), check the link between the GPUs (nvidia-smi topo -m), and balance the work of the trainers.
+
+## When it is wrong
+Kernels that use few multiprocessors for another reason, a long sequential one for example, look the same. torch.profiler names the kernels.
+`,
+	Needs:   []metric.Desc{metric.GPUBusy, metric.GPUSMActive, metric.DeviceWait},
+	Limits:  limits(kernelBusy, smActive),
+	Applies: severalTrainers,
+	Eval: func(p *diagnose.Pass) error {
+		busy, active, waits := share(p.Get(metric.GPUBusy)), share(p.Get(metric.GPUSMActive)), share(p.Get(metric.DeviceWait))
+		if busy < p.Limit(kernelBusy.Name) || active >= p.Limit(smActive.Name) || waits < diagnose.High.Value || p.Stall() >= diagnose.Moderate.Value {
+			return nil
+		}
+		p.Report(report.Finding{
+			Severity: report.Warning, Score: busy - active,
+			Summary: fmt.Sprintf("The GPUs are busy %s of the time with %s of their multiprocessors at work, and the trainers wait for them: it looks like collectives",
+				unit.Percent(busy), unit.Percent(active)),
+			Evidence: seen(p, metric.GPUBusy, metric.GPUSMActive, metric.DeviceWait, metric.Ranks),
+			Recommendations: []report.Recommendation{{Setting: "exchange of gradients", To: "overlapped with the backward pass, less often, or smaller",
+				Why: "the multiprocessors idle while a collective waits", Caveat: "what it brings cannot be predicted from outside"}},
+			Unhelpful: against("more workers or a deeper prefetch_factor: data is ready in time", moreWorkers, deeperPrefetch),
+		})
+		return nil
+	},
+}
+
+// severalTrainers tells whether the job has more than one trainer; where their number is unknown, it may.
+func severalTrainers(e *evidence.Evidence) bool {
+	n, known := e.Get(metric.Ranks)
+	return !known || n.Center > 1
+}
