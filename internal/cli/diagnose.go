@@ -38,6 +38,7 @@ type diagnoseOptions struct {
 	// Of a command after --.
 	steps     int
 	then      string
+	sync      bool // time the methods of Tensor that wait for the GPU
 	explicit  bool // the duration was chosen by the person
 	ownWarmup bool // the warm-up was
 }
@@ -96,6 +97,7 @@ runs on. See: pipetune help exit-codes`,
 	f.DurationVar(&o.interval, "interval", 100*time.Millisecond, "time between two ticks")
 	f.IntVar(&o.steps, "steps", 0, "of a command: watch this many batches after the warm-up, for at least "+minSteady.String()+" (0: as long as --duration says)")
 	f.StringVar(&o.then, "then", thenRun, "of a command, once the watch is over: run lets it run on, terminate ends it with SIGTERM")
+	f.BoolVar(&o.sync, "sync-points", false, "of a command: time item(), cpu(), tolist() and the like of CUDA tensors as well, and name their lines")
 	f.IntVar(&o.batchSize, "batch-size", 0, "samples per batch, to report samples/s (0: not known)")
 	f.BoolVar(&o.noRedact, "no-redact", false, "keep user name, host name, folders and command line as they are")
 	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
@@ -120,8 +122,8 @@ func (o *diagnoseOptions) arguments(c *cobra.Command, args []string) error {
 		return fail(exitUsage, "for example: pipetune diagnose -- python train.py", "the command after -- has no name")
 	case dash == 0 && pid:
 		return fail(exitUsage, "leave out one of them", "--pid watches a job that runs already, and a command after -- starts one")
-	case dash < 0 && (c.Flags().Changed("steps") || c.Flags().Changed("then")):
-		return fail(exitUsage, "start the job with pipetune: pipetune diagnose --steps 500 -- python train.py", "--steps and --then need a command after --")
+	case dash < 0 && (c.Flags().Changed("steps") || c.Flags().Changed("then") || c.Flags().Changed("sync-points")):
+		return fail(exitUsage, "start the job with pipetune: pipetune diagnose --steps 500 -- python train.py", "--steps, --then and --sync-points need a command after --")
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func runLaunch(ctx context.Context, env Env, o *diagnoseOptions, command []strin
 func (l *launch) prepareHook() {
 	folder, err := os.Getwd()
 	if err == nil {
-		l.receiver, err = hook.New(hook.Config{Identify: l.kin.identify, Redaction: l.redact, Folder: folder})
+		l.receiver, err = hook.New(hook.Config{Identify: l.kin.identify, Redaction: l.redact, Folder: folder, SyncPoints: l.o.sync})
 	}
 	if err != nil {
 		l.noHook = "the hook could not be prepared: " + err.Error()

@@ -19,6 +19,9 @@ const (
 	EnvToken  = "PIPETUNE_HOOK_TOKEN"  // repeated in each message, so that a stray sender of the same user is told from the job
 )
 
+// EnvSyncPoints is "1" where the hook is to time the methods of Tensor that wait for the GPU too.
+const EnvSyncPoints = "PIPETUNE_HOOK_SYNC_POINTS"
+
 // message is any datagram; kind says which fields count.
 type message struct {
 	V     int    `json:"v"`

@@ -28,6 +28,8 @@ type Config struct {
 	Identify func(pid int) (entity string, ok bool)
 	// Redaction is applied to every name before it is recorded.
 	Redaction untrusted.Redaction
+	// SyncPoints has the hook time the methods of Tensor that wait for the GPU, which it otherwise leaves alone.
+	SyncPoints bool
 	// Folder is the one the job was started in: files below it are named relative to it.
 	Folder string
 }
@@ -37,6 +39,7 @@ type Receiver struct {
 	folder *folder
 	socket *socket
 	token  string
+	sync   bool          // Config.SyncPoints
 	closed chan struct{} // Close was called
 	ended  chan struct{} // the goroutine that listens has ended
 	once   sync.Once
@@ -72,7 +75,7 @@ func listen(c Config, files []source) (*Receiver, error) {
 	if err != nil {
 		return nil, errors.Join(err, dir.remove())
 	}
-	r := &Receiver{folder: dir, socket: s, token: hex.EncodeToString(secret), closed: make(chan struct{}), ended: make(chan struct{})}
+	r := &Receiver{folder: dir, socket: s, token: hex.EncodeToString(secret), sync: c.SyncPoints, closed: make(chan struct{}), ended: make(chan struct{})}
 	r.ledger = newLedger(c, r.token, uint32(os.Geteuid()))
 	go r.listen()
 	return r, nil
@@ -131,7 +134,7 @@ func (r *Receiver) Environ(env []string) []string {
 	list := make([]string, 0, len(env)+3)
 	for _, e := range env {
 		switch name, value, _ := strings.Cut(e, "="); name {
-		case EnvSocket, EnvToken:
+		case EnvSocket, EnvToken, EnvSyncPoints:
 		case "PYTHONPATH":
 			if !seen { // of several, C programs see the first
 				before, seen = value, true
@@ -142,6 +145,9 @@ func (r *Receiver) Environ(env []string) []string {
 	}
 	if before != "" {
 		hook += string(os.PathListSeparator) + before
+	}
+	if r.sync {
+		list = append(list, EnvSyncPoints+"=1")
 	}
 	return append(list, "PYTHONPATH="+hook, EnvSocket+"="+filepath.Join(r.folder.path, socketName), EnvToken+"="+r.token)
 }

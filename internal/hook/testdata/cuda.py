@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader
 
 contexts = {1}  # GPUs that have one
 current = [0]
+capturing = [False]
 
 
 class Event:
@@ -22,12 +23,14 @@ class Event:
         self.gpu = None
 
     def record(self):
+        assert not capturing[0], "an event in a graph"
         contexts.add(current[0])
         assert self.gpu in (None, current[0]), "an event of another GPU"
         self.gpu = current[0]
         self.at = time.monotonic()
 
     def query(self):
+        assert not capturing[0], "asked for while a graph is captured"
         return True
 
     def elapsed_time(self, other):
@@ -42,6 +45,7 @@ class OnDevice(torch.Tensor):
 def main():
     torch.cuda.is_initialized = lambda: True
     torch.cuda.current_device = lambda: current[0]
+    torch.cuda.is_current_stream_capturing = lambda: capturing[0]
     torch.cuda.Event = Event
     torch.cuda.synchronize = lambda device=None: time.sleep(0.002)
     torch._C._cuda_hasPrimaryContext = lambda index: index in contexts
@@ -58,6 +62,7 @@ def main():
     for batch in DataLoader(range(40), batch_size=1):
         current[0] = int(batch) // 20
         contexts.add(current[0])
+        capturing[0] = int(batch) % 4 == 3
         time.sleep(0.006)
     print(total, torch.Tensor.item.__name__, batch.tolist(), batch.cpu())
     subclasses()

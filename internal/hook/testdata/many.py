@@ -51,7 +51,7 @@ def sizes():
     if state is None:
         return {}
     process = state.process
-    kept = {name: len(getattr(process, name)) for name in ("loops", "works", "open", "epochs", "making", "taken")}
+    kept = {name: len(getattr(process, name)) for name in ("loops", "works", "open", "epochs", "taken")}
     kept["sites"] = sum([len(loop.sites) for loop in process.loops.values()])
     kept["on"] = process.on
     return kept

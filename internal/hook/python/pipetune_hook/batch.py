@@ -1,81 +1,107 @@
-"""The size of a batch: bytes of its tensors, and samples as the first axis of the first of them."""
+"""The size of a batch: bytes of its tensors, and samples as the first axis of the first of them. Only what torch and numpy themselves made is asked; what
+is of another class, a subclass of theirs too, is of unknown size."""
 
 import sys
 from collections import UserDict
 
 from .alarm import alarmed
+from .look import bases, fields, one_of
 
 DEEPEST = 6
 MOST = 512  # things looked at in one batch
 # What a kind of tensor without sizes raises, nested ones among them: its size is not known.
 UNKNOWN = (RuntimeError, NotImplementedError, AttributeError, TypeError, ValueError, IndexError)
+SOME = slice(0, MOST)
 
-Tensor = sys.modules["torch"].Tensor
+torch = sys.modules["torch"]
+Tensor = torch.Tensor
+modes = getattr(torch._C, "_len_torch_function_stack", int)  # that would see each call; before PyTorch 1.13 there are none
+tracing = getattr(torch._C, "_get_tracing_state", bool)  # of torch.jit.trace, which would record each call
+# Within it none sees a call; before PyTorch 2.0, whose name for subclasses alone says so, it is for these only.
+Hidden = torch._C.DisableTorchFunction if hasattr(torch._C, "DisableTorchFunctionSubclass") else None
 
 
 def parts(batch):
-    """What a batch is made of, where it is a container that can be looked into without running anybody's code."""
-    if isinstance(batch, (list, tuple)):
-        return batch
-    if isinstance(batch, dict):
-        return dict.values(batch)
-    if isinstance(batch, UserDict):
-        data = batch.__dict__.get("data")
-        return dict.values(data) if isinstance(data, dict) else ()
-    return ()
+    """What a batch is made of, where it is a container, as that keeps it: its own methods are not called."""
+    kind = type(batch)
+    if issubclass(kind, list):
+        return list.__getitem__(batch, SOME)
+    if issubclass(kind, tuple):
+        return tuple.__getitem__(batch, SOME)
+    if one_of(UserDict, bases(kind)):  # which is abstract: issubclass() would ask the class for its hash
+        batch = fields(batch).get("data")
+    return list(dict.values(batch)) if issubclass(type(batch), dict) else ()
 
 
 def samples(batch):
     """Samples in a batch; 0: not known."""
+    kind = type(batch)
     try:
-        kind = type(batch)
+        if tracing():
+            return 0
+        if modes():
+            return unseen(first_axis, batch, 0)
         first = batch[0] if kind is list or kind is tuple else batch
-        if type(first) is Tensor:
-            return first.size(0)
-        return first_axis(batch, 0)
+        return first.size(0) if type(first) is Tensor else first_axis(batch, 0)
     except UNKNOWN as error:
         if alarmed(error):
             raise
         return 0
 
 
+def unseen(ask, *args):
+    """Asks tensors while a mode of the job's would see it."""
+    if Hidden is None:
+        return 0
+    with Hidden():
+        return ask(*args)
+
+
+def array(kind):
+    """Says whether a class is numpy's array."""
+    return kind is getattr(sys.modules.get("numpy"), "ndarray", None)
+
+
 def first_axis(batch, depth):
-    if isinstance(batch, Tensor):
+    kind = type(batch)
+    if kind is Tensor:
         return batch.size(0) if batch.dim() else 0
-    if type(batch).__module__ == "numpy":
-        shape = getattr(batch, "shape", ())
-        return int(shape[0]) if shape else 0
+    if array(kind):
+        return batch.shape[0] if batch.shape else 0
     if depth < DEEPEST:
-        left = 4
-        for part in parts(batch):
+        for part in parts(batch)[:4]:
             found = first_axis(part, depth + 1)
             if found:
                 return found
-            left -= 1
-            if not left:
-                break
     return 0
 
 
 def size(batch):
     """Bytes of the tensors and arrays of a batch; 0: not known."""
-    total, seen, level = 0, 0, [batch]
     try:
-        for _ in range(DEEPEST):
-            below = []
-            for each in level:
-                seen += 1
-                if seen > MOST:
-                    return total
-                if isinstance(each, Tensor):
-                    total += each.nelement() * each.element_size()
-                elif type(each).__module__ == "numpy":
-                    total += int(getattr(each, "nbytes", 0))
-                else:
-                    below.extend(parts(each))
-            level = below
+        if tracing():
+            return 0
+        return unseen(bytes_of, batch) if modes() else bytes_of(batch)
     except UNKNOWN as error:
         if alarmed(error):
             raise
         return 0
+
+
+def bytes_of(batch):
+    total, seen, level = 0, 0, [batch]
+    for _ in range(DEEPEST):
+        below = []
+        for each in level:
+            seen += 1
+            if seen > MOST:
+                return total
+            kind = type(each)
+            if kind is Tensor:
+                total += each.nelement() * each.element_size()
+            elif array(kind):
+                total += each.nbytes
+            else:
+                below.extend(parts(each))
+        level = below
     return total

@@ -5,21 +5,22 @@ Their times are asked for when the GPU has passed all three. It begins once a pr
 without a context makes one, hundreds of MB of it, and the marks of a job that trains on another GPU than the current one would say nothing of it.
 """
 
+import os
 import sys
 from _thread import get_ident
-from functools import update_wrapper, wraps
 from time import monotonic_ns as clock
-from types import MethodType
 
 from . import settings, state
 from .alarm import alarmed
+from .look import class_fields, standing_for, untraced
 from .loop import add_site
-from .wire import text
 
 EVERY = 50000000  # nanoseconds between two steps that are timed
 WAITING = 8  # timed steps whose events the GPU has not passed
 OURS = "__pipetune__"
+SYNC_POINTS = "PIPETUNE_HOOK_SYNC_POINTS"  # in the environment where the methods of Tensor that wait are to be timed as well
 process = state.process
+local = state.local
 
 
 class Device:
@@ -41,12 +42,18 @@ class Device:
         return event
 
     def ready(self):
-        """Says whether an event may be recorded. What was begun on another GPU than the current one is dropped: events of two cannot be compared."""
+        """Says whether events may be recorded and asked. What was begun on another GPU than the current one is dropped: events of two cannot be compared. So
+        is a step in which a graph is captured, of which an event would become part, and which asking one would spoil."""
         index = in_use(self.cuda)
         if index != self.index:
             self.drop()
             self.pool, self.waiting, self.index = [], [], index
-        return index is not None
+        if index is None:
+            return False
+        if self.cuda.is_current_stream_capturing():
+            self.drop()
+            return False
+        return True
 
     def enter(self, loop):
         """A __next__ begins: the work of the step before is queued."""
@@ -65,11 +72,15 @@ class Device:
         if not self.on:
             return
         try:
-            if self.loop is loop and self.end is not None and self.ready() and self.end is not None:
+            now = clock()
+            ends = self.loop is loop and self.end is not None
+            begins = (self.loop is None or ends) and now - self.last >= EVERY
+            if not (ends or begins or self.waiting) or not self.ready():
+                return
+            if self.loop is loop and self.end is not None:
                 self.waiting.append((loop, self.arrival, self.end, self.mark()))
                 self.loop = self.arrival = self.end = None
-            now = clock()
-            if self.loop is None and now - self.last >= EVERY and len(self.waiting) < WAITING and self.ready():
+            if self.loop is None and begins and len(self.waiting) < WAITING:
                 self.last = now
                 self.arrival = self.mark()
                 self.loop = loop
@@ -126,100 +137,46 @@ def begin():
         if alarmed(error):
             raise
         return
-    tensor = torch.Tensor
-    overridden = getattr(torch._C, "_has_torch_function_unary", None)
-    if overridden is not None:
-        for name in ("item", "cpu", "tolist"):
-            original = getattr(tensor, name)
-            if type(original) is not Timed:
-                setattr(tensor, name, Timed(tensor, name, original, overridden))
-    waiting(torch.cuda, "synchronize")
+    waiting(torch.cuda, "synchronize", "torch.cuda.synchronize")
+    for kind in (torch.cuda.Stream, torch.cuda.Event):
+        if type(kind) is type and "synchronize" in class_fields(kind):
+            waiting(kind, "synchronize", "torch.cuda.%s.synchronize" % kind.__name__)
+    if os.environ.get(SYNC_POINTS) == "1":
+        from . import tensors
+
+        tensors.patch(torch)
 
 
-def waiting(holder, name):
+def waiting(holder, name, what):
     """Times a function that waits for the GPU."""
     original = getattr(holder, name)
     if getattr(original, OURS, False):
         return
 
-    @wraps(original)
+    @standing_for(original)
     def timed(*args, **kwargs):
-        if not process.on or process.device is None:
+        if not process.on or process.device is None or local.inside:
             return original(*args, **kwargs)
         begun = clock()
         result = original(*args, **kwargs)
         try:
-            waited("torch.cuda." + name, clock() - begun)
+            waited(what, clock() - begun)
         except Exception as error:
             state.failed(error)
         return result
 
     setattr(timed, OURS, True)
-    setattr(holder, name, timed)
-
-
-class Timed:
-    """A method of Tensor that waits for the GPU where the tensor is there.
-
-    PyTorch hands it to the __torch_function__ of subclasses, which look it up among methods that they noted when they were imported, before the
-    hook came, or compare it with what is Tensor's now: it equals the one and is the other.
-    """
-
-    def __init__(self, holder, name, original, overridden):
-        update_wrapper(self, original)
-        self.holder = holder
-        self.name = name
-        self.original = original
-        self.overridden = overridden  # says whether a __torch_function__ of the job's would be called
-
-    def __get__(self, tensor, owner=None):
-        return self if tensor is None else MethodType(self, tensor)
-
-    def __eq__(self, other):
-        return self is other or self.original == other
-
-    def __hash__(self):
-        return hash(self.original)
-
-    def __reduce__(self):
-        return getattr, (self.holder, self.name)
-
-    def __repr__(self):
-        return repr(self.original)
-
-    def __getattr__(self, name):
-        return getattr(self.__dict__["original"], name)
-
-    def __call__(self, *args, **kwargs):
-        original = self.original
-        if process.device is None or not process.on or process.inside or not args or self.overridden(args[0]) or not on_gpu(args[0]):
-            return original(*args, **kwargs)  # a __torch_function__ comes here again where it goes on to the method itself
-        begun = clock()
-        result = original(*args, **kwargs)
-        try:
-            waited("Tensor." + self.name, clock() - begun)
-        except Exception as error:
-            state.failed(error)
-        return result
-
-
-def on_gpu(tensor):
-    try:
-        return tensor.is_cuda
-    except Exception as error:
-        if alarmed(error):
-            raise
-        return False  # a kind of tensor that is nowhere
+    setattr(holder, name, untraced(timed))
 
 
 def waited(what, took):
     """Books a call that waited for the GPU to the loader whose step it lies in."""
-    loop = process.current
-    if loop is None or process.fetching is not None:
+    loop = local.current
+    if loop is None or local.fetching is not None:
         return
     loop.syncs += 1
     loop.sync_time += took
     loop.changed = True
     frame = settings.nearest(sys._getframe(2))
     if frame is not None:
-        add_site(loop.sites, "sync", text(what), settings.place(frame), took)
+        add_site(loop.sites, "sync", what, settings.place(frame), took)

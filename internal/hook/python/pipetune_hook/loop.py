@@ -1,12 +1,12 @@
 """What a trainer does with one DataLoader: its totals, and the epochs it goes over it."""
 
-import weakref
 from _thread import get_ident
 from functools import partial
 from time import monotonic_ns as clock
 
 from . import state
 from .batch import samples, size
+from .look import fields, reference_to
 
 LISTED = 128  # waits that one telling lists at most
 SITES = 64  # lines of source that are told of one loader and process
@@ -18,6 +18,7 @@ SLOW = 1000000000  # nanoseconds by which a telling is overdue when it is made a
 INNER = 256  # epochs within one step that are kept apart
 
 process = state.process
+local = state.local
 
 
 class Loop:
@@ -77,7 +78,8 @@ class Epoch:
 
     def __init__(self, loop, loader, begun, create, iterator):
         self.loop = loop
-        self.loader, self.iterator = weakref.ref(loader), reference_to(iterator)
+        self.loader, self.iterator = reference_to(loader), reference_to(iterator)
+        self.work = None  # where the trainer makes its batches itself
         self.thread = get_ident()
         self.number = loop.begun
         self.begun = begun
@@ -132,7 +134,7 @@ class Epoch:
     def count(self, batch, grad):
         """A batch came. What needs no clock is done before took() reads it: the job waits for that too."""
         loop = self.loop
-        process.current = loop
+        local.current = loop
         loop.steps = steps = loop.steps + 1
         self.grad = grad
         if grad:
@@ -188,7 +190,7 @@ class Epoch:
                 other.within(self.begun, now)
         give_up(self)
         left = process.open[-1:]
-        process.current = left[0].loop if left else None
+        local.current = left[0].loop if left else None
         if state.due(now):
             spent = telling(now)
             self.drain += spent
@@ -228,14 +230,6 @@ def give_up(epoch):
         state.keep(epoch)
 
 
-def reference_to(thing):
-    """A weak reference, without a callback: nothing of the hook's runs when the job lets go of the thing. None where its kind allows none."""
-    try:
-        return weakref.ref(thing)
-    except TypeError:
-        return None
-
-
 def begin(loop, loader, begun, now, iterator):
     """Begins an epoch; an earlier one of the same iterator or loader that took no batch since is given up."""
     epoch = Epoch(loop, loader, begun, now - begun, iterator)
@@ -259,29 +253,34 @@ def telling(now):
 
 
 def worker_pids(iterator):
-    pids = []
-    for worker in getattr(iterator, "_workers", None) or ():
-        pid = getattr(worker, "pid", None)
-        if isinstance(pid, int):
+    pids, workers = [], fields(iterator).get("_workers")
+    for worker in workers if type(workers) is list else ():
+        pid = fields(fields(worker).get("_popen")).get("pid")
+        if type(pid) is int:
             pids.append(pid)
     return pids
 
 
 def add_site(sites, kind, what, place, took):
     """Counts a call made from a line of the person's source."""
-    key = (kind, what) + place
-    site = sites.get(key)
+    site = sites.get((kind, what) + place)
     if site is None:
-        if len([each for each in list(sites) if each[0] == kind and each[2:] == place]) >= FILES:
-            key = (kind, "") + place
-            site = sites.get(key)
+        site = another_site(sites, kind, what, place)
         if site is None:
-            if len(sites) >= SITES:
-                return
-            site = sites[key] = [0, 0, False]
+            return
     site[0] += 1
     site[1] += took
     site[2] = True
+
+
+def another_site(sites, kind, what, place):
+    """The site of a call that is not known yet: one of its own, that of the line's further files, or None where there is no room."""
+    further = (kind, "") + place
+    site = sites.get(further)
+    if site is None and len(sites) < SITES:
+        known = len([each for each in list(sites) if each[0] == kind and each[2:] == place])
+        site = sites[further if known >= FILES else (kind, what) + place] = [0, 0, False]
+    return site
 
 
 def some_sites(sites):

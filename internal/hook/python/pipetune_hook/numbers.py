@@ -11,14 +11,13 @@ from . import settings, state
 
 APART = 96  # loaders of a process that have a number of their own, from when they are made
 ALIKE = 32  # further numbers: each of those made at one line with the same settings, all for training or none, while no two are gone over at once
-KEY = "_pipetune"  # of the attribute that loaders and iterators carry. A loader's: (process number, number or None, settings and place of its construction)
 VARYING = ((), ("items",), ("items", "batch_size"))  # settings that loaders of one number may differ in; those are not told
 process = state.process
 
 
 def constructed(loader, made):
     """Gives a loader a number while there are some for each, and else leaves that to when it is first gone over."""
-    loop = loop_known(loader.__dict__.get(KEY))
+    loop = loop_known(process.loaders.get(loader))
     if loop is None or loop.alike:
         loop = own(made)
     elif made != loop.made:
@@ -27,7 +26,7 @@ def constructed(loader, made):
 
 
 def loop_known(known):
-    """The Loop that a loader was given in this process, None where it came by fork or through a pickle, or was given none."""
+    """The Loop that a loader was given in this process, None where it came by fork, is a copy, or was given none."""
     return process.loops.get(known[1]) if known is not None and known[0] == process.pid else None
 
 
@@ -46,7 +45,7 @@ def begun(made, grad):
 
 
 def keep(loader, loop, made):
-    loader.__dict__[KEY] = (process.pid, loop.number if loop is not None else None, made)
+    process.loaders.keep(loader, (process.pid, loop.number if loop is not None else None, made))
     if loop is not None and not loop.told_made:
         now = clock()
         if state.due(now):
@@ -55,7 +54,7 @@ def keep(loader, loop, made):
 
 def loop_of(loader):
     """The Loop of a loader that is about to be gone over, which release() gives back; None where there is none, which is counted."""
-    known = loader.__dict__.get(KEY)
+    known = process.loaders.get(loader)
     loop = loop_known(known)
     if loop is not None and not loop.alike:
         made = dict(loop.made, **settings.now(loader))

@@ -1,16 +1,16 @@
 """What one process knows of itself: whether the hook is on, when to tell, and the totals told so far."""
 
-import gc
 import os
 import sys
-from _thread import get_ident
+from _thread import _local, get_ident
 from functools import partial
 from itertools import count
 from time import monotonic_ns as clock
 from time import sleep
 
 from . import wire
-from .alarm import alarmed, foreign
+from .alarm import HERE, alarmed, foreign, trace_of
+from .look import Beside, class_module, fields, name_of, one_of, text
 
 EVERY = 250000000  # nanoseconds between two tellings of the totals, each of which takes the job some 0.2 ms (AMD EPYC, 2 CPUs, Python 3.11)
 SOON = 10000000  # nanoseconds until the next try after one that nobody took, doubled each time up to EVERY
@@ -22,7 +22,6 @@ SPACE = 5000000  # nanoseconds in which it saves up one
 KEPT_EPOCHS = 64  # epochs that wait to be told at most
 
 getpid = os.getpid
-HERE = __file__.rpartition("/")[0] + "/"
 
 
 def main_thread():
@@ -53,6 +52,9 @@ class Process:
 
     def __init__(self):
         self.on = True
+        self.loaders = Beside()  # of each loader: number of the process, the loader's own or None, settings and place of its construction
+        self.iterators = Beside()  # of each iterator: its Epoch
+        self.inherited = []  # iterators of the process that this worker was forked from
         self.begin()
 
     def begin(self):
@@ -71,10 +73,6 @@ class Process:
         self.works = {}  # (number, parent): Work, of the loaders whose batches it makes
         self.epochs = []  # ended, or given up, and not told yet
         self.open = []  # epochs under way, the newest last
-        self.making = {}  # thread: loaders whose iterator it makes with their loops, the innermost last
-        self.fetching = None  # Work of the batch being made
-        self.inside = False  # within a call that is timed: calls made by it are part of it
-        self.current = None  # Loop whose step is under way
         self.device = None
         self.look = False  # for CUDA, now and then
         self.next = 0
@@ -84,7 +82,18 @@ class Process:
         self.room = Allowance(ROOM, SPACE)
 
 
+class Local(_local):
+    """What one thread is at."""
+
+    making = None  # the loader whose iterator it makes, and its Loop
+    current = None  # Loop whose step is under way
+    work = None  # Work of the loader whose batches it makes, if it makes any
+    fetching = None  # Work of the batch being made
+    inside = False  # within a call that is timed: calls made by it are part of it
+
+
 process = Process()
+local = Local()
 
 
 def here():
@@ -93,11 +102,12 @@ def here():
         return False
     if process.pid != getpid():
         process.begin()
+        local.__dict__.clear()
     return True
 
 
 def failed(error):
-    """Turns the hook off in this process and says why. What was not raised by the hook's own code goes on to whom it is meant for."""
+    """Turns the hook off in this process and says why. What a signal handler or another thread threw goes on to whom it is meant for."""
     if foreign(error):
         raise error
     if not process.on:
@@ -114,13 +124,17 @@ def failed(error):
 
 
 def reason(error):
-    trace, line = error.__traceback__, ""
+    """What an error says. One with arguments of the job's would ask them for their text."""
+    said, line = name_of(type(error)).replace("builtins.", ""), ""
+    if text(class_module(type(error))) == "builtins" and all([one_of(type(each), (str, int)) for each in error.args]):
+        said += ": %s" % error
+    trace = trace_of(error)
     while trace is not None:
         code = trace.tb_frame.f_code
         if code.co_filename.startswith(HERE):
             line = " at %s:%d" % (code.co_filename[len(HERE):], trace.tb_lineno)
         trace = trace.tb_next
-    return wire.text("%s: %s%s" % (type(error).__name__, error, line))
+    return text(said + line)
 
 
 def due(now):
@@ -141,7 +155,6 @@ def tell(now):
     process.next = now + EVERY
     process.look = True
     sender = wire.Sender()
-    collecting = pause_collector()
     try:
         for message, told in pending(now):
             if process.room.at(now) <= 0:
@@ -162,21 +175,6 @@ def tell(now):
     finally:
         process.telling = False
         sender.close()
-        resume_collector(collecting)
-
-
-def pause_collector():
-    """Keeps garbage from being collected while the hook makes its messages. The iterators of PyTorch have finalizers that must not run in a worker,
-    where they end other workers or wait for ever; whether they do is a matter of how many objects are made there."""
-    collecting = gc.isenabled()
-    if collecting:
-        gc.disable()
-    return collecting
-
-
-def resume_collector(collecting):
-    if collecting:
-        gc.enable()
 
 
 def tell_at_last():
@@ -240,7 +238,7 @@ def hello():
     message = {
         "kind": "hello",
         "python": "%d.%d.%d" % sys.version_info[:3],
-        "torch": str(getattr(torch, "__version__", "")),
+        "torch": text(getattr(torch, "__version__", "")),
         "executable": sys.executable or "",
         "parent": process.parent or begun_by(),
     }
@@ -262,7 +260,7 @@ def begun_by():
     """The process that began this one: under a fork server that is not the parent."""
     module = sys.modules.get("multiprocessing.process")
     if module is not None:
-        pid = getattr(module.current_process(), "_parent_pid", None)
-        if isinstance(pid, int) and pid != process.pid:
+        pid = fields(module.current_process()).get("_parent_pid")
+        if type(pid) is int and pid != process.pid:
             return pid
     return os.getppid()

@@ -1,35 +1,38 @@
 """Times calls of other libraries while a batch is being made."""
 
-from functools import wraps
 from time import monotonic_ns as clock
 
 from . import state
+from .look import standing_for
 
 process = state.process
+local = state.local
 OURS = "__pipetune__"  # marks wrappers, for a module that runs twice
 
 
 def wrap(holder, name, count):
-    """Replaces a function of a module or class by one that calls count(work, nanoseconds, arguments, result) after it, within a fetch; result is None where it failed."""
+    """Replaces a function of a module or class by one that calls count(work, nanoseconds, arguments, result, whether it came to one) after it, within a
+    fetch."""
     original = getattr(holder, name, None)
     if original is None or getattr(original, OURS, False):
         return
 
-    @wraps(original)
+    @standing_for(original)
     def timed(*args, **kwargs):
-        work = process.fetching
-        if work is None or process.inside or not process.on:
+        work = local.fetching
+        if work is None or local.inside or not process.on:
             return original(*args, **kwargs)
-        process.inside = True
-        result = None
+        result, done = None, False
         begun = clock()
         try:
+            local.inside = True
             result = original(*args, **kwargs)
+            done = True
         finally:
             took = clock() - begun
-            process.inside = False
+            local.inside = False
             try:
-                count(work, took, args, result)
+                count(work, took, args, result, done)
             except Exception as error:
                 state.failed(error)
         return result

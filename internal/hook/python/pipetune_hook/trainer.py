@@ -2,19 +2,19 @@
 
 import sys
 from _thread import get_ident
-from functools import wraps
 from time import monotonic_ns as clock
 
 from . import device as gpu
+from . import lengths, numbers, settings, state, work, worker
 from . import loop as loops
-from . import numbers, settings, state, work, worker
-from .loop import reference_to
-from .numbers import KEY
+from .look import Beside, fields, reference_to, standing_for
 
 process = state.process
+local = state.local
 here = state.here
-by_dataset = {}  # id of a dataset: (reference, whether it is to the loader, settings of the newest loader that the person made over it)
-MOST = 256  # entries of by_dataset
+by_dataset = Beside()  # of a dataset: settings of the newest loader that the person made over it
+by_loader = {}  # address of a dataset that has no weak references: (that loader, settings)
+MOST = 256  # entries of by_loader
 
 
 def patch(data):
@@ -31,7 +31,7 @@ def patch(data):
 
 
 def constructing(original):
-    @wraps(original)
+    @standing_for(original)
     def __init__(self, *args, **kwargs):
         original(self, *args, **kwargs)
         try:
@@ -45,8 +45,8 @@ def constructing(original):
 
 def constructed(loader, original, args, kwargs, frame):
     made = settings.now(loader)
-    dataset = loader.__dict__.get("dataset")
-    items = settings.items(dataset)
+    dataset = fields(loader).get("dataset")
+    items = lengths.length(dataset)
     if items is not None:
         made["items"] = items
     made["given"] = settings.given(original, args, kwargs)
@@ -66,27 +66,23 @@ def constructed(loader, original, args, kwargs, frame):
 
 
 def remember(loader, dataset, made):
-    """Keeps what is known of a loader for those that are made anew over its dataset. An address alone would not do: the next object may get it."""
-    reference = reference_to(dataset)
-    by_loader = reference is None
-    if by_loader:
-        reference = reference_to(loader)
-    if len(by_dataset) > MOST:
-        by_dataset.clear()
-    if reference is not None:
-        by_dataset[id(dataset)] = (reference, by_loader, made)
+    """Keeps what is known of a loader for those that are made anew over its dataset."""
+    by_dataset.keep(dataset, made)
+    if by_dataset.get(dataset) is not made:
+        if len(by_loader) > MOST:
+            by_loader.clear()
+        by_loader[id(dataset)] = reference_to(loader), made
 
 
 def earlier_over(dataset):
     """The settings of an earlier loader over this very dataset; one that has no weak references is known as long as that loader lives."""
-    known = by_dataset.get(id(dataset))
-    if known is None:
-        return None
-    reference, by_loader, made = known
-    alive = reference()
-    if by_loader and alive is not None:
-        alive = alive.__dict__.get("dataset")
-    return made if alive is dataset and alive is not None else None
+    made = by_dataset.get(dataset)
+    if made is None and id(dataset) in by_loader:
+        reference, made = by_loader[id(dataset)]
+        loader = reference() if reference is not None else None
+        if loader is None or fields(loader).get("dataset") is not dataset:
+            made = None
+    return made
 
 
 def by_package(frame):
@@ -99,39 +95,31 @@ def by_package(frame):
 def iterating(original):
     """For __iter__ and _get_iterator, which calls the other or is called by it: the outer one counts."""
 
-    @wraps(original)
-    def make(self, *args, **kwargs):
-        outer = False
+    @standing_for(original)
+    def make(self):
+        outer = local.making
+        if not process.on or outer is not None and outer[0] is self:
+            return original(self)
+        loop, begun = None, clock()
         try:
-            if here():
-                making = process.making.setdefault(get_ident(), [])
-                if not making or making[-1][0] is not self:
-                    loop = numbers.loop_of(self)
-                    making.append((self, loop))
-                    worker.number_workers()
-                    outer, begun = True, clock()
-        except Exception as error:
-            state.failed(error)
-        if not outer:
-            return original(self, *args, **kwargs)
-        try:
-            try:
-                iterator = original(self, *args, **kwargs)
-            finally:
-                now = clock()
-                try:
-                    made_iterator()
-                except Exception as error:
-                    state.failed(error)
             try:
                 if here():
-                    attributes = getattr(iterator, "__dict__", None)
-                    if attributes is not None:
-                        attributes[KEY] = loops.begin(loop, self, begun, now, iterator) if loop is not None else None
+                    loop = numbers.loop_of(self)
+                    worker.number_workers()
+                    local.making = self, loop
+                    begun = clock()
+            except Exception as error:
+                state.failed(error)
+            iterator = original(self)
+            now = clock()
+            try:
+                if here():
+                    process.iterators.keep(iterator, loop and began(loop, self, begun, now, iterator))
             except Exception as error:
                 state.failed(error)
             return iterator
         finally:
+            local.making = outer
             try:
                 if loop is not None:
                     numbers.release(loop)
@@ -141,26 +129,25 @@ def iterating(original):
     return make
 
 
-def made_iterator():
-    """This thread has made the innermost iterator that it was making."""
-    thread = get_ident()
-    making = process.making.get(thread)
-    if making:
-        making.pop()
-    if not making:
-        process.making.pop(thread, None)
+def began(loop, loader, begun, now, iterator):
+    epoch = loops.begin(loop, loader, begun, now, iterator)
+    if not epoch.workers:
+        epoch.work = work.known(loop.number, None)
+    return epoch
 
 
 def stepping(original, torch):
     gradients = torch.is_grad_enabled
     failed = state.failed
+    epoch_of = process.iterators.get
 
-    @wraps(original)
+    @standing_for(original)
     def __next__(self):
-        epoch = self.__dict__.get(KEY)
+        epoch = epoch_of(self)
         if epoch is None or not process.on:
             return original(self)
         device = process.device
+        outer = local.work
         if device is not None and get_ident() != process.main:
             device = None  # a prefetcher's step is none of the GPU's, and an event of its own asked for may spoil the capture of a graph
         try:
@@ -175,6 +162,7 @@ def stepping(original, torch):
             failed(error)
             return original(self)
         try:
+            local.work = epoch.work
             batch = original(self)
         except StopIteration:
             try:
@@ -182,6 +170,8 @@ def stepping(original, torch):
             except Exception as error:
                 failed(error)
             raise
+        finally:
+            local.work = outer
         try:
             epoch.count(batch, gradients())
             if device is not None:

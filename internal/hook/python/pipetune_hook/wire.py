@@ -13,7 +13,6 @@ from .alarm import alarmed
 VERSION = 1
 LONGEST = 16 << 10  # bytes of a datagram
 COST = 1024  # bytes that cost the receiver as much as another message
-STRING = 512  # characters of a string
 SHORT = 100  # characters of a string where the message would be too long else
 
 SENT, FULL, GONE = "sent", "full", "gone"
@@ -74,8 +73,3 @@ def cut(value, length):
     if isinstance(value, list):
         return [cut(each, length) for each in value]
     return value
-
-
-def text(value):
-    """Any name as a string of bounded length."""
-    return str(value)[:STRING]

@@ -1,20 +1,19 @@
 """Times the making of batches, in a worker or in a trainer without any: items and collate_fn apart."""
 
-from _thread import get_ident
-from functools import partial, wraps
+import sys
+from functools import partial
 from time import monotonic_ns as clock
 from time import thread_time_ns
 
 from . import state
-from .alarm import alarmed
+from .look import fields, one_of, standing_for
 from .loop import LISTED, site_messages, with_sites
 
-KEY = "_pipetune_loader"  # of a fetcher: the Work it does, what it calls and that with clocks
 SLOWEST = 8
 SHORT = 1000000  # nanoseconds of a batch below which its items are timed, and its CPU time asked for, now and then only
 SKIPPED = 15  # short batches between two that are timed in full
 process = state.process
-here = state.here
+local = state.local
 
 
 class Work:
@@ -120,181 +119,147 @@ class Work:
 
 
 def whole(index):
+    """An index as a number; None for one of a class that is neither Python's nor numpy's."""
     if type(index) is int:
         return index
-    try:
-        return index.__index__() if not isinstance(index, (str, bytes, tuple, list)) else None
-    except (AttributeError, TypeError, ValueError, RuntimeError) as error:
-        if alarmed(error):
-            raise
-        return None
+    return int(index) if type(index) is getattr(sys.modules.get("numpy"), "int64", None) else None
 
 
 def patch(data):
-    kind = data.dataloader._DatasetKind
-    kind.create_fetcher = staticmethod(creating(kind.create_fetcher))
-    for fetcher in (data._utils.fetch._MapDatasetFetcher, data._utils.fetch._IterableDatasetFetcher):
-        fetcher.fetch = fetching(fetcher.fetch)
+    for kind in (data._utils.fetch._MapDatasetFetcher, data._utils.fetch._IterableDatasetFetcher):
+        kind.fetch = fetching(kind.fetch, kind)
 
 
-def creating(original):
-    @wraps(original)
-    def create_fetcher(*args, **kwargs):
-        fetcher = original(*args, **kwargs)
+def known(number, parent):
+    """The Work for a loader of this process, or of the parent that this process works for."""
+    work = process.works.get((number, parent))
+    if work is None:
+        work = process.works[(number, parent)] = Work(number, parent)
+    return work
+
+
+def fetching(original, kind):
+    @standing_for(original)
+    def fetch(self, possibly_batched_index):
+        work = local.work
+        if work is None or not process.on or local.fetching is not None:
+            return original(self, possibly_batched_index)
+        fetcher, cpu, done = self, None, False
         try:
-            if here():
-                current = current_work()
-                if current is not None:
-                    instrument(fetcher, current)
+            items, before = counted(self, possibly_batched_index), work.items
+            if work.skip > 0 and items:
+                work.skip -= 1
+            elif type(self) is kind:
+                fetcher, work.collated = timed(self, work), 0
+                cpu = thread_time_ns()
+            work.mark = begun = clock()
         except Exception as error:
             state.failed(error)
-        return fetcher
-
-    return create_fetcher
-
-
-def being_made():
-    """The loop whose iterator this thread makes; None where it makes none, or that of a loader without a number."""
-    making = process.making.get(get_ident())
-    return making[-1][1] if making else None
-
-
-def current_work():
-    loop = being_made()
-    if loop is not None:
-        number, parent = loop.number, None
-    elif process.number is not None:
-        number, parent = process.number, process.parent
-    else:
-        return None
-    known = process.works.get((number, parent))
-    if known is None:
-        known = process.works[(number, parent)] = Work(number, parent)
-    return known
-
-
-def instrument(fetcher, current):
-    """Puts clocks around what a fetcher calls. The dataset itself stays as it is, for whoever else looks at it."""
-    plain = timed = None
-    if hasattr(fetcher, "dataset_iter"):
-        fetcher.dataset_iter = Iterator(fetcher.dataset_iter, current)
-        fetcher.collate_fn = collating(fetcher.collate_fn, current)
-    else:
-        plain = fetcher.dataset, fetcher.collate_fn
-        timed = Items(fetcher.dataset, current), collating(fetcher.collate_fn, current)
-    fetcher.__dict__[KEY] = (current, plain, timed)  # and not a function of the fetcher's own, which would keep it and its dataset alive
-
-
-def fetching(original):
-    @wraps(original)
-    def fetch(self, index):
-        own = self.__dict__
-        known = own.get(KEY)
-        if known is None or not process.on or process.fetching is not None:
-            return original(self, index)
-        current, plain, timed = known
-        if current.skip > 0 and plain is not None and type(index) is list and own.get("auto_collation"):
-            current.skip -= 1
-            current.items += len(index)
-            cpu = None
-        else:
-            plain = timed
-            cpu = thread_time_ns()
-            current.collated = 0
-        if plain is not None and own["dataset"] is not plain[0]:
-            own["dataset"], own["collate_fn"] = plain
-        done = False
-        current.mark = begun = clock()
-        process.fetching = current
+            return original(self, possibly_batched_index)
         try:
-            batch = original(self, index)
+            local.fetching = work
+            batch = original(fetcher, possibly_batched_index)
             done = True
+            return batch
         finally:
-            process.fetching = None
+            local.fetching = None
             try:
-                current.fetched(begun, cpu, done)
+                if fetcher is not self:
+                    take_over(self, fetcher)
+                if done and work.items == before:
+                    work.items += items
+                work.fetched(begun, cpu, done)
             except Exception as error:
                 state.failed(error)
-        return batch
 
     return fetch
 
 
-def collating(original, current):
+def counted(fetcher, index):
+    """How many items a batch has, by its index; 0 where that is of a class that is not Python's own, or the dataset gives as many as it likes."""
+    own = fields(fetcher)
+    if "dataset_iter" in own:
+        return 0
+    if own.get("auto_collation") is not True:
+        return 1
+    return len(index) if one_of(type(index), (list, tuple, range)) else 0
+
+
+def timed(fetcher, work):
+    """A fetcher for one fetch, with clocks around what it calls. The one that the job has stays as it is, for whoever looks at it."""
+    twin = object.__new__(type(fetcher))
+    own = fields(twin)
+    own.update(fields(fetcher))
+    if "dataset_iter" in own:
+        own["dataset_iter"] = Iterator(own["dataset_iter"], work)
+    else:
+        own["dataset"] = Items(own["dataset"], work)
+    own["collate_fn"] = collating(own["collate_fn"], work)
+    return twin
+
+
+def take_over(fetcher, twin):
+    """A fetch of an iterable dataset notes that it came to the end."""
+    ended = fields(twin).get("ended")
+    if ended is not None:
+        fields(fetcher)["ended"] = ended
+
+
+def collating(original, work):
     def collate(items):
+        begun = clock()
+        work.mark = begun
         batch = original(items)
-        if process.fetching is current:
-            current.collated = clock() - current.mark
+        work.collated = clock() - begun
         return batch
 
     return collate
 
 
 class Iterator:
-    """An iterable dataset's iterator with a clock behind each item."""
+    """An iterable dataset's iterator, for one fetch, with a clock behind each item."""
 
-    def __init__(self, original, current):
+    __slots__ = ("original", "work")
+
+    def __init__(self, original, work):
         self.original = original
-        self.current = current
+        self.work = work
 
     def __iter__(self):
         return self
 
     def __next__(self):
-        current = self.current
-        if process.fetching is not current:
-            return next(self.original)
+        work = self.work
         try:
             item = next(self.original)
         finally:
-            current.mark = clock()
-        current.items += 1
+            work.mark = clock()
+        work.items += 1
         return item
-
-    def __getattr__(self, name):
-        return getattr(self.original, name)
 
 
 class Items:
-    """A dataset with a clock behind each item: one item's end is the next one's begin. It has __getitems__ where the dataset has it."""
+    """A dataset, for one fetch, with a clock behind each item: one item's end is the next one's begin."""
 
-    def __init__(self, original, current):
+    __slots__ = ("original", "work")
+
+    def __init__(self, original, work):
         self.original = original
-        self.current = current
+        self.work = work
 
     def __getitem__(self, index):
         item = self.original[index]
-        current = self.current
-        if process.fetching is current:
-            now = clock()
-            took = now - current.mark
-            current.mark = now
-            current.items += 1
-            if took > current.floor or (type(index) is int and index in current.slow):
-                try:
-                    current.slow_item(index, took)
-                except Exception as error:
-                    state.failed(error)
+        work = self.work
+        now = clock()
+        took = now - work.mark
+        work.mark = now
+        work.items += 1
+        if took > work.floor or type(index) is int and index in work.slow:
+            try:
+                work.slow_item(index, took)
+            except Exception as error:
+                state.failed(error)
         return item
-
-    @property
-    def __getitems__(self):
-        function = self.original.__getitems__
-        if not function:
-            return function
-        current = self.current
-
-        def getitems(indices):
-            items = function(indices)
-            if process.fetching is current:
-                current.mark = clock()
-                try:
-                    current.items += len(indices)
-                except TypeError:
-                    pass  # no list, so nobody can count it
-            return items
-
-        return getitems
 
     def __getattr__(self, name):
         return getattr(self.original, name)

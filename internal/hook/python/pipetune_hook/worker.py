@@ -6,11 +6,13 @@ import weakref
 from functools import wraps
 from time import monotonic_ns as clock
 
-from . import state
-from .work import being_made
+from . import state, work
+from .alarm import HERE
+from .look import fields, standing_for
 
 KEY = "_pipetune_loader"  # in the configuration of a process: the number of the loader it works for
 process = state.process
+local = state.local
 here = state.here
 
 
@@ -22,9 +24,8 @@ class Config(dict):
         copied = dict(self)
         try:
             copied.pop(KEY, None)
-            loop = being_made() if here() else None
-            if loop is not None:
-                copied[KEY] = loop.number
+            if here() and local.making is not None and local.making[1] is not None:
+                copied[KEY] = local.making[1].number
         except Exception as error:
             state.failed(error)
         return copied
@@ -32,9 +33,9 @@ class Config(dict):
 
 def number_workers():
     """Lets the processes that are begun by this one know the loader they work for."""
-    current = sys.modules["multiprocessing.process"].current_process()
-    if type(current._config) is not Config:
-        current._config = Config(current._config)
+    own = fields(sys.modules["multiprocessing.process"].current_process())
+    if type(own.get("_config")) is dict:
+        own["_config"] = Config(own["_config"])
 
 
 def patch(data):
@@ -44,16 +45,16 @@ def patch(data):
 
 
 def working(original):
-    @wraps(original)
+    @standing_for(original)
     def _worker_loop(*args, **kwargs):
-        collecting = state.pause_collector()
         try:
+            # The iterators of PyTorch have finalizers that end their workers, or wait for them, and a worker that was forked finds those that were about. One in a
+            # cycle is finalized when the collector comes by, which may be as the hook makes its messages. Held for good, none ever is, whoever makes objects.
+            process.inherited = process.iterators.alive()
             if here():
                 worker_began(args)
         except Exception as error:
             state.failed(error)
-        finally:
-            state.resume_collector(collecting)
         try:
             return original(*args, **kwargs)
         finally:
@@ -67,29 +68,29 @@ def working(original):
 
 
 def worker_began(args):
-    number = sys.modules["multiprocessing.process"].current_process()._config.get(KEY)
+    number = fields(sys.modules["multiprocessing.process"].current_process()).get("_config", {}).get(KEY)
     if number is None:
         return
     process.number = number
     process.parent = state.begun_by()
     process.greeted = False
+    local.work = work.known(number, process.parent)
     watch_queue(args[2])
     state.tell(clock())
 
 
 def watch_queue(queue):
     """Tells the totals before the worker goes idle: it may be ended while it waits."""
-    original = getattr(type(queue), "get", None)
-    reader = getattr(queue, "_reader", None)
-    if original is None or reader is None:
-        return
+    if type(queue) is not sys.modules["multiprocessing"].queues.Queue:
+        return  # of the job's own
+    original = type(queue).get
     known = weakref.ref(queue)
     poll = select.poll()
-    poll.register(reader.fileno(), select.POLLIN)
+    poll.register(queue._reader.fileno(), select.POLLIN)
 
     def get(*args, **kwargs):
         try:
-            if process.on and any([work.changed for work in process.works.values()]) and not poll.poll(0):
+            if process.on and any([each.changed for each in process.works.values()]) and not poll.poll(0):
                 now = clock()
                 if state.due(now):
                     state.tell(now)
@@ -119,7 +120,7 @@ def wrapping(original):
 def stripped(trace):
     kept = []
     while trace is not None:
-        if not trace.tb_frame.f_code.co_filename.startswith(state.HERE):
+        if not trace.tb_frame.f_code.co_filename.startswith(HERE):
             kept.append(trace)
         trace = trace.tb_next
     for at, each in enumerate(kept):

@@ -1,0 +1,129 @@
+"""Looks at objects of the job without a call into their code: by exact types, and by what Python itself keeps of a class and of an object.
+
+isinstance() asks an object for its __class__, getattr() its __getattribute__, a dictionary its keys for hashes: all of that may be the job's code. What
+is here reads C structures only.
+"""
+
+import inspect
+import sys
+import weakref
+from functools import partial, wraps
+from types import BuiltinFunctionType, FunctionType, GetSetDescriptorType, MethodType
+
+STRING = 512  # characters of a string
+ROOM = 256  # entries after which those of objects that are gone are looked for
+
+bases = type.__dict__["__mro__"].__get__
+class_fields = type.__dict__["__dict__"].__get__
+class_name = type.__dict__["__qualname__"].__get__
+class_module = type.__dict__["__module__"].__get__
+
+
+def text(value):
+    """A string of bounded length; empty for what is none."""
+    return str.__str__(value)[:STRING] if issubclass(type(value), str) else ""
+
+
+def one_of(kind, kinds):
+    """Says whether a class is one of some, none of which it is compared with: its own class may be the job's."""
+    return any([kind is each for each in kinds])
+
+
+def fields(thing):
+    """The attributes that an object itself holds."""
+    for each in bases(type(thing)):
+        found = class_fields(each).get("__dict__")
+        if type(found) is GetSetDescriptorType:  # and not a property of the job's
+            own = found.__get__(thing)
+            return own if type(own) is dict else {}
+    return {}
+
+
+def of_class(kind, name):
+    """What a class or the next of its bases holds under a name; None where none does."""
+    for each in bases(kind):
+        own = class_fields(each)
+        if name in own:
+            return own[name]
+    return None
+
+
+def name_of(thing):
+    """Module and name of a class or function, and of anything else those of its class."""
+    while type(thing) is partial:
+        thing = thing.func
+    if type(thing) is MethodType:
+        thing = thing.__func__
+    kind = type(thing)
+    if kind is FunctionType or kind is BuiltinFunctionType:
+        module, name = thing.__module__, thing.__qualname__
+    else:
+        thing = thing if issubclass(kind, type) else kind
+        module, name = class_module(thing), class_name(thing)
+    return text("%s.%s" % (text(module), text(name)))
+
+
+def reference_to(thing):
+    """A weak reference, without a callback: nothing of the hook's runs when the job lets go of the thing. None where its kind allows none."""
+    try:
+        return weakref.ref(thing)
+    except TypeError:
+        return None
+
+
+class Beside:
+    """What the hook knows of objects of the job, kept beside them: they look, copy and pickle as without it. An address alone would not do, the next
+    object may get it."""
+
+    def __init__(self):
+        self.known = {}  # address: (weak reference, what is known)
+        self.room = ROOM
+
+    def get(self, thing):
+        known = self.known.get(id(thing))
+        return known[1] if known is not None and known[0]() is thing else None
+
+    def keep(self, thing, what):
+        reference = reference_to(thing)
+        if reference is not None:
+            if len(self.known) >= self.room:
+                self.forget()
+            self.known[id(thing)] = reference, what
+
+    def forget(self):
+        for address, known in list(self.known.items()):
+            if known[0]() is None and self.known.get(address) is known:
+                self.known.pop(address, None)
+        self.room = max(ROOM, 2 * len(self.known))
+
+    def alive(self):
+        """The objects that are still there."""
+        return [thing for thing in [known[0]() for known in list(self.known.values())] if thing is not None]
+
+
+def standing_for(original):
+    """Makes a function look like the one that it stands for, to getfullargspec too, which does not follow __wrapped__."""
+
+    def dress(function):
+        function = wraps(original)(function)
+        try:
+            function.__signature__ = inspect.signature(original)
+        except (TypeError, ValueError):
+            pass  # one of C's has none to show
+        return function
+
+    return dress
+
+
+def untraced(function):
+    """Keeps torch.compile out of a function: neither its frame nor a call of it becomes part of a graph."""
+    function._torchdynamo_disable = True
+    frames = getattr(getattr(sys.modules["torch"]._C, "_dynamo", None), "eval_frame", None)
+    try:
+        if hasattr(frames, "skip_code"):
+            frames.skip_code(function.__code__)
+        elif hasattr(frames, "set_code_exec_strategy"):
+            frames.set_code_exec_strategy(function.__code__, frames._FrameExecStrategy(frames._FrameAction.SKIP, frames._FrameAction.DEFAULT))
+    except (AttributeError, TypeError):
+        pass  # another version's: the mark above still keeps it out of other functions' graphs
+    return function

@@ -1,0 +1,37 @@
+package hook_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestHookAsksTheJobForNothing goes over loaders of hostile classes: of batches, samplers, indices, collate functions, datasets, loaders and iterators
+// all of whose methods note that they were called, and raise, recurse or block. Output, order, exceptions and the calls on each are the same with the
+// hook and without, and the hook stays on.
+func TestHookAsksTheJobForNothing(t *testing.T) {
+	needTorch(t)
+	t.Parallel()
+	for _, mode := range []string{"logs", "raises", "recurses", "blocks"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			e := listen(t)
+			file := script(t, filepath.Join("hostile", "job.py"))
+			want, got := run(t, without(), file, mode), e.run(nil, file, mode)
+			if diff := cmp.Diff(strings.Split(want.stdout, "\n"), strings.Split(got.stdout, "\n")); diff != "" || want.status != 0 || got.status != 0 {
+				t.Errorf("status %d without, %d with; stdout (-without +with):\n%s\nstderr with:\n%s", want.status, got.status, diff, got.stderr)
+			}
+			if cases := strings.Count(want.stdout, "== "); cases < 60 {
+				t.Errorf("%d cases", cases)
+			}
+			if off, ok := e.last("off", func(datagram) bool { return true }); ok {
+				t.Errorf("the hook went off: %s", off.Reason)
+			}
+			if steps := e.steps(0); steps["steps"] != 6.0 {
+				t.Errorf("told of the first loader: %v", steps)
+			}
+		})
+	}
+}
