@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,7 +92,7 @@ func runDoctor(ctx context.Context, env Env, strict bool) error {
 func checkGPU(ctx context.Context, d *doctor) []check {
 	child := d.runner.Child(sampler.GPUSpec())
 	defer child.Close()
-	found, err := isolate.Ask[nvml.Request, nvml.Inventory](ctx, child, nvml.Request{Op: nvml.OpOpen})
+	found, err := sampler.OpenLibrary(ctx, child)
 	switch {
 	case err != nil:
 		return []check{{"GPU (NVML)", stateMissing, err.Error(), "nvidia-smi"}}
@@ -101,14 +102,34 @@ func checkGPU(ctx context.Context, d *doctor) []check {
 		return []check{{"GPU (NVML)", stateMissing, "the driver is loaded and lists no GPU", "nvidia-smi -L"}}
 	}
 	list := []check{{"GPU (NVML)", stateOK, fmt.Sprintf("driver %s, %d GPUs", found.Driver, len(found.Devices)), ""}}
-	for _, g := range found.Devices {
-		c := check{"  " + g.UUID, stateOK, g.Name + ", with SM and DRAM activity", ""}
-		if !g.GPM {
-			c.state, c.detail = stateLimited, g.Name+": no SM and DRAM activity, which needs Hopper or newer"
+	for _, listed := range found.Devices {
+		name := "  " + cmp.Or(listed.UUID, "at "+listed.Place)
+		opened, err := sampler.OpenGPU(ctx, child, listed.Place)
+		switch {
+		case err != nil:
+			list = append(list, check{name, stateMissing, "opening it: " + err.Error(), "nvidia-smi"})
+		case opened.Failed != "":
+			list = append(list, check{name, stateMissing, "opening it: " + opened.Failed, "nvidia-smi"})
 		}
-		list = append(list, c)
+		for _, g := range opened.Devices {
+			list = append(list, checkDevice(g))
+		}
 	}
 	return list
+}
+
+// checkDevice tells what can be read of one GPU, or of one slice of a GPU.
+func checkDevice(g nvml.Device) check {
+	c := check{"  " + g.UUID, stateOK, g.Name + ", with SM and DRAM activity", ""}
+	switch {
+	case g.Lost:
+		c.state, c.detail, c.cure = stateMissing, "the driver has lost it", "sudo dmesg | grep -i xid"
+	case !g.GPM && g.MIG != nil && *g.MIG:
+		c.state, c.detail = stateLimited, g.Name+": MIG is enabled, and of its slices neither utilization nor activity can be read here"
+	case !g.GPM:
+		c.state, c.detail = stateLimited, g.Name+": no SM and DRAM activity, which needs Hopper or newer"
+	}
+	return c
 }
 
 // checkThreads tells whether /proc/PID/syscall of a job that is not our descendant can be read: the Yama module decides.

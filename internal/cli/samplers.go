@@ -12,7 +12,7 @@ func (s *session) samplers() ([]sampler.Sampler, func(context.Context, *recordin
 	target := s.target()
 	files := sampler.NewFiles(sampler.FilesConfig{FS: s.fs, Job: s.job, Paths: s.paths, Look: lookAtDataset(s.runner), Redaction: s.redact})
 	placement := sampler.NewPlacement(s.fs, target, files.DataPaths)
-	gpu := sampler.NewGPU(s.runner.Child(sampler.GPUSpec()), s.job, s.hostNumbers())
+	gpu := sampler.NewGPU(s.fs, s.runner.Child(sampler.GPUSpec()), s.job, s.hostNumbers())
 	loader := sampler.NewLoader(s.fs, s.job)
 	table := []sampler.Sampler{
 		loader,

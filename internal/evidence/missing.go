@@ -15,7 +15,7 @@ var madeFrom = map[string][]metric.Desc{
 	metric.RankStallSpread.Name:  {metric.LoaderWaiting, metric.LoaderLooks, metric.GPUUtil},
 	metric.RestBusy.Name:         {metric.GPUUtil},
 	metric.CopyTime.Name:         {metric.GPUUtil, metric.GPUPcieRx},
-	metric.GPUOthersBusy.Name:    {metric.GPUUtil},
+	metric.GPUOthersBusy.Name:    {metric.GPUOthersUtil},
 	metric.InputWait.Name:        {metric.LoaderWaiting, metric.LoaderLooks, metric.LooksQueuePoll},
 	metric.HostTime.Name:         {metric.LooksRunning},
 	metric.DeviceTime.Name:       {metric.GPUUtil, metric.LooksTotal},

@@ -84,11 +84,17 @@ func Call[In, Out any](ctx context.Context, r *Runner, spec Spec, in In) (Out, e
 // *TimeoutError, *DeathError, *GarbageError, *StuckError (refused at once), ErrGaveUp around the last of these once
 // the child died too often, and the context's own.
 func Ask[In, Out any](ctx context.Context, c *Child, in In) (Out, error) {
-	return ask[In, Out](ctx, c, c.spec.Key, in)
+	return ask[In, Out](ctx, c, c.spec.Key, c.spec.timeout(), in)
+}
+
+// AskWithin is Ask with a time-out and a key of this request: one of several things that the child deals with may be slow, and is then
+// alone to blame.
+func AskWithin[In, Out any](ctx context.Context, c *Child, key string, limit time.Duration, in In) (Out, error) {
+	return ask[In, Out](ctx, c, key, limit, in)
 }
 
 // ask is Ask with a key of its own: a child of Paths serves all mounts, and only the mount that hung is to blame.
-func ask[In, Out any](ctx context.Context, c *Child, key string, in In) (Out, error) {
+func ask[In, Out any](ctx context.Context, c *Child, key string, limit time.Duration, in In) (Out, error) {
 	var out Out
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -97,7 +103,7 @@ func ask[In, Out any](ctx context.Context, c *Child, key string, in In) (Out, er
 	if len(body) > maxLine-256 { // 256: room for the envelope
 		return out, fmt.Errorf("a request for %s of %d bytes, %d allowed", c.spec.Task, len(body), maxLine)
 	}
-	raw, err := c.roundTrip(ctx, key, body)
+	raw, err := c.roundTrip(ctx, key, limit, body)
 	if err != nil {
 		return out, err
 	}
@@ -107,7 +113,7 @@ func ask[In, Out any](ctx context.Context, c *Child, key string, in In) (Out, er
 	return out, nil
 }
 
-func (c *Child) roundTrip(ctx context.Context, key string, body []byte) (json.RawMessage, error) {
+func (c *Child) roundTrip(ctx context.Context, key string, limit time.Duration, body []byte) (json.RawMessage, error) {
 	select {
 	case <-c.turn:
 		defer func() { c.turn <- struct{}{} }()
@@ -123,7 +129,7 @@ func (c *Child) roundTrip(ctx context.Context, key string, body []byte) (json.Ra
 		return nil, err
 	}
 	c.proc.next++
-	got, err := c.proc.exchange(ctx, request{ID: c.proc.next, Body: body}, c.spec.timeout(), c.proc.next)
+	got, err := c.proc.exchange(ctx, request{ID: c.proc.next, Body: body}, limit, c.proc.next)
 	if err == nil {
 		if got.Error != nil {
 			return nil, &RemoteError{Message: got.Error.Message, Errno: got.Error.Errno}

@@ -207,7 +207,7 @@ func askPath[Out any](ctx context.Context, p *Paths, key string, in pathRequest)
 		var none Out
 		return none, err
 	}
-	out, err := ask[pathRequest, Out](ctx, child, key, in)
+	out, err := ask[pathRequest, Out](ctx, child, key, child.spec.timeout(), in)
 	p.giveBack(child, err)
 	return out, err
 }

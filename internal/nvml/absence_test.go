@@ -38,7 +38,7 @@ func TestNothingSupported(t *testing.T) {
 	}
 	d := reading.Devices[0]
 	for _, field := range []Field{FieldUtilization, FieldMemory, FieldPower, FieldPowerLimit, FieldClock, FieldClockMax, FieldThrottle,
-		FieldTemperature, FieldPCIeLink, FieldPCIeTraffic, FieldProcesses} {
+		FieldTemperature, FieldPCIeLink, FieldPCIeTraffic, FieldProcesses, FieldProcessUse} {
 		if d.Absent[field] != "not supported by this GPU or driver" {
 			t.Errorf("%s: %q", field, d.Absent[field])
 		}
@@ -66,7 +66,11 @@ func TestMissingFunctions(t *testing.T) {
 		field    Field // absent then; "" when another call takes its place
 	}{
 		{"nvmlDeviceGetSamples", ""},
-		{"nvmlDeviceGetMemoryInfo", FieldMemory},
+		{"nvmlDeviceGetMemoryInfo", ""},
+		{"nvmlDeviceGetMemoryInfo_v2", ""}, // before driver 510
+		{"nvmlDeviceGetProcessUtilization", FieldProcessUse},
+		{"nvmlDeviceGetMinorNumber", ""},
+		{"nvmlDeviceGetHandleByPciBusId_v2", ""},
 		{"nvmlDeviceGetPowerUsage", FieldPower},
 		{"nvmlDeviceGetEnforcedPowerLimit", FieldPowerLimit},
 		{"nvmlDeviceGetClockInfo", FieldClock},
@@ -116,10 +120,12 @@ func TestMissingFunctions(t *testing.T) {
 	}
 	t.Run("all that can be missing", func(t *testing.T) {
 		c := driver(t, "", "nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2", "nvmlDeviceGetSamples",
+			"nvmlDeviceGetMemoryInfo", "nvmlDeviceGetMemoryInfo_v2",
 			"nvmlDeviceGetUtilizationRates", "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
 		_, reading := mustTake(t, c, 1)
 		d := reading.Devices[0]
-		if d.Absent[FieldUtilization] != "this driver has no nvmlDeviceGetUtilizationRates" || !strings.Contains(d.Absent[FieldThrottle], " or ") {
+		if d.Absent[FieldUtilization] != "this driver has no nvmlDeviceGetUtilizationRates" || !strings.Contains(d.Absent[FieldThrottle], " or ") ||
+			d.Absent[FieldMemory] != "this driver has no nvmlDeviceGetMemoryInfo" {
 			t.Errorf("absent: %v", d.Absent)
 		}
 		if len(d.Processes) != 2 || d.Processes[0].PID != 1000 || d.Processes[1].PID != 1001 || *d.Processes[0].MemoryBytes != 5<<30 {
@@ -145,16 +151,6 @@ func TestUtilizationWithoutBuffer(t *testing.T) {
 	_, reading = mustTake(t, driver(t, "fail nvmlDeviceGetSamples 6\n"), 3)
 	if d := reading.Devices[0]; d.UtilizationRatio != nil || d.Absent[FieldUtilization] != "" {
 		t.Errorf("no new sample is neither a value nor a fault: %+v", d)
-	}
-}
-
-func TestMIG(t *testing.T) {
-	inventory, reading := mustTake(t, driver(t, "mig\ngpm\n"), 2)
-	if d := inventory.Devices[0]; d.MIG == nil || !*d.MIG || d.GPM {
-		t.Errorf("inventory: %+v", d)
-	}
-	if d := reading.Devices[0]; d.UtilizationRatio != nil || d.PowerWatts == nil {
-		t.Errorf("reading: %+v", d)
 	}
 }
 

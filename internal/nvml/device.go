@@ -11,15 +11,19 @@ import (
 type device struct {
 	library *library
 	handle  nvml.Device
-	index   int
+	place   string
 	uuid    string
 	mig     bool
+	slice   *slice // what is read of; nil for a whole GPU, whose handle stands for all then
 	lost    bool
+
+	described Device
 
 	lister  lister
 	usage   usage
 	traffic traffic
 	gpm     gpm
+	others  processUse
 
 	told    map[Field]string // what was last reported absent, and why
 	changed map[Field]string // what to report with this reading
@@ -58,24 +62,23 @@ func (d *device) read(asked Request, now time.Time) DeviceReading {
 }
 
 func (d *device) fast(r *DeviceReading, now time.Time) {
-	var why string
-	r.UtilizationRatio, r.UtilizationSamples, why = d.utilization()
+	why := d.utilization(r)
 	d.absent(FieldUtilization, why)
 	if d.lost {
 		return
 	}
-	used, total, why := d.memory()
+	m, why := d.memory()
 	d.absent(FieldMemory, why)
 	if why == "" {
-		r.MemoryUsedBytes, r.MemoryTotalBytes = &used, &total
+		r.MemoryUsedBytes, r.MemoryTotalBytes, r.MemoryReservedBytes = &m.used, &m.total, m.reserved
 	}
 	r.PowerWatts = d.number(FieldPower, 1, maxMilliwatts, 1e-3, "nvmlDeviceGetPowerUsage", d.handle.GetPowerUsage)
 	r.SMClockHertz = d.number(FieldClock, 0, maxMegahertz, 1e6, "nvmlDeviceGetClockInfo", func() (uint32, nvml.Return) {
 		return d.handle.GetClockInfo(nvml.CLOCK_SM)
 	})
 	r.ThrottleReasons = d.throttle()
-	d.trafficCounters(r, now)
 	d.gpm.read(d, r, now)
+	d.trafficCounters(r, now)
 }
 
 func (d *device) slow(r *DeviceReading) {
@@ -91,6 +94,7 @@ func (d *device) slow(r *DeviceReading) {
 	r.PCIeWidth = d.number(FieldPCIeLink, 1, maxLanes, 1, "nvmlDeviceGetCurrPcieLinkWidth", unsigned(d.handle.GetCurrPcieLinkWidth))
 	r.PCIeWidthMax = d.number(FieldPCIeLink, 1, maxLanes, 1, "nvmlDeviceGetMaxPcieLinkWidth", unsigned(d.handle.GetMaxPcieLinkWidth))
 	d.trafficCalls(r)
+	d.processUse(r)
 }
 
 func unsigned(call func() (int, nvml.Return)) func() (uint32, nvml.Return) {
@@ -120,20 +124,6 @@ func (d *device) number(field Field, low, high uint32, unit float64, symbol stri
 	}
 	result := float64(value) * unit
 	return &result
-}
-
-func (d *device) memory() (usedBytes, totalBytes float64, why string) {
-	if why := d.library.lacks("nvmlDeviceGetMemoryInfo"); why != "" {
-		return 0, 0, why
-	}
-	memory, ret := d.handle.GetMemoryInfo()
-	switch {
-	case ret != nvml.SUCCESS:
-		return 0, 0, d.failed(ret)
-	case memory.Total == 0 || memory.Total > maxMemoryBytes || memory.Used > memory.Total:
-		return 0, 0, fmt.Sprintf("the driver reports %d of %d bytes used, which cannot be", memory.Used, memory.Total)
-	}
-	return float64(memory.Used), float64(memory.Total), ""
 }
 
 // throttle reads why the clocks are below their maximum. The call was renamed in driver 535.

@@ -18,6 +18,7 @@ func TestGarbage(t *testing.T) {
 		field Field
 		words string
 	}{
+		{"uses\nuse 7 5", FieldProcessUse, "4000000000 uses"},
 		{"processes", FieldProcesses, "4000000000 processes"},
 		{"processes-insufficient", FieldProcesses, "4000000000 processes"},
 		{"samples", FieldUtilization, "4000000000 samples"},
@@ -116,7 +117,7 @@ func TestHangs(t *testing.T) {
 func TestDeaths(t *testing.T) {
 	for _, tc := range []struct{ config, words string }{
 		{"abort nvmlInit_v2 1", "SIGABRT"},
-		{"abort nvmlDeviceGetMemoryInfo 10", "SIGABRT"},
+		{"abort nvmlDeviceGetMemoryInfo_v2 10", "SIGABRT"},
 		{"segv nvmlDeviceGetTemperature 3", "SIGSEGV"},
 	} {
 		t.Run(tc.config, func(t *testing.T) {

@@ -19,12 +19,19 @@ type gpm struct {
 	ready         bool
 }
 
-// symbols are all functions that gpm calls.
-var symbols = []string{"nvmlGpmQueryDeviceSupport", "nvmlGpmSampleAlloc", "nvmlGpmSampleGet", "nvmlGpmMetricsGet", "nvmlGpmSampleFree"}
+// symbols are all functions that gpm calls, and sampleOf the one that takes a sample of a whole GPU or of a slice.
+var symbols = []string{"nvmlGpmQueryDeviceSupport", "nvmlGpmSampleAlloc", "nvmlGpmMetricsGet", "nvmlGpmSampleFree"}
+
+func (d *device) sampleOf() string {
+	if d.slice != nil {
+		return "nvmlGpmMigSampleGet"
+	}
+	return "nvmlGpmSampleGet"
+}
 
 // open probes for support and takes two buffers for samples.
 func (g *gpm) open(d *device) bool {
-	for _, symbol := range symbols {
+	for _, symbol := range append([]string{d.sampleOf()}, symbols...) {
 		if why := d.library.lacks(symbol); why != "" {
 			d.absent(FieldActivity, why)
 			return false
@@ -39,8 +46,12 @@ func (g *gpm) open(d *device) bool {
 		d.absent(FieldActivity, "needs GPU performance monitoring (Hopper or newer)")
 		return false
 	}
-	if d.mig {
-		d.absent(FieldActivity, "MIG is enabled: activity is read of whole GPUs only")
+	if d.mig && d.slice == nil {
+		d.absent(FieldActivity, "MIG is enabled: activity is read of slices only, and none can be opened")
+		return false
+	}
+	if d.slice != nil && d.slice.instance < 0 {
+		d.absent(FieldActivity, "the driver does not say which instance the MIG slice is")
 		return false
 	}
 	for _, buffer := range []*nvml.GpmSample{&g.before, &g.after} {
@@ -71,7 +82,7 @@ func (g *gpm) read(d *device, r *DeviceReading, now time.Time) {
 	if d.lost || !g.ready || g.taken && now.Sub(g.at) < gpmSpacing {
 		return
 	}
-	if ret := g.after.Get(d.handle); ret != nvml.SUCCESS {
+	if ret := g.take(d); ret != nvml.SUCCESS {
 		d.absent(FieldActivity, d.failed(ret))
 		return
 	}
@@ -82,25 +93,58 @@ func (g *gpm) read(d *device, r *DeviceReading, now time.Time) {
 	g.at, g.taken = now, true
 }
 
+func (g *gpm) take(d *device) nvml.Return {
+	if d.slice != nil {
+		return g.after.MigGet(d.handle, d.slice.instance)
+	}
+	return g.after.Get(d.handle)
+}
+
+// gpmValues are the metrics that are asked for: where the value goes, the most that can be, and what one unit of it is. PCIe comes in
+// MiB/s (nvml.h).
+var gpmValues = []struct {
+	id   nvml.GpmMetricId
+	most float64
+	unit float64
+	to   func(*DeviceReading) **float64
+}{
+	// Rounding may lift a full GPU slightly above 100 %.
+	{nvml.GPM_METRIC_GRAPHICS_UTIL, 100.5, 0.01, func(r *DeviceReading) **float64 { return &r.GraphicsRatio }},
+	{nvml.GPM_METRIC_SM_UTIL, 100.5, 0.01, func(r *DeviceReading) **float64 { return &r.SMActivityRatio }},
+	{nvml.GPM_METRIC_DRAM_BW_UTIL, 100.5, 0.01, func(r *DeviceReading) **float64 { return &r.DRAMRatio }},
+	{nvml.GPM_METRIC_PCIE_TX_PER_SEC, maxPCIePerSec / (1 << 20), 1 << 20, func(r *DeviceReading) **float64 { return &r.PCIeTxPerSec }},
+	{nvml.GPM_METRIC_PCIE_RX_PER_SEC, maxPCIePerSec / (1 << 20), 1 << 20, func(r *DeviceReading) **float64 { return &r.PCIeRxPerSec }},
+}
+
+// gpmRatios is how many of gpmValues are ratios, which stand first.
+const gpmRatios = 3
+
 func (g *gpm) compute(d *device, r *DeviceReading) {
-	ask := &nvml.GpmMetricsGetType{NumMetrics: 2, Sample1: g.before, Sample2: g.after}
-	ask.Metrics[0].MetricId = uint32(nvml.GPM_METRIC_SM_UTIL)
-	ask.Metrics[1].MetricId = uint32(nvml.GPM_METRIC_DRAM_BW_UTIL)
+	ask := &nvml.GpmMetricsGetType{NumMetrics: uint32(len(gpmValues)), Sample1: g.before, Sample2: g.after}
+	for i, v := range gpmValues {
+		ask.Metrics[i].MetricId = uint32(v.id)
+	}
 	if ret := d.library.nvml.GpmMetricsGet(ask); ret != nvml.SUCCESS {
 		d.absent(FieldActivity, d.failed(ret))
 		return
 	}
-	for i, to := range []**float64{&r.SMActivityRatio, &r.DRAMRatio} {
-		metric := ask.Metrics[i]
-		if ret := nvml.Return(metric.NvmlReturn); ret != nvml.SUCCESS {
-			d.absent(FieldActivity, d.failed(ret))
-			continue
+	for i, v := range gpmValues {
+		metric, why := ask.Metrics[i], ""
+		switch ret := nvml.Return(metric.NvmlReturn); {
+		case ret != nvml.SUCCESS:
+			why = d.failed(ret)
+		case !(metric.Value >= 0 && metric.Value <= v.most):
+			why = fmt.Sprintf("the driver reports an activity of %v, which cannot be", metric.Value)
+		case i < gpmRatios:
+			ratio := min(metric.Value*v.unit, 1)
+			*v.to(r) = &ratio
+		default:
+			rate := metric.Value * v.unit
+			*v.to(r) = &rate
 		}
-		if !(metric.Value >= 0 && metric.Value <= 100.5) { // rounding may lift a full GPU slightly above 100 %
-			d.absent(FieldActivity, fmt.Sprintf("the driver reports an activity of %v %%, which cannot be", metric.Value))
-			continue
+		if i < gpmRatios {
+			d.absent(FieldActivity, why)
 		}
-		ratio := min(metric.Value/100, 1)
-		*to = &ratio
 	}
+	d.traffic.measured = d.traffic.measured || r.PCIeTxPerSec != nil && r.PCIeRxPerSec != nil
 }

@@ -5,14 +5,18 @@ package nvml
 #include <stddef.h>
 #include <stdlib.h>
 
-// The two calls of NVML that return lists. go-nvml allocates as many elements as the library says, and a library that
+// The calls of NVML that return lists. go-nvml allocates as many elements as the library says, and a library that
 // says four billion ends the process; here the buffers have a fixed size. Layouts from nvml.h.
 
 typedef struct { unsigned long long at; unsigned char value[8]; } pt_sample;
 typedef struct { unsigned int pid; unsigned long long used; unsigned int gpu_instance, compute_instance; } pt_process;
 typedef struct { unsigned int pid; unsigned long long used; } pt_process_v1;
+typedef struct { unsigned int pid; unsigned long long at; unsigned int sm, memory, encoder, decoder; } pt_use;
 
 typedef int (*handle_call)(unsigned int, void **);
+typedef int (*place_call)(const char *, void **);
+typedef int (*slice_call)(void *, unsigned int, void **);
+typedef int (*use_call)(void *, pt_use *, unsigned int *, unsigned long long);
 typedef int (*samples_call)(void *, int, unsigned long long, int *, unsigned int *, pt_sample *);
 typedef int (*processes_call)(void *, unsigned int *, void *);
 
@@ -28,6 +32,18 @@ static void *pt_symbol(const char *library, const char *name) {
 
 static int pt_handle(void *call, unsigned int index, void **device) {
 	return ((handle_call)call)(index, device);
+}
+
+static int pt_place(void *call, const char *place, void **device) {
+	return ((place_call)call)(place, device);
+}
+
+static int pt_slice(void *call, void *device, unsigned int index, void **slice) {
+	return ((slice_call)call)(device, index, slice);
+}
+
+static int pt_uses(void *call, void *device, pt_use *buffer, unsigned int *count, unsigned long long since) {
+	return ((use_call)call)(device, buffer, count, since);
 }
 
 static int pt_samples(void *call, void *device, int kind, unsigned long long since, int *type, unsigned int *count, pt_sample *buffer) {
@@ -56,22 +72,52 @@ const (
 	maxProcesses = 4096
 )
 
-// lister calls the two functions for one GPU. It has its own handle, because go-nvml does not show the one it holds.
+// lister calls these functions for one GPU or slice. It has its own handle, because go-nvml does not show the one it holds.
 type lister struct {
 	device    unsafe.Pointer
 	samples   unsafe.Pointer
 	processes unsafe.Pointer
 	clients   unsafe.Pointer // those that compute through the Multi-Process Service; nil where the driver has no list of them
 	former    bool           // processes is the first version of the call, with smaller elements
+	uses      unsafe.Pointer // what each process uses; nil where the driver does not tell
 	buffer    []C.pt_sample
 }
 
-func (l *library) lister(index int) lister {
-	var found lister
-	open := l.first("nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex")
-	if open == nil || C.pt_handle(open, C.uint(index), &found.device) != 0 {
+// rawByIndex returns the plain handle of a GPU that is open already, nil where it cannot be had.
+func (l *library) rawByIndex(index int) (device unsafe.Pointer) {
+	call := l.first("nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex")
+	if call == nil || C.pt_handle(call, C.uint(index), &device) != 0 {
+		return nil
+	}
+	return device
+}
+
+// rawByPCI is rawByIndex for a place on the bus.
+func (l *library) rawByPCI(place string) (device unsafe.Pointer) {
+	text := C.CString(place)
+	defer C.free(unsafe.Pointer(text))
+	call := l.first(byPCI)
+	if call == nil || C.pt_place(call, text, &device) != 0 {
+		return nil
+	}
+	return device
+}
+
+// rawSlice is rawByIndex for a MIG instance of a GPU.
+func (l *library) rawSlice(parent unsafe.Pointer, index int) (device unsafe.Pointer) {
+	call := l.first("nvmlDeviceGetMigDeviceHandleByIndex")
+	if call == nil || parent == nil || C.pt_slice(call, parent, C.uint(index), &device) != 0 {
+		return nil
+	}
+	return device
+}
+
+// lister returns what calls the functions for a device, which all are missing where its handle is nil.
+func (l *library) lister(device unsafe.Pointer) lister {
+	if device == nil {
 		return lister{}
 	}
+	found := lister{device: device, uses: l.first("nvmlDeviceGetProcessUtilization")}
 	found.samples, found.buffer = l.first("nvmlDeviceGetSamples"), make([]C.pt_sample, maxSamples)
 	found.processes = l.first("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2")
 	if found.processes == nil {
@@ -135,6 +181,31 @@ func (l lister) utilizationSamples(since uint64) (samples []sample, kind nvml.Va
 		samples = append(samples, s)
 	}
 	return samples, nvml.ValueType(valueType), ret, ""
+}
+
+// processUses returns what each process used since a time of the driver's clock, and the newest such time.
+func (l lister) processUses(since uint64) (uses []ProcessUse, newest uint64, ret nvml.Return, why string) {
+	if l.uses == nil {
+		return nil, 0, nvml.ERROR_FUNCTION_NOT_FOUND, ""
+	}
+	count := C.uint(maxProcesses)
+	buffer := make([]C.pt_use, maxProcesses)
+	ret = nvml.Return(C.pt_uses(l.uses, l.device, &buffer[0], &count, C.ulonglong(since)))
+	if ret == nvml.ERROR_NOT_FOUND {
+		return []ProcessUse{}, 0, ret, ""
+	}
+	if count > maxProcesses {
+		return nil, 0, nvml.SUCCESS, tooMany("uses by processes", uint32(count))
+	}
+	if ret != nvml.SUCCESS {
+		return nil, 0, ret, ""
+	}
+	found := make([]rawUse, 0, count)
+	for _, u := range buffer[:count] {
+		found = append(found, rawUse{pid: uint32(u.pid), sm: uint32(u.sm), at: uint64(u.at)})
+	}
+	uses, newest = latestUses(found, since)
+	return uses, newest, ret, ""
 }
 
 // computeProcesses returns the processes that compute on the GPU, by themselves or through the Multi-Process Service; empty where none does.

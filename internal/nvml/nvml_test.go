@@ -18,10 +18,17 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "__child" {
 		requests, answers := isolate.Pipes()
-		os.Exit(isolate.Serve(isolate.Table{Task: Handler()}, os.Args[2], requests, answers))
+		s := New(time.Now)
+		if folder := os.Getenv(fakeProc); folder != "" {
+			s.proc = folder
+		}
+		os.Exit(isolate.Serve(isolate.Table{Task: s.Handle}, os.Args[2], requests, answers))
 	}
 	os.Exit(m.Run())
 }
+
+// fakeProc names, to a child, the folder that stands for driverFolder.
+const fakeProc = "FAKE_DRIVER_PROC"
 
 const (
 	firstUUID  = "GPU-00000001-0000-0000-0000-000000000000" // at index 1 of two
@@ -51,9 +58,10 @@ func BuildDriver(t *testing.T, config string, missing ...string) string {
 	return dir
 }
 
+// child starts a child whose environment begins with where the library is.
 func child(t *testing.T, environ ...string) *isolate.Child {
 	t.Helper()
-	runner := isolate.New(isolate.Config{Args: []string{"__child"}, Environ: environ})
+	runner := isolate.New(isolate.Config{Args: []string{"__child"}, Environ: environ, Extra: environ[1:]})
 	t.Cleanup(runner.Close)
 	c := runner.Child(isolate.Spec{Task: Task, Timeout: 2 * time.Second, Limits: isolate.Limits{MemoryBytes: 256 << 20}})
 	t.Cleanup(func() { checkMemory(t, runner.Children()) })
@@ -77,9 +85,28 @@ func checkMemory(t *testing.T, pids []int) {
 	}
 }
 
+// open opens the library and each GPU, and returns the inventory with these in it.
 func open(t *testing.T, c *isolate.Child) (Inventory, error) {
 	t.Helper()
-	return isolate.Ask[Request, Inventory](t.Context(), c, Request{Op: OpOpen})
+	inventory, err := isolate.Ask[Request, Inventory](t.Context(), c, Request{Op: OpOpen})
+	if err != nil {
+		return inventory, err
+	}
+	listed := inventory.Devices
+	inventory.Devices = nil
+	for _, d := range listed {
+		opened, err := openGPU(t, c, d.Place)
+		if err != nil {
+			return inventory, err
+		}
+		inventory.Devices = append(inventory.Devices, opened.Devices...)
+	}
+	return inventory, nil
+}
+
+func openGPU(t *testing.T, c *isolate.Child, place string) (Opened, error) {
+	t.Helper()
+	return isolate.Ask[Request, Opened](t.Context(), c, Request{Op: OpOpenGPU, Place: place})
 }
 
 func take(t *testing.T, c *isolate.Child, asked Request) (Reading, error) {
@@ -112,10 +139,10 @@ func TestTwoGPUs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	no := false
+	no, minors := false, []int{0, 1}
 	want := Inventory{Driver: `999.99\x1b[1m`, Devices: []Device{
-		{UUID: secondUUID, Name: `Fake\x1b[31m|GPU`, MemoryBytes: 80 << 30, MIG: &no, GPM: true, PCI: "00000000:00000010:00000000"},
-		{UUID: firstUUID, Name: `Fake\x1b[31m|GPU`, MemoryBytes: 80 << 30, MIG: &no, GPM: true, PCI: "00000000:00000020:00000000"},
+		{UUID: secondUUID, Place: "#0", Minor: &minors[0], Name: `Fake\x1b[31m|GPU`, MemoryBytes: 80 << 30, MIG: &no, GPM: true, PCI: "00000000:00000010:00000000"},
+		{UUID: firstUUID, Place: "#1", Minor: &minors[1], Name: `Fake\x1b[31m|GPU`, MemoryBytes: 80 << 30, MIG: &no, GPM: true, PCI: "00000000:00000020:00000000"},
 	}}
 	if diff := cmp.Diff(want, inventory); diff != "" {
 		t.Fatalf("inventory: %s", diff)
@@ -137,10 +164,14 @@ func TestTwoGPUs(t *testing.T) {
 		if d.PCIeTxPerSec == nil || d.PCIeRxPerSec == nil || *d.PCIeTxPerSec <= 0 || *d.PCIeRxPerSec < 1.99**d.PCIeTxPerSec {
 			t.Errorf("PCIe traffic of GPU %d: %v, %v", i, d.PCIeTxPerSec, d.PCIeRxPerSec)
 		}
+		if *d.PCIeTxPerSec != 100<<20 {
+			t.Errorf("PCIe traffic is not that of GPM: %v", *d.PCIeTxPerSec)
+		}
 		d.PCIeTxPerSec, d.PCIeRxPerSec = nil, nil
 		uuid := []string{secondUUID, firstUUID}[i]
 		want := DeviceReading{
-			UUID: uuid, UtilizationRatio: value(wantRatio), UtilizationSamples: 5,
+			UUID: uuid, UtilizationRatio: value(wantRatio), UtilizationSamples: 5, SamplePeriodSeconds: value(0.02),
+			MemoryReservedBytes: value(0), GraphicsRatio: value(0.4),
 			MemoryUsedBytes: value(float64(i+1) * (1 << 30)), MemoryTotalBytes: value(80 << 30), PowerWatts: value(123.456), SMClockHertz: value(1410e6),
 			ThrottleReasons: value(4), SMActivityRatio: value(0.25), DRAMRatio: value(0.125), PowerLimitWatts: value(700), SMClockMaxHertz: value(1980e6),
 			TemperatureCelsius: value(55), PCIeGeneration: value(3), PCIeGenerationMax: value(5), PCIeWidth: value(8), PCIeWidthMax: value(16),

@@ -15,16 +15,21 @@ type DeviceReading struct {
 	// number. Where the GPU has no sample buffer it is the driver's latest value and UtilizationSamples is 0.
 	UtilizationRatio   *float64 `json:"utilization_ratio,omitempty"`
 	UtilizationSamples int      `json:"utilization_samples,omitempty"`
+	// SamplePeriodSeconds is the time between two of these samples: what the mean covers ends that much before the reading at most.
+	SamplePeriodSeconds *float64 `json:"sample_period_s,omitempty"`
 
-	MemoryUsedBytes  *float64 `json:"memory_used_bytes,omitempty"`
-	MemoryTotalBytes *float64 `json:"memory_total_bytes,omitempty"`
-	PowerWatts       *float64 `json:"power_w,omitempty"`
-	SMClockHertz     *float64 `json:"sm_clock_hz,omitempty"`
-	ThrottleReasons  *float64 `json:"throttle_reasons,omitempty"` // bits of nvmlClocksEventReasons in nvml.h
-	PCIeRxPerSec     *float64 `json:"pcie_rx_bytes_per_s,omitempty"`
-	PCIeTxPerSec     *float64 `json:"pcie_tx_bytes_per_s,omitempty"`
-	SMActivityRatio  *float64 `json:"sm_activity_ratio,omitempty"`
-	DRAMRatio        *float64 `json:"dram_activity_ratio,omitempty"`
+	// MemoryUsedBytes leaves out MemoryReservedBytes where the driver tells it.
+	MemoryUsedBytes     *float64 `json:"memory_used_bytes,omitempty"`
+	MemoryTotalBytes    *float64 `json:"memory_total_bytes,omitempty"`
+	MemoryReservedBytes *float64 `json:"memory_reserved_bytes,omitempty"`
+	PowerWatts          *float64 `json:"power_w,omitempty"`
+	SMClockHertz        *float64 `json:"sm_clock_hz,omitempty"`
+	ThrottleReasons     *float64 `json:"throttle_reasons,omitempty"` // bits of nvmlClocksEventReasons in nvml.h
+	PCIeRxPerSec        *float64 `json:"pcie_rx_bytes_per_s,omitempty"`
+	PCIeTxPerSec        *float64 `json:"pcie_tx_bytes_per_s,omitempty"`
+	GraphicsRatio       *float64 `json:"graphics_activity_ratio,omitempty"`
+	SMActivityRatio     *float64 `json:"sm_activity_ratio,omitempty"`
+	DRAMRatio           *float64 `json:"dram_activity_ratio,omitempty"`
 
 	// Slow values.
 	PowerLimitWatts    *float64 `json:"power_limit_w,omitempty"`
@@ -34,6 +39,10 @@ type DeviceReading struct {
 	PCIeGenerationMax  *float64 `json:"pcie_generation_max,omitempty"`
 	PCIeWidth          *float64 `json:"pcie_width,omitempty"`
 	PCIeWidthMax       *float64 `json:"pcie_width_max,omitempty"`
+
+	// ProcessUse is what each process used of the SMs since the last slow reading: nil when not asked for, not readable, or at the first, empty
+	// where nobody used any. Numbers of processes are as in Processes.
+	ProcessUse []ProcessUse `json:"process_use,omitzero"`
 
 	// Processes are those that compute on the GPU: nil when not asked for or not readable, empty where there is none. In a container their numbers
 	// depend on the driver: the host's, or, from drivers that look them up (os_find_ns_pid of NVIDIA's open kernel modules), the container's
@@ -47,6 +56,12 @@ type DeviceReading struct {
 type Process struct {
 	PID         uint32   `json:"pid"`
 	MemoryBytes *float64 `json:"memory_bytes,omitempty"` // nil where the driver does not know
+}
+
+// ProcessUse is what a process used of a GPU.
+type ProcessUse struct {
+	PID     uint32  `json:"pid"`
+	SMRatio float64 `json:"sm_ratio"`
 }
 
 // Field names a group of values that is readable or not as one.
@@ -66,5 +81,6 @@ const (
 	FieldPCIeTraffic  Field = "pcie-throughput"
 	FieldActivity     Field = "sm-activity"
 	FieldProcesses    Field = "processes"
+	FieldProcessUse   Field = "process-utilization"
 	FieldEveryReading Field = "*" // the whole device
 )

@@ -12,17 +12,33 @@ const maxPCIePerSec = 500e9
 
 // traffic follows the cumulative PCIe counters of newer GPUs, or remembers that there are none.
 type traffic struct {
-	calls  bool // no counters: ask for the throughput instead
-	at     time.Time
-	tx, rx float64
-	known  bool
+	measured bool // GPM tells the rates
+	calls    bool // no counters: ask for the throughput instead
+	at       time.Time
+	tx, rx   float64
+	known    bool
 }
 
-// trafficCounters turns the counters into rates since the reading before. The counters may wrap (nvml.h,
-// NVML_FI_DEV_PCIE_COUNT_TX_BYTES); a step back gives no rate once.
+// wrapAt is where counters of 32 bits begin at zero again.
+const wrapAt = 1 << 32
+
+// grown returns what a counter has gone on by; false where that cannot be told. The counters may wrap (nvml.h,
+// NVML_FI_DEV_PCIE_COUNT_TX_BYTES): one of 32 bits does so once in a reading at most where the link carries less than 21 GB/s, and
+// beyond that only GPM tells the rate.
+func grown(kind nvml.ValueType, before, now float64) (float64, bool) {
+	switch {
+	case now >= before:
+		return now - before, true
+	case kind == nvml.VALUE_TYPE_UNSIGNED_INT && before < wrapAt:
+		return now + wrapAt - before, true
+	}
+	return 0, false
+}
+
+// trafficCounters turns the counters into rates since the reading before.
 func (d *device) trafficCounters(r *DeviceReading, now time.Time) {
 	t := &d.traffic
-	if d.lost || t.calls {
+	if d.lost || t.calls || t.measured {
 		return
 	}
 	if !d.library.has("nvmlDeviceGetFieldValues") {
@@ -46,8 +62,10 @@ func (d *device) trafficCounters(r *DeviceReading, now time.Time) {
 		t.calls = true
 		return
 	}
-	if seconds := now.Sub(t.at).Seconds(); t.known && seconds > 0 && tx >= t.tx && rx >= t.rx {
-		r.PCIeTxPerSec, r.PCIeRxPerSec = d.rate((tx-t.tx)/seconds), d.rate((rx-t.rx)/seconds)
+	sent, sure := grown(nvml.ValueType(fields[0].ValueType), t.tx, tx)
+	received, also := grown(nvml.ValueType(fields[1].ValueType), t.rx, rx)
+	if seconds := now.Sub(t.at).Seconds(); t.known && seconds > 0 && sure && also {
+		r.PCIeTxPerSec, r.PCIeRxPerSec = d.rate(sent/seconds), d.rate(received/seconds)
 	}
 	t.at, t.tx, t.rx, t.known = now, tx, rx, true
 }
@@ -55,7 +73,7 @@ func (d *device) trafficCounters(r *DeviceReading, now time.Time) {
 // trafficCalls measures the throughput of older GPUs: each call counts for 20 ms (nvml.h, nvmlDeviceGetPcieThroughput).
 // Its unit is KB/s, taken as 1000 bytes.
 func (d *device) trafficCalls(r *DeviceReading) {
-	if d.lost || !d.traffic.calls {
+	if d.lost || !d.traffic.calls || d.traffic.measured {
 		return
 	}
 	if why := d.library.lacks("nvmlDeviceGetPcieThroughput"); why != "" {

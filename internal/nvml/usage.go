@@ -14,63 +14,76 @@ type usage struct {
 	instant  bool   // there is no sample buffer: read the driver's latest value
 }
 
-// utilization is the share of time in which at least one kernel ran: the mean of the driver's samples since the last
-// call, which say more at less cost than polling (nvml.h, nvmlDeviceGetSamples). The first call only finds the newest
-// sample, because what lies before it is from before the watch. nil without a reason means that nothing is new.
-func (d *device) utilization() (ratio *float64, samples int, why string) {
+// utilization reads the share of time in which at least one kernel ran: the mean of the driver's samples since the last call, which say
+// more at less cost than polling (nvml.h, nvmlDeviceGetSamples). The first call only finds the newest sample, because what lies before it
+// is from before the watch. No value without a reason means that nothing is new.
+func (d *device) utilization(r *DeviceReading) (why string) {
 	if d.mig {
-		return nil, 0, "MIG is enabled: the driver gives no utilization of the whole GPU"
+		return "MIG is enabled: the driver gives no utilization of the GPU or of a slice"
 	}
 	if !d.usage.instant {
 		found, kind, ret, why := d.lister.utilizationSamples(d.usage.lastSeen)
 		switch {
 		case why != "":
-			return nil, 0, why
+			return why
 		case ret == nvml.SUCCESS:
-			return d.usage.mean(found, kind)
+			return d.usage.mean(found, kind, r)
 		case ret == nvml.ERROR_NOT_FOUND:
-			return nil, 0, ""
+			return ""
 		case ret != nvml.ERROR_NOT_SUPPORTED && ret != nvml.ERROR_FUNCTION_NOT_FOUND:
-			return nil, 0, d.failed(ret)
+			return d.failed(ret)
 		}
 		d.usage.instant = true
 	}
 	if why := d.library.lacks("nvmlDeviceGetUtilizationRates"); why != "" {
-		return nil, 0, why
+		return why
 	}
 	rates, ret := d.handle.GetUtilizationRates()
 	if ret != nvml.SUCCESS {
-		return nil, 0, d.failed(ret)
+		return d.failed(ret)
 	}
 	if rates.Gpu > 100 {
-		return nil, 0, fmt.Sprintf("the driver reports a utilization of %d %%, which cannot be", rates.Gpu)
+		return fmt.Sprintf("the driver reports a utilization of %d %%, which cannot be", rates.Gpu)
 	}
 	value := float64(rates.Gpu) / 100
-	return &value, 0, ""
+	r.UtilizationRatio = &value
+	return ""
 }
 
-// mean averages the new samples and moves lastSeen on.
-func (u *usage) mean(found []sample, kind nvml.ValueType) (ratio *float64, samples int, why string) {
-	first, newest, sum := u.lastSeen == 0, u.lastSeen, 0.0
+// mean averages the new samples and moves lastSeen on. A sample that cannot be is passed over; only where all are, there is a reason.
+func (u *usage) mean(found []sample, kind nvml.ValueType, r *DeviceReading) (why string) {
+	before, newest, sum, samples := u.lastSeen, u.lastSeen, 0.0, 0
 	for _, s := range found {
-		if s.at <= u.lastSeen { // also the empty places of a buffer that is not full yet
+		if s.at <= before { // also the empty places of a buffer that is not full yet
 			continue
 		}
+		newest = max(newest, s.at)
 		value := number(kind, s.value)
 		if !(value >= 0 && value <= 100) {
-			return nil, 0, fmt.Sprintf("the driver reports a utilization of %v %%, which cannot be", value)
+			why = fmt.Sprintf("the driver reports a utilization of %v %%, which cannot be", value)
+			continue
 		}
-		newest = max(newest, s.at)
 		sum += value
 		samples++
 	}
 	u.lastSeen = newest
-	if first || samples == 0 {
-		return nil, 0, ""
+	if samples == 0 {
+		return why
+	}
+	if before == 0 {
+		return ""
 	}
 	mean := sum / float64(samples) / 100
-	return &mean, samples, ""
+	r.UtilizationRatio, r.UtilizationSamples = &mean, samples
+	if period := float64(newest-before) / float64(samples) / 1e6; period <= maxSamplePeriod {
+		r.SamplePeriodSeconds = &period
+	}
+	return ""
 }
+
+// maxSamplePeriod is beyond the 1 s of the slowest products (nvml.h, nvmlUtilization_t), in seconds: a longer one means that samples were
+// missed.
+const maxSamplePeriod = 2
 
 // number decodes a value of nvmlValue_t, a union of 8 bytes.
 func number(kind nvml.ValueType, raw [8]byte) float64 {

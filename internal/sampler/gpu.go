@@ -3,12 +3,13 @@ package sampler
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/job"
-	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/nvml"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
@@ -25,18 +26,38 @@ const (
 	gpuReopen    = time.Second
 )
 
-// GPUSpec is the child that reads GPUs. The time-out covers the driver's own start, which takes seconds on a machine
-// that keeps no persistence daemon, and still tells of a hang within 5 s. The grace lets the library shut down in
+// GPUSpec is the child that reads GPUs. The time-out tells of a hang within 5 s; what takes longer has its own (see OpenLibrary). The grace lets the library shut down in
 // order: a reader killed in the middle of a call once left a GPU frozen (dcgm-exporter issue 84).
 func GPUSpec() isolate.Spec {
-	return isolate.Spec{Task: nvml.Task, Key: "the NVIDIA driver", Timeout: 4 * time.Second, Grace: time.Second,
+	return isolate.Spec{Task: nvml.Task, Key: gpuKey, Timeout: 4 * time.Second, Grace: time.Second,
 		Only: []string{"/"}, Write: []string{"/dev"}, UnixSockets: true} // devices, and the driver's own services
 }
 
-// GPU samples all GPUs through NVML, from a goroutine of its own: a call may block for seconds on a GPU with errors.
+const (
+	// libraryTimeout is for loading the library, which may load the kernel's module.
+	libraryTimeout = 10 * time.Second
+	// gpuTimeout is for opening one GPU: the driver starts it, 0.5 to 2 s where no persistence daemon runs, more after an error.
+	gpuTimeout = 30 * time.Second
+)
+
+// OpenLibrary asks a child of GPUSpec for the GPUs that there are. None is open afterwards.
+func OpenLibrary(ctx context.Context, child *isolate.Child) (nvml.Inventory, error) {
+	return isolate.AskWithin[nvml.Request, nvml.Inventory](ctx, child, gpuKey, libraryTimeout, nvml.Request{Op: nvml.OpOpen})
+}
+
+// OpenGPU asks such a child to open one GPU. One that hangs is alone to blame: the others can be opened still.
+func OpenGPU(ctx context.Context, child *isolate.Child, place string) (nvml.Opened, error) {
+	return isolate.AskWithin[nvml.Request, nvml.Opened](ctx, child, "GPU "+place, gpuTimeout, nvml.Request{Op: nvml.OpOpenGPU, Place: place})
+}
+
+const gpuKey = "the NVIDIA driver"
+
+// GPU samples the job's GPUs through NVML, from a goroutine of its own: a call may block for seconds on a GPU with errors. Where it cannot
+// be told which are the job's, it samples all.
 type GPU struct {
 	source  gpuSource
 	members Members
+	devices func(procfs.ID) map[int]bool // minor numbers of the NVIDIA device files that a process has open
 	// matchable says that NVML's process numbers mean the same processes here.
 	matchable bool
 
@@ -44,10 +65,12 @@ type GPU struct {
 	pending []gpuNews
 	gpus    []recording.GPU
 	lost    map[string]bool // by UUID
+	seen    map[string]bool // a process of the job and a GPU that it was seen on
+	choice  gpuChoice
 
 	// What the environment of the job's processes says: see narrow.
-	found    []nvml.Device
-	narrowed *job.Tree // the tree that was asked last; nil where the GPUs are new
+	found    []nvml.Device // opened ones as they were described then
+	narrowed *job.Tree     // the tree that was asked last; nil where the GPUs are new
 	mayUse   map[procfs.ID]allowance
 
 	stop    context.CancelFunc
@@ -57,22 +80,27 @@ type GPU struct {
 // gpuSource is where readings come from.
 type gpuSource interface {
 	open(ctx context.Context) (nvml.Inventory, error)
+	openGPU(ctx context.Context, place string) (nvml.Opened, error)
 	sample(ctx context.Context, slow, processes bool) (nvml.Reading, error)
 	close()
 }
 
-// gpuNews is what the goroutine hands over: one of an inventory, a reading, a failure.
+// gpuNews is what the goroutine hands over: one of an inventory, an opened GPU, a reading, a failure.
 type gpuNews struct {
 	found   *nvml.Inventory
+	opened  *nvml.Opened
 	reading *nvml.Reading
+	place   string // of what was opened, or failed; "" for all
 	reason  string
 	cure    string
 }
 
 // NewGPU reads GPUs through the child, which must have been made with GPUSpec and is closed with the sampler.
 // hostNumbers says that pipetune sees processes under the numbers of the host's first pid namespace, as NVML does.
-func NewGPU(child *isolate.Child, members Members, hostNumbers bool) *GPU {
-	return &GPU{source: nvmlChild{child}, members: members, matchable: hostNumbers, lost: map[string]bool{}, mayUse: map[procfs.ID]allowance{}}
+func NewGPU(fs procfs.FS, child *isolate.Child, members Members, hostNumbers bool) *GPU {
+	return &GPU{source: nvmlChild{child}, members: members, matchable: hostNumbers, lost: map[string]bool{}, seen: map[string]bool{},
+		mayUse: map[procfs.ID]allowance{}, choice: newGPUChoice(),
+		devices: func(id procfs.ID) map[int]bool { return openMinors(fs, id) }}
 }
 
 // Name implements Sampler.
@@ -123,7 +151,11 @@ func (g *GPU) watch(ctx context.Context) {
 		}
 		refused := errors.Is(err, isolate.ErrStuck)
 		if !refused || failures == 0 {
-			g.report(gpuNews{reason: err.Error(), cure: "nvidia-smi"})
+			news := gpuNews{reason: err.Error(), cure: "nvidia-smi"}
+			if closed := new(openingError); errors.As(err, &closed) {
+				news.place = closed.place
+			}
+			g.report(news)
 		}
 		if !refused {
 			failures++
@@ -134,7 +166,17 @@ func (g *GPU) watch(ctx context.Context) {
 	}
 }
 
-// round is one life of the child. It returns nil when no GPU can be read on this machine.
+// openingError says which GPU could not be opened.
+type openingError struct {
+	place string
+	err   error
+}
+
+func (e *openingError) Error() string { return "opening it: " + e.err.Error() }
+func (e *openingError) Unwrap() error { return e.err }
+
+// round is one life of the child. It returns nil when no GPU can be read on this machine. GPUs are opened one by one, and those that are
+// open are read in between.
 func (g *GPU) round(ctx context.Context) error {
 	found, err := g.source.open(ctx)
 	if err != nil {
@@ -144,13 +186,28 @@ func (g *GPU) round(ctx context.Context) error {
 	if found.Unavailable != nil {
 		return nil
 	}
-	for n := 0; ; n++ {
-		reading, err := g.source.sample(ctx, n%gpuSlowEvery == 0, n%gpuListEvery == 0)
-		if err != nil {
-			return err
+	open, tried := 0, map[string]bool{}
+	for n := 0; ; {
+		place, more := g.next(tried)
+		if more {
+			tried[place] = true
+			opened, err := g.source.openGPU(ctx, place)
+			if err != nil {
+				g.giveUp(place)
+				return &openingError{place, err}
+			}
+			open, n = open+len(opened.Devices), 0 // all is read of a new one at once
+			g.report(gpuNews{opened: &opened, place: place})
 		}
-		g.report(gpuNews{reading: &reading})
-		if !pause(ctx, gpuInterval) {
+		if open > 0 {
+			reading, err := g.source.sample(ctx, n%gpuSlowEvery == 0, n%gpuListEvery == 0)
+			if err != nil {
+				return err
+			}
+			g.report(gpuNews{reading: &reading})
+			n++
+		}
+		if !more && !pause(ctx, gpuInterval) {
 			return ctx.Err()
 		}
 	}
@@ -191,36 +248,74 @@ func (g *GPU) Sample(_ context.Context, sink recording.Sink) {
 		switch {
 		case news.found != nil:
 			g.meet(sink, news.found)
+		case news.opened != nil:
+			g.opened(sink, news.place, news.opened)
 		case news.reading != nil:
 			for i := range news.reading.Devices {
 				g.record(sink, &news.reading.Devices[i])
 			}
 		default:
-			sink.Unseen("gpu_*", "", news.reason, news.cure)
+			sink.Unseen("gpu_*", g.entityAt(news.place), news.reason, news.cure)
 		}
 	}
 	g.pending = g.pending[:0]
 	g.narrow()
+	g.choose()
 }
 
-// meet records the GPUs of an inventory that are new.
+// meet takes the GPUs of an inventory. Of those that were open before the child's end, what is known stays.
 func (g *GPU) meet(sink recording.Sink, found *nvml.Inventory) {
 	if why := found.Unavailable; why != nil {
 		sink.Unseen("gpu_*", "", why.Reason, why.Cure)
 		return
 	}
+	if len(g.found) > 0 {
+		return
+	}
 	g.found, g.narrowed = found.Devices, nil
 	for _, d := range found.Devices {
+		if d.UUID != "" {
+			g.gpus = append(g.gpus, recording.GPU{UUID: d.UUID, Name: d.Name, MIG: d.MIG != nil && *d.MIG, Unwatched: true})
+		}
+	}
+}
+
+// opened records the GPU at a place, or the slices of it.
+func (g *GPU) opened(sink recording.Sink, place string, opened *nvml.Opened) {
+	if opened.Failed != "" {
+		sink.Unseen("gpu_*", g.entityAt(place), opened.Failed, gpuCure(nvml.FieldEveryReading, opened.Failed))
+		return
+	}
+	listed := g.entityAt(place)
+	g.gpus = slices.DeleteFunc(g.gpus, func(known recording.GPU) bool { return known.Unwatched && gpuEntity(known.UUID) == listed })
+	g.found = slices.DeleteFunc(g.found, func(d nvml.Device) bool { return d.Place == place })
+	g.found, g.narrowed = append(g.found, opened.Devices...), nil
+	for _, d := range opened.Devices {
 		if g.known(d.UUID) != nil {
 			continue
 		}
-		g.gpus = append(g.gpus, recording.GPU{UUID: d.UUID, Name: d.Name, MemoryBytes: d.MemoryBytes, MIG: d.MIG != nil && *d.MIG})
+		g.gpus = append(g.gpus, recording.GPU{UUID: d.UUID, Name: d.Name, MemoryBytes: d.MemoryBytes, MIG: d.MIG != nil && *d.MIG, Parent: d.Parent})
 		sink.Event(recording.EventGPU, gpuEntity(d.UUID), map[string]string{"state": "found", "name": d.Name})
 		if !g.matchable {
-			sink.Unseen(metric.GPUJobMemory.Name, gpuEntity(d.UUID), "the driver names processes by the host's numbers, which mean others in a container",
-				"run pipetune on the host, or in a container started with --pid=host")
+			for _, signal := range matched {
+				sink.Unseen(signal.Name, gpuEntity(d.UUID), "the driver names processes by the host's numbers, which mean others in a container",
+					"run pipetune on the host, or in a container started with --pid=host")
+			}
 		}
 	}
+}
+
+// entityAt is the GPU at a place, "" for all.
+func (g *GPU) entityAt(place string) string {
+	if place == "" {
+		return ""
+	}
+	for _, d := range g.found {
+		if d.Place == place && d.UUID != "" && d.Parent == "" {
+			return gpuEntity(d.UUID)
+		}
+	}
+	return gpuEntity("unknown-" + strings.TrimPrefix(place, "#"))
 }
 
 func (g *GPU) known(uuid string) *recording.GPU {
@@ -238,7 +333,11 @@ func gpuEntity(uuid string) string { return "gpu/" + uuid }
 type nvmlChild struct{ child *isolate.Child }
 
 func (c nvmlChild) open(ctx context.Context) (nvml.Inventory, error) {
-	return isolate.Ask[nvml.Request, nvml.Inventory](ctx, c.child, nvml.Request{Op: nvml.OpOpen})
+	return OpenLibrary(ctx, c.child)
+}
+
+func (c nvmlChild) openGPU(ctx context.Context, place string) (nvml.Opened, error) {
+	return OpenGPU(ctx, c.child, place)
 }
 
 func (c nvmlChild) sample(ctx context.Context, slow, processes bool) (nvml.Reading, error) {

@@ -3,8 +3,10 @@ package sampler
 import (
 	"strings"
 
+	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/nvml"
+	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
@@ -14,6 +16,9 @@ var gpuSignals = []struct {
 	of   func(*nvml.DeviceReading) *float64
 }{
 	{metric.GPUUtil, func(d *nvml.DeviceReading) *float64 { return d.UtilizationRatio }},
+	{metric.GPUSamplePeriod, func(d *nvml.DeviceReading) *float64 { return d.SamplePeriodSeconds }},
+	{metric.GPUMemReserved, func(d *nvml.DeviceReading) *float64 { return d.MemoryReservedBytes }},
+	{metric.GPUGraphics, func(d *nvml.DeviceReading) *float64 { return d.GraphicsRatio }},
 	{metric.GPUMemUsed, func(d *nvml.DeviceReading) *float64 { return d.MemoryUsedBytes }},
 	{metric.GPUMemTotal, func(d *nvml.DeviceReading) *float64 { return d.MemoryTotalBytes }},
 	{metric.GPUPower, func(d *nvml.DeviceReading) *float64 { return d.PowerWatts }},
@@ -34,8 +39,8 @@ var gpuSignals = []struct {
 
 // gpuFields says which signals are missing when NVML could not read a field.
 var gpuFields = map[nvml.Field][]string{
-	nvml.FieldUtilization:  {metric.GPUUtil.Name},
-	nvml.FieldMemory:       {metric.GPUMemUsed.Name, metric.GPUMemTotal.Name},
+	nvml.FieldUtilization:  {metric.GPUUtil.Name, metric.GPUSamplePeriod.Name},
+	nvml.FieldMemory:       {metric.GPUMemUsed.Name, metric.GPUMemTotal.Name, metric.GPUMemReserved.Name},
 	nvml.FieldPower:        {metric.GPUPower.Name},
 	nvml.FieldPowerLimit:   {metric.GPUPowerLimit.Name},
 	nvml.FieldClock:        {metric.GPUSMClock.Name},
@@ -44,8 +49,9 @@ var gpuFields = map[nvml.Field][]string{
 	nvml.FieldTemperature:  {metric.GPUTemperature.Name},
 	nvml.FieldPCIeLink:     {metric.GPUPcieGen.Name, metric.GPUPcieGenMax.Name, metric.GPUPcieWidth.Name, metric.GPUPcieWidthMx.Name},
 	nvml.FieldPCIeTraffic:  {metric.GPUPcieRx.Name, metric.GPUPcieTx.Name},
-	nvml.FieldActivity:     {metric.GPUSMActivity.Name, metric.GPUDRAM.Name},
-	nvml.FieldProcesses:    {metric.GPUJobMemory.Name},
+	nvml.FieldActivity:     {metric.GPUGraphics.Name, metric.GPUSMActivity.Name, metric.GPUDRAM.Name},
+	nvml.FieldProcesses:    {metric.GPUJobMemory.Name, metric.GPUOthers.Name},
+	nvml.FieldProcessUse:   {metric.GPUOthersUtil.Name},
 	nvml.FieldEveryReading: {"gpu_*"},
 }
 
@@ -71,29 +77,59 @@ func (g *GPU) record(sink recording.Sink, d *nvml.DeviceReading) {
 			sink.Add(signal.desc, entity, *value)
 		}
 	}
-	if d.Processes != nil && g.matchable {
+	if !g.matchable {
+		return
+	}
+	if d.Processes != nil {
 		g.match(sink, entity, d)
+	}
+	if d.ProcessUse != nil {
+		ours, others := g.ours(), 0.0
+		for _, u := range d.ProcessUse {
+			if _, own := ours[int(u.PID)]; !own {
+				others += u.SMRatio
+			}
+		}
+		sink.Add(metric.GPUOthersUtil, entity, others)
 	}
 }
 
-// match adds up what the job's own processes hold of the GPU. Both sides use the host's process numbers. A driver that lists nobody on a GPU that
-// is busy does not list everybody, as in WSL and in containers: nothing follows from it.
+// matched are the signals that need the driver's numbers of processes.
+var matched = []metric.Desc{metric.GPUJobMemory, metric.GPUOthers, metric.GPUOthersUtil}
+
+// ours are the job's processes by their numbers.
+func (g *GPU) ours() map[int]procfs.ID {
+	ours := map[int]procfs.ID{}
+	for _, p := range g.members.Tree().Processes {
+		ours[p.PID] = p.ID
+	}
+	return ours
+}
+
+// match tells which of the job's own processes are on the GPU, adds up what they hold of it, and counts the others. Both sides use the
+// host's process numbers. A driver that lists nobody on a GPU that is busy does not list everybody, as in WSL and in containers: nothing
+// follows from it.
 func (g *GPU) match(sink recording.Sink, entity string, d *nvml.DeviceReading) {
 	if len(d.Processes) == 0 && d.UtilizationRatio != nil && *d.UtilizationRatio > 0 {
-		sink.Unseen(metric.GPUJobMemory.Name, entity, "the driver lists no process on this GPU, and the GPU is busy", "")
+		for _, signal := range []metric.Desc{metric.GPUJobMemory, metric.GPUOthers} {
+			sink.Unseen(signal.Name, entity, "the driver lists no process on this GPU, and the GPU is busy", "")
+		}
 		return
 	}
-	ours := map[int]bool{}
-	for _, p := range g.members.Tree().Processes {
-		ours[p.PID] = true
-	}
-	held, known := 0.0, true
+	ours := g.ours()
+	held, known, others := 0.0, true, 0
 	for _, p := range d.Processes {
-		if !ours[int(p.PID)] {
+		id, own := ours[int(p.PID)]
+		if !own {
+			others++
 			continue
 		}
 		if gpu := g.known(d.UUID); gpu != nil {
 			gpu.OfJob = true
+		}
+		if pair := job.Entity(id) + " " + d.UUID; !g.seen[pair] && len(g.seen) < maxSeen {
+			g.seen[pair] = true
+			sink.Event(recording.EventGPUProcess, job.Entity(id), map[string]string{"gpu": d.UUID})
 		}
 		if p.MemoryBytes == nil {
 			known = false
@@ -101,12 +137,16 @@ func (g *GPU) match(sink recording.Sink, entity string, d *nvml.DeviceReading) {
 		}
 		held += *p.MemoryBytes
 	}
+	sink.Add(metric.GPUOthers, entity, float64(others))
 	if !known {
 		sink.Unseen(metric.GPUJobMemory.Name, entity, "the driver does not say how much memory each process holds", "")
 		return
 	}
 	sink.Add(metric.GPUJobMemory, entity, held)
 }
+
+// maxSeen bounds the events of processes on GPUs: ranks that are born anew with each failure.
+const maxSeen = 1024
 
 // gpuCure says what would make a field readable; "" where the GPU or the driver cannot.
 func gpuCure(field nvml.Field, why string) string {

@@ -22,8 +22,11 @@ import (
 // playedGPUs is a gpuSource that plays readings.
 type playedGPUs struct {
 	opens   func(n int) (nvml.Inventory, error)
+	opensOf func(place string) (nvml.Opened, error) // one GPU; nil opens it as it is listed
 	samples func(n int, slow, processes bool) (nvml.Reading, error)
 
+	listed                       []nvml.Device
+	places                       []string // that were opened
 	opened, sampled, slow, lists int
 	closed                       bool
 }
@@ -31,9 +34,25 @@ type playedGPUs struct {
 func (p *playedGPUs) open(context.Context) (nvml.Inventory, error) {
 	p.opened++
 	if p.opens == nil {
+		p.listed = twoGPUs().Devices
 		return twoGPUs(), nil
 	}
-	return p.opens(p.opened)
+	found, err := p.opens(p.opened)
+	p.listed = found.Devices
+	return found, err
+}
+
+func (p *playedGPUs) openGPU(_ context.Context, place string) (nvml.Opened, error) {
+	p.places = append(p.places, place)
+	if p.opensOf != nil {
+		return p.opensOf(place)
+	}
+	for _, d := range p.listed {
+		if d.Place == place {
+			return nvml.Opened{Devices: []nvml.Device{d}}, nil
+		}
+	}
+	return nvml.Opened{}, errors.New("no such place")
 }
 
 func (p *playedGPUs) sample(ctx context.Context, slow, processes bool) (nvml.Reading, error) {
@@ -54,7 +73,7 @@ func (p *playedGPUs) close() { p.closed = true }
 
 func twoGPUs() nvml.Inventory {
 	mig := true
-	return nvml.Inventory{Devices: []nvml.Device{{UUID: "GPU-b", Name: "B", MemoryBytes: 80 << 30, MIG: &mig}, {UUID: "GPU-a", Name: "A"}}}
+	return nvml.Inventory{Devices: []nvml.Device{{UUID: "GPU-b", Place: "#0", Name: "B", MemoryBytes: 80 << 30, MIG: &mig}, {UUID: "GPU-a", Place: "#1", Name: "A"}}}
 }
 
 // oneProcess is a job of one process.
@@ -67,14 +86,22 @@ func (p oneProcess) Tree() *job.Tree {
 // watchGPUs runs a sampler for some time of a played clock, sampling at its own pace, and returns what it recorded.
 func watchGPUs(t *testing.T, source *playedGPUs, hostNumbers bool, length time.Duration) (*book, *GPU) {
 	t.Helper()
+	return watchGPUsOf(t, source, oneProcess(4711), func(g *GPU) { g.matchable = hostNumbers }, length, func(time.Duration) {})
+}
+
+// watchGPUsOf is watchGPUs for a job that a test changes.
+func watchGPUsOf(t *testing.T, source *playedGPUs, members Members, prepare func(*GPU), length time.Duration, at func(time.Duration)) (*book, *GPU) {
+	t.Helper()
 	sink := newBook()
-	g := NewGPU(nil, oneProcess(4711), hostNumbers)
+	g := NewGPU(procfs.FS{}, nil, members, true)
 	g.source = source
+	prepare(g)
 	synctest.Test(t, func(t *testing.T) {
 		if err := g.Start(t.Context(), sink); err != nil {
 			t.Fatal(err)
 		}
-		for range length / g.Every() {
+		for i := range length / g.Every() {
+			at(i * g.Every())
 			time.Sleep(g.Every()) // of the played clock
 			synctest.Wait()
 			g.Sample(t.Context(), sink)
@@ -119,14 +146,14 @@ func TestGPURecordsReadings(t *testing.T) {
 			t.Errorf("%s of %s: %v, want %v", want.desc.Name, want.entity, got, want.value)
 		}
 	}
-	if diff := cmp.Diff([]string{"gpu gpu/GPU-b", "gpu gpu/GPU-a"}, sink.events); diff != "" {
+	if diff := cmp.Diff([]string{"gpu gpu/GPU-b", "gpu-process process/4711.0", "gpu gpu/GPU-a"}, sink.events); diff != "" {
 		t.Errorf("events: %s", diff)
 	}
 	cures := map[string]string{}
 	for _, n := range sink.unseen {
 		cures[n.signal] = n.cure
 	}
-	want := map[string]string{"gpu_sm_activity_ratio": "", "gpu_dram_activity_ratio": "", "gpu_power_w": "run pipetune as root",
+	want := map[string]string{"gpu_graphics_activity_ratio": "", "gpu_sm_activity_ratio": "", "gpu_dram_activity_ratio": "", "gpu_power_w": "run pipetune as root",
 		"gpu_pcie_rx_bytes_per_s": "update the NVIDIA driver", "gpu_pcie_tx_bytes_per_s": "update the NVIDIA driver"}
 	if diff := cmp.Diff(want, cures); diff != "" {
 		t.Errorf("cures: %s", diff)
@@ -149,7 +176,7 @@ func TestGPUInAContainer(t *testing.T) {
 	if _, found := sink.last[metric.GPUJobMemory.Name+" gpu/GPU-b"]; found || g.GPUs()[0].OfJob {
 		t.Error("a number of another pid namespace was taken for the job's")
 	}
-	if len(sink.unseen) != 2 || sink.unseen[0].signal != metric.GPUJobMemory.Name {
+	if len(sink.unseen) != 2*len(matched) || sink.unseen[0].signal != metric.GPUJobMemory.Name {
 		t.Errorf("unseen: %v", sink.unseen)
 	}
 }
@@ -260,7 +287,7 @@ func TestGPUGivesUp(t *testing.T) {
 func TestGPUNeverBlocksTheTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink := newBook()
-		g := NewGPU(nil, oneProcess(1), true)
+		g := NewGPU(procfs.FS{}, nil, oneProcess(1), true)
 		g.source = hanging{}
 		if err := g.Start(t.Context(), sink); err != nil {
 			t.Fatal(err)
@@ -282,11 +309,12 @@ func (hanging) open(ctx context.Context) (nvml.Inventory, error) {
 	<-ctx.Done() // as isolate.Ask does
 	return nvml.Inventory{}, ctx.Err()
 }
+func (hanging) openGPU(context.Context, string) (nvml.Opened, error)     { return nvml.Opened{}, nil }
 func (hanging) sample(context.Context, bool, bool) (nvml.Reading, error) { return nvml.Reading{}, nil }
 func (hanging) close()                                                   {}
 
 func TestGPUBacklogIsBounded(t *testing.T) {
-	g := NewGPU(nil, oneProcess(1), true)
+	g := NewGPU(procfs.FS{}, nil, oneProcess(1), true)
 	found := twoGPUs()
 	g.report(gpuNews{found: &found})
 	for range 10 * gpuBacklog {
@@ -300,7 +328,10 @@ func TestGPUBacklogIsBounded(t *testing.T) {
 // TestGPUSignalsAreComplete holds the tables to the vocabulary: every signal of a GPU is recorded from a reading or
 // named as missing.
 func TestGPUSignalsAreComplete(t *testing.T) {
-	covered := map[string]bool{metric.GPULost.Name: true, metric.GPUJobMemory.Name: true}
+	covered := map[string]bool{metric.GPULost.Name: true}
+	for _, desc := range matched {
+		covered[desc.Name] = true
+	}
 	for _, signal := range gpuSignals {
 		covered[signal.desc.Name] = true
 	}

@@ -36,7 +36,7 @@ func gpuOf(id string, c job.GPUChoice, gpus []nvml.Device) (uuid string, valid, 
 			return "", false, true
 		}
 		ordered, ok := cudaOrder(c, gpus)
-		if !ok || n >= len(ordered) {
+		if !ok || n >= len(ordered) || ordered[n].UUID == "" {
 			return "", false, false
 		}
 		return ordered[n].UUID, true, true
@@ -46,7 +46,7 @@ func gpuOf(id string, c job.GPUChoice, gpus []nvml.Device) (uuid string, valid, 
 		id = "GPU-" + parent
 	}
 	switch {
-	case strings.HasPrefix(id, "GPU-") && len(id) > len("GPU-"):
+	case strings.HasPrefix(id, "GPU-") && len(id) > len("GPU-"), strings.HasPrefix(id, "MIG-") && len(id) > len("MIG-"):
 		var found []string
 		for _, g := range gpus {
 			if strings.HasPrefix(strings.ToLower(g.UUID), strings.ToLower(id)) {
@@ -60,7 +60,7 @@ func gpuOf(id string, c job.GPUChoice, gpus []nvml.Device) (uuid string, valid, 
 	case id == "", id == "NoDevFiles": // the latter is what Slurm sets for a job without GPUs
 		return "", false, true
 	}
-	return "", false, false // MIG-<UUID> does not name its GPU; what else there may be is not guessed at
+	return "", false, false // what else there may be is not guessed at
 }
 
 // cudaOrder returns the GPUs in the order of CUDA's indices; false where that is not certain. By default CUDA takes the fastest GPU first, so the

@@ -19,6 +19,7 @@ var (
 func TestVisibleGPUs(t *testing.T) {
 	yes := true
 	cut := []nvml.Device{{UUID: "GPU-cccc-1", Name: "A", PCI: "0:3", MIG: &yes}}
+	sliced := append([]nvml.Device{{UUID: "MIG-5c6f7a1e-1", Parent: "GPU-cccc-1", MIG: &yes}}, server...)
 	unplaced := []nvml.Device{{UUID: "GPU-cccc-1", Name: "A"}}
 	const unsure = "?"
 	for _, c := range []struct {
@@ -45,6 +46,7 @@ func TestVisibleGPUs(t *testing.T) {
 		{"0", "PCI_BUS_ID", mixed, []string{"GPU-aaaa-1"}},
 		{"MIG-GPU-cccc-1/7/0", "", cut, []string{"GPU-cccc-1"}},
 		{"MIG-5c6f7a1e", "", cut, []string{unsure}},
+		{"MIG-5c6f7a1e", "", sliced, []string{"MIG-5c6f7a1e-1"}},
 		{"0", "PCI_BUS_ID", cut, []string{unsure}},
 		{"0", "", unplaced, []string{unsure}},
 		{"all", "", server, []string{unsure}},
@@ -95,7 +97,7 @@ func TestGPUsBarredByTheEnvironment(t *testing.T) {
 		"nobody":                    {[][]job.Process{{launcher}}, []bool{false, false, false}},
 	} {
 		members := &crew{}
-		g := NewGPU(nil, members, false)
+		g := NewGPU(procfs.FS{}, nil, members, false)
 		for _, look := range c.looks {
 			members.are(look...)
 			g.report(gpuNews{found: &nvml.Inventory{Devices: server}})

@@ -13,12 +13,18 @@
  *     abort FUNCTION N       ... calls abort()
  *     segv FUNCTION N        ... writes to address 1
  *     fail FUNCTION CODE     every call returns CODE
+ *     slow FUNCTION MS       every call takes MS milliseconds
+ *     deny INDEX CODE        the GPU at INDEX cannot be opened: its handle is refused with CODE, and a CODE of -1 never returns
+ *     drowsy INDEX MS        opening the GPU at INDEX takes MS milliseconds
  *     lost INDEX N           the GPU at INDEX falls off the bus after its N-th nvmlDeviceGetSamples with a buffer
- *     garbage WHAT           one of: count processes processes-insufficient samples utilization memory name uuid power
+ *     garbage WHAT           one of: count processes processes-insufficient samples utilization memory name uuid power one-sample
  *     unsupported            everything but init, count, handle, UUID and name is not supported
  *     counters               PCIe counters (fields 197 and 198) exist
  *     gpm                    GPU performance monitoring exists
- *     mig                    MIG is enabled
+ *     mig [N]                MIG is enabled, and each GPU cut into N slices (0)
+ *     reserved MIB [within]  memory that the driver keeps for itself; "within": the second version counts it as used, too
+ *     use PID PERCENT        a process uses so much of the SMs of each GPU, as sampled each second; may be repeated
+ *     counter-bits 32        the PCIe counters have 32 bits instead of 64, and begin shortly before their end
  *     step BYTES             growth of the PCIe counters per call (1000000)
  *     memory TOTAL USED      MiB of each GPU, and how much of it is in use (81920, and 1024 for each GPU of the list)
  *     busy PERCENT           utilization, in every sample and reading (as said below)
@@ -42,13 +48,22 @@
 
 enum {
 	SUCCESS = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, GPU_IS_LOST = 15,
-	MAX_GPUS = 16, MAX_RULES = 32
+	MAX_GPUS = 16, MAX_RULES = 32, MAX_SLICES = 7, MAX_USES = 8
 };
 
-typedef struct gpu { unsigned index; int reads; int lost; unsigned long long clock, tx, rx; } gpu;
+typedef struct gpu {
+	unsigned index; int reads; int lost; unsigned long long clock, tx, rx, used_at;
+	int slice; /* from 1; 0 = a whole GPU */
+} gpu;
 typedef struct { char what[16], function[64]; int number; int calls; } rule;
 
-static gpu gpus[MAX_GPUS];
+static gpu gpus[MAX_GPUS], parts[MAX_GPUS][MAX_SLICES];
+static int slice_count, counter_bits = 64, within;
+static unsigned long long reserved_mib;
+static struct { unsigned pid, percent; } uses[MAX_USES];
+static int use_count;
+static struct { int index, code, ms; } openings[MAX_RULES];
+static int opening_count;
 static int gpu_count = 2, unsupported, counters, gpm, mig, loaded;
 static int lost_index = -1, lost_after;
 static unsigned long long step = 1000000;
@@ -84,6 +99,8 @@ static void load(void)
 		return;
 	for (unsigned i = 0; i < MAX_GPUS; i++)
 		gpus[i].index = i, gpus[i].clock = 1000000;
+	for (unsigned i = 0; i < MAX_GPUS * MAX_SLICES; i++)
+		parts[i / MAX_SLICES][i % MAX_SLICES] = (gpu){.index = i / MAX_SLICES, .slice = 1 + (int)i % MAX_SLICES};
 	if (!dladdr((void *)load, &here))
 		return;
 	snprintf(path, sizeof path, "%s", here.dli_fname);
@@ -104,7 +121,17 @@ static void load(void)
 		else if (!strcmp(key, "unsupported")) unsupported = 1;
 		else if (!strcmp(key, "counters")) counters = 1;
 		else if (!strcmp(key, "gpm")) gpm = 1;
-		else if (!strcmp(key, "mig")) mig = 1;
+		else if (!strcmp(key, "mig")) mig = 1, slice_count = atoi(rest);
+		else if (!strcmp(key, "reserved")) { reserved_mib = strtoull(rest, NULL, 10); within = strstr(rest, "within") != NULL; }
+		else if (!strcmp(key, "counter-bits")) counter_bits = atoi(rest);
+		else if (!strcmp(key, "use") && use_count < MAX_USES) {
+			sscanf(rest, "%u %u", &uses[use_count].pid, &uses[use_count].percent);
+			use_count++;
+		} else if ((!strcmp(key, "deny") || !strcmp(key, "drowsy")) && opening_count < MAX_RULES) {
+			int value = 0, i = opening_count++;
+			sscanf(rest, "%d %d", &openings[i].index, &value);
+			*(key[1] == 'e' ? &openings[i].code : &openings[i].ms) = value;
+		}
 		else if (!strcmp(key, "step")) step = strtoull(rest, NULL, 10);
 		else if (!strcmp(key, "memory")) sscanf(rest, "%llu %llu", &memory_mib, &used_mib);
 		else if (!strcmp(key, "busy")) busy = atoi(rest);
@@ -132,6 +159,10 @@ static int enter(const char *function, gpu *g, int always)
 			continue;
 		if (!strcmp(r->what, "fail"))
 			return r->number;
+		if (!strcmp(r->what, "slow")) {
+			usleep((useconds_t)r->number * 1000);
+			continue;
+		}
 		if (++r->calls != r->number)
 			continue;
 		if (!strcmp(r->what, "hang"))
@@ -187,6 +218,15 @@ static int handle(unsigned index, gpu **to)
 	ENTER_ALWAYS("nvmlDeviceGetHandleByIndex_v2", NULL);
 	if (index >= (unsigned)gpu_count)
 		return INVALID_ARGUMENT;
+	for (int i = 0; i < opening_count; i++) {
+		if (openings[i].index != (int)index)
+			continue;
+		usleep((useconds_t)openings[i].ms * 1000);
+		if (openings[i].code < 0)
+			for (;;) pause();
+		if (openings[i].code)
+			return openings[i].code;
+	}
 	*to = &gpus[index];
 	return SUCCESS;
 }
@@ -197,12 +237,48 @@ EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, gpu **to) { return hand
 EXPORT int nvmlDeviceGetHandleByIndex(unsigned index, gpu **to) { return handle(index, to); }
 #endif
 
+#ifndef NO_nvmlDeviceGetHandleByPciBusId_v2
+EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *at, gpu **to)
+{
+	unsigned domain, bus, device;
+	ENTER_ALWAYS("nvmlDeviceGetHandleByPciBusId_v2", NULL);
+	if (sscanf(at, "%x:%x:%x", &domain, &bus, &device) != 3 || domain || device || bus % 0x10 || !bus)
+		return NOT_FOUND;
+	return bus / 0x10 > (unsigned)gpu_count ? NOT_FOUND : handle(bus / 0x10 - 1, to);
+}
+#endif
+#ifndef NO_nvmlDeviceGetMinorNumber
+EXPORT int nvmlDeviceGetMinorNumber(gpu *g, unsigned *to) { ENTER("nvmlDeviceGetMinorNumber", g); *to = g->index; return SUCCESS; }
+#endif
+#ifndef NO_nvmlDeviceGetMigDeviceHandleByIndex
+EXPORT int nvmlDeviceGetMigDeviceHandleByIndex(gpu *g, unsigned i, gpu **to)
+{
+	ENTER("nvmlDeviceGetMigDeviceHandleByIndex", g);
+	if (g->slice || i >= (unsigned)slice_count || i >= MAX_SLICES)
+		return NOT_FOUND;
+	*to = &parts[g->index][i];
+	return SUCCESS;
+}
+#endif
+#ifndef NO_nvmlDeviceGetGpuInstanceId
+EXPORT int nvmlDeviceGetGpuInstanceId(gpu *g, unsigned *to)
+{
+	ENTER("nvmlDeviceGetGpuInstanceId", g);
+	if (!g->slice)
+		return NOT_SUPPORTED;
+	*to = 6 + (unsigned)g->slice;
+	return SUCCESS;
+}
+#endif
+
 #ifndef NO_nvmlDeviceGetUUID
 EXPORT int nvmlDeviceGetUUID(gpu *g, char *to, unsigned room)
 {
 	ENTER_ALWAYS("nvmlDeviceGetUUID", g);
 	if (IS_GARBAGE("uuid"))
 		memset(to, 0x1b, room); /* no NUL either */
+	else if (g->slice)
+		snprintf(to, room, "MIG-%08x-0000-0000-0000-00000000000%d", (unsigned)gpu_count - g->index, g->slice);
 	else
 		snprintf(to, room, "GPU-%08x-0000-0000-0000-000000000000", (unsigned)gpu_count - g->index);
 	return SUCCESS;
@@ -221,17 +297,36 @@ EXPORT int nvmlDeviceGetName(gpu *g, char *to, unsigned room)
 #endif
 
 typedef struct { unsigned long long total, free, used; } memory;
+typedef struct { unsigned version; unsigned long long total, reserved, free, used; } memory_v2;
+
+static memory held(gpu *g)
+{
+	memory m = {IS_GARBAGE("memory") ? 0 : 80ull << 30, 0, (1ull + g->index) << 30};
+	if (memory_mib)
+		m.total = memory_mib << 20, m.used = used_mib << 20;
+	if (g->slice)
+		m.total /= 8, m.used = (unsigned long long)g->slice << 30;
+	m.free = m.total - m.used - (reserved_mib << 20);
+	return m;
+}
 #ifndef NO_nvmlDeviceGetMemoryInfo
 EXPORT int nvmlDeviceGetMemoryInfo(gpu *g, memory *to)
 {
 	ENTER("nvmlDeviceGetMemoryInfo", g);
-	to->total = IS_GARBAGE("memory") ? 0 : 80ull << 30;
-	to->used = (1ull + g->index) << 30;
-	if (memory_mib) {
-		to->total = memory_mib << 20;
-		to->used = used_mib << 20;
-	}
-	to->free = to->total - to->used;
+	*to = held(g);
+	to->used += reserved_mib << 20;
+	return SUCCESS;
+}
+#endif
+#ifndef NO_nvmlDeviceGetMemoryInfo_v2
+EXPORT int nvmlDeviceGetMemoryInfo_v2(gpu *g, memory_v2 *to)
+{
+	ENTER("nvmlDeviceGetMemoryInfo_v2", g);
+	if (to->version != (sizeof *to | 2u << 24))
+		return INVALID_ARGUMENT;
+	memory m = held(g);
+	to->total = m.total, to->free = m.free, to->reserved = reserved_mib << 20;
+	to->used = m.used + (within ? to->reserved : 0);
 	return SUCCESS;
 }
 #endif
@@ -260,7 +355,7 @@ EXPORT int nvmlDeviceGetSamples(gpu *g, int kind, unsigned long long since, int 
 	for (unsigned i = 1; i <= 5; i++) {
 		g->clock += 20000;
 		to[i].at = g->clock;
-		to[i].value.u = IS_GARBAGE("utilization") ? UINT_MAX : busy >= 0 ? (unsigned)busy : g->index ? 50 + 10 * i : 10 * i;
+		to[i].value.u = IS_GARBAGE("utilization") || (IS_GARBAGE("one-sample") && i == 2) ? UINT_MAX : busy >= 0 ? (unsigned)busy : g->index ? 50 + 10 * i : 10 * i;
 	}
 	(void)since;
 	*n = 6;
@@ -331,13 +426,17 @@ typedef struct {
 EXPORT int nvmlDeviceGetFieldValues(gpu *g, int n, field *fields)
 {
 	ENTER("nvmlDeviceGetFieldValues", g);
+	if (counter_bits == 32 && !g->tx)
+		g->tx = g->rx = UINT_MAX - step / 2;
 	for (int i = 0; i < n; i++) {
 		fields[i].code = counters ? SUCCESS : NOT_SUPPORTED;
-		fields[i].type = 3;
+		fields[i].type = counter_bits == 32 ? 1 : 3;
 		if (fields[i].id == 197)
 			fields[i].value.ull = g->tx += step;
 		else
 			fields[i].value.ull = g->rx += 2 * step;
+		if (counter_bits == 32)
+			fields[i].value.ull &= UINT_MAX;
 	}
 	return SUCCESS;
 }
@@ -443,7 +542,27 @@ EXPORT int nvmlDeviceGetMPSComputeRunningProcesses_v3(gpu *g, unsigned *n, proce
 }
 #endif
 
-/* GPU performance monitoring: SM activity 25 %, DRAM 12.5 %. */
+typedef struct { unsigned pid; unsigned long long at; unsigned sm, memory, encoder, decoder; } use;
+#ifndef NO_nvmlDeviceGetProcessUtilization
+EXPORT int nvmlDeviceGetProcessUtilization(gpu *g, use *to, unsigned *n, unsigned long long since)
+{
+	ENTER("nvmlDeviceGetProcessUtilization", g);
+	if (!use_count)
+		return NOT_FOUND;
+	if (!to || *n < (unsigned)use_count) {
+		*n = (unsigned)use_count;
+		return to ? INSUFFICIENT_SIZE : SUCCESS;
+	}
+	g->used_at = (since > g->used_at ? since : g->used_at) + 1000000;
+	for (int i = 0; i < use_count; i++)
+		to[i] = (use){uses[i].pid, g->used_at, uses[i].percent, 1, 0, 0};
+	*n = IS_GARBAGE("uses") ? 4000000000u : (unsigned)use_count;
+	return SUCCESS;
+}
+#endif
+
+/* GPU performance monitoring: any work 40 % of the time, SM activity 25 %, DRAM 12.5 %, PCIe 100 and 200 MiB/s. Of the slices any work
+ * is 10 % for each number, and there is no PCIe. */
 typedef struct { unsigned version, supported; } gpm_support;
 typedef struct { unsigned id; int code; double value; char *names[3]; } gpm_metric;
 typedef struct { unsigned version, n; void *one, *two; gpm_metric metrics[]; } gpm_query;
@@ -462,7 +581,24 @@ EXPORT int nvmlGpmSampleAlloc(void **to) { ENTER("nvmlGpmSampleAlloc", NULL); *t
 EXPORT int nvmlGpmSampleFree(void *it) { free(it); return SUCCESS; }
 #endif
 #ifndef NO_nvmlGpmSampleGet
-EXPORT int nvmlGpmSampleGet(gpu *g, void *to) { ENTER("nvmlGpmSampleGet", g); *(int *)to = 1; return SUCCESS; }
+EXPORT int nvmlGpmSampleGet(gpu *g, void *to)
+{
+	ENTER("nvmlGpmSampleGet", g);
+	if (mig)
+		return NOT_SUPPORTED;
+	*(int *)to = 1;
+	return SUCCESS;
+}
+#endif
+#ifndef NO_nvmlGpmMigSampleGet
+EXPORT int nvmlGpmMigSampleGet(gpu *g, unsigned instance, void *to)
+{
+	ENTER("nvmlGpmMigSampleGet", g);
+	if (g->slice || instance < 7)
+		return INVALID_ARGUMENT;
+	*(int *)to = (int)instance;
+	return SUCCESS;
+}
 #endif
 #ifndef NO_nvmlGpmMetricsGet
 EXPORT int nvmlGpmMetricsGet(gpm_query *q)
@@ -471,8 +607,19 @@ EXPORT int nvmlGpmMetricsGet(gpm_query *q)
 	if (q->version != 1 || !*(int *)q->one || !*(int *)q->two)
 		return INVALID_ARGUMENT;
 	for (unsigned i = 0; i < q->n; i++) {
-		q->metrics[i].code = SUCCESS;
-		q->metrics[i].value = q->metrics[i].id == 2 ? 25 : q->metrics[i].id == 10 ? 12.5 : IS_GARBAGE("gpm") ? 1e300 : 0;
+		gpm_metric *m = &q->metrics[i];
+		int slice = *(int *)q->one - 6;
+		m->code = slice > 0 && m->id >= 20 ? NOT_SUPPORTED : SUCCESS;
+		switch (m->id) {
+		case 1: m->value = slice > 0 ? 10 * slice : 40; break;
+		case 2: m->value = 25; break;
+		case 10: m->value = 12.5; break;
+		case 20: m->value = 100; break;
+		case 21: m->value = 200; break;
+		default: m->value = 0;
+		}
+		if (IS_GARBAGE("gpm"))
+			m->value = 1e300;
 	}
 	return SUCCESS;
 }

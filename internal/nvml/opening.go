@@ -1,0 +1,125 @@
+package nvml
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+// byPCI opens one GPU by its place on the bus and starts no other; to open one by its UUID may start all that come before it (nvml.h).
+const byPCI = "nvmlDeviceGetHandleByPciBusId_v2"
+
+// openGPU takes hold of one GPU. Of one that MIG has cut up the slices are opened in its place, where there are any: the driver tells of
+// slices what it does not tell of their parent. A GPU that is lost is kept as that, so that the report names it.
+func (s *Session) openGPU(place string) Opened {
+	var again []Device
+	for _, d := range s.devices {
+		if d.place == place {
+			again = append(again, d.described)
+		}
+	}
+	if len(again) > 0 {
+		return Opened{Devices: again}
+	}
+	handle, raw, ret := s.take(place)
+	whole := &device{library: s.library, place: place, handle: handle, told: map[Field]string{}}
+	switch {
+	case ret == nvml.ERROR_GPU_IS_LOST:
+		whole.lost = true
+		whole.absent(FieldEveryReading, reason(ret))
+	case ret != nvml.SUCCESS:
+		return Opened{Failed: reason(ret)}
+	default:
+		whole.lister = s.library.lister(raw)
+	}
+	whole.describe()
+	opened := []*device{whole}
+	if slices := s.slicesOf(whole, raw); len(slices) > 0 {
+		opened = slices
+	}
+	var out Opened
+	for _, d := range opened {
+		s.name(d)
+		s.devices = append(s.devices, d)
+		out.Devices = append(out.Devices, d.described)
+	}
+	return out
+}
+
+// take returns the handle of the GPU at a place, go-nvml's and the plain one.
+func (s *Session) take(place string) (nvml.Device, unsafe.Pointer, nvml.Return) {
+	if index, isIndex := strings.CutPrefix(place, indexPlace); isIndex {
+		n, err := strconv.Atoi(index)
+		if err != nil || n < 0 || n >= maxDevices {
+			return nil, nil, nvml.ERROR_INVALID_ARGUMENT
+		}
+		handle, ret := s.library.nvml.DeviceGetHandleByIndex(n)
+		if ret != nvml.SUCCESS {
+			return nil, nil, ret
+		}
+		return handle, s.library.rawByIndex(n), ret
+	}
+	if !s.library.has(byPCI) {
+		return nil, nil, nvml.ERROR_FUNCTION_NOT_FOUND
+	}
+	handle, ret := s.library.nvml.DeviceGetHandleByPciBusId(place)
+	if ret != nvml.SUCCESS {
+		return nil, nil, ret
+	}
+	return handle, s.library.rawByPCI(place), ret
+}
+
+// name makes a GPU's UUID its own: two that claim the same, or none, are held apart by their places.
+func (s *Session) name(d *device) {
+	if d.uuid == "" {
+		d.uuid = "unknown-" + strings.TrimPrefix(d.place, indexPlace)
+	}
+	if slices.ContainsFunc(s.devices, func(other *device) bool { return other.uuid == d.uuid }) {
+		d.uuid = fmt.Sprintf("%s-%d", d.uuid, len(s.devices))
+	}
+	d.described.UUID = d.uuid
+}
+
+// describe reads what does not change.
+func (d *device) describe() {
+	d.described = Device{Place: d.place, Lost: d.lost}
+	if d.lost {
+		return
+	}
+	if d.library.has("nvmlDeviceGetUUID") {
+		if uuid, ret := d.handle.GetUUID(); ret == nvml.SUCCESS && uuidForm.MatchString(uuid) {
+			d.uuid = uuid
+		}
+	}
+	if d.library.has("nvmlDeviceGetName") {
+		if name, ret := d.handle.GetName(); ret == nvml.SUCCESS {
+			d.described.Name = untrusted.Cut(name, 96).String()
+		}
+	}
+	if d.library.has("nvmlDeviceGetMinorNumber") {
+		if minor, ret := d.handle.GetMinorNumber(); ret == nvml.SUCCESS && minor >= 0 && minor < maxDevices {
+			d.described.Minor = &minor
+		}
+	}
+	if d.library.has("nvmlDeviceGetMigMode") {
+		if current, _, ret := d.handle.GetMigMode(); ret == nvml.SUCCESS && (current == 0 || current == nvml.DEVICE_MIG_ENABLE) {
+			mig := current == nvml.DEVICE_MIG_ENABLE
+			d.described.MIG, d.mig = &mig, mig
+		}
+	}
+	if m, why := d.memory(); why == "" {
+		d.described.MemoryBytes = int64(m.total)
+	}
+	if d.library.has("nvmlDeviceGetPciInfo_v3") || d.library.has("nvmlDeviceGetPciInfo_v2") {
+		if pci, ret := d.handle.GetPciInfo(); ret == nvml.SUCCESS {
+			d.described.PCI = pciText(pci.Domain, pci.Bus, pci.Device)
+		}
+	}
+	d.described.GPM = d.gpm.open(d)
+}

@@ -1,0 +1,61 @@
+package nvml
+
+import (
+	"unsafe"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+// slice is a MIG instance of a GPU.
+type slice struct {
+	handle   nvml.Device
+	instance int // the GPU instance that GPM is asked about
+}
+
+// maxSlices bounds the instances of one GPU, of which there are 7 at most.
+const maxSlices = 16
+
+// slicesOf opens the MIG instances of a GPU, none where it is not cut up or they cannot be opened. Each reads its memory, its processes
+// and its activity of its own, and power, clocks and the link of the GPU.
+func (s *Session) slicesOf(whole *device, raw unsafe.Pointer) (slices []*device) {
+	if whole.lost || !whole.mig || s.library.lacks("nvmlDeviceGetMigDeviceHandleByIndex") != "" {
+		return nil
+	}
+	for i := range maxSlices {
+		handle, ret := whole.handle.GetMigDeviceHandleByIndex(i)
+		if ret != nvml.SUCCESS { // NOT_FOUND: there is none at this index
+			continue
+		}
+		d := &device{library: s.library, place: whole.place, handle: whole.handle, mig: true, slice: &slice{handle: handle, instance: -1},
+			told: map[Field]string{}, lister: s.library.lister(s.library.rawSlice(raw, i))}
+		d.described = whole.described
+		d.described.Parent = whole.uuid
+		if s.library.has("nvmlDeviceGetUUID") {
+			if uuid, ret := handle.GetUUID(); ret == nvml.SUCCESS && uuidForm.MatchString(uuid) {
+				d.uuid = uuid
+			}
+		}
+		if s.library.has("nvmlDeviceGetName") {
+			if name, ret := handle.GetName(); ret == nvml.SUCCESS {
+				d.described.Name = untrusted.Cut(name, 96).String()
+			}
+		}
+		if s.library.has("nvmlDeviceGetGpuInstanceId") {
+			if id, ret := handle.GetGpuInstanceId(); ret == nvml.SUCCESS {
+				d.slice.instance = id
+			}
+		}
+		d.described.MemoryBytes = 0
+		if m, why := d.memory(); why == "" {
+			d.described.MemoryBytes = int64(m.total)
+		}
+		d.described.GPM = d.gpm.open(d)
+		slices = append(slices, d)
+	}
+	if len(slices) > 0 {
+		whole.gpm.free() // nobody reads it
+	}
+	return slices
+}

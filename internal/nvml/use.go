@@ -1,0 +1,75 @@
+package nvml
+
+import (
+	"fmt"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// processUse remembers where reading what processes use has got to.
+type processUse struct {
+	lastSeen uint64 // microseconds; 0 before the first reading
+}
+
+// processUse reads what each process used of the SMs since the last call. Like that of utilization, the first call only finds where to
+// begin.
+func (d *device) processUse(r *DeviceReading) {
+	if d.lost {
+		return
+	}
+	if d.mig {
+		d.absent(FieldProcessUse, "MIG is enabled: the driver does not tell what processes use")
+		return
+	}
+	if why := d.library.lacks("nvmlDeviceGetProcessUtilization"); why != "" {
+		d.absent(FieldProcessUse, why)
+		return
+	}
+	found, newest, ret, why := d.lister.processUses(d.others.lastSeen)
+	switch {
+	case why != "":
+		d.absent(FieldProcessUse, why)
+		return
+	case ret == nvml.ERROR_NOT_FOUND: // nobody used any
+	case ret != nvml.SUCCESS:
+		d.absent(FieldProcessUse, d.failed(ret))
+		return
+	}
+	first := d.others.lastSeen == 0
+	d.others.lastSeen = max(d.others.lastSeen, newest, 1)
+	if first {
+		return
+	}
+	r.ProcessUse = found
+}
+
+// latestUses joins what the driver tells: of a process that is there several times the mean counts, a use that cannot be is passed over.
+func latestUses(found []rawUse, since uint64) (uses []ProcessUse, newest uint64) {
+	uses = []ProcessUse{}
+	at, times := map[uint32]int{}, map[uint32]float64{}
+	for _, u := range found {
+		if u.at <= since || u.sm > 100 || u.pid == 0 {
+			continue
+		}
+		newest = max(newest, u.at)
+		i, known := at[u.pid]
+		if !known {
+			i = len(uses)
+			at[u.pid], uses = i, append(uses, ProcessUse{PID: u.pid})
+		}
+		n := times[u.pid]
+		uses[i].SMRatio = (uses[i].SMRatio*n + float64(u.sm)/100) / (n + 1)
+		times[u.pid] = n + 1
+	}
+	return uses, newest
+}
+
+// rawUse is one entry of the driver's list.
+type rawUse struct {
+	pid, sm uint32
+	at      uint64
+}
+
+func tooMany(what string, count uint32) string {
+	return fmt.Sprintf("the driver reports %d %s, which cannot be", count, what)
+}
