@@ -306,7 +306,7 @@ func (i *deviceInterval) String() string {
 
 // worst is the rank that the data stall of a job is about.
 func (r deviceRow) worst() deviceTruth {
-	return slices.MaxFunc(r.truth, func(a, b deviceTruth) int { return int(math.Copysign(1, a.Starved-b.Starved)) })
+	return slices.MaxFunc(r.truth, func(a, b deviceTruth) int { return int(math.Copysign(1, a.Starved+a.Unfed-b.Starved-b.Unfed)) })
 }
 
 // headroom is how many times the rate data for free would bring.
@@ -360,7 +360,7 @@ func (r deviceRow) misses() (misses []string) {
 	case (stall == nil || stall.Center == nil) && r.loop.open:
 	case stall == nil || stall.Center == nil:
 		misses = append(misses, "the data stall is absent")
-	case math.Abs(*stall.Center-r.worst().Starved) > bound:
+	case *stall.Center < r.worst().Starved-bound || *stall.Center > r.worst().Starved+r.worst().Unfed+bound:
 		misses = append(misses, fmt.Sprintf("the data stall is said to be %.3f, and is %.3f", *stall.Center, r.worst().Starved))
 	}
 	return misses

@@ -126,6 +126,7 @@ type deviceRankLog struct {
 	Idle     []float64 `json:"idle"`
 	Waited   []float64 `json:"waited"`
 	Copied   []float64 `json:"copied"`
+	Unfed    []float64 `json:"unfed"`
 	Outside  []float64 `json:"outside"`
 	Steps    []float64 `json:"steps"`
 }
@@ -197,6 +198,7 @@ type deviceTruth struct {
 	Idle     float64 `json:"idle"`      // nothing on the device for other reasons
 	Waited   float64 `json:"waited"`    // the rank waits for a batch, whatever the device does
 	Copied   float64 `json:"copied"`    // its copies, whatever else goes on
+	Unfed    float64 `json:"unfed"`     // of others: the rank waits for a batch meanwhile
 	Outside  float64 `json:"outside"`   // evaluation
 }
 
@@ -216,7 +218,7 @@ func (b deviceBins) over(from, to float64) (ranks []deviceTruth) {
 		ranks = append(ranks, deviceTruth{
 			Rank: r.Rank, PID: r.PID, Device: r.Device, Rate: share(r.Steps), Busy: share(r.Busy), Comm: share(r.Comm), Spin: share(r.Spin),
 			Others: share(r.Others), IdleCopy: share(r.IdleCopy), Starved: share(r.Starved), Idle: share(r.Idle), Waited: share(r.Waited),
-			Copied: share(r.Copied), Outside: share(r.Outside),
+			Copied: share(r.Copied), Unfed: share(r.Unfed), Outside: share(r.Outside),
 		})
 	}
 	return ranks

@@ -68,12 +68,12 @@ var deviceLoops = []deviceLoop{
 	{
 		// The driver copies through its own buffer, on the main thread.
 		name: "copy-pageable", class: transferBound, conf: []string{"gpm=1"},
-		args: []string{"--loader-ms=30", "--device-ms=30", "--launch-ms=2", "--copy-mb=300", "--copy=pageable"},
+		args: []string{"--loader-ms=30", "--device-ms=30", "--launch-ms=2", "--copy-mb=400", "--copy=pageable"},
 	},
 	{
-		// Copies run beside kernels, and take longer than they.
-		name: "copy-beside", class: transferBound, conf: []string{"gpm=1"},
-		args: []string{"--loader-ms=30", "--device-ms=30", "--launch-ms=5", "--copy-mb=1200", "--copy=beside", "--sync-every=10"},
+		// Copies run beside kernels over an older link, and take longer than they.
+		name: "copy-beside", class: transferBound, conf: []string{"gpm=1", "generation=3", "link-gb=12"},
+		args: []string{"--loader-ms=30", "--device-ms=30", "--launch-ms=5", "--copy-mb=720", "--copy=beside", "--sync-every=10"},
 	},
 	{
 		// The device has a kernel nine tenths of the time, and a tenth of its SMs at work: the host launches too slowly.

@@ -179,6 +179,13 @@ EXPORT void dev_sync(int stream, int64_t number, int how)
 	wait_for(stream, number, how);
 }
 
+static void mark(int *what, int yes)
+{
+	timeline_lock(t);
+	*what = yes;
+	timeline_unlock(t);
+}
+
 /*
  * dev_copy copies to the device. From pinned memory it returns at once. From pageable memory it waits for the stream, then copies piece by piece
  * through a pinned buffer of the driver's, keeping the CPU, and returns with the last piece on its way.
@@ -190,6 +197,7 @@ EXPORT int64_t dev_copy(int stream, uint64_t bytes, int pinned)
 		return submit(stream, (struct op){.kind = COPY, .left = (int64_t)(1e9 * (double)bytes / settings.link), .bytes = bytes});
 	dev_sync(stream, -1, SPIN_SYNC);
 	int64_t number = -1;
+	mark(&t->slots[mine].staging, 1);
 	for (uint64_t done = 0; done < bytes; done += 4 << 20) {
 		uint64_t part = bytes - done < 4 << 20 ? bytes - done : 4 << 20;
 		uint64_t until = clock_ns() + (uint64_t)(1e9 * (double)part / settings.staging);
@@ -197,14 +205,8 @@ EXPORT int64_t dev_copy(int stream, uint64_t bytes, int pinned)
 			memcpy(buffer, piece, 1 << 16);
 		number = submit(stream, (struct op){.kind = COPY, .left = (int64_t)(1e9 * (double)part / settings.link), .bytes = part});
 	}
+	mark(&t->slots[mine].staging, 0);
 	return number;
-}
-
-static void mark(int *what, int yes)
-{
-	timeline_lock(t);
-	*what = yes;
-	timeline_unlock(t);
 }
 
 /*

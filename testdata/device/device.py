@@ -15,7 +15,7 @@ SPIN, YIELD, BLOCK = 0, 1, 2
 SYNCS = {"spin": SPIN, "yield": YIELD, "block": BLOCK}
 
 # The order of enum what in timeline.h. The first seven exclude each other and add up to the time.
-WHATS = ("busy", "comm", "spin", "others", "idle_copy", "starved", "idle", "waited", "copied", "outside", "steps")
+WHATS = ("busy", "comm", "spin", "others", "idle_copy", "starved", "idle", "waited", "copied", "unfed", "outside", "steps")
 MAX_SLOTS, BINS = 16, 8192
 I64, U64, DOUBLE = ctypes.c_int64, ctypes.c_uint64, ctypes.c_double
 

@@ -12,7 +12,7 @@ struct timeline *timeline_map(const char *path);
 
 struct settings settings = {
 	.devices = 1, .utilization = 1, .process_memory = 1, .lanes = 16, .generation = 5,
-	.queue = 1024, .slice = 2000000, .link = 20e9, .staging = 6e9, .name = "Stand-in GPU",
+	.queue = 1024, .slice = 2000000, .link = 50e9, .staging = 8e9, .name = "Stand-in GPU",
 };
 
 static void set(const char *key, const char *value)

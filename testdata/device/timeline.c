@@ -216,7 +216,7 @@ static void book_rank(struct timeline *t, int number, uint64_t from, uint64_t to
 	int computing = d->now[COMPUTE].stream, copying = d->now[COPIES].stream;
 	int copies = copying >= 0 && t->streams[copying].slot == number;
 	enum what what = k->waiting ? STARVED : IDLE;
-	if (copies)
+	if (copies || k->staging)
 		what = IDLE_COPY;
 	if (computing >= 0) {
 		const struct op *o = head(t, computing);
@@ -231,6 +231,8 @@ static void book_rank(struct timeline *t, int number, uint64_t from, uint64_t to
 		k->bins[index][what] += until - at;
 		if (k->waiting)
 			k->bins[index][WAITED] += until - at;
+		if (k->waiting && what == OTHERS)
+			k->bins[index][UNFED] += until - at;
 		if (copies)
 			k->bins[index][COPIED] += until - at;
 		if (k->outside)

@@ -26,11 +26,12 @@ enum what {
 	COMM,       /* its collective transfers: every rank has arrived */
 	SPIN,       /* its collective waits for other ranks: the device is "busy" and does nothing */
 	OTHERS,     /* nothing of this process, a kernel of another one */
-	IDLE_COPY,  /* no kernel at all, a copy of this process */
+	IDLE_COPY,  /* no kernel at all, a copy of this process or the host's part of one */
 	STARVED,    /* nothing at all, and the rank waits for its next batch */
 	IDLE,       /* nothing at all, for another reason */
 	WAITED,     /* the rank waits for its next batch, whatever the device does */
 	COPIED,     /* a copy of this process runs, whatever else does */
+	UNFED,      /* of OTHERS: the rank waits for its next batch meanwhile */
 	OUTSIDE,    /* the rank evaluates or writes a checkpoint: no training */
 	STEPS,      /* a count: when the device has done all that was queued for a step */
 	WHATS
@@ -66,7 +67,7 @@ struct device {
 
 struct slot {
 	int used, pid, rank, device;
-	int waiting, outside;
+	int waiting, outside, staging;
 	uint64_t since, memory;
 	uint64_t bins[BINS][WHATS];
 };
