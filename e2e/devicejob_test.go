@@ -10,11 +10,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
 
-// deviceStand is where a loop's stand-in GPU is: a folder with its libraries and the scripts, and the timeline they share.
+// deviceStand is where a loop's stand-in GPU is: a folder with its libraries and the scripts, and the timeline they
+// share.
 type deviceStand struct {
 	machine
 	loop     deviceLoop
@@ -29,16 +32,16 @@ func newDeviceStand(m machine, loop deviceLoop) (deviceStand, error) {
 		return deviceStand{}, fmt.Errorf("making a work folder: %w", err)
 	}
 	s := deviceStand{machine: m, loop: loop, dir: dir, timeline: filepath.Join("/dev/shm", filepath.Base(dir))}
-	for _, from := range []string{"../testdata/jobs/device/train.py", "../testdata/jobs/device/work.py", "../testdata/device/device.py", "../testdata/device/cuda.py"} {
-		text, err := os.ReadFile(from)
+	for _, name := range []string{"jobs/device/train.py", "jobs/device/work.py", "device/device.py", "device/cuda.py"} {
+		text, err := os.ReadFile(filepath.Join("../testdata", name))
 		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, filepath.Base(from)), text, 0o644)
+			err = os.WriteFile(filepath.Join(dir, filepath.Base(name)), text, 0o644)
 		}
 		if err != nil {
 			return s, fmt.Errorf("copying the job: %w", err)
 		}
 	}
-	args := append([]string{dir, "timeline=" + s.timeline}, loop.conf...)
+	args := append([]string{dir, "timeline=" + s.timeline}, strings.Fields(loop.conf)...)
 	if output, err := exec.Command("../testdata/device/build.sh", args...).CombinedOutput(); err != nil {
 		return s, fmt.Errorf("building the stand-in GPU: %w: %s", err, output)
 	}
@@ -54,24 +57,27 @@ func (s deviceStand) again() error { return os.RemoveAll(s.timeline) }
 
 // environment lets a process find the libraries: the job its libcuda, pipetune its libnvidia-ml.
 func (s deviceStand) environment(more ...string) []string {
-	return append(append(os.Environ(), "LD_LIBRARY_PATH="+s.dir, "PYTHONDONTWRITEBYTECODE=1", "OMP_NUM_THREADS=1"), more...)
+	own := []string{"LD_LIBRARY_PATH=" + s.dir, "PYTHONDONTWRITEBYTECODE=1", "OMP_NUM_THREADS=1"}
+	return slices.Concat(os.Environ(), own, more)
 }
 
-func (s deviceStand) command(seconds string, args ...string) []string {
-	return append([]string{s.python, filepath.Join(s.dir, "train.py"), "--data", filepath.Join(s.dir, "data"), "--seconds", seconds}, args...)
+func (s deviceStand) command(seconds, args string) []string {
+	script, data := filepath.Join(s.dir, "train.py"), filepath.Join(s.dir, "data")
+	argv := []string{s.python, script, "--data", data, "--seconds", seconds}
+	return append(argv, strings.Fields(args)...)
 }
 
 // start starts a job in a process group of its own. The caller stops it.
-func (s deviceStand) start(ctx context.Context, environment []string, args ...string) (*job, error) {
+func (s deviceStand) start(ctx context.Context, environment, args string) (*job, error) {
 	j := &job{ctx: ctx, ended: make(chan struct{}), log: filepath.Join(s.dir, "job.log")}
 	log, err := os.Create(j.log)
 	if err != nil {
 		return nil, fmt.Errorf("making the job's log: %w", err)
 	}
 	defer log.Close()
-	argv := s.command(jobSeconds, args...)
+	argv := s.command(jobSeconds, args)
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Dir, cmd.Env = s.dir, s.environment(environment...)
+	cmd.Dir, cmd.Env = s.dir, s.environment(environment)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
@@ -90,10 +96,10 @@ const neighbourRank = 9
 
 // withNeighbour starts what else computes on the loop's GPU, and waits until it does.
 func (s deviceStand) withNeighbour(ctx context.Context) (stop func() error, err error) {
-	if s.loop.neighbour == nil {
+	if s.loop.neighbour == "" {
 		return func() error { return nil }, nil
 	}
-	j, err := s.start(ctx, []string{fmt.Sprintf("RANK=%d", neighbourRank)}, append([]string{"--same-gpu"}, s.loop.neighbour...)...)
+	j, err := s.start(ctx, fmt.Sprintf("RANK=%d", neighbourRank), "--same-gpu "+s.loop.neighbour)
 	if err != nil {
 		return nil, err
 	}
@@ -216,9 +222,10 @@ func (b deviceBins) over(from, to float64) (ranks []deviceTruth) {
 		}
 		share := func(values []float64) float64 { return sumOf(values, first, end) / took }
 		ranks = append(ranks, deviceTruth{
-			Rank: r.Rank, PID: r.PID, Device: r.Device, Rate: share(r.Steps), Busy: share(r.Busy), Comm: share(r.Comm), Spin: share(r.Spin),
-			Others: share(r.Others), IdleCopy: share(r.IdleCopy), Starved: share(r.Starved), Idle: share(r.Idle), Waited: share(r.Waited),
-			Copied: share(r.Copied), Unfed: share(r.Unfed), Outside: share(r.Outside),
+			Rank: r.Rank, PID: r.PID, Device: r.Device, Rate: share(r.Steps),
+			Busy: share(r.Busy), Comm: share(r.Comm), Spin: share(r.Spin), Others: share(r.Others),
+			IdleCopy: share(r.IdleCopy), Starved: share(r.Starved), Idle: share(r.Idle),
+			Waited: share(r.Waited), Copied: share(r.Copied), Unfed: share(r.Unfed), Outside: share(r.Outside),
 		})
 	}
 	return ranks

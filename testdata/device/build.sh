@@ -1,6 +1,6 @@
 #!/bin/sh
-# build.sh DIR [KEY=VALUE...]: builds the stand-in libcuda.so.1 and libnvidia-ml.so.1 into DIR with their device.conf; the timeline is in /dev/shm,
-# where a confined reader may write. `build.sh DIR nvml=0` leaves libnvidia-ml.so.1 away: no driver in sight.
+# build.sh DIR [KEY=VALUE...]: builds the stand-in libcuda.so.1 and libnvidia-ml.so.1 into DIR with their device.conf.
+# The timeline is in /dev/shm, where a confined reader may write. nvml=0 leaves libnvidia-ml.so.1 away: no driver.
 set -eu
 dir=$1
 shift
@@ -16,7 +16,9 @@ for setting; do
     *) echo "${setting%%=*} ${setting#*=}" >>"$dir/device.conf" ;;
   esac
 done
-grep -q '^timeline ' "$dir/device.conf" || echo "timeline /dev/shm/pipetune-device-$(echo "$dir" | cksum | cut -d' ' -f1)" >>"$dir/device.conf"
+if ! grep -q '^timeline ' "$dir/device.conf"; then
+  echo "timeline /dev/shm/pipetune-device-$(echo "$dir" | cksum | cut -d' ' -f1)" >>"$dir/device.conf"
+fi
 cd "$here"
 # shellcheck disable=SC2086
 gcc $flags -Wl,-soname,libcuda.so.1 -o "$dir/libcuda.so.1" device.c timeline.c settings.c -ldl

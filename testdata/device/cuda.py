@@ -1,7 +1,7 @@
 """Puts the stand-in GPU where PyTorch's users look for one: torch.cuda of a PyTorch without CUDA.
 
-Tensors stay on the CPU. Events, synchronize, streams' state and the pinning of memory are the stand-in's, so that a real DataLoader pins in its thread and
-whoever times a job by CUDA events sees this device. Pinning copies, as the real one does.
+Tensors stay on the CPU. Events, synchronize and the pinning of memory are the stand-in's, so that a real DataLoader
+pins in its thread, and whoever times a job by CUDA events sees this device. Pinning copies, as the real one does.
 """
 
 import torch

@@ -1,8 +1,10 @@
 /*
- * The libcuda.so.1 of a stand-in GPU: what a job calls, by device.py. Calls that wait do it as a driver does, in the caller's thread and inside this
- * library, so that whoever resolves a thread's instruction address finds libcuda there.
+ * The libcuda.so.1 of a stand-in GPU: what a job calls, by device.py. Calls that wait do it as a driver does, in the
+ * caller's thread and inside this library, so that whoever resolves a thread's instruction address finds libcuda
+ * there.
  *
- * Operations of a stream are numbered from 0. A call that submits one returns its number; those that fail return -1 and set errno.
+ * Operations of a stream are numbered from 0. A call that submits one returns its number; those that fail return -1
+ * and set errno.
  */
 #define _GNU_SOURCE
 #include "timeline.h"
@@ -88,7 +90,8 @@ static __attribute__((noinline)) void spin(uint64_t until, int yield)
 }
 
 /*
- * submit appends an operation. Where too much is outstanding it waits for room, spinning, as a launch into a full queue does.
+ * submit appends an operation. Where too much is outstanding it waits for room, spinning, as a launch into a full
+ * queue does.
  */
 static int64_t submit(int stream, struct op o)
 {
@@ -113,10 +116,14 @@ EXPORT int64_t dev_launch(int stream, int64_t ns, double activity)
 	return submit(stream, (struct op){.kind = KERNEL, .left = ns, .activity = (float)activity});
 }
 
-/* dev_collective is a kernel that waits for those of the other ranks, keeping its device, and then transfers. number counts the group's from 1. */
+/*
+ * dev_collective is a kernel that waits for those of the other ranks, keeping its device, and then transfers. number
+ * counts the group's from 1.
+ */
 EXPORT int64_t dev_collective(int stream, int group, int64_t number, int ranks, int64_t ns, double activity)
 {
-	return submit(stream, (struct op){.kind = COLLECTIVE, .left = ns, .activity = (float)activity, .other = group, .number = (uint64_t)number, .ranks = ranks});
+	return submit(stream, (struct op){.kind = COLLECTIVE, .left = ns, .activity = (float)activity, .other = group,
+		.number = (uint64_t)number, .ranks = ranks});
 }
 
 /* dev_record marks a place in a stream; dev_time tells when it was passed. */
@@ -179,6 +186,11 @@ EXPORT void dev_sync(int stream, int64_t number, int how)
 	wait_for(stream, number, how);
 }
 
+static struct op copy_of(uint64_t bytes)
+{
+	return (struct op){.kind = COPY, .left = (int64_t)(1e9 * (double)bytes / settings.link)};
+}
+
 static void mark(int *what, int yes)
 {
 	timeline_lock(t);
@@ -187,14 +199,15 @@ static void mark(int *what, int yes)
 }
 
 /*
- * dev_copy copies to the device. From pinned memory it returns at once. From pageable memory it waits for the stream, then copies piece by piece
- * through a pinned buffer of the driver's, keeping the CPU, and returns with the last piece on its way.
+ * dev_copy copies to the device. From pinned memory it returns at once. From pageable memory it waits for the stream,
+ * then copies piece by piece through a pinned buffer of the driver's, keeping the CPU, and returns with the last
+ * piece on its way.
  */
 EXPORT int64_t dev_copy(int stream, uint64_t bytes, int pinned)
 {
 	static char piece[1 << 20], buffer[1 << 20];
 	if (pinned)
-		return submit(stream, (struct op){.kind = COPY, .left = (int64_t)(1e9 * (double)bytes / settings.link), .bytes = bytes});
+		return submit(stream, copy_of(bytes));
 	dev_sync(stream, -1, SPIN_SYNC);
 	int64_t number = -1;
 	mark(&t->slots[mine].staging, 1);
@@ -203,15 +216,15 @@ EXPORT int64_t dev_copy(int stream, uint64_t bytes, int pinned)
 		uint64_t until = clock_ns() + (uint64_t)(1e9 * (double)part / settings.staging);
 		while (clock_ns() < until)
 			memcpy(buffer, piece, 1 << 16);
-		number = submit(stream, (struct op){.kind = COPY, .left = (int64_t)(1e9 * (double)part / settings.link), .bytes = part});
+		number = submit(stream, copy_of(part));
 	}
 	mark(&t->slots[mine].staging, 0);
 	return number;
 }
 
 /*
- * The truth about a rank's loop, which only the loop knows: dev_waiting brackets next(), dev_outside what is no training, dev_step stands behind a
- * step's work.
+ * The truth about a rank's loop, which only the loop knows: dev_waiting brackets next(), dev_outside what is no
+ * training, dev_step stands behind a step's work.
  */
 EXPORT void dev_waiting(int yes) { mark(&t->slots[mine].waiting, yes); }
 EXPORT void dev_outside(int yes) { mark(&t->slots[mine].outside, yes); }

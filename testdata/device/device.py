@@ -2,8 +2,10 @@
 
 ctypes lets go of the GIL while it calls, as PyTorch does around CUDA calls that may wait.
 
-    python3 device.py truth FOLDER [FROM TO]    what the ranks on FOLDER's device did, as JSON; FROM and TO in seconds of CLOCK_MONOTONIC
+    python3 device.py truth FOLDER [FROM TO]    what the ranks on FOLDER's device did, as JSON
     python3 device.py bins FOLDER               the same in bins of 100 ms
+
+FROM and TO are seconds of CLOCK_MONOTONIC.
 """
 
 import ctypes
@@ -15,20 +17,23 @@ SPIN, YIELD, BLOCK = 0, 1, 2
 SYNCS = {"spin": SPIN, "yield": YIELD, "block": BLOCK}
 
 # The order of enum what in timeline.h. The first seven exclude each other and add up to the time.
-WHATS = ("busy", "comm", "spin", "others", "idle_copy", "starved", "idle", "waited", "copied", "unfed", "outside", "steps")
+WHATS = (
+    "busy", "comm", "spin", "others", "idle_copy", "starved", "idle",
+    "waited", "copied", "unfed", "outside", "steps",
+)
 MAX_SLOTS, BINS = 16, 8192
-I64, U64, DOUBLE = ctypes.c_int64, ctypes.c_uint64, ctypes.c_double
+INT, I64, U64, DOUBLE = ctypes.c_int, ctypes.c_int64, ctypes.c_uint64, ctypes.c_double
 
 
 def library(folder=""):
     """Loads the libcuda of a folder, or the one the linker finds."""
     lib = ctypes.CDLL(os.path.join(folder, "libcuda.so.1"), use_errno=True)
     for name, result, *arguments in (
-        ("dev_attach", ctypes.c_int), ("dev_open", ctypes.c_int, ctypes.c_int, ctypes.c_int), ("dev_alloc", None, U64), ("dev_stream", ctypes.c_int),
-        ("dev_launch", I64, ctypes.c_int, I64, DOUBLE), ("dev_collective", I64, ctypes.c_int, ctypes.c_int, I64, ctypes.c_int, I64, DOUBLE),
-        ("dev_record", I64, ctypes.c_int), ("dev_wait", I64, ctypes.c_int, ctypes.c_int, I64), ("dev_query", ctypes.c_int, ctypes.c_int, I64),
-        ("dev_time", I64, ctypes.c_int, I64), ("dev_sync", None, ctypes.c_int, I64, ctypes.c_int), ("dev_copy", I64, ctypes.c_int, U64, ctypes.c_int),
-        ("dev_waiting", None, ctypes.c_int), ("dev_outside", None, ctypes.c_int), ("dev_step", I64, ctypes.c_int),
+        ("dev_attach", INT), ("dev_open", INT, INT, INT), ("dev_alloc", None, U64), ("dev_stream", INT),
+        ("dev_launch", I64, INT, I64, DOUBLE), ("dev_collective", I64, INT, INT, I64, INT, I64, DOUBLE),
+        ("dev_record", I64, INT), ("dev_wait", I64, INT, INT, I64), ("dev_query", INT, INT, I64),
+        ("dev_time", I64, INT, I64), ("dev_sync", None, INT, I64, INT), ("dev_copy", I64, INT, U64, INT),
+        ("dev_waiting", None, INT), ("dev_outside", None, INT), ("dev_step", I64, INT),
     ):
         function = getattr(lib, name)
         function.restype, function.argtypes = result, arguments
@@ -93,7 +98,7 @@ class Device:
 
 
 def bins(folder):
-    """Returns what each rank's device did in bins: {"bin_s", "began", "wall", "ranks": [{"pid", "rank", "device", <WHATS>: [...]}]}."""
+    """Returns what each rank's device did in bins of bin_s seconds since began, by CLOCK_MONOTONIC and by the wall."""
     lib = library(folder)
     if lib.dev_attach():
         raise OSError(ctypes.get_errno(), "no timeline of %s" % folder)
@@ -111,11 +116,15 @@ def bins(folder):
             unit = 1 if what == "steps" else 1e9
             row[what] = [room[b * len(WHATS) + i] / unit for b in range(n)]
         ranks.append(row)
-    return {"clock": "CLOCK_MONOTONIC", "bin_s": width.value / 1e9, "began": began.value / 1e9, "wall": (began.value + wall.value) / 1e9, "ranks": ranks}
+    start = began.value / 1e9
+    return {"bin_s": width.value / 1e9, "began": start, "wall": start + wall.value / 1e9, "ranks": ranks}
 
 
 def truth(of, start=None, end=None):
-    """Sums bins() up to shares of the time from start to end, and the rate of steps; without them, from a tenth of the first steps on."""
+    """Sums bins() up to shares of the time from start to end, and the rate of steps.
+
+    Without start, the first tenth of the time since the first step is left out.
+    """
     out = []
     for row in of["ranks"]:
         n = len(row["steps"])
@@ -127,15 +136,18 @@ def truth(of, start=None, end=None):
             continue
         steps = sum(row["steps"][a:b])
         summed = {what: sum(row[what][a:b]) / took for what in WHATS if what != "steps"}
-        out.append(dict(summed, rank=row["rank"], pid=row["pid"], device=row["device"], start=of["began"] + a * of["bin_s"], seconds=took, steps=steps,
-                        steps_per_s=steps / took, step_s=took / steps if steps else None))
+        who = {key: row[key] for key in ("rank", "pid", "device")}
+        begin = of["began"] + a * of["bin_s"]
+        out.append(dict(who, start=begin, seconds=took, steps=steps, steps_per_s=steps / took, **summed))
     return {"ranks": out}
 
 
 def main(what, folder, *window):
     found = bins(folder)
-    json.dump(found if what == "bins" else truth(found, *map(float, window)), sys.stdout, indent=None if what == "bins" else 1)
-    print()
+    if what == "bins":
+        print(json.dumps(found))
+    else:
+        print(json.dumps(truth(found, *map(float, window)), indent=1))
 
 
 if __name__ == "__main__":

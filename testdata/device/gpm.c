@@ -1,4 +1,7 @@
-/* GPU performance monitoring of the stand-in libnvidia-ml: means between two samples, of the whole GPU or, with MIG, of its one instance. */
+/*
+ * GPU performance monitoring of the stand-in libnvidia-ml: means between two samples, of the whole GPU or, with MIG,
+ * of its one instance.
+ */
 #define _GNU_SOURCE
 #include "timeline.h"
 
@@ -53,7 +56,9 @@ EXPORT int nvmlGpmMigSampleGet(void *handle, unsigned instance, void *to)
 }
 
 /* The numbers of nvmlGpmMetricId_t that are told. */
-enum { GRAPHICS_UTIL = 1, SM_UTIL = 2, SM_OCCUPANCY = 3, DRAM_BW_UTIL = 10, PCIE_TX_PER_SEC = 20, PCIE_RX_PER_SEC = 21 };
+enum {
+	GRAPHICS_UTIL = 1, SM_UTIL = 2, SM_OCCUPANCY = 3, DRAM_BW_UTIL = 10, PCIE_TX_PER_SEC = 20, PCIE_RX_PER_SEC = 21
+};
 
 struct metric { unsigned id; int code; double value; char *names[3]; };
 struct query { unsigned version, n; struct sample *one, *two; struct metric metrics[]; };

@@ -1,6 +1,7 @@
 /*
- * The libnvidia-ml.so.1 beside the stand-in libcuda.so.1: it tells of the same GPUs what NVIDIA's library would, from their timeline. Layouts and numbers
- * are those of nvml.h. It changes the timeline only by bringing it up to the present, so a confined reader needs to be able to write its file.
+ * The libnvidia-ml.so.1 beside the stand-in libcuda.so.1: it tells of the same GPUs what NVIDIA's library would, from
+ * their timeline. Layouts and numbers are those of nvml.h. It changes the timeline only by bringing it up to the
+ * present, so a confined reader needs to be able to write its file.
  */
 #define _GNU_SOURCE
 #include "timeline.h"
@@ -14,8 +15,8 @@
 #define EXPORT __attribute__((visibility("default")))
 
 enum {
-	SUCCESS = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7,
-	DRIVER_NOT_LOADED = 9,
+	SUCCESS = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4, NOT_FOUND = 6,
+	INSUFFICIENT_SIZE = 7, DRIVER_NOT_LOADED = 9,
 	SAMPLES = 120, /* the driver's buffer */
 };
 static const unsigned NONE = 0xffffffff; /* no MIG instance */
@@ -23,7 +24,10 @@ static const uint64_t TOTAL = 80 * (1ull << 30), RESERVED = 600ull << 20;
 
 static struct timeline *t;
 
-/* Handles are places in this list; the number of a GPU is its place. GPUs are listed by NVML in the order of their PCI addresses. */
+/*
+ * Handles are places in this list; the number of a GPU is its place. GPUs are listed by NVML in the order of their
+ * PCI addresses.
+ */
 static char handles[MAX_DEVICES];
 
 static int number_of(const void *handle)
@@ -76,7 +80,8 @@ static int by_name(const char *name, void (*form)(int, char *, size_t), void **t
 		char text[64];
 		form(d, text, sizeof text);
 		size_t longer = strlen(text), shorter = strlen(name);
-		if (shorter && shorter <= longer && !strcasecmp(text + longer - shorter, name)) { /* a bus address may come without its domain */
+		/* A bus address may come without its domain. */
+		if (shorter && shorter <= longer && !strcasecmp(text + longer - shorter, name)) {
 			*to = &handles[d];
 			return SUCCESS;
 		}
@@ -160,7 +165,8 @@ EXPORT int nvmlDeviceGetMemoryInfo_v2(void *handle, struct memory_v2 *to)
 
 /* Utilization: the share of each 20 ms in which any kernel ran, in whole percent; the newest that are over. */
 struct sample { unsigned long long at; union { unsigned u; unsigned long long ull; } value; };
-EXPORT int nvmlDeviceGetSamples(void *handle, int kind, unsigned long long since, int *type, unsigned *n, struct sample *to)
+EXPORT int nvmlDeviceGetSamples(void *handle, int kind, unsigned long long since, int *type, unsigned *n,
+	struct sample *to)
 {
 	DEVICE(handle);
 	if (kind != 1 || !settings.utilization || settings.mig)
@@ -176,8 +182,9 @@ EXPORT int nvmlDeviceGetSamples(void *handle, int kind, unsigned long long since
 	for (uint64_t i = over > SAMPLES ? over - SAMPLES : 0; i < over && found < room; i++) {
 		const struct fine *f = &t->devices[d].fine[i % FINE_BINS];
 		unsigned long long at = (unsigned long long)((int64_t)(t->began + (i + 1) * FINE_NS) + t->wall) / 1000;
+		unsigned percent = f->index == i ? (unsigned)((f->busy * 100 + FINE_NS / 2) / FINE_NS) : 0;
 		if (at > since)
-			to[found++] = (struct sample){at, {.u = f->index == i ? (unsigned)((f->busy * 100 + FINE_NS / 2) / FINE_NS) : 0}};
+			to[found++] = (struct sample){at, {.u = percent}};
 	}
 	timeline_unlock(t);
 	*n = found;
@@ -222,9 +229,18 @@ EXPORT int nvmlDeviceGetPowerUsage(void *handle, unsigned *to)
 	return SUCCESS;
 }
 
-#define NUMBER(function, value) EXPORT int function(void *handle, unsigned *to) { DEVICE(handle); (void)d; *to = (unsigned)(value); return SUCCESS; }
+static int number(void *handle, unsigned value, unsigned *to)
+{
+	DEVICE(handle);
+	(void)d;
+	*to = value;
+	return SUCCESS;
+}
+
+#define NUMBER(function, value) \
+	EXPORT int function(void *handle, unsigned *to) { return number(handle, (unsigned)(value), to); }
 #define NUMBER_OF(function, value) \
-	EXPORT int function(void *handle, int kind, unsigned *to) { DEVICE(handle); (void)d; (void)kind; *to = (unsigned)(value); return SUCCESS; }
+	EXPORT int function(void *handle, int kind, unsigned *to) { (void)kind; return number(handle, value, to); }
 NUMBER(nvmlDeviceGetEnforcedPowerLimit, 700000)
 NUMBER_OF(nvmlDeviceGetClockInfo, 1980)
 NUMBER_OF(nvmlDeviceGetMaxClockInfo, 1980)
@@ -257,7 +273,9 @@ EXPORT int nvmlDeviceGetPcieThroughput(void *handle, int counter, unsigned *to)
 	return SUCCESS;
 }
 
-struct field { unsigned id, scope; long long at, latency; unsigned type; int code; union { unsigned long long ull; } value; };
+struct field {
+	unsigned id, scope; long long at, latency; unsigned type; int code; union { unsigned long long ull; } value;
+};
 EXPORT int nvmlDeviceGetFieldValues(void *handle, int n, struct field *fields)
 {
 	DEVICE(handle);
@@ -276,20 +294,23 @@ struct process { unsigned pid; unsigned long long used; unsigned gi, ci; };
 EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *handle, unsigned *n, struct process *to)
 {
 	DEVICE(handle);
-	unsigned room = *n, found = 0;
+	unsigned room = *n, found = 0, gi = settings.mig ? 1 : NONE, ci = settings.mig ? 0 : NONE;
 	for (int s = 0; s < MAX_SLOTS; s++) {
 		const struct slot *k = &t->slots[s];
 		if (!alive(k, d))
 			continue;
 		if (found < room)
-			to[found] = (struct process){(unsigned)k->pid, settings.process_memory ? k->memory : ~0ull, settings.mig ? 1 : NONE, settings.mig ? 0 : NONE};
+			to[found] = (struct process){(unsigned)k->pid, settings.process_memory ? k->memory : ~0ull, gi, ci};
 		found++;
 	}
 	*n = found;
 	return found > room ? INSUFFICIENT_SIZE : SUCCESS;
 }
 
-/* Per process: the share of the last full second's hundred-millisecond bins in which its kernels ran; one sample each. */
+/*
+ * Per process: the share of the last full second's hundred-millisecond bins in which its kernels ran; one sample
+ * each.
+ */
 struct share { unsigned pid; unsigned long long at; unsigned sm, memory, encoder, decoder; };
 EXPORT int nvmlDeviceGetProcessUtilization(void *handle, struct share *to, unsigned *n, unsigned long long since)
 {

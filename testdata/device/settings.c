@@ -18,8 +18,9 @@ struct settings settings = {
 static void set(const char *key, const char *value)
 {
 	struct { const char *key; int *to; } whole[] = {
-		{"devices", &settings.devices}, {"gpm", &settings.gpm}, {"mig", &settings.mig}, {"utilization", &settings.utilization},
-		{"process-memory", &settings.process_memory}, {"queue", &settings.queue}, {"lanes", &settings.lanes}, {"generation", &settings.generation},
+		{"devices", &settings.devices}, {"gpm", &settings.gpm}, {"mig", &settings.mig}, {"queue", &settings.queue},
+		{"utilization", &settings.utilization}, {"process-memory", &settings.process_memory},
+		{"lanes", &settings.lanes}, {"generation", &settings.generation},
 	};
 	for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
 		if (!strcmp(key, whole[i].key))

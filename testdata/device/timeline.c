@@ -99,8 +99,8 @@ static int contends(struct timeline *t, int stream, int device, enum engine engi
 }
 
 /*
- * choose gives an engine to the next stream in turn. Kernels of one process run one after the other, whatever their streams, as kernels do that fill
- * the device; those of several processes take turns.
+ * choose gives an engine to the next stream in turn. Kernels of one process run one after the other, whatever their
+ * streams, as kernels do that fill the device; those of several processes take turns.
  */
 static int choose(struct timeline *t, int device, enum engine engine, int after)
 {
@@ -220,7 +220,9 @@ static void book_rank(struct timeline *t, int number, uint64_t from, uint64_t to
 		what = IDLE_COPY;
 	if (computing >= 0) {
 		const struct op *o = head(t, computing);
-		what = t->streams[computing].slot != number ? OTHERS : o->kind != COLLECTIVE ? BUSY : released(t, o) ? COMM : SPIN;
+		what = o->kind != COLLECTIVE ? BUSY : released(t, o) ? COMM : SPIN;
+		if (t->streams[computing].slot != number)
+			what = OTHERS;
 	}
 	for (uint64_t at = from; at < to;) {
 		uint64_t index = (at - t->began) / BIN_NS, until = t->began + (index + 1) * BIN_NS;

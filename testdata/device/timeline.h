@@ -1,7 +1,8 @@
 /*
- * The timeline of stand-in GPUs: what is queued, what runs, and what has run, in a file that the processes of a job, the libcuda and the
- * libnvidia-ml beside this header map. It is a simulation on CLOCK_MONOTONIC that nobody drives: whoever looks brings it up to the present first,
- * under one lock. Nothing depends on when somebody looks, because work can only be added at the present.
+ * The timeline of stand-in GPUs: what is queued, what runs, and what has run, in a file that the processes of a job,
+ * the libcuda and the libnvidia-ml beside this header map. It is a simulation on CLOCK_MONOTONIC that nobody drives:
+ * whoever looks brings it up to the present first, under one lock. Nothing depends on when somebody looks, because
+ * work can only be added at the present.
  */
 #ifndef TIMELINE_H
 #define TIMELINE_H
@@ -20,7 +21,10 @@ static const uint64_t FINE_NS = 20 * 1000 * 1000, BIN_NS = 100 * 1000 * 1000;
 enum kind { KERNEL, COLLECTIVE, COPY, WAIT, EVENT, STEP };
 enum engine { COMPUTE, COPIES, ENGINES };
 
-/* What a rank's time on its device went to, in nanoseconds per bin; the first seven exclude each other and add up to the bin. */
+/*
+ * What a rank's time on its device went to, in nanoseconds per bin; the first seven exclude each other and add up to
+ * the bin.
+ */
 enum what {
 	BUSY,       /* a kernel of this process runs */
 	COMM,       /* its collective transfers: every rank has arrived */
@@ -41,7 +45,6 @@ struct op {
 	enum kind kind;
 	float activity;   /* share of the SMs' time, while it runs */
 	int64_t left;     /* nanoseconds of the engine's time it still needs */
-	uint64_t bytes;
 	uint64_t ended;   /* when; 0: it has not */
 	int started, arrived;
 	int other;        /* WAIT: the stream waited for; COLLECTIVE: the group */

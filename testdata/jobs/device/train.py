@@ -41,9 +41,9 @@ def arguments():
     add("--device-ms", type=float, default=30)
     add("--kernels", type=int, default=4, help="into which the step's time on the device is cut")
     add("--activity", type=float, default=0.9, help="of the SMs while a kernel runs")
-    add("--backward-ms", type=float, default=0, help="Python of a thread pt_autograd_0, which launches two thirds of the kernels")
+    add("--backward-ms", type=float, default=0, help="Python of pt_autograd_0, which launches two thirds of the work")
     add("--backward-native-ms", type=float, default=0, help="the same without the GIL")
-    add("--backward-beside", action="store_true", help="do not wait for the backward pass before the next step's forward pass")
+    add("--backward-beside", action="store_true", help="go on to the next forward pass beside it")
     add("--forward-native-ms", type=float, default=0, help="of the main thread, without the GIL")
     add("--sync", default="spin", choices=tuple(device.SYNCS))
     add("--sync-every", type=int, default=1, help="steps; 0: never")
@@ -60,7 +60,7 @@ def arguments():
     add("--free", action="store_true", default=os.environ.get("DEVICE_FREE") == "1")
     add("--seconds", type=float, default=60)
     add("--data", default="/var/tmp/pipetune-jobs/device")
-    add("--truth", default="", help="file for the truth, written at the end; the rank's number is appended to all but the first")
+    add("--truth", default="", help="file for the truth, written at the end; other ranks append their number")
     return p.parse_args()
 
 
@@ -69,7 +69,7 @@ def name_thread(name):
 
 
 class Autograd:
-    """The thread that a backward pass runs in. Who waits for it sleeps in a lock without a time-out, as in PyTorch's engine."""
+    """The thread that a backward pass runs in. Who waits for it sleeps in a lock without a time-out, as in PyTorch."""
 
     def __init__(self):
         self.asked, self.done = threading.Semaphore(0), threading.Lock()
@@ -114,7 +114,7 @@ class Loop:
         return DataLoader(items, batch_size=a.batch_size, shuffle=True, num_workers=a.workers, pin_memory=a.pin, **more)
 
     def work(self, seconds, native, kernels, on_device):
-        """Launches kernels while it takes its own time. A real loop's first kernel comes soon, its last near the end of the pass."""
+        """Launches kernels while it takes its own time: the first soon, the last at the end of the pass."""
         for _ in range(kernels):
             python_work(seconds / kernels)
             native_work(native / kernels)
@@ -130,7 +130,8 @@ class Loop:
         forward = a.device_ms * MS / 3 if self.autograd else a.device_ms * MS
         self.work(a.launch_ms * MS, a.forward_native_ms * MS, a.kernels, forward)
         if self.autograd:
-            self.autograd.begin(lambda: self.work(a.backward_ms * MS, a.backward_native_ms * MS, a.kernels, a.device_ms * MS - forward))
+            python, native, backward = a.backward_ms * MS, a.backward_native_ms * MS, a.device_ms * MS - forward
+            self.autograd.begin(lambda: self.work(python, native, a.kernels, backward))
             if not a.backward_beside:
                 self.autograd.wait()
         if a.ranks > 1:
@@ -224,7 +225,8 @@ def launch(args):
     stop = os.path.join(os.path.dirname(args.data), "stop-%d" % os.getpid())
     children = []
     for rank in range(args.ranks):
-        environment = dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(args.ranks), LOCAL_WORLD_SIZE=str(args.ranks), OMP_NUM_THREADS="1")
+        number, world = str(rank), str(args.ranks)
+        environment = dict(os.environ, RANK=number, LOCAL_RANK=number, WORLD_SIZE=world, LOCAL_WORLD_SIZE=world)
         children.append(subprocess.Popen([sys.executable] + sys.argv, env=environment))
     codes = [child.wait() for child in children]
     if os.path.exists(stop):

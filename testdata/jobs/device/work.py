@@ -1,4 +1,4 @@
-"""What costs time in the loops of this folder: Python that holds the GIL, native code that does not, and the items of a dataset."""
+"""What costs time in the loops of this folder: Python that holds the GIL, native code that does not, items."""
 
 import os
 import time
@@ -44,15 +44,16 @@ def make_data(folder, kind):
         import h5py
 
         with h5py.File(os.path.join(partial, "items.h5"), "w") as file:
-            file.create_dataset("x", data=random.integers(0, 9, (FILES, *ITEM), dtype=np.uint8), chunks=(4, *ITEM), compression="gzip")
+            items = random.integers(0, 9, (FILES, *ITEM), dtype=np.uint8)
+            file.create_dataset("x", data=items, chunks=(4, *ITEM), compression="gzip")
     os.rename(partial, folder)
 
 
 class Items(Dataset):
     """Items that take so many seconds each, spent as kind says.
 
-    sleep: waiting, as for storage far away. cpu: Python. native: a CPU without the GIL. file: a small file and Python. hdf5: a compressed chunk and
-    Python. memory: a copy of an array and Python.
+    sleep: waiting, as for storage far away. cpu: Python. native: a CPU without the GIL. file: a small file and Python.
+    hdf5: a compressed chunk and Python. memory: a copy of an array and Python.
     """
 
     def __init__(self, kind, seconds, count, folder=""):
