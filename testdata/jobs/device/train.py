@@ -161,9 +161,10 @@ class Loop:
 
     def evaluate(self, loader):
         self.gpu.outside(1)
-        for _ in loader:
-            self.work(self.args.launch_ms * MS / 3, 0, self.args.kernels, self.args.device_ms * MS / 3)
-            torch.cuda.synchronize()
+        with torch.no_grad():
+            for _ in loader:
+                self.work(self.args.launch_ms * MS / 3, 0, self.args.kernels, self.args.device_ms * MS / 3)
+                torch.cuda.synchronize()
         self.gpu.outside(0)
 
     def run(self):
