@@ -98,6 +98,12 @@ e2e: ## all end-to-end jobs and datasets, and a real DataLoader beside bench-io;
 e2e-run:
 	$(GO) test -tags e2e ./e2e -run '$(if $(E2E_SUITE),,TestDataLoader|)TestLayouts|TestJobs|TestCases$$|TestLaunch$$|TestPatch|TestHostile' -count=1 -v -timeout 5h
 
+.PHONY: device
+device: ## training loops on a stand-in GPU, attached and launched, against its own timeline; DEVICE='regexp' selects
+	@scripts/deps build job
+	@$(MAKE) build
+	E2E_DEVICE='$(DEVICE)' $(GO) test -tags e2e ./e2e -run '^TestDevice$$' -count=1 -v -timeout 2h
+
 # RELIABILITY is an expression over the ids of trials: RELIABILITY='F8|D3'.
 RELIABILITY ?= .*
 # RELIABILITY_CORPUS is the folder of others' files for D2 and D8-corpus; without it, that of `make corpus` where it is whole.

@@ -6,6 +6,7 @@
 //	make e2e                                          all jobs, with the PyTorch of this machine
 //	make e2e TORCH=sid                                the same with the PyTorch of another Debian suite, in a chroot (torch.sh)
 //	E2E_JOBS='hdf5|control' go test -tags e2e ./e2e   some jobs
+//	make device DEVICE='async'                        training loops on a stand-in GPU (testdata/device)
 //
 // The environment says the rest: PIPETUNE_BIN (the binary, default ../bin/pipetune), PYTHON (default /usr/bin/python3),
 // E2E_SUITE=1 (only the suite that continuous integration runs), TORCH_ROOT (a folder to chroot into), E2E_KEEP (a folder that keeps each report, recording and
