@@ -200,7 +200,11 @@ func (b *bench) list(o probe.Options) error {
 // measure runs the probes, telling how far they are.
 func (b *bench) measure(ctx context.Context, o probe.Options, p *benchProgress) (probe.Result, error) {
 	defer p.follow()()
-	return probe.Run(ctx, b.runner, b.found.Sample, o, func(s probe.Step, elapsed time.Duration) { p.step(s.What, elapsed) })
+	got, err := probe.Run(ctx, b.runner, b.found.Sample, o, func(s probe.Step, elapsed time.Duration) { p.step(s.What, elapsed) })
+	for i, c := range got.Rows.Tried {
+		got.Rows.Tried[i].Command = expandable(untrusted.Path(c.Command, b.redact))
+	}
+	return got, err
 }
 
 // nothingMeasured is the failure of a run without a single figure.
