@@ -13,6 +13,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/host"
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/probe"
@@ -106,8 +107,9 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 	r := b.report(options, result)
 	used := usage(b.runner)
 	r.Tool.Overhead = overheadOf(used, before, time.Since(began))
-	diagnose.Bench(r, rules.All())
-	diagnose.Forecast(r, diagnose.TrainingAhead{BatchSize: o.batchSize, Step: o.step, Transform: o.transform})
+	e := evidence.FromBenchmark(r, result.Rows)
+	diagnose.Bench(r, e, rules.All())
+	diagnose.Forecast(r, e, diagnose.TrainingAhead{BatchSize: o.batchSize, Step: o.step, Transform: o.transform})
 	for i, command := range r.Next {
 		r.Next[i] = expandable(command)
 	}

@@ -9,14 +9,13 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// Bench judges what bench-io measured: it adds to a report with its Benchmark, Measurements, Host and Metrics what follows from them by the
-// measured half of each rule, and what to say first. It makes no verdict and no plans: both are about a job, and none was seen. A report
-// without a Benchmark is left as it is.
-func Bench(r *report.Report, rules []Rule) {
+// Bench judges what bench-io measured: it adds to its report what follows from the evidence by the measured half of each
+// rule, and what to say first. It makes no verdict and no plans: both are about a job, and none was seen. A report without a
+// Benchmark is left as it is.
+func Bench(r *report.Report, e *evidence.Evidence, rules []Rule) {
 	if r.Benchmark == nil {
 		return
 	}
-	e := evidence.FromBenchmark(r)
 	judgeAll(r, e, rules, JudgeMeasured)
 	sayOnce(r.Findings)
 	r.Plans = []report.Plan{}
@@ -24,8 +23,9 @@ func Bench(r *report.Report, rules []Rule) {
 		r.Metrics = map[string]report.Metric{}
 	}
 	for _, d := range metric.BenchDerived {
-		if v, ok := e.Get(d); ok && finite(v.Center, v.Lo, v.Hi) {
-			r.Metrics[d.Name] = report.Metric{Center: v.Center, Lo: v.Lo, Hi: v.Hi, Confidence: v.Confidence, N: v.N, Unit: string(d.Unit), Basis: basis(v.Basis)}
+		if v, ok := e.Get(d); ok {
+			r.Metrics[d.Name] = report.Metric{Center: v.Center, Lo: v.Lo, Hi: v.Hi, Confidence: v.Confidence, N: v.N,
+				Unit: string(d.Unit), Basis: basis(v.Basis)}
 		}
 	}
 	r.Phases = itemPhases(e)

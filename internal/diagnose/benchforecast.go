@@ -25,11 +25,10 @@ type TrainingAhead struct {
 const usualBatch = 32
 
 // Forecast adds to a benchmark's report what a DataLoader over the dataset would give. Nothing is added where no item was timed.
-func Forecast(r *report.Report, t TrainingAhead) {
+func Forecast(r *report.Report, e *evidence.Evidence, t TrainingAhead) {
 	if r.Benchmark == nil || t.Step < 0 || t.Transform < 0 {
 		return
 	}
-	e := evidence.FromBenchmark(r)
 	p, out, ok := aheadOf(e, t)
 	if !ok {
 		return

@@ -8,11 +8,6 @@ import (
 // Figures of a benchmark are combined end to end of their intervals: wider than need be, never narrower. A result is measured where both
 // figures were, and inferred from the weaker otherwise.
 
-func scale(s stat.Summary, by float64) stat.Summary {
-	s.Center, s.Lo, s.Hi = s.Center*by, s.Lo*by, s.Hi*by
-	return s
-}
-
 // plus adds two times of which either may be missing.
 func plus(a, b Value) Value {
 	switch {
