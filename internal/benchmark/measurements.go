@@ -17,15 +17,14 @@ func (r Rows) Measurements() []report.Measurement {
 	var out []report.Measurement
 	for field, rows := range reflect.ValueOf(r).Fields() {
 		for i := range rows.Len() {
-			out = append(out, lines(field.Tag.Get("probe"), rows.Index(i))...)
+			out = append(out, lines(field.Tag.Get("probe"), map[string]string{}, rows.Index(i))...)
 		}
 	}
 	return out
 }
 
-// lines writes the figures of one row.
-func lines(probe string, row reflect.Value) (out []report.Measurement) {
-	labels := map[string]string{}
+// lines writes the figures of one row with its labels and those of the row that it is part of.
+func lines(probe string, labels map[string]string, row reflect.Value) (out []report.Measurement) {
 	for _, f := range reflect.VisibleFields(row.Type()) {
 		name := f.Tag.Get("label")
 		switch x := row.FieldByIndex(f.Index).Interface().(type) {
@@ -38,6 +37,10 @@ func lines(probe string, row reflect.Value) (out []report.Measurement) {
 		case *int64:
 			if x != nil {
 				labels[name] = strconv.FormatInt(*x, 10)
+			}
+		case Read:
+			if !f.Anonymous {
+				out = append(out, lines(probe, maps.Clone(labels), reflect.ValueOf(x))...)
 			}
 		case stat.Summary:
 			if x.N > 0 && stat.Finite(x.Center, x.Lo, x.Hi) {

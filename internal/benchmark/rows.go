@@ -1,4 +1,5 @@
-// Package benchmark holds what the probes of bench-io measured: one struct for each kind of result, with typed values.
+// Package benchmark holds what the probes of bench-io measured: one struct for each kind of result, with typed
+// values.
 //
 // It promises that a figure which was not measured is absent, a stat.Summary whose N is 0, and never zero, and that
 // Rows.Measurements writes every figure that is there. It judges nothing and derives nothing.
@@ -6,9 +7,10 @@ package benchmark
 
 import "github.com/pipetune/pipetune/internal/stat"
 
-// Rows is everything that was measured, in the order probes run. The field's tag names the probe; the tags of a row's
-// fields name the label or the metric of pkg/report that the field is written as; a figure bears the labels declared before
-// it. An int64 label is always written, a string where it is not "", a pointer where it is not nil.
+// Rows is everything that was measured, in the order probes run. The field's tag names the probe; the tags of a
+// row's fields name the label or the metric of pkg/report that the field is written as; a figure bears the labels
+// declared before it. An int64 label is always written, a string where it is not "", a pointer where it is not
+// nil.
 type Rows struct {
 	Opens   []Open      `probe:"open"`    // of any file of the dataset, in the way its library opens it by default here
 	Reads   []Read      `probe:"read"`    // one item at a time; a file of many items stays open
@@ -171,20 +173,31 @@ type Library struct {
 // medium.
 const AsIs = "as-is"
 
-// Candidate is another layout that a part of the sample was written in: its size, or random reads of it, decoding
-// included, warm or cold.
+// Candidate is another layout that a part of the sample was written in.
 type Candidate struct {
 	Name    string `label:"candidate"` // AsIs, "contiguous", "chunk-item", …
 	Command string `label:"command"`   // makes it of the whole dataset; "" where no single one does
-	Read
 
-	Size stat.Summary `metric:"stored_ratio"` // bytes over those of the sample as it is; of a row without a Way
+	Size stat.Summary `metric:"stored_ratio"` // bytes over those of the sample as it is
+	Reads
+}
+
+// Reads are random reads of the same items, decoding included. Warm says of itself where it was not seen to be warm.
+type Reads struct{ Warm, Cold Read }
+
+// Take puts a reading in its place.
+func (r *Reads) Take(x Read) {
+	if x.Cache == Cold {
+		r.Cold = x
+		return
+	}
+	r.Warm = x
 }
 
 // Tier is the sample, or a copy of it, at one place, read as a Candidate is.
 type Tier struct {
 	Place string `label:"tier"` // Here or Elsewhere
-	Read
+	Reads
 }
 
 // The values of Tier.Place.

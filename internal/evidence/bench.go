@@ -1,11 +1,14 @@
 package evidence
 
 import (
-	"strconv"
+	"cmp"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -37,8 +40,8 @@ type Decoder struct {
 	Item          Value // seconds per item
 }
 
-// FromBenchmark turns what bench-io measured into evidence: the rows of its probes, and what the report says of the dataset,
-// the machine and the probes that could not run. What was not measured is absent, and why is kept.
+// FromBenchmark turns what bench-io measured into evidence: the rows of its probes, and what the report says of the
+// dataset, the machine and the probes that could not run. What was not measured is absent, and why is kept.
 func FromBenchmark(r *report.Report, rows benchmark.Rows) *Evidence {
 	b := &benchBuilder{report: r, about: r.Benchmark, rows: rows, ev: New(map[string]Value{}, Facts{})}
 	b.ev.Bench = &Bench{}
@@ -74,7 +77,7 @@ func (b *benchBuilder) set(d metric.Desc, v Value, why reason) {
 	case v.N > 0 && stat.Finite(v.Center, v.Lo, v.Hi):
 		b.ev.values[d.Name] = v
 	case !known && why.text != "":
-		b.ev.Unseen = append(b.ev.Unseen, why.of(d))
+		b.ev.Unseen = append(b.ev.Unseen, recording.Unseen{Signal: d.Name, Reason: why.text, Cure: why.cure})
 	}
 }
 
@@ -103,120 +106,102 @@ func first[T any](rows []T, fits func(T) bool) (row T) {
 // exactly is a figure that was read off.
 func exactly(x float64) Value { return measured(stat.Exact(x)) }
 
-// positive is a size or a count that was read off; absent where it is none.
-func positive(x float64) Value {
-	if x <= 0 {
+// amount is a size or a count that was read off; absent where there is none.
+func amount(n int64) Value {
+	if n <= 0 {
 		return Value{}
 	}
-	return exactly(x)
+	return exactly(float64(n))
 }
 
-// amount is such a one that may not be known.
-func amount(n *int64) Value {
+// some is the number, or 0 where it is not known.
+func some(n *int64) int64 {
 	if n == nil {
-		return Value{}
+		return 0
 	}
-	return positive(float64(*n))
+	return *n
 }
 
 // host takes what the caller knows of the machine: the report's metrics, else its host.
 func (b *benchBuilder) host() {
 	h := &b.report.Host
 	known := func(d metric.Desc, otherwise Value, why reason) {
-		m := b.report.Metrics[d.Name]
-		v := measured(stat.Summary{Center: m.Center, Lo: m.Lo, Hi: m.Hi, Confidence: m.Confidence, N: m.N})
-		if v.N == 0 {
-			v = otherwise
+		if m := b.report.Metrics[d.Name]; m.N > 0 {
+			otherwise = measured(stat.Summary{Center: m.Center, Lo: m.Lo, Hi: m.Hi, Confidence: m.Confidence, N: m.N})
 		}
-		b.set(d, v, why)
+		b.set(d, otherwise, why)
 	}
-	memory := amount(h.MemoryLimitBytes)
-	if memory.N == 0 {
-		memory = amount(&h.MemoryBytes)
+	if h.CPUsUsable > 0 {
+		known(metric.UsableCPUs, exactly(h.CPUsUsable), reason{})
 	}
-	known(metric.UsableCPUs, positive(h.CPUsUsable), reason{})
-	known(metric.MemLimit, memory, reason{})
+	known(metric.MemLimit, amount(cmp.Or(some(h.MemoryLimitBytes), h.MemoryBytes)), reason{})
 	known(metric.Available, Value{}, noRoom)
 }
 
 // dataset takes what the dataset is.
 func (b *benchBuilder) dataset() {
 	about, f := b.about, &b.ev.Facts
-	f.Dataset, f.DatasetKind, f.Extension = about.Path, about.Kind, extension(about.Format)
-	size, files := amount(&about.Bytes), amount(&about.Files)
+	f.Dataset, f.DatasetKind = about.Path, about.Kind
+	if about.Format != "" {
+		f.Extension = "." + strings.Replace(about.Format, "jpeg", "jpg", 1)
+	}
+	size, files, item := amount(about.Bytes), amount(about.Files), amount(some(about.ItemBytes))
 	each := quotient(size, files)
 	each.Basis = metric.Inferred // the mean stands in for the median
-	if l := about.Layout; l != nil && about.Files == 1 && amount(l.StoredBytes).N > 0 {
-		size = amount(l.StoredBytes) // the file may hold others beside
+	if l := about.Layout; l != nil && about.Files == 1 && some(l.StoredBytes) > 0 {
+		size = amount(*l.StoredBytes) // the file may hold others beside
 	}
-	item := amount(about.ItemBytes)
 	if item.N == 0 {
 		item = measured(first(b.rows.Reads, func(r benchmark.Read) bool { return r.Bytes.N > 0 }).Bytes)
 	}
-	folder := int64(about.LargestDir)
 	b.set(metric.DatasetBytes, size, reason{})
 	b.set(metric.DatasetFileN, files, reason{})
 	b.set(metric.FileBytes, each, reason{})
-	b.set(metric.BenchFolder, amount(&folder), reason{})
+	b.set(metric.BenchFolder, amount(about.LargestDir), reason{})
 	b.set(metric.BenchItemBytes, item, b.why(report.ProbeRead))
 	b.set(metric.BenchPerFile, b.perFile(), reason{text: "the items were not counted"})
-	room := b.get(metric.Available)
-	if limit := b.get(metric.MemLimit); limit.N > 0 && limit.Center < room.Center {
+	room, limit := b.get(metric.Available), b.get(metric.MemLimit)
+	if limit.N > 0 && limit.Center < room.Center {
 		room = limit
 	}
 	b.set(metric.BenchMemory, quotient(size, room), noRoom)
 }
 
 // perFile is how many items a file holds; absent where they were not counted.
-func (b *benchBuilder) perFile() Value {
+func (b *benchBuilder) perFile() (v Value) {
 	about, l := b.about, b.about.Layout
 	switch {
 	case about.Kind == "image":
 		return exactly(1)
 	case about.Items != nil && about.Files > 0 && about.FilesExact:
 		return exactly(float64(*about.Items) / float64(about.Files))
-	case l != nil && len(l.Shape) > 0 && l.Shape[0] > 0:
-		each := int64(1)
+	case l != nil && len(l.Shape) > 0: // of the file that was described
+		v, v.Basis = amount(l.Shape[0]), metric.Inferred
 		if len(l.ItemShape) > 0 {
-			each = max(l.ItemShape[0], 1)
+			v.Summary = scaled(v.Summary, 1/float64(max(l.ItemShape[0], 1)))
 		}
-		v := exactly(float64(l.Shape[0]) / float64(each))
-		v.Basis = metric.Inferred // of the file that was described
-		return v
 	}
-	return Value{}
+	return v
 }
 
 // storage takes where the dataset lies.
 func (b *benchBuilder) storage() {
-	network, memory := Value{}, Value{}
+	f := &b.ev.Facts
 	if s := b.about.Storage; s != nil {
-		f := &b.ev.Facts
 		f.StorageKind, f.FSType, f.Device = s.Kind, s.FSType, strings.Join(s.Devices, ", ")
-		if s.Kind != "" && s.Kind != "unknown" {
-			network, memory = exactly(0), exactly(0)
+	}
+	is := func(kinds ...string) Value {
+		switch {
+		case f.StorageKind == "" || f.StorageKind == "unknown":
+			return Value{}
+		case slices.Contains(kinds, f.StorageKind):
+			return exactly(1)
 		}
-		switch s.Kind {
-		case "network", "fuse":
-			network = exactly(1)
-		case "tmpfs":
-			memory = exactly(1)
-		}
+		return exactly(0)
 	}
 	unknown := reason{text: "the file system of the dataset could not be told"}
-	b.set(metric.StorageNet, network, unknown)
-	b.set(metric.StorageTmpfs, memory, unknown)
-}
-
-// extension is the suffix of a format's files; "" where the format is not known.
-func extension(format string) string {
-	switch format {
-	case "":
-		return ""
-	case "jpeg":
-		return ".jpg"
-	}
-	return "." + format
+	b.set(metric.StorageNet, is("network", "fuse"), unknown)
+	b.set(metric.StorageTmpfs, is("tmpfs"), unknown)
 }
 
 // layout takes how an HDF5 dataset is stored.
@@ -225,20 +210,21 @@ func (b *benchBuilder) layout() {
 	if l == nil {
 		return
 	}
-	b.ev.Facts.HDF5 = &HDF5{Name: b.about.Dataset, Shape: shape(l.Shape), Chunk: shape(l.Chunk), Item: shape(l.ItemShape),
-		Dtype: l.Dtype, Filters: strings.Join(l.Filters, ", ")}
-	item, chunk := b.get(metric.BenchItemBytes), amount(l.ChunkBytes)
+	b.ev.Facts.HDF5 = &HDF5{Name: b.about.Dataset, Shape: shape(l.Shape), Chunk: shape(l.Chunk),
+		Item: shape(l.ItemShape), Dtype: l.Dtype, Filters: strings.Join(l.Filters, ", ")}
+	item := b.get(metric.BenchItemBytes)
 	b.set(metric.HDF5Filters, exactly(float64(len(l.Filters))), reason{})
-	b.set(metric.HDF5Stored, amount(l.StoredBytes), reason{})
+	b.set(metric.HDF5Stored, amount(some(l.StoredBytes)), reason{})
 	b.set(metric.HDF5Item, item, reason{})
-	perChunk, touched, cache := amount(l.ItemsPerChunk), amount(l.ChunksPerItem), exactly(benchmark.DefaultCache)
-	cache.Basis = metric.Assumed
-	if chunk.N == 0 {
-		perChunk, touched, cache = Value{}, Value{}, Value{}
-	}
 	whole := reason{}
 	if l.Storage != "chunked" {
 		whole.text = "the dataset is stored in one piece (" + l.Storage + "), not in chunks"
+	}
+	var perChunk, touched, cache Value
+	chunk := amount(some(l.ChunkBytes))
+	if chunk.N > 0 {
+		perChunk, touched = amount(some(l.ItemsPerChunk)), amount(some(l.ChunksPerItem))
+		cache = Value{stat.Exact(benchmark.DefaultCache), metric.Assumed}
 	}
 	b.set(metric.HDF5Chunk, chunk, whole)
 	b.set(metric.HDF5Cache, cache, whole)
@@ -248,14 +234,10 @@ func (b *benchBuilder) layout() {
 	b.set(metric.HDF5Amplify, quotient(chunk, item), whole)
 }
 
-// shape writes lengths as h5py does: (4000, 64, 128).
+// shape writes lengths as h5py does, (4000, 64, 128); "" for none.
 func shape(axes []int64) string {
 	if len(axes) == 0 {
 		return ""
 	}
-	words := make([]string, len(axes))
-	for i, n := range axes {
-		words[i] = strconv.FormatInt(n, 10)
-	}
-	return "(" + strings.Join(words, ", ") + ")"
+	return "(" + strings.Join(strings.Fields(strings.Trim(fmt.Sprint(axes), "[]")), ", ") + ")"
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// undecoded tells whether items must be decoded and it is not known what that takes: a run that ended early, or pictures of
-// which none could be decoded. What an archive holds may be no pictures at all; the probe that looks for them then says so.
+// undecoded tells whether items must be decoded and it is not known what that takes: a run that ended early, or
+// pictures of which none could be decoded. What an archive holds may be no pictures at all; the decode probe then
+// says so.
 func (b *benchBuilder) undecoded() {
 	_, refused := b.abstention(report.ProbeDecode)
 	refused = refused && !b.about.Interrupted
@@ -30,9 +31,9 @@ func (b *benchBuilder) read(cache, order string) benchmark.Read {
 	})
 }
 
-// decoding is what decoding adds to reading a mean item. One format's figure is that of any picture. Of several formats, a
-// single process of the scaling probe went through all items as they are mixed: what it took beyond reading is decoding.
-// Without it, the figure lies somewhere between those of the formats.
+// decoding is what decoding adds to reading a mean item. One format's figure is that of any picture. Of several
+// formats, a single process of the scaling probe went through all items as they are mixed: what it took beyond
+// reading is decoding. Without it, the figure lies somewhere between those of the formats.
 func (b *benchBuilder) decoding(read Value) Value {
 	formats := &b.ev.Bench.Formats
 	var mixed Value
@@ -59,22 +60,19 @@ func (b *benchBuilder) decoding(read Value) Value {
 		Confidence: min(rate.Confidence, read.Confidence), N: min(rate.N, read.N)}, metric.Measured}
 }
 
-// items takes what one item costs one worker: reading it, decoding it where it is encoded, and opening its file where each
-// item must. The read probe opens pictures itself, and keeps other files open.
+// items takes what one item costs one worker: reading it, decoding it where it is encoded, and opening its file where
+// each item must. The read probe opens pictures itself, and keeps other files open.
 func (b *benchBuilder) items() {
-	var opens [2]Value // of each item's own, warm and cold
-	for i, cache := range []string{benchmark.Warm, benchmark.Cold} {
-		v := b.open(cache)
-		b.set([]metric.Desc{metric.BenchOpen, metric.BenchColdOpen}[i], v, b.whyCold(report.ProbeOpen, i == 1))
-		if b.ev.OpensPerItem() && b.about.Kind != "image" {
-			opens[i] = v
-		}
+	open, openCold := b.open(benchmark.Warm), b.open(benchmark.Cold)
+	b.set(metric.BenchOpen, open, b.why(report.ProbeOpen))
+	b.set(metric.BenchColdOpen, openCold, b.whyCold(report.ProbeOpen))
+	if !b.ev.OpensPerItem() || b.about.Kind == "image" {
+		open, openCold = Value{}, Value{}
 	}
-	why, whyCold := b.why(report.ProbeRead), b.whyCold(report.ProbeRead, true)
+	why, whyCold := b.why(report.ProbeRead), b.whyCold(report.ProbeRead)
 	warm, cold := b.read(benchmark.Warm, benchmark.Random), b.read(benchmark.Cold, benchmark.Random)
-	read := measured(warm.Time)
-	b.set(metric.BenchRead, read, why)
-	decode := b.decoding(read)
+	decode := b.decoding(measured(warm.Time))
+	b.set(metric.BenchRead, measured(warm.Time), why)
 	b.set(metric.BenchDecode, decode, b.why(report.ProbeDecode))
 	item := func(r benchmark.Read, open Value) Value {
 		if r.Time.N == 0 || b.ev.Bench.Undecoded {
@@ -82,17 +80,19 @@ func (b *benchBuilder) items() {
 		}
 		return plus(plus(measured(r.Time), decode), open)
 	}
-	b.set(metric.BenchItem, item(warm, opens[0]), why)
-	b.set(metric.BenchColdItem, item(cold, opens[1]), whyCold)
-	b.set(metric.BenchOrdered, item(b.read(benchmark.Warm, benchmark.Sequential), opens[0]), why)
-	b.set(metric.BenchColdOrdered, item(b.read(benchmark.Cold, benchmark.Sequential), opens[1]), whyCold)
-	b.set(metric.BenchStorage, notBelow(saved(b.get(metric.BenchColdItem), b.get(metric.BenchItem))), whyCold)
+	b.set(metric.BenchItem, item(warm, open), why)
+	b.set(metric.BenchColdItem, item(cold, openCold), whyCold)
+	b.set(metric.BenchOrdered, item(b.read(benchmark.Warm, benchmark.Sequential), open), why)
+	b.set(metric.BenchColdOrdered, item(b.read(benchmark.Cold, benchmark.Sequential), openCold), whyCold)
+	storage := saved(b.get(metric.BenchColdItem), b.get(metric.BenchItem))
+	storage.Center, storage.Lo, storage.Hi = max(storage.Center, 0), max(storage.Lo, 0), max(storage.Hi, 0)
+	b.set(metric.BenchStorage, storage, whyCold)
 	b.set(metric.BenchAmplify, measured(cold.Amplification), whyCold)
 }
 
 // open is what opening a file takes, without a file lock.
 func (b *benchBuilder) open(cache string) Value {
-	return measured(first(b.rows.Opens, func(r benchmark.Open) bool { return r.Cache == cache && r.Mode != benchmark.Locked }).Time)
+	return measured(first(b.rows.Opens, func(r benchmark.Open) bool { return r.Cache == cache }).Time)
 }
 
 // parts takes what a file lock, opening, the filters and decoding cost, and their shares of a warm item.
@@ -104,16 +104,20 @@ func (b *benchBuilder) parts() {
 	if free.N == 0 {
 		free = open
 	}
-	lock.Center, lock.Lo, lock.Hi = max(lock.Center-free.Center, 0), max(lock.Lo-free.Hi, 0), max(lock.Hi-free.Lo, 0)
-	lock.N = min(lock.N, free.N)
-	b.set(metric.BenchLock, lock, b.why(report.ProbeOpen))
+	b.set(metric.BenchLock, minus(lock, free), b.why(report.ProbeOpen))
 	if !b.ev.OpensPerItem() {
 		open = Value{}
 	}
 	item, why := b.get(metric.BenchItem), b.why(report.ProbeHDF5)
 	b.set(metric.BenchOpenRatio, part(open, item), b.why(report.ProbeOpen))
 	b.set(metric.BenchDecodeRatio, part(b.get(metric.BenchDecode), item), b.why(report.ProbeDecode))
-	filters := b.filterShare(item)
+	// Filters are timed by the CPU they use, so theirs is a share of the item's CPU time where that is known: on a
+	// busy machine all of an item waits for a CPU, and not the filters alone.
+	whole := measured(b.read(benchmark.Warm, benchmark.Random).CPU)
+	if whole.Center <= 0 {
+		whole = item
+	}
+	filters := part(measured(first(b.rows.Filters, func(benchmark.Filter) bool { return true }).Time), whole)
 	b.set(metric.BenchFilterRatio, filters, why)
 	b.set(metric.BenchFilter, product(filters, item), why)
 	b.set(metric.BenchReopened, measured(first(b.rows.Handles, func(r benchmark.Read) bool {
@@ -121,27 +125,17 @@ func (b *benchBuilder) parts() {
 	}).Time), why)
 }
 
-// filterShare is the filters' share of a warm item. They are timed by the CPU they use, so it is their share of the item's
-// CPU time where that is known: on a busy machine all of an item waits for a CPU, and not the filters alone.
-func (b *benchBuilder) filterShare(item Value) Value {
-	filter := measured(first(b.rows.Filters, func(benchmark.Filter) bool { return true }).Time)
-	if cpu := measured(b.read(benchmark.Warm, benchmark.Random).CPU); cpu.Center > 0 {
-		return part(filter, cpu)
-	}
-	return part(filter, item)
-}
-
 const (
 	// onePerFile is the mean number of items in a file below which a file counts as one item.
 	onePerFile = 1.5
-	// mostHandles is how many files a process keeps open at the most: the soft limit of descriptors that a process gets by
-	// default (RLIMIT_NOFILE, 1024 on Linux), some of which it needs itself.
+	// mostHandles is how many files a process keeps open at the most: the soft limit of descriptors that a process
+	// gets by default (RLIMIT_NOFILE, 1024 on Linux), some of which it needs itself.
 	mostHandles = 1000
 )
 
-// OpensPerItem tells whether each item of a benchmark's dataset must open its file: because a file is one item, or because
-// there are more array files than a process keeps open, so that one in random order finds its file closed. The only file of
-// a dataset is never another one.
+// OpensPerItem tells whether each item of a benchmark's dataset must open its file: because a file is one item, or
+// because there are more array files than a process keeps open, so that one in random order finds its file closed.
+// The only file of a dataset is never another one.
 func (e *Evidence) OpensPerItem() bool {
 	n, ok := e.Get(metric.BenchPerFile)
 	files, ok2 := e.Get(metric.DatasetFileN)

@@ -3,17 +3,11 @@ package evidence
 import (
 	"slices"
 
-	"github.com/pipetune/pipetune/internal/metric"
-	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // reason is why a signal is absent, and what would cure that; "" is unknown.
 type reason struct{ text, cure string }
-
-func (r reason) of(d metric.Desc) recording.Unseen {
-	return recording.Unseen{Signal: d.Name, Reason: r.text, Cure: r.cure}
-}
 
 var noRoom = reason{text: "the memory that can still be used is not known"}
 
@@ -39,11 +33,10 @@ func (b *benchBuilder) why(probe string) reason {
 	return reason{"the " + probe + " probe gave no such figure in its time", "a larger --budget"}
 }
 
-// whyCold is the reason for one that needs cold reads, if it does.
-func (b *benchBuilder) whyCold(probe string, cold bool) reason {
-	c := b.about.Cold
-	switch {
-	case !cold || c.Possible:
+// whyCold is the reason for one that needs cold reads.
+func (b *benchBuilder) whyCold(probe string) reason {
+	switch c := b.about.Cold; {
+	case c.Possible:
 		return b.why(probe)
 	case c.Reason != "":
 		return reason{text: "cold reads could not be measured: " + c.Reason}

@@ -50,15 +50,13 @@ func tier(ctx context.Context, s *session) error {
 	s.note(&s.sample, made.Failures)
 	here := s.original(q, made)
 	share := s.left() / 2
-	places := []string{benchmark.Here, benchmark.Elsewhere}
+	s.result.Rows.Tiers = []benchmark.Tier{{Place: benchmark.Here}, {Place: benchmark.Elsewhere}}
 	for i, c := range []comparing{
 		{what: benchmark.Here, sample: &here, key: s.options.Key, cold: cold},
 		{what: "at --compare-path", sample: &made.Sample, key: k.key, cold: cold && !k.InMemory},
 	} {
 		c.probe = report.ProbeTier
-		c.keep = func(r benchmark.Read) {
-			s.result.Rows.Tiers = append(s.result.Rows.Tiers, benchmark.Tier{Place: places[i], Read: r})
-		}
+		c.keep = s.result.Rows.Tiers[i].Take
 		if err := s.readBoth(ctx, c, max(leastCompare, share)); err != nil {
 			return err
 		}

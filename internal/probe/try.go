@@ -143,24 +143,23 @@ func (t *trial) one(ctx context.Context, c candidate) error {
 	if c.mind != "" {
 		t.warn(c.mind)
 	}
-	add := func(size stat.Summary, r benchmark.Read) {
-		t.result.Rows.Tried = append(t.result.Rows.Tried,
-			benchmark.Candidate{Name: c.name, Command: c.command, Size: size, Read: r})
-	}
+	row := benchmark.Candidate{Name: c.name, Command: c.command}
 	original := t.original
 	if c.name == asIs {
 		original = t.made.Stored
 	}
 	if original > 0 {
-		add(stat.Exact(float64(t.made.Stored)/float64(original)), benchmark.Read{})
+		row.Size = stat.Exact(float64(t.made.Stored) / float64(original))
 	}
+	rows := append(t.result.Rows.Tried, row)
+	t.result.Rows.Tried = rows
 	waiting := len(t.rest) + 1
 	if t.rest == nil {
 		waiting = usual
 	}
 	share := (t.left() + took) / time.Duration(waiting)
 	return t.session.readBoth(ctx, comparing{probe: report.ProbeTry, what: c.name, sample: &t.made.Sample,
-		keep: func(r benchmark.Read) { add(stat.Summary{}, r) },
+		keep: rows[len(rows)-1].Take,
 		key:  t.scratch.key, cold: t.cold && !t.scratch.InMemory}, max(leastCompare, share-took))
 }
 

@@ -1,11 +1,12 @@
-// Package benchmarktest reads the rows of a benchmark back from a report, for tests: of reports that were saved in the
-// field, and of measurements written by hand. pipetune itself judges the rows as the probes hand them over.
+// Package benchmarktest reads the rows of a benchmark back from a report, for tests: of reports that were saved in
+// the field, and of measurements written by hand. pipetune itself judges the rows as the probes hand them over.
 package benchmarktest
 
 import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/pipetune/pipetune/internal/benchmark"
@@ -13,8 +14,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// Rows returns the rows that measurements were written from: each line in the kind that has a place for its figure and
-// for most of its labels. What no kind has a place for is left out.
+// Rows returns the rows that measurements were written from: each line in the kind that has a place for its figure
+// and for most of its labels. What no kind has a place for is left out.
 func Rows(list []report.Measurement) benchmark.Rows {
 	var out benchmark.Rows
 	index := map[string]int{} // of the row with such labels
@@ -51,22 +52,29 @@ func put(rows, row reflect.Value, figure []int, index map[string]int, key string
 			x.Set(row.Field(j))
 		}
 	}
-	if at := old.FieldByIndex(figure); at.Interface().(stat.Summary).N == 0 {
-		at.Set(row.FieldByIndex(figure))
+	for n := range figure { // the figure, or all of the part that it is in
+		if at := old.FieldByIndex(figure[:n+1]); at.IsZero() {
+			at.Set(row.FieldByIndex(figure[:n+1]))
+			return
+		}
 	}
 }
 
 // key tells rows apart: by all labels but those that say something of a row and do not make another one.
 func key(m report.Measurement) string {
 	labels := maps.Clone(m.Labels)
-	for _, beside := range []string{report.LabelVersion, report.LabelCommand, report.LabelBound} {
+	besides := []string{report.LabelVersion, report.LabelCommand, report.LabelBound}
+	if m.Probe == report.ProbeTry || m.Probe == report.ProbeTier {
+		besides = append(besides, report.LabelCache, report.LabelOrder, report.LabelHandle) // of parts of one row
+	}
+	for _, beside := range besides {
 		delete(labels, beside)
 	}
 	return fmt.Sprint(labels) // in the order of their names
 }
 
-// rowOf is a row of a type that holds one line, where in it the figure is, nil where the type has no place for it, and how
-// many labels it has no place for.
+// rowOf is a row of a type that holds one line, where in it the figure is, nil where the type has no place for it,
+// and how many labels it has no place for.
 func rowOf(t reflect.Type, m report.Measurement) (row reflect.Value, figure []int, left int) {
 	row, left = reflect.New(t).Elem(), len(m.Labels)
 	for _, f := range reflect.VisibleFields(t) {
@@ -87,11 +95,20 @@ func rowOf(t reflect.Type, m report.Measurement) (row reflect.Value, figure []in
 			if labelled {
 				at.Set(reflect.ValueOf(&n))
 			}
+		case benchmark.Read:
+			if cold := m.Labels[report.LabelCache] == benchmark.Cold; !f.Anonymous && cold == (f.Name == "Cold") {
+				part, in, others := rowOf(f.Type, m)
+				at.Set(part)
+				left -= len(m.Labels) - others
+				if in != nil {
+					figure = append(slices.Clone(f.Index), in...)
+				}
+			}
 		case stat.Summary:
 			if f.Tag.Get("metric") == m.Metric {
 				figure = f.Index
-				at.Set(reflect.ValueOf(stat.Summary{Center: m.Value.Center, Lo: m.Value.Lo, Hi: m.Value.Hi, Confidence: m.Value.Confidence,
-					N: max(m.Value.N, 1)}))
+				v := m.Value
+				at.Set(reflect.ValueOf(stat.Summary{Center: v.Center, Lo: v.Lo, Hi: v.Hi, Confidence: v.Confidence, N: max(v.N, 1)}))
 			}
 		}
 	}
