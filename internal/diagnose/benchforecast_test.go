@@ -45,8 +45,8 @@ func ahead(t *testing.T, name string, with TrainingAhead) *report.Forecast {
 	return r.Forecast
 }
 
-// TestForecastOfABenchmark holds the table to what must be so: never faster than the CPUs and the step allow, no slower by more workers, and
-// the needed number among its rows.
+// TestForecastOfABenchmark holds the table to what must be so: never faster than the CPUs and the step allow, no
+// slower by more workers, and the needed number among its rows.
 func TestForecastOfABenchmark(t *testing.T) {
 	for _, name := range []string{"bench-gzip-chunk64.json", "bench-small-pngs.json", "bench-contiguous.json"} {
 		for _, with := range []TrainingAhead{{}, {BatchSize: 64, Step: 30 * time.Millisecond, Transform: 2 * time.Millisecond}, {BatchSize: 1, Step: time.Hour}} {
