@@ -24,7 +24,7 @@ var mayImport = map[string][]string{
 	"patch":   {"untrusted", "pkg/report"},
 	"host":    {"isolate", "procfs", "recording", "untrusted"},
 	"sampler": {"isolate", "procfs", "job", "metric", "recording", "untrusted", "dataset", "nvml", "perf", "host"},
-	"probe":   {"isolate", "dataset", "metric", "procfs", "stat", "pkg/report", "untrusted"},
+	"probe":   {"isolate", "dataset", "benchmark", "metric", "procfs", "stat", "pkg/report", "untrusted"},
 	"dataset": {"hdf5", "jpeg", "untrusted"},
 
 	// adapters and the parts that know nothing of ours but the gate
@@ -42,10 +42,11 @@ var mayImport = map[string][]string{
 
 	// the first waist
 	"recording": {"metric", "untrusted"},
+	"benchmark": {"metric", "stat", "pkg/report"},
 
 	// judge: pure
 	"step":     {},
-	"evidence": {"recording", "metric", "stat", "step", "untrusted", "pkg/report"},
+	"evidence": {"recording", "benchmark", "metric", "stat", "step", "untrusted", "pkg/report"},
 	"predict":  {"stat"},
 	"diagnose": {"evidence", "metric", "predict", "stat", "step", "unit", "pkg/report"}, // unit: its statements hold numbers
 	"rules":    {"diagnose", "evidence", "metric", "predict", "stat", "unit", "pkg/report"},

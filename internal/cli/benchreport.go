@@ -28,12 +28,8 @@ func (b *bench) report(o probe.Options, result probe.Result) *report.Report {
 		Plans:     []report.Plan{},
 		Benchmark: b.benchmark(o, result),
 
-		Measurements: result.Measurements, Abstained: append([]report.Abstained{}, result.Abstained...), Warnings: append([]string{}, b.found.Notes...),
-	}
-	for _, m := range r.Measurements {
-		if command, ok := m.Labels[report.LabelCommand]; ok {
-			m.Labels[report.LabelCommand] = expandable(untrusted.Path(command, b.redact))
-		}
+		Measurements: result.Rows.Measurements(), Abstained: append([]report.Abstained{}, result.Abstained...),
+		Warnings: append([]string{}, b.found.Notes...),
 	}
 	r.Warnings = append(r.Warnings, b.mind()...)
 	r.Warnings = append(r.Warnings, result.Warnings...)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/host"
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/probe"
@@ -106,8 +107,9 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 	r := b.report(options, result)
 	used := usage(b.runner)
 	r.Tool.Overhead = overheadOf(used, before, time.Since(began))
-	diagnose.Bench(r, rules.All())
-	diagnose.Forecast(r, diagnose.TrainingAhead{BatchSize: o.batchSize, Step: o.step, Transform: o.transform})
+	e := evidence.FromBenchmark(r, result.Rows)
+	diagnose.Bench(r, e, rules.All())
+	diagnose.Forecast(r, e, diagnose.TrainingAhead{BatchSize: o.batchSize, Step: o.step, Transform: o.transform})
 	for i, command := range r.Next {
 		r.Next[i] = expandable(command)
 	}
@@ -200,7 +202,11 @@ func (b *bench) list(o probe.Options) error {
 // measure runs the probes, telling how far they are.
 func (b *bench) measure(ctx context.Context, o probe.Options, p *benchProgress) (probe.Result, error) {
 	defer p.follow()()
-	return probe.Run(ctx, b.runner, b.found.Sample, o, func(s probe.Step, elapsed time.Duration) { p.step(s.What, elapsed) })
+	got, err := probe.Run(ctx, b.runner, b.found.Sample, o, func(s probe.Step, elapsed time.Duration) { p.step(s.What, elapsed) })
+	for i, c := range got.Rows.Tried {
+		got.Rows.Tried[i].Command = expandable(untrusted.Path(c.Command, b.redact))
+	}
+	return got, err
 }
 
 // nothingMeasured is the failure of a run without a single figure.

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/benchmark/benchmarktest"
 	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/rules"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -201,7 +203,7 @@ func fieldReport(t *testing.T, name string) *report.Report {
 		t.Fatal(err)
 	}
 	r.Findings, r.Abstained, r.Next = nil, nil, nil
-	diagnose.Bench(r, rules.All())
+	diagnose.Bench(r, evidence.FromBenchmark(r, benchmarktest.Rows(r.Measurements)), rules.All())
 	return r
 }
 

@@ -9,14 +9,13 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// Bench judges what bench-io measured: it adds to a report with its Benchmark, Measurements, Host and Metrics what follows from them by the
-// measured half of each rule, and what to say first. It makes no verdict and no plans: both are about a job, and none was seen. A report
-// without a Benchmark is left as it is.
-func Bench(r *report.Report, rules []Rule) {
+// Bench judges what bench-io measured: it adds to its report what follows from the evidence by the measured half
+// of each rule, and what to say first. It makes no verdict and no plans: both are about a job, and none was seen.
+// A report without a Benchmark is left as it is.
+func Bench(r *report.Report, e *evidence.Evidence, rules []Rule) {
 	if r.Benchmark == nil {
 		return
 	}
-	e := evidence.FromBenchmark(r)
 	judgeAll(r, e, rules, JudgeMeasured)
 	sayOnce(r.Findings)
 	r.Plans = []report.Plan{}
@@ -24,8 +23,9 @@ func Bench(r *report.Report, rules []Rule) {
 		r.Metrics = map[string]report.Metric{}
 	}
 	for _, d := range metric.BenchDerived {
-		if v, ok := e.Get(d); ok && finite(v.Center, v.Lo, v.Hi) {
-			r.Metrics[d.Name] = report.Metric{Center: v.Center, Lo: v.Lo, Hi: v.Hi, Confidence: v.Confidence, N: v.N, Unit: string(d.Unit), Basis: basis(v.Basis)}
+		if v, ok := e.Get(d); ok {
+			r.Metrics[d.Name] = report.Metric{Center: v.Center, Lo: v.Lo, Hi: v.Hi, Confidence: v.Confidence, N: v.N,
+				Unit: string(d.Unit), Basis: basis(v.Basis)}
 		}
 	}
 	r.Phases = itemPhases(e)
@@ -38,8 +38,8 @@ func Bench(r *report.Report, rules []Rule) {
 var MemoryShare = Limit{"dataset over available memory", 0.5, metric.Ratio,
 	"TensorFlow root_dataset: tf.data's autotuner gives its buffers half of the available RAM"}
 
-// Settled is the time per item that training sees after its first epoch: the warm one where the dataset fits in memory, the cold one where it
-// does not. Where only one was measured it is that one. False: neither was.
+// Settled is the time per item that training sees after its first epoch: the warm one where the dataset fits in
+// memory, the cold one where it does not. Where only one was measured it is that one. False: neither was.
 func Settled(e *evidence.Evidence) (item evidence.Value, isCold, ok bool) {
 	warm, haveWarm := e.Get(metric.BenchItem)
 	cold, haveCold := e.Get(metric.BenchColdItem)
@@ -56,7 +56,8 @@ func Outgrows(e *evidence.Evidence) bool {
 }
 
 // rewritable are the rules whose cure --try can measure: it rewrites what lies in a file, and packs pictures.
-var rewritable = []string{"hdf5/chunk-exceeds-cache", "hdf5/chunk-mismatch", "hdf5/filter-cpu", "image/png-decode", "storage/small-files"}
+var rewritable = []string{"hdf5/chunk-exceeds-cache", "hdf5/chunk-mismatch", "hdf5/filter-cpu", "image/png-decode",
+	"storage/small-files"}
 
 // benchNext lists commands worth running, ready to copy.
 func benchNext(e *evidence.Evidence, r *report.Report) []string {
@@ -64,6 +65,7 @@ func benchNext(e *evidence.Evidence, r *report.Report) []string {
 	if d := r.Benchmark.Dataset; d != "" {
 		bench += " --dataset " + ShellWord(d)
 	}
+	onTmp := strings.HasPrefix(r.Benchmark.Path, "/tmp/")
 	var out []string
 	add := func(command string) {
 		if !slices.Contains(out, command) {
@@ -81,7 +83,7 @@ func benchNext(e *evidence.Evidence, r *report.Report) []string {
 		switch {
 		case slices.Contains(rewritable, f.Rule) && len(e.Bench.Candidates) == 0:
 			add(bench + " --try")
-		case group == "storage" && f.Rule != "storage/crowded-folder" && !e.Bench.Compared && !strings.HasPrefix(r.Benchmark.Path, "/tmp/"):
+		case group == "storage" && f.Rule != "storage/crowded-folder" && !e.Bench.Compared && !onTmp:
 			add(bench + " --compare-path /tmp")
 		}
 	}

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -24,58 +25,63 @@ type TrainingAhead struct {
 // usualBatch stands in where no batch size is given.
 const usualBatch = 32
 
-// Forecast adds to a benchmark's report what a DataLoader over the dataset would give. Nothing is added where no item was timed.
-func Forecast(r *report.Report, t TrainingAhead) {
+// Forecast adds to a benchmark's report what a DataLoader over the dataset would give. Nothing is added where no
+// item was timed.
+func Forecast(r *report.Report, e *evidence.Evidence, t TrainingAhead) {
 	if r.Benchmark == nil || t.Step < 0 || t.Transform < 0 {
 		return
 	}
-	e := evidence.FromBenchmark(r)
 	p, out, ok := aheadOf(e, t)
 	if !ok {
 		return
 	}
 	f := predict.NewForecaster(p, predict.Options{Confidence: Confidence, Calibration: ModelError})
-	best, limit := 0.0, predict.Term("") // of the most workers
-	tried := map[int]float64{}
-	most := mostAhead(p.UsableCPUs)
-	for w := range most + 1 {
+	best, rates := 0.0, make([]float64, mostAhead(p.UsableCPUs)+1) // by num_workers
+	limit := predict.Term("")                                      // of the most workers
+	for w := range rates {
 		one, ok := f.Point(predict.Setting{Workers: w})
 		if !ok {
 			return
 		}
-		tried[w] = one.Rate
-		best, limit = max(best, one.Rate), one.Limit
+		rates[w], limit = one.Rate, one.Limit
+		best = max(best, one.Rate)
 	}
-	for w := 0; out.Needed == nil; w++ {
-		if tried[w] >= enoughOfBest*best {
-			out.Needed = &w
-		}
-	}
-	for w := range most + 1 {
-		if w&(w-1) != 0 && w != *out.Needed && w != int(p.UsableCPUs) {
+	needed := slices.IndexFunc(rates, func(x float64) bool { return x >= enoughOfBest*best })
+	out.Needed = &needed
+	for w := range rates {
+		if w&(w-1) != 0 && w != needed && w != int(p.UsableCPUs) {
 			continue // powers of two, and those that matter
 		}
 		one, _ := f.Forecast(predict.Setting{Workers: w})
 		out.Rows = append(out.Rows, aheadRow(p, one, t))
+		if w == needed {
+			out.Statement = aheadStatement(r, out.Rows[len(out.Rows)-1], beyond(len(rates)-1, limit))
+		}
 	}
-	last := out.Rows[slices.IndexFunc(out.Rows, func(x report.ForecastRow) bool { return x.NumWorkers == *out.Needed })]
+	r.Forecast = &out
+}
+
+// aheadStatement says what the number of workers that is enough gives, and what more of them bring.
+func aheadStatement(r *report.Report, x report.ForecastRow, more string) string {
 	rate := "samples/s"
 	if r.Benchmark.Kind == "other" {
 		rate = "blocks/s (blocks of the files: what a sample of the training is was not known)"
 	}
-	out.Statement = fmt.Sprintf("num_workers=%d gives %s %s", *out.Needed, unit.Number(last.SamplesPerS), rate)
-	if report.Vague(last.Lo, last.Hi) {
-		out.Statement = fmt.Sprintf("what num_workers=%d gives cannot be told on this budget (between %s and %s %s)", *out.Needed, unit.Number(last.Lo), unit.Number(last.Hi), rate)
+	text := fmt.Sprintf("num_workers=%d gives %s %s", x.NumWorkers, unit.Number(x.SamplesPerS), rate)
+	if report.Vague(x.Lo, x.Hi) {
+		text = fmt.Sprintf("what num_workers=%d gives cannot be told on this budget (between %s and %s %s)", x.NumWorkers,
+			unit.Number(x.Lo), unit.Number(x.Hi), rate)
 	}
-	if last.Limit != "" {
-		out.Statement += ", limited by " + last.Limit
+	if x.Limit != "" {
+		text += ", limited by " + x.Limit
 	}
-	out.Statement += "; " + beyond(most, limit) + ". The intervals hold the model's own error, " + unit.Percent(ModelError.Other) +
-		" as measured of other DataLoaders, not on this machine. Collating, and what else the training's own code does to an item, is in it only as far as --transform-time says."
-	r.Forecast = &out
+	return text + "; " + more + ". The intervals hold the model's own error, " + unit.Percent(ModelError.Other) +
+		" as measured of other DataLoaders, not on this machine. Collating, and what else the training's own code does to" +
+		" an item, is in it only as far as --transform-time says."
 }
 
-// beyond says what more workers than are needed bring: next to nothing, unless those that were tried are still what limits at the most of them.
+// beyond says what more workers than are needed bring: next to nothing, unless those that were tried are still what
+// limits at the most of them.
 func beyond(most int, limit predict.Term) string {
 	if limit == predict.Workers {
 		return fmt.Sprintf("more than %d, which may bring more, were not tried", most)
@@ -95,18 +101,13 @@ func aheadOf(e *evidence.Evidence, t TrainingAhead) (predict.Pipeline, report.Fo
 	if !ok || item.Center <= 0 {
 		return predict.Pipeline{}, report.Forecast{}, false
 	}
-	out := report.Forecast{BatchSize: t.BatchSize, BatchSizeGiven: t.BatchSize > 0, TransformTimeS: t.Transform.Seconds(), Item: "warm", PrefetchFactor: 2,
-		Confidence: Confidence, Rows: []report.ForecastRow{}}
-	if !out.BatchSizeGiven {
-		out.BatchSize = usualBatch
-	}
-	warm, haveWarm := e.Get(metric.BenchItem)
+	out := report.Forecast{BatchSize: cmp.Or(t.BatchSize, usualBatch), BatchSizeGiven: t.BatchSize > 0, Item: "warm",
+		TransformTimeS: t.Transform.Seconds(), PrefetchFactor: 2, Confidence: Confidence, Rows: []report.ForecastRow{}}
 	cpu, wait := item.Summary, stat.Summary{}
 	if isCold {
 		out.Item = "cold"
-		cpu = stat.Summary{}
-		wait = item.Summary
-		if haveWarm { // what a cold item takes beyond a warm one is waiting for storage
+		cpu, wait = stat.Summary{}, item.Summary
+		if warm, ok := e.Get(metric.BenchItem); ok { // what a cold item takes beyond a warm one is waiting for storage
 			cpu, wait = warm.Summary, stat.Summary{Center: max(item.Center-warm.Center, 0), N: item.N}
 			wait.Lo, wait.Hi = max(item.Lo-warm.Center, 0), max(item.Hi-warm.Center, 0)
 		}
@@ -120,47 +121,41 @@ func aheadOf(e *evidence.Evidence, t TrainingAhead) (predict.Pipeline, report.Fo
 		out.StepTimeS = known(t.Step.Seconds())
 	}
 	batch := float64(out.BatchSize)
+	usable, _ := e.Get(metric.UsableCPUs)
+	bytes, _ := e.Get(metric.BenchItemBytes)
 	p := predict.Pipeline{Slices: out.BatchSize, Samples: batch, StorageShare: 1,
 		// Items vary by about as much as their mean; a batch of many varies less.
 		Fetch:    predict.Lognormal(1 / math.Sqrt(batch)),
 		Handover: handoverCPU, Dispatch: dispatchPart * takingCPU, Receive: (1 - dispatchPart) * takingCPU}
-	p.FreeStep = stat.Exact(t.Step.Seconds())
-	p.CPU = scaled(cpu, batch)
+	p.FreeStep, p.CPU, p.Wait = stat.Exact(t.Step.Seconds()), scaled(cpu, batch), scaled(wait, batch)
+	p.CPUs, p.UsableCPUs, p.BatchBytes = usable.Summary, usable.Center, batch*bytes.Center
 	p.CPU.N = max(p.CPU.N, 1)
 	extra := batch * t.Transform.Seconds()
 	p.CPU.Center, p.CPU.Lo, p.CPU.Hi = p.CPU.Center+extra, p.CPU.Lo+extra, p.CPU.Hi+extra
-	if wait.N > 0 {
-		p.Wait = scaled(wait, batch)
-	}
-	if v, ok := e.Get(metric.UsableCPUs); ok {
-		p.CPUs, p.UsableCPUs = v.Summary, v.Center
-	}
-	if v, ok := e.Get(metric.BenchItemBytes); ok {
-		p.BatchBytes = batch * v.Center
-	}
 	if most, ok := ceilingAhead(e, isCold); ok {
 		p.Storage, p.FromStore = stat.Exact(most), stat.Exact(batch)
-		if least := batch / most; p.Wait.N == 0 && least < p.CPU.Center { // the part of an item that is read one after another, whoever reads
+		// The part of an item that is read one after another, whoever reads.
+		if least := batch / most; p.Wait.N == 0 && least < p.CPU.Center {
 			p.CPU, p.Wait = scaled(p.CPU, 1-least/p.CPU.Center), stat.Exact(least)
 		}
 	}
 	return p, out, true
 }
 
-// ceilingAhead is the most items per second that storage, or a lock, lets through: as worker processes reading at once showed it, or, cold, by
-// what the device gives to direct reads of an item's size.
+// ceilingAhead is the most items per second that storage, or a lock, lets through: as worker processes reading at
+// once showed it, or, cold, by what the device gives to direct reads of an item's size.
 func ceilingAhead(e *evidence.Evidence, isCold bool) (float64, bool) {
 	if isCold {
 		v, ok := e.Get(metric.BenchDeviceReads)
-		if amplified, known := e.Get(metric.BenchAmplify); ok && known && amplified.Center > 1 {
-			v.Center /= amplified.Center
-		}
-		return v.Center, ok && v.Center > 0
+		amplified, _ := e.Get(metric.BenchAmplify)
+		most := v.Center / max(amplified.Center, 1)
+		return most, ok && most > 0
 	}
-	item, ok := e.Get(metric.BenchItem)
-	workers, ok2 := e.Get(metric.BenchWorkers)
-	efficiency, ok3 := e.Get(metric.BenchEfficiency)
-	if !ok || !ok2 || !ok3 || item.Center <= 0 || e.Bench.Bound != "lock" && e.Bench.Bound != "device" {
+	item, _ := e.Get(metric.BenchItem)
+	workers, _ := e.Get(metric.BenchWorkers)
+	efficiency, ok := e.Get(metric.BenchEfficiency)
+	shared := e.Bench.Bound == "lock" || e.Bench.Bound == "device"
+	if !ok || !shared || item.Center <= 0 {
 		return 0, false
 	}
 	return workers.Center * efficiency.Center / item.Center, true
@@ -168,11 +163,14 @@ func ceilingAhead(e *evidence.Evidence, isCold bool) (float64, bool) {
 
 // limitAhead says what bounds a row, in a column's width.
 var limitAhead = map[predict.Term]string{
-	predict.Step: "the step", predict.Workers: "the workers", predict.CPUs: "the CPUs", predict.Storage: "reading", predict.Serial: "taking turns",
+	predict.Step: "the step", predict.Workers: "the workers", predict.CPUs: "the CPUs", predict.Storage: "reading",
+	predict.Serial: "taking turns",
 }
 
 func aheadRow(p predict.Pipeline, one predict.Forecast, t TrainingAhead) report.ForecastRow {
-	row := report.ForecastRow{NumWorkers: one.Setting.Workers, SamplesPerS: one.SamplesPerS.Center, Lo: one.SamplesPerS.Lo, Hi: one.SamplesPerS.Hi, Limit: limitAhead[one.Limit]}
+	rate := one.SamplesPerS
+	row := report.ForecastRow{NumWorkers: one.Setting.Workers, SamplesPerS: rate.Center, Lo: rate.Lo, Hi: rate.Hi,
+		Limit: limitAhead[one.Limit]}
 	if t.Step > 0 {
 		row.WaitS, row.InputWaitRatio = known(one.Wait), known(unitShare(one.WaitRatio))
 	}

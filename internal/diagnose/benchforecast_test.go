@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pipetune/pipetune/internal/benchmark/benchmarktest"
+	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -26,10 +28,14 @@ func benchmarked(t *testing.T, name string) *report.Report {
 	return r
 }
 
+func forecast(r *report.Report, with TrainingAhead) {
+	Forecast(r, evidence.FromBenchmark(r, benchmarktest.Rows(r.Measurements)), with)
+}
+
 func ahead(t *testing.T, name string, with TrainingAhead) *report.Forecast {
 	t.Helper()
 	r := benchmarked(t, name)
-	Forecast(r, with)
+	forecast(r, with)
 	if r.Forecast == nil {
 		t.Fatalf("%s: no forecast", name)
 	}
@@ -39,8 +45,8 @@ func ahead(t *testing.T, name string, with TrainingAhead) *report.Forecast {
 	return r.Forecast
 }
 
-// TestForecastOfABenchmark holds the table to what must be so: never faster than the CPUs and the step allow, no slower by more workers, and
-// the needed number among its rows.
+// TestForecastOfABenchmark holds the table to what must be so: never faster than the CPUs and the step allow, no
+// slower by more workers, and the needed number among its rows.
 func TestForecastOfABenchmark(t *testing.T) {
 	for _, name := range []string{"bench-gzip-chunk64.json", "bench-small-pngs.json", "bench-contiguous.json"} {
 		for _, with := range []TrainingAhead{{}, {BatchSize: 64, Step: 30 * time.Millisecond, Transform: 2 * time.Millisecond}, {BatchSize: 1, Step: time.Hour}} {
@@ -92,7 +98,7 @@ func TestForecastSaysWhatWasDone(t *testing.T) {
 	// On 256 CPUs 64 workers, the most that are tried, are still what limits.
 	r := benchmarked(t, "bench-gzip-chunk64.json")
 	r.Host.CPUsUsable = 256
-	Forecast(r, TrainingAhead{})
+	forecast(r, TrainingAhead{})
 	if last := r.Forecast.Rows[len(r.Forecast.Rows)-1]; last.Limit != "the workers" || !strings.Contains(r.Forecast.Statement, "were not tried") {
 		t.Errorf("%+v, %q", last, r.Forecast.Statement)
 	}
@@ -101,12 +107,12 @@ func TestForecastSaysWhatWasDone(t *testing.T) {
 func TestForecastNeedsAnItem(t *testing.T) {
 	r := benchmarked(t, "bench-contiguous.json")
 	r.Measurements = nil
-	Forecast(r, TrainingAhead{})
+	forecast(r, TrainingAhead{})
 	if r.Forecast != nil {
 		t.Errorf("%+v from nothing", r.Forecast)
 	}
 	r = benchmarked(t, "reopened.json")
-	Forecast(r, TrainingAhead{})
+	forecast(r, TrainingAhead{})
 	if r.Forecast != nil {
 		t.Error("a forecast of a job that was watched")
 	}

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/evidence"
@@ -25,8 +26,9 @@ func filtersUntimed(e *evidence.Evidence) bool {
 	return filters.Center >= 1 && !timed
 }
 
-// itemPhases says where the time of one item goes in one worker, the largest part first. Opening, filters and decoding were measured by
-// themselves; reading is what they leave of a warm item, and storage what a cold one takes beyond that. They add up to 1.
+// itemPhases says where the time of one item goes in one worker, the largest part first. Opening, filters and
+// decoding were measured by themselves; reading is what they leave of a warm item, and storage what a cold one
+// takes beyond that. They add up to 1.
 func itemPhases(e *evidence.Evidence) []report.Phase {
 	out := []report.Phase{}
 	item, isCold, ok := Settled(e)
@@ -34,41 +36,28 @@ func itemPhases(e *evidence.Evidence) []report.Phase {
 		return out
 	}
 	left := item.Center
-	add := func(name string, seconds float64, b report.Basis) {
+	add := func(name string, seconds float64, b metric.Basis) {
 		seconds = min(seconds, left)
 		left -= seconds
 		if share := unitShare(seconds / item.Center); share >= shownPhase {
-			out = append(out, report.Phase{Name: name, Ratio: share, ItemS: seconds, Basis: b})
+			out = append(out, report.Phase{Name: name, Ratio: share, ItemS: seconds, Basis: basis(b)})
 		}
 	}
-	warm, haveWarm := e.Get(metric.BenchItem)
-	if isCold && haveWarm {
-		add(phaseStorage, max(item.Center-warm.Center, 0), report.Measured)
+	if warm, ok := e.Get(metric.BenchItem); isCold && ok {
+		add(phaseStorage, max(item.Center-warm.Center, 0), metric.Measured)
 	}
-	for _, p := range []struct {
-		name string
-		d    metric.Desc
-	}{{phaseDecode, metric.BenchDecode}, {phaseFilter, metric.BenchFilter}} {
-		if v, ok := e.Get(p.d); ok {
-			add(p.name, v.Center, basis(v.Basis))
-		}
+	decode, _ := e.Get(metric.BenchDecode)
+	add(phaseDecode, decode.Center, decode.Basis)
+	filter, _ := e.Get(metric.BenchFilter)
+	add(phaseFilter, filter.Center, filter.Basis)
+	if open, _ := e.Get(metric.BenchOpen); e.OpensPerItem() {
+		add(phaseOpen, open.Center, open.Basis)
 	}
-	if v, ok := e.Get(metric.BenchOpen); ok && e.OpensPerItem() {
-		add(phaseOpen, v.Center, basis(v.Basis))
-	}
-	rest := phaseRead
 	if filtersUntimed(e) {
-		rest = phaseUndo
+		add(phaseUndo, left, metric.Inferred)
+	} else {
+		add(phaseRead, left, metric.Inferred)
 	}
-	add(rest, left, report.Inferred)
-	slices.SortStableFunc(out, func(a, b report.Phase) int {
-		switch {
-		case a.Ratio > b.Ratio:
-			return -1
-		case a.Ratio < b.Ratio:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(out, func(a, b report.Phase) int { return cmp.Compare(b.Ratio, a.Ratio) })
 	return out
 }

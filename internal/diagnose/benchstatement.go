@@ -13,52 +13,51 @@ import (
 
 // headline is the figure that counts: what one worker gets after the first epoch. "" where no item could be timed.
 func headline(e *evidence.Evidence) string {
-	if e.Bench.Undecoded {
-		return undecodedHeadline(e)
-	}
 	item, isCold, ok := Settled(e)
-	if !ok || item.Center <= 0 {
-		return ""
-	}
+	read, haveRead := e.Get(metric.BenchRead)
 	cache := "warm"
 	if isCold {
 		cache = "cold"
 	}
-	if item.Confidence > 0 && report.Vague(item.Lo, item.Hi) {
+	switch {
+	case e.Bench.NoneDecode:
+		return "no item could be decoded"
+	case e.Bench.Undecoded && haveRead && read.Center > 0: // that of reading is no rate of items
+		return unit.Number(1/read.Center) + " items/s in one worker, warm, random order, reading alone:" +
+			" decoding was not measured"
+	case e.Bench.Undecoded, !ok, item.Center <= 0:
+		return ""
+	case item.Confidence > 0 && report.Vague(item.Lo, item.Hi):
 		most := "any number of"
 		if item.Lo > 0 {
 			most = unit.Number(1 / item.Lo)
 		}
-		return fmt.Sprintf("cannot tell on this budget (between %s and %s items/s in one worker, %s, random order)", unit.Number(1/item.Hi), most, cache)
+		return fmt.Sprintf("cannot tell on this budget (between %s and %s items/s in one worker, %s, random order)",
+			unit.Number(1/item.Hi), most, cache)
 	}
 	return fmt.Sprintf("%s items/s in one worker, %s, random order", unit.Number(1/item.Center), cache)
 }
 
 // doing says what a phase is, as the end of "of an item's time goes to …".
 func doing(e *evidence.Evidence, phase string) string {
-	switch phase {
-	case phaseFilter:
-		chunk, ok := e.Get(metric.HDF5Chunk)
-		touched, _ := e.Get(metric.HDF5Touched)
-		switch {
-		case ok && touched.Center > 1:
-			return fmt.Sprintf("undoing the filters of its %s chunks", unit.Number(touched.Center))
-		case ok:
-			return fmt.Sprintf("undoing the filters of its %s chunk", unit.Bytes(chunk.Center))
-		}
+	_, warm := e.Get(metric.BenchItem)
+	chunk, ok := e.Get(metric.HDF5Chunk)
+	touched, _ := e.Get(metric.HDF5Touched)
+	switch {
+	case phase == phaseFilter && !ok:
 		return "undoing HDF5's filters"
-	case phaseDecode:
-		if formats := pictureFormats(e); formats != "" {
-			return "decoding " + formats
-		}
-		return "decoding"
-	case phaseUndo:
+	case phase == phaseFilter && touched.Center > 1:
+		return fmt.Sprintf("undoing the filters of its %s chunks", unit.Number(touched.Center))
+	case phase == phaseFilter:
+		return fmt.Sprintf("undoing the filters of its %s chunk", unit.Bytes(chunk.Center))
+	case phase == phaseDecode:
+		return strings.TrimSpace("decoding " + pictureFormats(e))
+	case phase == phaseUndo:
 		return "reading it and undoing its filters, whose part was not measured"
-	case phaseRead:
-		if _, warm := e.Get(metric.BenchItem); !warm {
-			return "reading it"
-		}
+	case phase == phaseRead && warm:
 		return "reading it from memory"
+	case phase == phaseRead:
+		return "reading it"
 	}
 	return phase
 }
@@ -67,31 +66,16 @@ func doing(e *evidence.Evidence, phase string) string {
 func pictureFormats(e *evidence.Evidence) string {
 	var names []string
 	for _, f := range e.Bench.Formats {
-		switch f {
-		case "":
-		case "jpeg":
-			names = append(names, "JPEG")
-		default:
-			names = append(names, formatName("."+f))
+		if f != "" {
+			names = append(names, strings.Replace(strings.ToUpper(f), "WEBP", "WebP", 1))
 		}
 	}
 	slices.Sort(names)
 	return strings.Join(names, " and ")
 }
 
-func formatName(extension string) string {
-	switch extension {
-	case ".jpg":
-		return "JPEG"
-	case ".webp":
-		return "WebP"
-	case ".png", ".tiff", ".bmp", ".gif":
-		return strings.ToUpper(extension[1:])
-	}
-	return extension[1:]
-}
-
-// benchStatement says in a few sentences what an item's time goes to, what is in the way, and what the first change would bring.
+// benchStatement says in a few sentences what an item's time goes to, what is in the way, and what the first change
+// would bring.
 func benchStatement(e *evidence.Evidence, r *report.Report) string {
 	if e.Bench.Undecoded {
 		return undecodedStatement(e)
@@ -101,42 +85,67 @@ func benchStatement(e *evidence.Evidence, r *report.Report) string {
 	if !ok || len(phases) == 0 {
 		return "Too little could be measured to tell where an item's time goes."
 	}
-	text := fmt.Sprintf("%s of an item's %s goes to %s", unit.Percent(phases[0].Ratio), unit.Seconds(item.Center), doing(e, phases[0].Name))
+	text := fmt.Sprintf("%s of an item's %s goes to %s", unit.Percent(phases[0].Ratio), unit.Seconds(item.Center),
+		doing(e, phases[0].Name))
 	if len(phases) > 1 {
 		text += fmt.Sprintf(", %s to %s", unit.Percent(phases[1].Ratio), doing(e, phases[1].Name))
 	}
 	text += "." + inPython(e)
-	lead := inTheWay(r.Findings)
-	if lead == nil {
+	lead := slices.IndexFunc(r.Findings, func(f report.Finding) bool { return f.Severity != report.Info })
+	if lead < 0 {
 		return text + storageShare(e, isCold) + " " + allClear(r)
 	}
-	if i := slices.IndexFunc(lead.Recommendations, tellsRate); i >= 0 {
-		if phases[0].Name == phaseRead { // which says nothing of why
-			text += " " + sentence(lead.Summary)
-		}
-		c := lead.Recommendations[i]
-		if report.Vague(c.Effect.Lo, c.Effect.Hi) {
-			return text + " " + sentence(fmt.Sprintf("What %s: %s would give cannot be told on this budget (between %s and %s items/s in one worker)", c.Setting, c.To,
-				unit.Number(c.Effect.Lo), unit.Number(c.Effect.Hi)))
-		}
-		return text + " " + sentence(fmt.Sprintf("%s: %s would give %s items/s in one worker (%s)", capital(c.Setting), c.To, between(c.Effect), c.Effect.Basis))
+	first := &r.Findings[lead]
+	told := slices.IndexFunc(first.Recommendations, func(c report.Recommendation) bool {
+		return c.Effect != nil && c.Effect.Metric == metric.ItemRate.Name
+	})
+	if told < 0 || phases[0].Name == phaseRead { // which says nothing of why
+		text += " " + sentence(first.Summary)
 	}
-	return text + " " + sentence(lead.Summary)
+	if told < 0 {
+		return text
+	}
+	return text + " " + sentence(promise(first.Recommendations[told]))
 }
 
-// pythonSlower is where the user's own Python is said to take longer than pipetune's readers: the check against a DataLoader allows 15 %.
+// promise says what a change would bring.
+func promise(c report.Recommendation) string {
+	lo, hi := unit.Number(c.Effect.Lo), unit.Number(c.Effect.Hi)
+	if report.Vague(c.Effect.Lo, c.Effect.Hi) {
+		return fmt.Sprintf("What %s: %s would give cannot be told on this budget (between %s and %s items/s in one worker)",
+			c.Setting, c.To, lo, hi)
+	}
+	if lo != hi {
+		lo += " to " + hi
+	}
+	return fmt.Sprintf("%s: %s would give %s items/s in one worker (%s)", capital(c.Setting), c.To, lo, c.Effect.Basis)
+}
+
+// undecodedStatement says what is known of pictures of which it is not known what decoding takes.
+func undecodedStatement(e *evidence.Evidence) string {
+	why := "what decoding it takes was not measured"
+	if reason, _ := e.WhyMissing(metric.BenchDecode); reason != "" {
+		why += " (" + reason + ")"
+	}
+	why += ", so that it cannot be told where its time goes or what is in the way."
+	if read, ok := e.Get(metric.BenchRead); ok {
+		return fmt.Sprintf("Reading an item takes %s, warm; %s", unit.Seconds(read.Center), why)
+	}
+	return "Of an item, " + why
+}
+
+// pythonSlower is where the user's own Python is said to take longer than pipetune's readers: the check against a
+// DataLoader allows 15 %.
 const pythonSlower = 1.15
 
 // inPython says what the user's own libraries take for an item, where that is clearly more.
 func inPython(e *evidence.Evidence) string {
 	own, ok := e.Get(metric.BenchItem)
-	if !ok || e.Bench == nil || len(e.Bench.Decoders) == 0 {
+	python, ok2 := e.Get(metric.BenchPython)
+	if !ok || !ok2 || python.Center <= pythonSlower*own.Center {
 		return ""
 	}
-	if d := e.Bench.Decoders[0]; d.Item.Center > pythonSlower*own.Center {
-		return fmt.Sprintf(" In Python (%s) it takes %s.", d.Name, unit.Seconds(d.Item.Center))
-	}
-	return ""
+	return fmt.Sprintf(" In Python (%s) it takes %s.", e.Bench.Decoders[0].Name, unit.Seconds(python.Center))
 }
 
 // shownRules is how many rules that could not judge are named.
@@ -165,15 +174,12 @@ func allClear(r *report.Report) string {
 	if len(mute) == 0 {
 		return text + "."
 	}
-	text += fmt.Sprintf("; %s could not judge: %s", plural(len(mute), "rule", "rules"), strings.Join(mute[:min(len(mute), shownRules)], ", "))
+	text += fmt.Sprintf("; %s could not judge: %s", plural(len(mute), "rule", "rules"),
+		strings.Join(mute[:min(len(mute), shownRules)], ", "))
 	if more := len(mute) - shownRules; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text + "."
-}
-
-func tellsRate(c report.Recommendation) bool {
-	return c.Effect != nil && c.Effect.Metric == metric.ItemRate.Name
 }
 
 // capital begins a sentence with words that do not; a name from a program keeps its spelling.
@@ -192,23 +198,6 @@ func storageShare(e *evidence.Evidence, isCold bool) string {
 	if isCold || !ok || !ok2 {
 		return ""
 	}
-	return fmt.Sprintf(" Cold, an item takes %s; storage has %s of that.", unit.Seconds(cold.Center), unit.Percent(unitShare(share.Center)))
-}
-
-// inTheWay is the first finding that is more than worth knowing; nil where there is none.
-func inTheWay(findings []report.Finding) *report.Finding {
-	for i := range findings {
-		if findings[i].Severity != report.Info {
-			return &findings[i]
-		}
-	}
-	return nil
-}
-
-func between(e *report.Effect) string {
-	lo, hi := unit.Number(e.Lo), unit.Number(e.Hi)
-	if lo == hi {
-		return lo
-	}
-	return lo + " to " + hi
+	return fmt.Sprintf(" Cold, an item takes %s; storage has %s of that.", unit.Seconds(cold.Center),
+		unit.Percent(unitShare(share.Center)))
 }

@@ -5,12 +5,22 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// Figures of a benchmark are combined end to end of their intervals: wider than need be, never narrower. A result is measured where both
-// figures were, and inferred from the weaker otherwise.
+// Figures of a benchmark are combined end to end of their intervals: wider than need be, never narrower.
 
-func scale(s stat.Summary, by float64) stat.Summary {
-	s.Center, s.Lo, s.Hi = s.Center*by, s.Lo*by, s.Hi*by
-	return s
+// combined is a figure made of two others; absent where either is. It is measured where both are, and else of the
+// weaker basis.
+func combined(a, b Value, center, lo, hi float64) Value {
+	if a.N == 0 || b.N == 0 {
+		return Value{}
+	}
+	basis := a.Basis
+	for _, weaker := range []metric.Basis{metric.Inferred, metric.Modelled, metric.Assumed} {
+		if b.Basis == weaker || a.Basis == weaker {
+			basis = weaker
+		}
+	}
+	return Value{stat.Summary{Center: center, Lo: lo, Hi: hi, Confidence: min(a.Confidence, b.Confidence),
+		N: min(a.N, b.N)}, basis}
 }
 
 // plus adds two times of which either may be missing.
@@ -21,23 +31,27 @@ func plus(a, b Value) Value {
 	case b.N == 0:
 		return a
 	}
-	return Value{stat.Summary{Center: a.Center + b.Center, Lo: a.Lo + b.Lo, Hi: a.Hi + b.Hi, Confidence: min(a.Confidence, b.Confidence), N: min(a.N, b.N)}, weaker(a, b)}
+	return combined(a, b, a.Center+b.Center, a.Lo+b.Lo, a.Hi+b.Hi)
 }
 
-// vague is how far below its center an interval is followed when it divides: one that reaches down to 0 would give an infinity.
-const vague = 0.1
-
-// quotient is a over b; the zero Value where either is missing or b is zero.
-func quotient(a, b Value) Value {
-	if a.N == 0 || b.N == 0 || b.Center <= 0 {
-		return Value{}
-	}
-	return Value{stat.Summary{Center: a.Center / b.Center, Lo: a.Lo / b.Hi, Hi: a.Hi / max(b.Lo, vague*b.Center), Confidence: min(a.Confidence, b.Confidence), N: min(a.N, b.N)}, weaker(a, b)}
+// minus is a less b, at least 0.
+func minus(a, b Value) Value {
+	return combined(a, b, max(a.Center-b.Center, 0), max(a.Lo-b.Hi, 0), max(a.Hi-b.Lo, 0))
 }
 
 // product is a share of something: the interval of either carries over.
-func product(a, b Value) Value {
-	return Value{stat.Summary{Center: a.Center * b.Center, Lo: a.Lo * b.Lo, Hi: a.Hi * b.Hi, Confidence: min(a.Confidence, b.Confidence), N: min(a.N, b.N)}, weaker(a, b)}
+func product(a, b Value) Value { return combined(a, b, a.Center*b.Center, a.Lo*b.Lo, a.Hi*b.Hi) }
+
+// vague is how far below its center an interval is followed when it divides: one that reaches down to 0 would give an
+// infinity.
+const vague = 0.1
+
+// quotient is a over b; absent where b is zero.
+func quotient(a, b Value) Value {
+	if b.Center <= 0 {
+		return Value{}
+	}
+	return combined(a, b, a.Center/b.Center, a.Lo/b.Hi, a.Hi/max(b.Lo, vague*b.Center))
 }
 
 // part is a over b where a is a part of b: within 0..1, whatever noise says.
@@ -52,19 +66,4 @@ func saved(before, after Value) Value {
 	v := quotient(after, before)
 	v.Center, v.Lo, v.Hi = 1-v.Center, 1-v.Hi, 1-v.Lo
 	return v
-}
-
-// notBelow cuts a share off at 0: what is not there to save.
-func notBelow(v Value) Value {
-	v.Center, v.Lo, v.Hi = max(v.Center, 0), max(v.Lo, 0), max(v.Hi, 0)
-	return v
-}
-
-func weaker(a, b Value) metric.Basis {
-	for _, basis := range []metric.Basis{metric.Assumed, metric.Modelled, metric.Inferred} {
-		if a.Basis == basis || b.Basis == basis {
-			return basis
-		}
-	}
-	return metric.Measured
 }

@@ -5,18 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
-	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// The ways to gather a batch, the values of report.LabelGather.
 const (
-	gatherItems     = "items"     // one read for each item, as a Dataset's __getitem__ does
-	gatherSelection = "selection" // one call for all items of a file, as a Dataset's __getitems__ can
+	gatherItems     = benchmark.ByItem
+	gatherSelection = benchmark.BySelection
 )
 
 // hasBatches tells whether a batch size was asked for.
@@ -65,13 +63,13 @@ func (c *crowd) gatherWay(ctx context.Context, way string, limit time.Duration) 
 		return err
 	}
 	size := float64(c.options.BatchSize)
-	l := labels{report.LabelBatchSize: strconv.Itoa(c.options.BatchSize), report.LabelGather: way, report.LabelCache: warm, report.LabelOrder: random}
+	row := benchmark.Batch{Way: benchmark.Way{Cache: warm, Order: random}, Size: int64(c.options.BatchSize), Gather: way,
+		Time: v, Item: v}
+	row.Item.Center, row.Item.Lo, row.Item.Hi = v.Center/size, v.Lo/size, v.Hi/size
 	if !c.sample.ItemIsFile() {
-		l[report.LabelHandle] = handleKept
+		row.Handle = handleKept
 	}
-	c.add(report.ProbeBatch, metric.BatchTime, v, report.Measured, l)
-	v.Center, v.Lo, v.Hi = v.Center/size, v.Lo/size, v.Hi/size
-	c.add(report.ProbeBatch, metric.ItemTime, v, report.Measured, l)
+	c.result.Rows.Batches = append(c.result.Rows.Batches, row)
 	if v.Confidence == 0 {
 		c.short(ctx, fmt.Sprintf("batches gathered by %s", way))
 	}

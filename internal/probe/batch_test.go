@@ -64,7 +64,7 @@ func TestBatchesOfPictures(t *testing.T) {
 
 func TestBatchLargerThanTheSample(t *testing.T) {
 	r := measured(t, rawSample(t, 4096, 8, "a"), Options{BatchSize: 9}, report.ProbeBatch)
-	if len(r.Abstained) != 1 || !strings.Contains(r.Abstained[0].Reason, "8 items") || len(r.Measurements) > 0 {
+	if len(r.Abstained) != 1 || !strings.Contains(r.Abstained[0].Reason, "8 items") || len(r.Rows.Measurements()) > 0 {
 		t.Errorf("%+v", r)
 	}
 }

@@ -3,15 +3,15 @@ package probe
 import (
 	"slices"
 
+	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// What keeps more processes from reading more, the values of report.LabelBound.
 const (
-	boundNone   = "none"   // the step still pays
-	boundCPU    = "cpu"    // the processes ran, or were ready to run, nearly all the time
-	boundLock   = "lock"   // they waited for each other: in flock, or in the kernel with no storage being read
-	boundDevice = "device" // they waited for storage
+	boundNone   = benchmark.BoundNone
+	boundCPU    = benchmark.BoundCPU
+	boundLock   = benchmark.BoundLock
+	boundDevice = benchmark.BoundDevice
 )
 
 // Where a step is said to bend, and by what.

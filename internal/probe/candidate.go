@@ -8,12 +8,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
 )
 
-// asIs is the candidate that is written as the original is: all are measured on one medium and one sample, so it is what the others are held
-// against.
-const asIs = "as-is"
+const asIs = benchmark.AsIs
 
 // leastChunk is the item below which no chunk of its own is tried: h5py's documentation recommends chunks between 10 KiB and 1 MiB, and a rewrite
 // would make millions of them, for each of which libhdf5 holds several KiB while it is written.
@@ -24,7 +23,7 @@ const mostRunChunks = trySample / leastChunk
 
 // candidate is another way to store the sample.
 type candidate struct {
-	name    string // a value of report.LabelCandidate
+	name    string // as of a benchmark.Candidate
 	command string // that makes it of the whole dataset; "" where no single one does
 	rewrite rewrite
 	mind    string // what to mind about it; "" for nothing

@@ -111,7 +111,7 @@ func TestOpeningHDF5IsCold(t *testing.T) {
 // notCold sees that no figure is called cold, and that the reason is told.
 func notCold(t *testing.T, r Result, probe, why string) {
 	t.Helper()
-	for _, m := range r.Measurements {
+	for _, m := range r.Rows.Measurements() {
 		if m.Probe == probe && m.Labels[report.LabelCache] == chilled {
 			t.Errorf("called cold: %+v", m)
 		}

@@ -120,8 +120,8 @@ func TestNoDeviceWhereSourcesAreNotKnown(t *testing.T) {
 	folder := onDisk(t)
 	runPython(t, elsewhereIn, folder)
 	r := measured(t, followed(t, filepath.Join(folder, "pattern.h5")).Sample, Options{Budget: time.Second}, report.ProbeDevice)
-	if len(r.Measurements) > 0 || len(r.Abstained) != 1 || !strings.Contains(r.Abstained[0].Reason, "by a pattern") {
-		t.Errorf("%d figures, abstained %+v", len(r.Measurements), r.Abstained)
+	if len(r.Rows.Measurements()) > 0 || len(r.Abstained) != 1 || !strings.Contains(r.Abstained[0].Reason, "by a pattern") {
+		t.Errorf("%d figures, abstained %+v", len(r.Rows.Measurements()), r.Abstained)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestDeviceReadsWhatIsFollowed(t *testing.T) {
 	if err := device(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range s.result.Measurements {
+	for _, m := range s.result.Rows.Measurements() {
 		if m.Metric == metric.ReadRate.Name && m.Labels[report.LabelOrder] == "random" && m.Labels[report.LabelBlock] != "65536" {
 			t.Errorf("read of blocks of %s", m.Labels[report.LabelBlock])
 		}

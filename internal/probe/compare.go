@@ -4,20 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
-	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // comparing is a sample that is held against another: read in random order, decoded as a job does, warm and, where possible, cold.
 type comparing struct {
 	probe  string
 	what   string // for people
-	labels labels
+	keep   func(benchmark.Read)
 	sample *dataset.Sample
 	key    string // what reading it may get stuck on
 	cold   bool
@@ -35,9 +34,8 @@ func (s *session) readBoth(ctx context.Context, c comparing, limit time.Duration
 	defer func() { s.ends = was }()
 	s.ends = s.clock().Add(limit)
 	for i, cache := range caches {
-		l := maps.Clone(c.labels)
-		l[report.LabelCache], l[report.LabelOrder] = cache, random
-		w := way{probe: c.probe, what: fmt.Sprintf("%s: %s, random reads, %s", c.probe, c.what, cache), labels: l, sample: c.sample, items: inOrder(c.sample, random, s.options.Seed),
+		w := way{probe: c.probe, what: fmt.Sprintf("%s: %s, random reads, %s", c.probe, c.what, cache), keep: c.keep,
+			row: benchmark.Way{Cache: cache, Order: random}, sample: c.sample, items: inOrder(c.sample, random, s.options.Seed),
 			handle: handleKept, decode: c.sample.Kind == dataset.Image || c.sample.Kind == dataset.Tar, cold: cache == chilled, apart: true}
 		if c.sample.ItemIsFile() {
 			w.handle = handleReopened

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
-	"github.com/pipetune/pipetune/internal/metric"
-	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // holdsPictures tells whether items of the dataset may be pictures.
@@ -30,8 +29,8 @@ func decodeItems(ctx context.Context, s *session) error {
 	defer func() { d.process.close() }()
 	_, _, err := s.repeat(ctx, s.left(), func() (round, error) { return d.round(ctx) })
 	for _, kind := range slices.SortedFunc(maps.Keys(d.rounds), func(a, b pictureKind) int { return len(d.rounds[b]) - len(d.rounds[a]) }) {
-		l := labels{report.LabelDecoder: kind.library, report.LabelFormat: kind.format}
-		s.add(report.ProbeDecode, metric.DecodeTime, perUnit(d.rounds[kind]), report.Measured, l)
+		s.result.Rows.Decodes = append(s.result.Rows.Decodes,
+			benchmark.Decode{Library: kind.library, Format: kind.format, Time: perUnit(d.rounds[kind])})
 	}
 	switch {
 	case err == nil, ctx.Err() != nil:

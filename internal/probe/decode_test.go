@@ -87,8 +87,8 @@ func TestDecodeOfNothingReadable(t *testing.T) {
 		damage(t, sample, i, 40)
 	}
 	s := testSession(t, sample, Options{Budget: time.Second})
-	if err := decodeItems(t.Context(), s); err == nil || len(s.result.Measurements) > 0 {
-		t.Errorf("decoded what is damaged: %v, %+v", err, s.result.Measurements)
+	if err := decodeItems(t.Context(), s); err == nil || len(s.result.Rows.Measurements()) > 0 {
+		t.Errorf("decoded what is damaged: %v, %+v", err, s.result.Rows.Measurements())
 	}
 }
 

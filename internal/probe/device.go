@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
-	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -26,11 +25,10 @@ const (
 	droppedEnough = 0.05    // of the pages, the share that may stay in the page cache for buffered reads to count as the storage's
 )
 
-// The values of report.LabelMode for reads of the storage.
 const (
-	modeDirect    = "direct"
-	modeBuffered  = "buffered"   // through the page cache, with the files' pages dropped first and that verified
-	modePageCache = "page-cache" // the storage cannot be told from the page cache
+	modeDirect    = benchmark.Direct
+	modeBuffered  = benchmark.Buffered
+	modePageCache = benchmark.PageCache
 )
 
 // device measures what the storage gives at best: blocks of an item's size in random order, and 1 MiB in sequence, past the page cache, with
@@ -48,7 +46,8 @@ func device(ctx context.Context, s *session) error {
 		all.Files = s.sample.All()
 		sample = &all
 	}
-	d := &devicePlan{session: s, sample: sample, process: s.process(sample, callTakes), block: clamp(s.itemBlock(), leastBlock, mostBlock), calls: 2 * len(depths()),
+	block := min(max(s.itemBlock(), leastBlock), mostBlock)
+	d := &devicePlan{session: s, sample: sample, process: s.process(sample, callTakes), block: block, calls: 2 * len(depths()),
 		skip: map[string]int64{}}
 	defer d.process.close()
 	d.whole = s.sample.Kind == dataset.Image || mostlyBelow(sample, d.block)
@@ -99,8 +98,6 @@ func depths() []int {
 	return out
 }
 
-func clamp(n, least, most int64) int64 { return min(max(n, least), most) }
-
 // itemBlock is how many bytes of storage one item takes, as far as can be told before it is read; else what reading it delivered.
 func (s *session) itemBlock() int64 {
 	if size := s.middleBytes(); size > 0 {
@@ -109,9 +106,9 @@ func (s *session) itemBlock() int64 {
 	if l := s.options.Layout; l != nil && l.Dataset.ItemBytes != nil && len(s.sample.ItemShape) == 0 {
 		return *l.Dataset.ItemBytes
 	}
-	for _, m := range s.result.Measurements {
-		if m.Metric == metric.ItemBytes.Name {
-			return int64(m.Value.Center)
+	for _, r := range s.result.Rows.Reads {
+		if r.Bytes.N > 0 {
+			return int64(r.Bytes.Center)
 		}
 	}
 	return dataset.DefaultBlockBytes
@@ -200,13 +197,10 @@ func (d *devicePlan) measure(ctx context.Context, depth int, q direct, order str
 	if middle := d.middleBytes(); d.whole && middle > 0 {
 		block = min(block, middle) // a file is read whole, and ends before the block does
 	}
-	l := func() labels {
-		return labels{report.LabelDepth: strconv.Itoa(depth), report.LabelBlock: strconv.FormatInt(block, 10), report.LabelOrder: order, report.LabelMode: mode}
-	}
-	d.add(report.ProbeDevice, metric.ReadRate, rateOf(all, readsOf), report.Measured, l())
-	d.add(report.ProbeDevice, metric.ByteRate, rateOf(all, bytesOf), report.Measured, l())
-	d.add(report.ProbeDevice, metric.ReadTime, waitOf(all), report.Measured, l())
-	return rateOf(all, bytesOf).Center, nil
+	rate := rateOf(all, bytesOf)
+	d.result.Rows.Devices = append(d.result.Rows.Devices, benchmark.Device{Depth: int64(depth), Block: block, Order: order,
+		Mode: mode, Reads: rateOf(all, readsOf), Bytes: rate, Time: waitOf(all)})
+	return rate.Center, nil
 }
 
 // call makes one call, on the next window of files. O_DIRECT refused turns to buffered reads for good.

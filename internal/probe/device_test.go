@@ -70,7 +70,7 @@ func TestDevice(t *testing.T) {
 	}
 	got := deviceFigures(t, rawBytes(10_000, path, missing, pipe))
 	seen := map[string]float64{}
-	for _, m := range got.Measurements {
+	for _, m := range got.Rows.Measurements() {
 		if m.Value.Center <= 0 || m.Value.Lo > m.Value.Center || m.Value.Hi < m.Value.Center || m.Value.N < 1 {
 			t.Errorf("%s %v: %+v", m.Metric, m.Labels, m.Value)
 		}
@@ -108,10 +108,10 @@ func TestDeviceInMemory(t *testing.T) {
 	path := filepath.Join(dir, "data")
 	written(t, path, 4<<20)
 	got := deviceFigures(t, rawBytes(0, path))
-	if len(got.Measurements) == 0 {
+	if len(got.Rows.Measurements()) == 0 {
 		t.Fatal("nothing was measured")
 	}
-	for _, m := range got.Measurements {
+	for _, m := range got.Rows.Measurements() {
 		if m.Labels[report.LabelMode] != modePageCache {
 			t.Errorf("%s %v on a tmpfs", m.Metric, m.Labels)
 		}

@@ -3,34 +3,28 @@ package probe
 import (
 	"math"
 
-	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/stat"
-	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// figures adds what a way of reading gave.
-func (s *session) figures(w way, r reading) {
-	add := func(d metric.Desc, v stat.Summary) { s.add(w.probe, d, v, report.Measured, w.labels) }
-	add(metric.ItemTime, r.time)
-	add(metric.ItemRate, inverse(r.time))
-	add(metric.ItemSlow, slowest99(r.times))
+// figures is what a way of reading gave.
+func (w way) figures(r reading) benchmark.Read {
 	items := func(p pass) float64 { return float64(p.Items) }
 	bytes := func(p pass) float64 { return float64(p.Bytes) }
-	add(metric.ItemCPU, over(r.passes, func(p pass) float64 { return p.CPU }, items))
-	add(metric.ItemBytes, over(r.passes, bytes, items))
-	add(metric.ByteRate, over(r.passes, bytes, func(p pass) float64 { return p.Seconds }))
+	out := benchmark.Read{Way: w.row, Time: r.time, Rate: inverse(r.time), Slow: slowest99(r.times),
+		CPU:      perItemCPU(r.passes),
+		Bytes:    over(r.passes, bytes, items),
+		ByteRate: over(r.passes, bytes, func(p pass) float64 { return p.Seconds }),
+		Cached:   cachedBefore(r.passes)}
 	if counted(r.passes) {
 		stored := func(p pass) float64 { return float64(p.IO.Stored) }
 		asked := func(p pass) float64 { return float64(p.IO.Asked) }
 		if w.cold {
 			asked = stored
 		}
-		add(metric.ItemStorage, over(r.passes, stored, items))
-		add(metric.Amplification, over(r.passes, asked, bytes))
+		out.Stored, out.Amplification = over(r.passes, stored, items), over(r.passes, asked, bytes)
 	}
-	if cached, ok := cachedBefore(r.passes); ok {
-		add(metric.CachedRatio, cached)
-	}
+	return out
 }
 
 // over is the ratio of two figures of passes, with its interval.
@@ -52,15 +46,15 @@ func counted(passes []pass) bool {
 	return len(passes) > 0
 }
 
-// cachedBefore is the median share of pages that were in the page cache before each pass; not ok where none could be told.
-func cachedBefore(passes []pass) (stat.Summary, bool) {
+// cachedBefore is the median share of pages that were in the page cache before each pass; absent where none was seen.
+func cachedBefore(passes []pass) stat.Summary {
 	var shares []float64
 	for _, p := range passes {
 		if p.Cached != nil {
 			shares = append(shares, *p.Cached)
 		}
 	}
-	return stat.Median(shares), len(shares) > 0
+	return stat.Median(shares)
 }
 
 // slowest99 is the time that 99 of 100 items stay below, with an interval from order statistics: of n values, the number below the true

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
-	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -73,7 +73,8 @@ func (s *session) filters(ctx context.Context, limit time.Duration) error {
 	if err != nil {
 		return err
 	}
-	s.add(report.ProbeHDF5, metric.FilterTime, difference(perItemCPU(whole.passes), perItemCPU(raw.passes)), report.Measured, labels{report.LabelOrder: random})
+	s.result.Rows.Filters = append(s.result.Rows.Filters, benchmark.Filter{Order: random,
+		Time: difference(perItemCPU(whole.passes), perItemCPU(raw.passes))})
 	return nil
 }
 
@@ -97,7 +98,8 @@ func (s *session) reopened(ctx context.Context, limit time.Duration) error {
 	for _, handle := range []string{handleReopened, handleKept} {
 		w := s.shuffled("random reads, file " + handle)
 		w.handle = handle
-		w.labels = labels{report.LabelCache: warm, report.LabelOrder: random, report.LabelHandle: handle}
+		w.row = benchmark.Way{Cache: warm, Order: random, Handle: handle}
+		w.keep = func(r benchmark.Read) { s.result.Rows.Handles = append(s.result.Rows.Handles, r) }
 		if err := s.figureWithin(ctx, w, limit/2); err != nil {
 			return err
 		}
@@ -125,7 +127,7 @@ func (s *session) locks(ctx context.Context, limit time.Duration) error {
 	for _, o := range []struct {
 		mode   string
 		locked bool
-	}{{"unlocked", false}, {"locked", true}} {
+	}{{benchmark.Unlocked, false}, {benchmark.Locked, true}} {
 		if age, young := s.unsettled(); o.locked && young {
 			s.warn(fmt.Sprintf("what a file lock costs was not measured: the files were written to %s ago, and a reader with a lock keeps a writer out", age.Round(time.Second)))
 			break
@@ -144,7 +146,7 @@ func (s *session) locks(ctx context.Context, limit time.Duration) error {
 		if o.locked {
 			s.faults, s.result.Unread = faults, unread
 		}
-		s.add(report.ProbeHDF5, metric.OpenTime, v, report.Measured, labels{report.LabelCache: warm, report.LabelMode: o.mode})
+		s.result.Rows.Locks = append(s.result.Rows.Locks, benchmark.Open{Cache: warm, Mode: o.mode, Time: v})
 		if err != nil && !o.locked {
 			return err
 		}

@@ -110,7 +110,7 @@ func TestHDF5WithoutChunks(t *testing.T) {
 	if err := measureLayout(t.Context(), s); err != nil || len(s.result.Abstained) > 0 {
 		t.Fatalf("%v, %v", err, s.result.Abstained)
 	}
-	for _, m := range s.result.Measurements {
+	for _, m := range s.result.Rows.Measurements() {
 		if m.Metric == metric.FilterTime.Name || m.Labels[report.LabelChunkCache] != "" {
 			t.Errorf("without filters and chunks: %+v", m)
 		}
@@ -135,7 +135,7 @@ func TestHDF5LockIsNotTakenWhereSomebodyWrites(t *testing.T) {
 	if len(s.result.Warnings) != 1 || !strings.Contains(s.result.Warnings[0], "what a file lock costs was not measured") {
 		t.Errorf("warnings: %v", s.result.Warnings)
 	}
-	for _, m := range s.result.Measurements {
+	for _, m := range s.result.Rows.Measurements() {
 		if m.Labels[report.LabelMode] == "locked" {
 			t.Errorf("measured with a lock: %+v", m)
 		}

@@ -61,7 +61,7 @@ func TestBrokenInterpreters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := pythonSession(t, fakePython(t, asLibraries(c.script)), sample, time.Second)
 			err := timePython(t.Context(), s)
-			if got := len(s.result.Measurements); got != c.figures {
+			if got := len(s.result.Rows.Measurements()); got != c.figures {
 				t.Fatalf("%d figures, want %d: %v, %q", got, c.figures, err, s.result.Warnings)
 			}
 			said := strings.Join(s.result.Warnings, "\n")
@@ -72,7 +72,7 @@ func TestBrokenInterpreters(t *testing.T) {
 				t.Errorf("error %v, warnings %q; want %q", err, s.result.Warnings, c.says)
 			}
 			if c.figures > 0 {
-				m := s.result.Measurements[0]
+				m := s.result.Rows.Measurements()[0]
 				if m.Value.Center != 0.0005 || m.Labels["odd"] != "" || strings.ContainsRune(m.Labels[report.LabelDecoder], 0x1b) {
 					t.Errorf("%+v", m)
 				}

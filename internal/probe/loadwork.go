@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
 )
 
@@ -32,10 +33,10 @@ type load struct {
 	StartAt int64   // CLOCK_MONOTONIC in nanoseconds at which to begin, so that several processes begin together; 0: at once
 }
 
-// How a file is held, the values of report.LabelHandle.
+// How a file is held.
 const (
-	handleKept     = "kept"
-	handleReopened = "reopened"
+	handleKept     = benchmark.Kept
+	handleReopened = benchmark.Reopened
 )
 
 // loaded is what came of it.

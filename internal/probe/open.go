@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
-	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -19,7 +19,7 @@ func open(ctx context.Context, s *session) error {
 		return err
 	}
 	v, err := s.opens(ctx, &s.sample, false, s.left()/2)
-	s.add(report.ProbeOpen, metric.OpenTime, v, report.Measured, labels{report.LabelCache: warm})
+	s.result.Rows.Opens = append(s.result.Rows.Opens, benchmark.Open{Cache: warm, Time: v})
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func open(ctx context.Context, s *session) error {
 		return err
 	}
 	v, err = s.opens(ctx, &s.sample, true, s.left())
-	s.add(report.ProbeOpen, metric.OpenTime, v, report.Measured, labels{report.LabelCache: chilled})
+	s.result.Rows.Opens = append(s.result.Rows.Opens, benchmark.Open{Cache: chilled, Time: v})
 	if errors.Is(err, errNotCold) {
 		s.abstain(report.ProbeOpen, "opening, cold: "+err.Error(), "")
 		return nil

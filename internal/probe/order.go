@@ -5,13 +5,13 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
 )
 
-// The orders of reading, the values of report.LabelOrder.
 const (
-	sequential = "sequential" // as the items lie in storage
-	random     = "random"     // shuffled, by the seed
+	sequential = benchmark.Sequential
+	random     = benchmark.Random
 )
 
 // inOrder lists the items of a sample in one of the orders.

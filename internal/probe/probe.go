@@ -10,6 +10,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -45,15 +46,15 @@ type Step struct {
 
 // Result is everything that was measured.
 type Result struct {
-	Measurements []report.Measurement
-	Cold         report.Cold
-	Unread       []report.Unread
-	Abstained    []report.Abstained // probes that could not run, and why
-	Warnings     []string
-	Interpreter  string   // Python that was used, "" for none
-	Libraries    []string // its libraries with their versions
-	Used         time.Duration
-	Interrupted  bool // the context ended first; what was measured until then is here
+	Rows        benchmark.Rows
+	Cold        report.Cold
+	Unread      []report.Unread
+	Abstained   []report.Abstained // probes that could not run, and why
+	Warnings    []string
+	Interpreter string   // Python that was used, "" for none
+	Libraries   []string // its libraries with their versions
+	Used        time.Duration
+	Interrupted bool // the context ended first; what was measured until then is here
 }
 
 // Plan lists what Run will do, in order.

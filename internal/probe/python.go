@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/untrusted"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -98,7 +101,11 @@ type timing struct {
 type told struct {
 	Subject *int
 	Metric  string
-	Labels  map[string]string
+	Labels  struct {
+		Decoder, Version, Format, Cache, Order, Handle, Workers string
+
+		BatchSize string `json:"batch_size"`
+	}
 
 	Round          *int
 	Units, Seconds float64
@@ -113,8 +120,8 @@ type told struct {
 
 // subject is one library doing one thing.
 type subject struct {
-	metric metric.Desc
-	labels labels
+	row    benchmark.Library
+	decode bool // of items in memory
 	rounds []round
 }
 
@@ -124,13 +131,6 @@ type timed struct {
 	warnings []string
 	done     bool
 }
-
-// pythonMetrics are what the script may claim to have measured.
-var pythonMetrics = map[string]metric.Desc{metric.ItemTime.Name: metric.ItemTime, metric.DecodeTime.Name: metric.DecodeTime}
-
-// pythonLabels are the labels it may give.
-var pythonLabels = []string{report.LabelDecoder, report.LabelVersion, report.LabelFormat, report.LabelCache, report.LabelOrder, report.LabelHandle,
-	report.LabelBatchSize, report.LabelWorkers}
 
 func (t *timed) take(line []byte) error {
 	var got told
@@ -148,7 +148,7 @@ func (t *timed) take(line []byte) error {
 		return t.begin(got)
 	case got.Round != nil:
 		s := at(got.Round)
-		if s == nil || !finite(got.Units, got.Seconds) || got.Units <= 0 || got.Seconds < 0 {
+		if s == nil || !stat.Finite(got.Units, got.Seconds) || got.Units <= 0 || got.Seconds < 0 {
 			return fmt.Errorf("the interpreter answered nonsense: a round of %v items in %v s", got.Units, got.Seconds)
 		}
 		if len(s.rounds) < mostRoundsTaken {
@@ -156,7 +156,8 @@ func (t *timed) take(line []byte) error {
 		}
 	case got.Failed != nil:
 		if s := at(got.Failed); s != nil {
-			t.warn(fmt.Sprintf("%s cannot read %d of %d items: %s", s.labels[report.LabelDecoder], got.Count, got.Of, untrusted.Cut(got.Reason, 200)))
+			t.warn(fmt.Sprintf("%s cannot read %d of %d items: %s", s.row.Name, got.Count, got.Of,
+				untrusted.Cut(got.Reason, 200)))
 		}
 	case got.Done:
 		t.done = true
@@ -168,17 +169,21 @@ func (t *timed) take(line []byte) error {
 }
 
 func (t *timed) begin(got told) error {
-	d, known := pythonMetrics[got.Metric]
+	decode := got.Metric == metric.DecodeTime.Name
+	known := decode || got.Metric == metric.ItemTime.Name
 	if !known || *got.Subject != len(t.subjects) || len(t.subjects) >= mostSubjects {
 		return fmt.Errorf("the interpreter answered nonsense: subject %d, %q", *got.Subject, untrusted.Cut(got.Metric, 40))
 	}
-	s := subject{metric: d, labels: labels{}}
-	for _, name := range pythonLabels {
-		if value := got.Labels[name]; value != "" {
-			s.labels[name] = untrusted.Cut(value, 40).String()
+	l, text := got.Labels, func(s string) string { return untrusted.Cut(s, 40).String() }
+	count := func(s string) *int64 {
+		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+			return &n
 		}
+		return nil
 	}
-	t.subjects = append(t.subjects, s)
+	t.subjects = append(t.subjects, subject{decode: decode, row: benchmark.Library{Name: text(l.Decoder),
+		Version: text(l.Version), Format: text(l.Format), Way: benchmark.Way{Cache: text(l.Cache), Order: text(l.Order), Handle: text(l.Handle)},
+		BatchSize: count(l.BatchSize), Workers: count(l.Workers)}})
 	return nil
 }
 
@@ -218,13 +223,18 @@ func timePython(ctx context.Context, s *session) error {
 		Seed: s.options.Seed, BatchSize: s.options.BatchSize, TorchFrom: torchFrom.Seconds(), NoTorch: noTorch, HeldBytes: room, PixelLimit: pixelLimit}, seconds+pythonGrace, got.take)
 	figures := 0
 	for _, one := range got.subjects {
-		if v := perUnit(one.rounds); v.N > 0 {
-			if !isWarm {
-				delete(one.labels, report.LabelCache)
-			}
-			s.add(report.ProbePython, one.metric, v, report.Measured, one.labels)
-			figures++
+		v, row := perUnit(one.rounds), one.row
+		if v.N == 0 {
+			continue
 		}
+		if !isWarm {
+			row.Cache = ""
+		}
+		if row.Item = v; one.decode {
+			row.Item, row.Decode = stat.Summary{}, v
+		}
+		s.result.Rows.Python = append(s.result.Rows.Python, row)
+		figures++
 	}
 	for _, w := range got.warnings {
 		s.warn(w)

@@ -80,10 +80,13 @@ func pythonSession(t testing.TB, argv []string, sample dataset.Sample, limit tim
 	return s
 }
 
+// labels of a measurement.
+type labels map[string]string
+
 // found returns the measurements of a metric whose labels hold those wanted.
 func found(s *session, probe string, d metric.Desc, want labels) []report.Measurement {
 	var out []report.Measurement
-	for _, m := range s.result.Measurements {
+	for _, m := range s.result.Rows.Measurements() {
 		ok := m.Probe == probe && m.Metric == d.Name
 		for name, value := range want {
 			ok = ok && m.Labels[name] == value
@@ -100,7 +103,7 @@ func onlyOne(t *testing.T, s *session, probe string, d metric.Desc, want labels)
 	t.Helper()
 	got := found(s, probe, d, want)
 	if len(got) != 1 {
-		t.Fatalf("%d measurements of %s %v, want 1, among %+v; warnings %q", len(got), d.Name, want, s.result.Measurements, s.result.Warnings)
+		t.Fatalf("%d measurements of %s %v, want 1, among %+v; warnings %q", len(got), d.Name, want, s.result.Rows.Measurements(), s.result.Warnings)
 	}
 	if v := got[0].Value; v.Center <= 0 || v.Lo > v.Center || v.Hi < v.Center || v.N < 1 {
 		t.Errorf("%s %v: %+v", d.Name, want, v)
@@ -235,7 +238,7 @@ numpy.save(sys.argv[1] + "/a.npy", a)
 		sample := sampleOf(t, dataset.Source{Kind: dataset.HDF5, Dataset: "/away"}, filepath.Join(dir, "a.h5"))
 		s := pythonSession(t, []string{python}, sample, time.Second)
 		if err := timePython(t.Context(), s); err == nil || !strings.Contains(strings.Join(s.result.Warnings, ""), "external link") {
-			t.Errorf("%v, %q, %+v", err, s.result.Warnings, s.result.Measurements)
+			t.Errorf("%v, %q, %+v", err, s.result.Warnings, s.result.Rows.Measurements())
 		}
 		sample.Follow = true
 		s = pythonSession(t, []string{python}, sample, time.Second)

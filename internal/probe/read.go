@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -29,12 +29,13 @@ func read(ctx context.Context, s *session) error {
 	left := 2 * len(caches)
 	for _, cache := range caches {
 		for _, order := range []string{random, sequential} {
-			w := way{probe: report.ProbeRead, what: fmt.Sprintf("%s reads, %s", order, cache), labels: labels{report.LabelCache: cache, report.LabelOrder: order},
-				items: inOrder(&s.sample, order, s.options.Seed), handle: handleKept, cold: cache == chilled, apart: order == random}
+			w := way{probe: report.ProbeRead, what: fmt.Sprintf("%s reads, %s", order, cache), keep: s.keepRead,
+				row: benchmark.Way{Cache: cache, Order: order}, items: inOrder(&s.sample, order, s.options.Seed),
+				handle: handleKept, cold: cache == chilled, apart: order == random}
 			if s.sample.ItemIsFile() {
 				w.handle = handleReopened
 			} else {
-				w.labels[report.LabelHandle] = handleKept
+				w.row.Handle = handleKept
 				w.items = ofFiles(&s.sample, w.items, mostHandles)
 			}
 			if err := s.figure(ctx, w, left); err != nil {
@@ -46,10 +47,11 @@ func read(ctx context.Context, s *session) error {
 	return nil
 }
 
-// The values of report.LabelCache.
+func (s *session) keepRead(r benchmark.Read) { s.result.Rows.Reads = append(s.result.Rows.Reads, r) }
+
 const (
-	warm    = "warm"
-	chilled = "cold"
+	warm    = benchmark.Warm
+	chilled = benchmark.Cold
 )
 
 // figure measures one of so many ways of reading that are left in this step.
@@ -62,12 +64,12 @@ func (s *session) figureWithin(ctx context.Context, w way, limit time.Duration) 
 	r, err := s.measure(ctx, w, limit)
 	if !w.cold && r.time.N > 0 {
 		if share, ok := fromStorage(r.passes); ok && share > warmShare {
-			delete(w.labels, report.LabelCache)
+			w.row.Cache = ""
 			s.warn(fmt.Sprintf("%s: %.0f %% of what was read came from storage although all of it had been read just before: the sample does not stay in memory, so these reads are neither warm nor cold",
 				w.what, 100*share))
 		}
 	}
-	s.figures(w, r)
+	w.keep(w.figures(r))
 	if r.time.N > 0 && r.time.Confidence == 0 {
 		s.short(ctx, w.what)
 	}
@@ -110,7 +112,7 @@ func (s *session) asFound(ctx context.Context) error {
 	}
 	s.page.looked = true
 	if share := r.ratio(); share != nil {
-		s.add(report.ProbeRead, metric.CachedRatio, stat.Exact(*share), report.Measured, labels{})
+		s.keepRead(benchmark.Read{Cached: stat.Exact(*share)})
 	}
 	return nil
 }

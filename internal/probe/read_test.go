@@ -32,7 +32,7 @@ func find(t *testing.T, r Result, probe string, d metric.Desc, want ...string) r
 	t.Helper()
 	slices.Sort(want)
 	var near []string
-	for _, m := range r.Measurements {
+	for _, m := range r.Rows.Measurements() {
 		if m.Probe != probe || m.Metric != d.Name {
 			continue
 		}
@@ -120,7 +120,7 @@ func TestReadWithoutCold(t *testing.T) {
 	if r.Cold.Possible || r.Cold.Reason == "" {
 		t.Errorf("cold: %+v", r.Cold)
 	}
-	for _, m := range r.Measurements {
+	for _, m := range r.Rows.Measurements() {
 		if m.Labels[report.LabelCache] == chilled {
 			t.Errorf("measured %v", m)
 		}

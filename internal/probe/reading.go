@@ -7,18 +7,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // way is one way of reading items that is measured in one worker process.
 type way struct {
-	probe  string // report.Probe…
-	what   string // for people: "random reads, cold"
-	labels labels
-	sample *dataset.Sample // nil: the session's own
-	items  []int           // in the order they are read
-	handle string          // handleKept or handleReopened
+	probe  string               // report.Probe…
+	what   string               // for people: "random reads, cold"
+	row    benchmark.Way        // what its row says: no Handle where a file is one item
+	keep   func(benchmark.Read) // puts the row into the result
+	sample *dataset.Sample      // nil: the session's own
+	items  []int                // in the order they are read
+	handle string               // handleKept or handleReopened
 	decode bool
 	raw    bool // read what is stored, and do not decompress it
 	cold   bool

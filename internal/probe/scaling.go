@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"strconv"
 	"time"
 
-	"github.com/pipetune/pipetune/internal/metric"
-	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -180,31 +178,16 @@ func (c *crowd) step(ctx context.Context, limit time.Duration, count int) (step,
 
 // addSteps puts the steps of a curve into the result, the first of which is one process.
 func (s *session) addSteps(steps []step, cold bool) {
+	as := benchmark.Way{Cache: warm, Order: random}
+	if cold {
+		as.Cache = chilled
+	}
+	if !s.sample.ItemIsFile() {
+		as.Handle = handleKept
+	}
 	for i, bound := range bounds(steps, s.options.CPUs) {
-		s.addStep(steps[i], steps[0], bound, cold)
-	}
-}
-
-func (s *session) addStep(got, one step, bound string, cold bool) {
-	l := func() labels {
-		l := labels{report.LabelCache: warm, report.LabelOrder: random, report.LabelWorkers: strconv.Itoa(got.workers)}
-		if cold {
-			l[report.LabelCache] = chilled
-		}
-		if !s.sample.ItemIsFile() {
-			l[report.LabelHandle] = handleKept
-		}
-		return l
-	}
-	withBound := l()
-	if bound != "" {
-		withBound[report.LabelBound] = bound
-	}
-	s.add(report.ProbeScaling, metric.ItemRate, got.rate, report.Measured, withBound)
-	for _, f := range []struct {
-		d metric.Desc
-		v stat.Summary
-	}{{metric.Efficiency, got.efficiency(one)}, {metric.CPUCores, got.cores}} {
-		s.add(report.ProbeScaling, f.d, f.v, report.Measured, l())
+		got := steps[i]
+		s.result.Rows.Scaling = append(s.result.Rows.Scaling, benchmark.Processes{Way: as, Count: int64(got.workers),
+			Bound: bound, Rate: got.rate, Efficiency: got.efficiency(steps[0]), Cores: got.cores})
 	}
 }

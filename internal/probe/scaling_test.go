@@ -65,7 +65,7 @@ func TestScalingWarmAndCold(t *testing.T) {
 		}
 	}
 	bound := map[string]string{}
-	for _, m := range r.Measurements {
+	for _, m := range r.Rows.Measurements() {
 		if m.Metric == metric.ItemRate.Name {
 			bound[m.Labels[report.LabelCache]+m.Labels[report.LabelWorkers]] = m.Labels[report.LabelBound]
 			if m.Value.N < 1 || m.Value.Center <= 0 {
@@ -131,8 +131,8 @@ func TestScalingEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s := testSession(t, rawSample(t, 4096, 16, "a"), Options{})
-	if err := scaling(ctx, s); err == nil || len(s.result.Measurements) > 0 {
-		t.Errorf("measured after the end: %v, %+v", err, s.result.Measurements)
+	if err := scaling(ctx, s); err == nil || len(s.result.Rows.Measurements()) > 0 {
+		t.Errorf("measured after the end: %v, %+v", err, s.result.Rows.Measurements())
 	}
 }
 

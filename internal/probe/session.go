@@ -7,7 +7,6 @@ import (
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/isolate"
-	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -102,31 +101,10 @@ func (s *session) run(ctx context.Context, at func(Step, time.Duration)) (Result
 	}
 	s.result.Used = s.clock().Sub(s.began)
 	s.result.Interrupted = ctx.Err() != nil
-	if len(s.result.Measurements) > 0 {
+	if len(s.result.Rows.Measurements()) > 0 {
 		return s.result, nil
 	}
 	return s.result, errors.Join(errNothing, first, ctx.Err())
-}
-
-// labels of a measurement, pairs of name and value.
-type labels map[string]string
-
-// add takes a figure. One that is no number is left out.
-func (s *session) add(probe string, d metric.Desc, v stat.Summary, basis report.Basis, l labels) {
-	if v.N == 0 || !finite(v.Center, v.Lo, v.Hi) {
-		return
-	}
-	s.result.Measurements = append(s.result.Measurements, report.Measurement{Probe: probe, Labels: l, Metric: d.Name, Value: report.Metric{
-		Center: v.Center, Lo: v.Lo, Hi: v.Hi, Confidence: v.Confidence, N: v.N, Unit: string(d.Unit), Basis: basis}})
-}
-
-func finite(xs ...float64) bool {
-	for _, x := range xs {
-		if x-x != 0 { // neither NaN nor an infinity
-			return false
-		}
-	}
-	return true
 }
 
 // abstain says that a probe, or a part of it, could not run.

@@ -24,8 +24,8 @@ func TestInterruptionIsTheReason(t *testing.T) {
 			after = append(after, step.Probe)
 		}
 	})
-	if err != nil || len(r.Measurements) == 0 || !r.Interrupted {
-		t.Fatalf("%v, %d figures, interrupted %v", err, len(r.Measurements), r.Interrupted)
+	if err != nil || len(r.Rows.Measurements()) == 0 || !r.Interrupted {
+		t.Fatalf("%v, %d figures, interrupted %v", err, len(r.Rows.Measurements()), r.Interrupted)
 	}
 	if a := r.Abstained; len(a) != 1 || a[0].Reason != "the run was interrupted" || a[0].Cure != "" ||
 		!slices.Contains(a[0].Missing, report.ProbeRead) || !slices.Contains(a[0].Missing, report.ProbeScaling) || slices.Contains(a[0].Missing, after[0]) {

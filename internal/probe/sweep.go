@@ -3,17 +3,16 @@ package probe
 import (
 	"context"
 	"slices"
-	"strconv"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
-	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
 const (
 	mib          = 1 << 20
-	defaultCache = 1 * mib   // libhdf5's before 2.0: H5D_CHUNK_CACHE_NBYTES_DEFAULT, 1 MiB per open dataset
+	defaultCache = benchmark.DefaultCache
 	mostCache    = 256 * mib // of all files that are open together; a job has it in each worker
 	cacheStep    = 4         // from one size to the next
 	// byChance is the largest share of the sample's chunks that a cache may hold in random order, where the dataset has more chunks than
@@ -154,7 +153,7 @@ func (s *session) cached(ctx context.Context, c cacheSize, limit time.Duration) 
 	if r.time.N > 0 && r.time.Confidence == 0 {
 		s.short(ctx, c.what)
 	}
-	s.add(report.ProbeHDF5, metric.ItemTime, r.time, report.Measured, labels{report.LabelCache: warm, report.LabelOrder: c.order,
-		report.LabelHandle: handleKept, report.LabelChunkCache: strconv.FormatInt(c.bytes, 10)})
+	s.result.Rows.Caches = append(s.result.Rows.Caches, benchmark.CacheSize{Bytes: c.bytes, Time: r.time,
+		Way: benchmark.Way{Cache: warm, Order: c.order, Handle: handleKept}})
 	return err
 }

@@ -5,18 +5,13 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/untrusted"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
 func wantsTier(s *session) bool { return s.options.Other != "" }
-
-// The values of report.LabelTier.
-const (
-	tierHere  = "here"
-	tierOther = "other"
-)
 
 // tier copies a part of the sample to another place, reads the same items here and there, and removes the copy.
 func tier(ctx context.Context, s *session) error {
@@ -55,11 +50,13 @@ func tier(ctx context.Context, s *session) error {
 	s.note(&s.sample, made.Failures)
 	here := s.original(q, made)
 	share := s.left() / 2
-	for _, c := range []comparing{
-		{labels: labels{report.LabelTier: tierHere}, what: "here", sample: &here, key: s.options.Key, cold: cold},
-		{labels: labels{report.LabelTier: tierOther}, what: "at --compare-path", sample: &made.Sample, key: k.key, cold: cold && !k.InMemory},
+	s.result.Rows.Tiers = []benchmark.Tier{{Place: benchmark.Here}, {Place: benchmark.Elsewhere}}
+	for i, c := range []comparing{
+		{what: benchmark.Here, sample: &here, key: s.options.Key, cold: cold},
+		{what: "at --compare-path", sample: &made.Sample, key: k.key, cold: cold && !k.InMemory},
 	} {
 		c.probe = report.ProbeTier
+		c.keep = s.result.Rows.Tiers[i].Take
 		if err := s.readBoth(ctx, c, max(leastCompare, share)); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -86,7 +87,7 @@ func TestTier(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	for _, m := range s.result.Measurements {
+	for _, m := range s.result.Rows.Measurements() {
 		if m.Metric == metric.ItemTime.Name {
 			seen[strings.Join([]string{m.Labels[report.LabelTier], m.Labels[report.LabelCache], m.Labels[report.LabelOrder]}, " ")] = true
 		}
@@ -132,10 +133,10 @@ func TestTierOfVanishedFiles(t *testing.T) {
 	if u := s.result.Unread; len(u) != 1 || u[0].Count != 1 || !strings.HasPrefix(u[0].Reason, string(vanished)) {
 		t.Errorf("unread: %+v", u)
 	}
-	if got := left(t, other); len(got) != 0 || len(s.result.Measurements) == 0 {
-		t.Errorf("left behind: %q; %d figures", got, len(s.result.Measurements))
+	if got := left(t, other); len(got) != 0 || len(s.result.Rows.Measurements()) == 0 {
+		t.Errorf("left behind: %q; %d figures", got, len(s.result.Rows.Measurements()))
 	}
-	if !slices.ContainsFunc(s.result.Measurements, func(m report.Measurement) bool { return m.Labels[report.LabelTier] == tierOther }) {
+	if !slices.ContainsFunc(s.result.Rows.Tiers, func(r benchmark.Tier) bool { return r.Place == benchmark.Elsewhere && r.Warm.Time.N > 0 }) {
 		t.Error("nothing was measured there")
 	}
 }

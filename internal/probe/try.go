@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
-	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/untrusted"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -143,24 +143,24 @@ func (t *trial) one(ctx context.Context, c candidate) error {
 	if c.mind != "" {
 		t.warn(c.mind)
 	}
-	l := labels{report.LabelCandidate: c.name}
-	if c.command != "" {
-		l[report.LabelCommand] = c.command
-	}
+	row := benchmark.Candidate{Name: c.name, Command: c.command}
 	original := t.original
 	if c.name == asIs {
 		original = t.made.Stored
 	}
 	if original > 0 {
-		t.add(report.ProbeTry, metric.StoredRatio, stat.Exact(float64(t.made.Stored)/float64(original)), report.Measured, l)
+		row.Size = stat.Exact(float64(t.made.Stored) / float64(original))
 	}
+	rows := append(t.result.Rows.Tried, row)
+	t.result.Rows.Tried = rows
 	waiting := len(t.rest) + 1
 	if t.rest == nil {
 		waiting = usual
 	}
 	share := (t.left() + took) / time.Duration(waiting)
-	return t.session.readBoth(ctx, comparing{probe: report.ProbeTry, what: c.name, labels: l, sample: &t.made.Sample, key: t.scratch.key, cold: t.cold && !t.scratch.InMemory},
-		max(leastCompare, share-took))
+	return t.session.readBoth(ctx, comparing{probe: report.ProbeTry, what: c.name, sample: &t.made.Sample,
+		keep: rows[len(rows)-1].Take,
+		key:  t.scratch.key, cold: t.cold && !t.scratch.InMemory}, max(leastCompare, share-took))
 }
 
 // write has a child write the candidate.

@@ -35,7 +35,7 @@ func trying(t *testing.T, path string, o Options) *session {
 // byCandidate gathers one metric of the warm reads, or what has no cache state.
 func byCandidate(s *session, d metric.Desc) map[string]report.Measurement {
 	out := map[string]report.Measurement{}
-	for _, m := range s.result.Measurements {
+	for _, m := range s.result.Rows.Measurements() {
 		if m.Metric == d.Name && m.Labels[report.LabelCache] != chilled {
 			out[m.Labels[report.LabelCandidate]] = m
 		}
@@ -188,7 +188,7 @@ func TestTryAbstains(t *testing.T) {
 		if err := try(t.Context(), s); err != nil {
 			t.Errorf("%s: %v", tc.name, err)
 		}
-		if a := s.result.Abstained; len(a) != 1 || !strings.Contains(a[0].Reason, tc.reason) || len(s.result.Measurements) != 0 {
+		if a := s.result.Abstained; len(a) != 1 || !strings.Contains(a[0].Reason, tc.reason) || len(s.result.Rows.Measurements()) != 0 {
 			t.Errorf("%s: %+v", tc.name, s.result)
 		}
 	}

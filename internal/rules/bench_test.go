@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/benchmark/benchmarktest"
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -40,6 +41,13 @@ func (f *figures) open(warm, cold float64) *figures {
 	return f.add(report.ProbeOpen, metric.OpenTime, warm, "cache", "warm").add(report.ProbeOpen, metric.OpenTime, cold, "cache", "cold")
 }
 
+// processes adds the rates of one process and of two, and what bends the second.
+func (f *figures) processes(one, two float64, bound string) *figures {
+	return f.add(report.ProbeScaling, metric.ItemRate, one, "workers", "1", "bound", "none").
+		add(report.ProbeScaling, metric.ItemRate, two, "workers", "2", "bound", bound).
+		add(report.ProbeScaling, metric.Efficiency, two/(2*one), "workers", "2")
+}
+
 // disk adds a local device: 0.1 ms for a read alone, six times the reads with many in flight.
 func (f *figures) disk(block string) *figures {
 	return f.add(report.ProbeDevice, metric.ReadRate, 10000, "mode", "direct", "order", "random", "depth", "1", "block_bytes", block).
@@ -56,6 +64,11 @@ func benchmark(about report.Benchmark, f *figures) *report.Report {
 	memory := report.Metric{Center: 20 << 30, Lo: 20 << 30, Hi: 20 << 30, N: 1, Unit: "bytes", Basis: report.Measured}
 	return &report.Report{Schema: report.Schema, SchemaVersion: report.SchemaVersion, Kind: "bench-io", Benchmark: &about, Measurements: *f,
 		Host: report.Host{CPUsUsable: 2, MemoryBytes: 24 << 30}, Metrics: map[string]report.Metric{metric.Available.Name: memory}}
+}
+
+// judgeBench adds to a report what follows from its measurements.
+func judgeBench(r *report.Report) {
+	diagnose.Bench(r, evidence.FromBenchmark(r, benchmarktest.Rows(r.Measurements)), All())
 }
 
 func i64(n int64) *int64 { return &n }
@@ -121,8 +134,8 @@ var layouts = []struct {
 	}, map[string]report.Severity{"storage/latency-bound": report.Error},
 		[]string{"8,333 items/s in one worker, cold, random order", "91 % of an item's 120 µs goes to waiting for storage", "Order of reading", "--compare-path /tmp"}},
 	{"two workers that wait for a lock", func() *report.Report {
-		f := new(figures).read(11e-6, 120e-6).disk("32768").add(report.ProbeScaling, metric.ItemRate, 90000, "workers", "1", "bound", "none").
-			add(report.ProbeScaling, metric.ItemRate, 95000, "workers", "2", "bound", "lock")
+		f := new(figures).read(11e-6, 120e-6).disk("32768").
+			processes(90000, 95000, "lock")
 		return benchmark(arrays(nil, 0, 0, 0), f)
 	}, map[string]report.Severity{"cpu/scaling-bend": report.Error}, []string{"2 workers give 1.06 times what one gives: they wait for a lock"}},
 
@@ -157,7 +170,7 @@ func TestLayoutsAreRecognised(t *testing.T) {
 	for _, l := range layouts {
 		t.Run(l.name, func(t *testing.T) {
 			r := l.report()
-			diagnose.Bench(r, All())
+			judgeBench(r)
 			found := map[string]report.Severity{}
 			for _, f := range r.Findings {
 				found[f.Rule] = f.Severity
@@ -227,7 +240,7 @@ func TestCandidatesAreBelieved(t *testing.T) {
 		add(report.ProbeTry, metric.StoredRatio, 1.02, "candidate", "chunk-item").
 		add(report.ProbeTry, metric.ItemTime, 12e-6, "candidate", "chunk-item-unfiltered", "cache", "warm", "order", "random")
 	r.Measurements = f
-	diagnose.Bench(r, All())
+	judgeBench(r)
 	c := r.Findings[0].Recommendations[0]
 	if r.Findings[0].Rule != "hdf5/chunk-exceeds-cache" || c.Effect == nil || c.Effect.Basis != report.Measured || c.Effect.After < 3000 || c.Effect.After > 4000 ||
 		!strings.Contains(c.Why, "h5repack") || !strings.Contains(c.Caveat, "102 % of the space") {
@@ -241,7 +254,7 @@ func TestCandidatesAreBelieved(t *testing.T) {
 // A benchmark that was cut off at once says so and invents nothing.
 func TestNothingMeasuredSaysSo(t *testing.T) {
 	r := benchmark(arrays(nil, 0, 0, 0), new(figures))
-	diagnose.Bench(r, All())
+	judgeBench(r)
 	if len(r.Findings) > 0 || r.Benchmark.Headline != "" || !strings.Contains(r.Benchmark.Statement, "Too little") {
 		t.Errorf("got %q, %q, %+v", r.Benchmark.Headline, r.Benchmark.Statement, r.Findings)
 	}
@@ -250,7 +263,7 @@ func TestNothingMeasuredSaysSo(t *testing.T) {
 			t.Errorf("%s abstains because %q", a.Rule, a.Reason)
 		}
 	}
-	diagnose.Bench(&report.Report{Kind: "diagnose"}, All())
+	judgeBench(&report.Report{Kind: "diagnose"})
 }
 
 // oddBench is a benchmark no machine would show.
@@ -315,7 +328,7 @@ func TestAnyBenchmarkGivesValidFindings(t *testing.T) {
 func TestTryIsAdvisedWhereItCanHelp(t *testing.T) {
 	for _, l := range layouts {
 		r := l.report()
-		diagnose.Bench(r, All())
+		judgeBench(r)
 		advised := slices.ContainsFunc(r.Next, func(s string) bool { return strings.HasSuffix(s, " --try") })
 		_, reopened := l.expect["hdf5/reopened-per-item"]
 		_, chunks := l.expect["hdf5/chunk-exceeds-cache"]

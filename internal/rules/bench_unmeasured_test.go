@@ -4,14 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // said is the headline and the statement of a benchmark.
 func said(r *report.Report) string {
-	diagnose.Bench(r, All())
+	judgeBench(r)
 	return r.Benchmark.Headline + "\n" + r.Benchmark.Statement
 }
 
@@ -89,8 +88,7 @@ func TestDecodingNamesTheFormats(t *testing.T) {
 
 // A bend in a single round may be noise: nothing is said of it.
 func TestNoBendWithoutAnInterval(t *testing.T) {
-	r := benchmark(arrays(nil, 0, 0, 0), new(figures).read(11e-6, 120e-6).add(report.ProbeScaling, metric.ItemRate, 90000, "workers", "1", "bound", "none").
-		add(report.ProbeScaling, metric.ItemRate, 95000, "workers", "2", "bound", "lock"))
+	r := benchmark(arrays(nil, 0, 0, 0), new(figures).read(11e-6, 120e-6).processes(90000, 95000, "lock"))
 	for i := range r.Measurements {
 		if v := &r.Measurements[i].Value; r.Measurements[i].Probe == report.ProbeScaling {
 			v.Lo, v.Hi, v.Confidence, v.N = v.Center, v.Center, 0, 1
@@ -124,7 +122,7 @@ func TestFirstEpochPromisesClearGainsOnly(t *testing.T) {
 			if vague {
 				r.Measurements[0].Value.Hi = 250e-6
 			}
-			diagnose.Bench(r, All())
+			judgeBench(r)
 			found := 0
 			for _, f := range r.Findings {
 				if f.Rule != "storage/cold-cache" && f.Rule != "storage/fits-in-memory" {

@@ -1,0 +1,173 @@
+package evidence
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/benchmark"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// withinBest is how near to the best a chunk cache must come to be named: a larger one that gains less is not
+// worth its memory.
+const withinBest = 1.1
+
+// chunkCaches takes the chunk caches that were tried, each against the library's default.
+func (b *benchBuilder) chunkCaches() {
+	for _, s := range []struct {
+		order      string
+		size, gain metric.Desc
+	}{{benchmark.Random, metric.BenchCacheSize, metric.BenchCacheGain},
+		{benchmark.Sequential, metric.BenchCacheOrdered, metric.BenchCacheOrderedGain}} {
+		var base, chosen benchmark.CacheSize
+		best := math.Inf(1)
+		for _, r := range b.rows.Caches {
+			switch {
+			case r.Order != s.order || r.Time.N == 0:
+			case r.Bytes == benchmark.DefaultCache:
+				base = r
+			case r.Bytes > benchmark.DefaultCache:
+				best = min(best, r.Time.Center)
+			}
+		}
+		for _, r := range b.rows.Caches {
+			larger := r.Order == s.order && r.Bytes > benchmark.DefaultCache && r.Time.N > 0
+			if larger && r.Time.Center <= withinBest*best && base.Bytes > 0 && (chosen.Bytes == 0 || r.Bytes < chosen.Bytes) {
+				chosen = r
+			}
+		}
+		b.set(s.size, amount(chosen.Bytes), b.why(report.ProbeHDF5))
+		b.set(s.gain, saved(measured(base.Time), measured(chosen.Time)), b.why(report.ProbeHDF5))
+	}
+}
+
+// scaling takes the most processes that were measured within the usable CPUs, and what bends them.
+func (b *benchBuilder) scaling() {
+	var most benchmark.Processes
+	for _, r := range b.rows.Scaling {
+		within := r.Count >= 2 && float64(r.Count) <= b.get(metric.UsableCPUs).Center
+		if within && r.Cache != benchmark.Cold && r.Rate.N > 0 && r.Count > most.Count {
+			most = r
+		}
+	}
+	workers := amount(most.Count)
+	workers.N = min(workers.N, most.Efficiency.N)
+	b.ev.Bench.Bound = most.Bound
+	b.set(metric.BenchWorkers, workers, b.why(report.ProbeScaling))
+	b.set(metric.BenchEfficiency, measured(most.Efficiency), b.why(report.ProbeScaling))
+}
+
+// device takes what the storage gives past the page cache: in bytes at best, and in random reads of the blocks
+// that are nearest to an item's size. Reads that the page cache may have answered say nothing of it.
+func (b *benchBuilder) device() {
+	var bytes, reads, serial, latency stat.Summary
+	item := float64(max(b.get(metric.BenchItemBytes).Center, 4096))
+	nearest, least := int64(0), math.Inf(1)
+	cached := func(r benchmark.Device) bool { return r.Mode == benchmark.PageCache }
+	rows := slices.DeleteFunc(slices.Clone(b.rows.Devices), cached)
+	for _, r := range rows {
+		if r.Bytes.Center > bytes.Center {
+			bytes = r.Bytes
+		}
+		distance := math.Abs(math.Log(float64(r.Block) / item))
+		if r.Order == benchmark.Random && r.Block > 0 && r.Reads.N > 0 && distance < least {
+			nearest, least = r.Block, distance
+		}
+	}
+	for _, r := range rows {
+		if r.Order != benchmark.Random || r.Block != nearest {
+			continue
+		}
+		if r.Reads.Center > reads.Center {
+			reads = r.Reads
+		}
+		if r.Depth == 1 {
+			serial, latency = r.Reads, r.Time
+		}
+	}
+	why, cold := b.why(report.ProbeDevice), b.read(benchmark.Cold, benchmark.Random)
+	b.set(metric.BenchDeviceBytes, measured(bytes), why)
+	b.set(metric.BenchDeviceReads, measured(reads), why)
+	b.set(metric.BenchSerialReads, measured(serial), why)
+	b.set(metric.BenchLatency, measured(latency), why)
+	fetched := quotient(measured(cold.Stored), measured(cold.Time))
+	b.set(metric.BenchDeviceRatio, quotient(fetched, measured(bytes)), why)
+}
+
+// candidates takes what --try measured.
+func (b *benchBuilder) candidates() {
+	var best Value
+	asIs := Candidate{Name: benchmark.AsIs, Item: b.get(metric.BenchItem), Cold: b.get(metric.BenchColdItem)}
+	for _, r := range b.rows.Tried {
+		c := Candidate{r.Name, r.Command, measured(r.Warm.Time), measured(r.Cold.Time), measured(r.Size)}
+		switch {
+		case c.Item.N == 0:
+		case c.Name == benchmark.AsIs:
+			asIs = c
+		default:
+			b.ev.Bench.Candidates = append(b.ev.Bench.Candidates, c)
+			if best.N == 0 || c.Item.Center < best.Center {
+				best = c.Item
+			}
+		}
+	}
+	b.ev.Bench.AsIs = asIs
+	b.set(metric.BenchTryGain, saved(asIs.Item, best), b.why(report.ProbeTry))
+}
+
+// tiers takes what the same sample costs at another place: cold, where either can be; one in memory is never cold.
+func (b *benchBuilder) tiers() {
+	at := func(place string) Value {
+		r := first(b.rows.Tiers, func(r benchmark.Tier) bool { return r.Place == place })
+		if cold := measured(r.Cold.Time); cold.N > 0 {
+			return cold
+		}
+		return measured(r.Warm.Time)
+	}
+	here, there := at(benchmark.Here), at(benchmark.Elsewhere)
+	b.set(metric.BenchTierGain, saved(here, there), b.why(report.ProbeTier))
+	b.ev.Bench.Compared = here.N > 0 && there.N > 0
+}
+
+// python takes what the user's own libraries need for an item: all of it where that was timed, with the file kept
+// open if it can be, else decoding it after pipetune's own read.
+func (b *benchBuilder) python() {
+	read, list := b.get(metric.BenchRead), &b.ev.Bench.Decoders
+	for _, item := range []func(benchmark.Library) Value{
+		func(r benchmark.Library) Value { return wholeItem(r, r.Handle != benchmark.Reopened) },
+		func(r benchmark.Library) Value { return wholeItem(r, true) },
+		func(r benchmark.Library) Value {
+			d := measured(r.Decode)
+			return combined(read, d, read.Center+d.Center, read.Lo+d.Lo, read.Hi+d.Hi)
+		},
+	} {
+		for _, r := range b.rows.Python {
+			known := slices.ContainsFunc(*list, func(d Decoder) bool { return d.Name == r.Name })
+			if v := item(r); v.N > 0 && !known && b.delivers(r.Name) {
+				*list = append(*list, Decoder{Name: r.Name, Version: r.Version, Item: v})
+			}
+		}
+	}
+	slices.SortStableFunc(*list, func(x, y Decoder) int { return cmp.Compare(x.Item.Center, y.Item.Center) })
+	fastest := first(*list, func(Decoder) bool { return true }).Item
+	b.set(metric.BenchPython, fastest, b.why(report.ProbePython))
+}
+
+// wholeItem is what a library by itself takes for an item that is in memory: no batches, no DataLoader around it.
+func wholeItem(r benchmark.Library, wanted bool) Value {
+	if !wanted || r.Cache != benchmark.Warm || r.Order == benchmark.Sequential || r.BatchSize != nil || r.Workers != nil {
+		return Value{}
+	}
+	return measured(r.Item)
+}
+
+// delivers tells whether a library of the user's Python takes a whole item, by its name: PyTorch's rows are what
+// it adds to one, and plain Python brings the bytes of a picture and decodes none.
+func (b *benchBuilder) delivers(name string) bool {
+	pictures := b.about.Kind == "image" || b.about.Kind == "tar"
+	return !strings.HasPrefix(name, "torch ") && !(pictures && name == "python")
+}
