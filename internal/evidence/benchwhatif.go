@@ -74,12 +74,12 @@ func (b *benchBuilder) device() {
 			bytes = r.Bytes
 		}
 		distance := math.Abs(math.Log(float64(r.Block) / item))
-		if r.Order == benchmark.Random && r.Block > 0 && r.Reads.N > 0 && distance < least {
+		if r.Order != benchmark.Sequential && r.Block > 0 && r.Reads.N > 0 && distance < least {
 			nearest, least = r.Block, distance
 		}
 	}
 	for _, r := range rows {
-		if r.Order != benchmark.Random || r.Block != nearest {
+		if r.Order == benchmark.Sequential || r.Block != nearest {
 			continue
 		}
 		if r.Reads.Center > reads.Center {

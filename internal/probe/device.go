@@ -47,8 +47,8 @@ func device(ctx context.Context, s *session) error {
 		sample = &all
 	}
 	block := min(max(s.itemBlock(), leastBlock), mostBlock)
-	d := &devicePlan{session: s, sample: sample, process: s.process(sample, callTakes), block: block, calls: 2 * len(depths()),
-		skip: map[string]int64{}}
+	d := &devicePlan{session: s, sample: sample, process: s.process(sample, callTakes), block: block,
+		calls: 2 * len(depths()), skip: map[string]int64{}}
 	defer d.process.close()
 	d.whole = s.sample.Kind == dataset.Image || mostlyBelow(sample, d.block)
 	for _, o := range []struct {

@@ -182,7 +182,8 @@ func (t *timed) begin(got told) error {
 		return nil
 	}
 	t.subjects = append(t.subjects, subject{decode: decode, row: benchmark.Library{Name: text(l.Decoder),
-		Version: text(l.Version), Format: text(l.Format), Way: benchmark.Way{Cache: text(l.Cache), Order: text(l.Order), Handle: text(l.Handle)},
+		Version: text(l.Version), Format: text(l.Format),
+		Way:       benchmark.Way{Cache: text(l.Cache), Order: text(l.Order), Handle: text(l.Handle)},
 		BatchSize: count(l.BatchSize), Workers: count(l.Workers)}})
 	return nil
 }

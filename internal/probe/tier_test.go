@@ -136,7 +136,9 @@ func TestTierOfVanishedFiles(t *testing.T) {
 	if got := left(t, other); len(got) != 0 || len(s.result.Rows.Measurements()) == 0 {
 		t.Errorf("left behind: %q; %d figures", got, len(s.result.Rows.Measurements()))
 	}
-	if !slices.ContainsFunc(s.result.Rows.Tiers, func(r benchmark.Tier) bool { return r.Place == benchmark.Elsewhere && r.Warm.Time.N > 0 }) {
+	if !slices.ContainsFunc(s.result.Rows.Tiers, func(r benchmark.Tier) bool {
+		return r.Place == benchmark.Elsewhere && r.Warm.Time.N > 0
+	}) {
 		t.Error("nothing was measured there")
 	}
 }
