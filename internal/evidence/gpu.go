@@ -123,12 +123,13 @@ func (b *builder) busyOf(gpus []string) []float64 {
 // copies is the share of time in which the link to a trainer's GPUs is taken by batches, where its traffic and its speed were read: at
 // least the bytes over what the link carries, at most that over copyEfficiency.
 func (b *builder) copies(r *rank) step.Range {
-	rate := b.range_(b.gpuMeans(metric.GPUPcieRx, r.gpus))
+	received := b.gpuMeans(metric.GPUPcieRx, r.gpus)
+	rate := stat.Ratio(each(len(received), func(i int) float64 { return received[i] * b.length[i] }), b.length)
 	link := b.linkBytes(r.gpus)
 	if !(link > 0) || !(rate.Hi > 0) {
 		return step.Range{}
 	}
-	return step.Share(rate.Lo/link, rate.Likely/link/copyEfficiency, rate.Hi/link/copyEfficiency)
+	return step.Share(rate.Lo/link, rate.Center/link/copyEfficiency, rate.Hi/link/copyEfficiency)
 }
 
 // copyEfficiency is the part of a link's bandwidth that copies of pinned memory reach: 25 to 26 of 31.5 GB/s on PCIe 4.0 x16

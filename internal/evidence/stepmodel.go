@@ -344,10 +344,12 @@ func (b *builder) stepSignals(r *rank) {
 	default:
 		b.set(metric.DeviceTime, summaryOf(s.Device, n), deviceBasis)
 	}
+	if s.Sight != step.NoDevice {
+		b.set(metric.DeviceWait, summaryOf(s.Blocked, n), metric.Inferred)
+	}
 	if s.Sight == step.Counted {
 		b.set(metric.GPUBusy, summaryOf(s.Device, n), b.gpus.basis)
 		b.keep(metric.GPUBusy, each(n, func(i int) float64 { return r.busy[i] * b.length[i] }), b.length)
-		b.set(metric.DeviceWait, summaryOf(s.Blocked, n), metric.Inferred)
 		b.set(metric.CopyTime, summaryOf(s.Copies, n), metric.Inferred)
 	}
 }

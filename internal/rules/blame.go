@@ -158,6 +158,8 @@ func gain(e *report.Effect) float64 {
 
 // speedup is the effect of taking a share of wall time away, between lo and hi of it; nil where no rate is known.
 func speedup(p *diagnose.Pass, lo, hi float64, limit string) *report.Effect {
+	idle := idleDevice(p)
+	lo, hi = min(lo, idle), min(hi, idle)
 	d := metric.SamplesPerS
 	now, ok := p.Maybe(d)
 	if !ok {
@@ -168,6 +170,14 @@ func speedup(p *diagnose.Pass, lo, hi float64, limit string) *report.Effect {
 		return relativeSpeedup(lo, hi, limit)
 	}
 	return spedUp(report.Effect{Metric: d.Name, Unit: string(d.Unit), Before: now, Limit: limit}, lo, hi)
+}
+
+// idleDevice is the share of time in which the device does not work, all of it where nothing tells: no change of what feeds it brings more. A
+// trainer that waits for its device tells that it works.
+func idleDevice(p *diagnose.Pass) float64 {
+	busy, _ := p.Evidence.Get(metric.GPUBusy)
+	waits, _ := p.Evidence.Get(metric.DeviceWait)
+	return 1 - share(max(busy.Lo, waits.Lo))
 }
 
 // relativeSpeedup is speedup as a factor of what the job does now.

@@ -57,6 +57,7 @@ A second training job of one's own counts as "others" too; then the two must sha
 		if job, ok := p.Maybe(metric.JobCPU); ok { // alone it could use all cores and no more
 			lost = min(lost, share(1-job/usable))
 		}
+		lost = min(lost, idleDevice(p)) // what the main thread loses while its device works costs nothing
 		p.Report(report.Finding{
 			Severity: atMostWarning(p, diagnose.Grade(lost)),
 			Score:    lost,

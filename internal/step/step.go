@@ -13,7 +13,9 @@
 //
 // Data stall s. Of two shares of the same time only bounds follow, and what is blocked on the device lies outside the wait:
 //
-//	max(0, w - (u - b)) <= s <= min(w, 1 - u)
+//	max(0, w - (u - b) - c) <= s <= min(w, 1 - max(u, c))
+//
+// with c the share in which its copy engine is busy: a device that waits for a copy has its batch.
 //
 // Free step F, as a share of the present step. Batches that come earlier shorten nothing of what the trainer does beside
 // waiting, and nothing of the device's work; and no more time is gained than the device starves:
@@ -141,7 +143,8 @@ func (s Seen) blocked(busy Range) Range {
 func (s Seen) stallAndFree(blocked Range) (stall, free Range) {
 	w, u := s.Wait, s.Busy
 	b := Range{min(blocked.Lo, u.Hi), min(blocked.Likely, u.Likely), min(blocked.Hi, u.Hi)}
-	lo, hi := max(0, w.Lo-u.Hi+b.Lo), min(w.Hi, 1-u.Lo)
+	c := s.Copy // a device that waits for a copy has its batch
+	lo, hi := max(0, w.Lo-(u.Hi-b.Lo)-c.Hi), min(w.Hi, 1-max(u.Lo, c.Lo))
 	if s.Together != nil {
 		lo, hi = max(lo, s.Together.Lo), min(hi, s.Together.Hi)
 	}
@@ -150,9 +153,9 @@ func (s Seen) stallAndFree(blocked Range) (stall, free Range) {
 	}
 	hi = max(hi, lo)
 	n, own := w.rest(), s.Busy.minus(s.Others)
-	least := max(n.Lo, own.Lo, s.Copy.Lo)
-	most := max(least, min(1-lo, max(n.Hi, u.Hi, s.Copy.Hi, synced(u.Hi, n.Hi, b.Lo, b.Hi))))
-	near := max(n.Likely, own.Likely, s.Copy.Likely)
+	least := max(n.Lo, own.Lo, c.Lo)
+	most := max(least, min(1-lo, max(n.Hi, u.Hi, c.Hi, synced(u.Hi, n.Hi, b.Lo, b.Hi))))
+	near := max(n.Likely, own.Likely, c.Likely)
 	if s.Spin.Width() <= resolved*n.Likely {
 		b.Lo, b.Hi = b.Likely, b.Likely
 	}
