@@ -96,7 +96,7 @@ e2e: ## all end-to-end jobs and datasets, and a real DataLoader beside bench-io;
 
 .PHONY: e2e-run
 e2e-run:
-	$(GO) test -tags e2e ./e2e -run '$(if $(E2E_SUITE),,TestDataLoader|)TestLayouts|TestJobs|TestCases$$|TestLaunch$$|TestPatch|TestHostile' -count=1 -v -timeout 5h
+	$(GO) test -tags e2e ./e2e -run '$(if $(E2E_SUITE),,TestDataLoader|)TestDeviceLibrary|TestLayouts|TestJobs|TestCases$$|TestLaunch$$|TestPatch|TestHostile' -count=1 -v -timeout 5h
 
 .PHONY: device
 device: ## training loops on a stand-in GPU, attached and launched, against its own timeline; DEVICE='regexp' selects

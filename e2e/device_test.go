@@ -123,7 +123,7 @@ func (s deviceStand) measureFree(ctx context.Context) (rate float64, err error) 
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, stopNeighbour()) }()
-	j, err := s.start(ctx, "DEVICE_FREE=1", s.loop.args)
+	j, err := s.start(ctx, "DEVICE_FREE=1", s.loop.jobArgs())
 	if err != nil {
 		return 0, err
 	}
@@ -169,7 +169,7 @@ func (s deviceStand) attached(ctx context.Context) (r deviceRow, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, stopNeighbour()) }()
-	j, err := s.start(ctx, "DEVICE_FREE=0", s.loop.args)
+	j, err := s.start(ctx, "DEVICE_FREE=0", s.loop.jobArgs())
 	if err != nil {
 		return r, err
 	}
@@ -194,7 +194,7 @@ func (s deviceStand) launched(ctx context.Context) (r deviceRow, err error) {
 	}
 	defer func() { err = errors.Join(err, stopNeighbour(), s.again()) }()
 	before := readCPU()
-	cmd, err := s.pipetune(ctx, "launched", append([]string{"--"}, s.command(deviceSeconds, s.loop.args)...)...)
+	cmd, err := s.pipetune(ctx, "launched", append([]string{"--"}, s.command(deviceSeconds, s.loop.jobArgs())...)...)
 	if err != nil {
 		return r, err
 	}
@@ -252,7 +252,7 @@ func (s deviceStand) read(r *deviceRow, how, truth string) error {
 		os.WriteFile(filepath.Join(s.keep, how+".jsonl"), recording, 0o644),
 		s.write(truth, map[string]any{
 			"loop": s.loop.name, "class": s.loop.class,
-			"conf": s.loop.conf, "args": s.loop.args, "neighbour": s.loop.neighbour,
+			"conf": s.loop.conf, "args": s.loop.jobArgs(), "neighbour": s.loop.neighbour,
 			"from": from, "to": to, "others_cores": r.others, "ranks": r.truth, "bins": b,
 		}))
 }

@@ -67,6 +67,14 @@ func (s deviceStand) command(seconds, args string) []string {
 	return append(argv, strings.Fields(args)...)
 }
 
+// jobArgs are what the loop's own job is told, beside what is the same for all.
+func (l deviceLoop) jobArgs() string {
+	if l.ranks == 0 {
+		return l.args
+	}
+	return fmt.Sprintf("--ranks=%d %s", l.ranks, l.args)
+}
+
 // start starts a job in a process group of its own. The caller stops it.
 func (s deviceStand) start(ctx context.Context, environment, args string) (*job, error) {
 	j := &job{ctx: ctx, ended: make(chan struct{}), log: filepath.Join(s.dir, "job.log")}
