@@ -26,31 +26,25 @@ const (
 	gpuReopen    = time.Second
 )
 
-// GPUSpec is the child that reads GPUs. The time-out tells of a hang within 5 s; what takes longer has its own (see OpenLibrary). The grace lets the library shut down in
+// GPUSpec is the child that reads GPUs. The time-out tells of a hang within 5 s; what takes longer has its own (see OpenGPU). The grace lets the library shut down in
 // order: a reader killed in the middle of a call once left a GPU frozen (dcgm-exporter issue 84).
 func GPUSpec() isolate.Spec {
-	return isolate.Spec{Task: nvml.Task, Key: gpuKey, Timeout: 4 * time.Second, Grace: time.Second,
+	return isolate.Spec{Task: nvml.Task, Key: "the NVIDIA driver", Timeout: 4 * time.Second, Grace: time.Second,
 		Only: []string{"/"}, Write: []string{"/dev"}, UnixSockets: true} // devices, and the driver's own services
 }
 
-const (
-	// libraryTimeout is for loading the library, which may load the kernel's module.
-	libraryTimeout = 10 * time.Second
-	// gpuTimeout is for opening one GPU: the driver starts it, 0.5 to 2 s where no persistence daemon runs, more after an error.
-	gpuTimeout = 30 * time.Second
-)
+// gpuTimeout is for opening one GPU: the driver starts it, 0.5 to 2 s where no persistence daemon runs, more after an error.
+const gpuTimeout = 30 * time.Second
 
 // OpenLibrary asks a child of GPUSpec for the GPUs that there are. None is open afterwards.
 func OpenLibrary(ctx context.Context, child *isolate.Child) (nvml.Inventory, error) {
-	return isolate.AskWithin[nvml.Request, nvml.Inventory](ctx, child, gpuKey, libraryTimeout, nvml.Request{Op: nvml.OpOpen})
+	return isolate.Ask[nvml.Request, nvml.Inventory](ctx, child, nvml.Request{Op: nvml.OpOpen})
 }
 
 // OpenGPU asks such a child to open one GPU. One that hangs is alone to blame: the others can be opened still.
 func OpenGPU(ctx context.Context, child *isolate.Child, place string) (nvml.Opened, error) {
 	return isolate.AskWithin[nvml.Request, nvml.Opened](ctx, child, "GPU "+place, gpuTimeout, nvml.Request{Op: nvml.OpOpenGPU, Place: place})
 }
-
-const gpuKey = "the NVIDIA driver"
 
 // GPU samples the job's GPUs through NVML, from a goroutine of its own: a call may block for seconds on a GPU with errors. Where it cannot
 // be told which are the job's, it samples all.
