@@ -12,9 +12,11 @@ import (
 	"strings"
 )
 
-// libraryTrial holds the confinement of the child, and the names of all functions that pipetune calls, to NVIDIA's own library.
+// libraryTrial holds the confinement of the child, and the names of all functions that pipetune calls, to NVIDIA's
+// own library.
 var libraryTrial = trial{
-	id: "F12-library", fault: "NVIDIA's library is installed and no driver is loaded", made: "libnvidia-ml.so.1 555.58.02 of Debian's package, unpacked (scripts/nvml)",
+	id: "F12-library", fault: "NVIDIA's library is installed and no driver is loaded",
+	made:   "libnvidia-ml.so.1 595.99.02 of Ubuntu's and 555.58.02 of Debian's package, unpacked (scripts/nvml)",
 	target: gpuTarget + "; the library has each function that is called",
 	run: func(s *stand) {
 		folder, err := filepath.Abs("../build/nvml")
@@ -24,14 +26,24 @@ var libraryTrial = trial{
 		if out, err := exec.Command("../scripts/nvml", folder).CombinedOutput(); err != nil {
 			s.Fatalf("fetching NVIDIA's library: %v\n%s", err, out)
 		}
-		if missing := missingFunctions(s, filepath.Join(folder, "libnvidia-ml.so.1")); len(missing) > 0 {
-			s.missed("the library has no %s", strings.Join(missing, ", "))
+		found, err := filepath.Glob(filepath.Join(folder, "*", "libnvidia-ml.so.1"))
+		if err != nil || len(found) == 0 {
+			s.Fatalf("scripts/nvml left no library in %s (%v)", folder, err)
 		}
-		s.gpuWatches([]driver{{name: "NVIDIA's", folder: folder, said: "NVML does not start"}})
+		var list []driver
+		for _, library := range found {
+			version := filepath.Base(filepath.Dir(library))
+			if missing := missingFunctions(s, library); len(missing) > 0 {
+				s.missed("the library of %s has no %s", version, strings.Join(missing, ", "))
+			}
+			list = append(list, driver{name: version, folder: filepath.Dir(library), said: "NVML does not start"})
+		}
+		s.gpuWatches(list)
 	},
 }
 
-// missingFunctions lists the functions of testdata/fakenvml, which are those that pipetune calls, that a library does not export.
+// missingFunctions lists the functions of testdata/fakenvml, which are those that pipetune calls, that a library does
+// not export.
 func missingFunctions(s *stand, library string) (missing []string) {
 	s.Helper()
 	file, err := elf.Open(library)
@@ -49,7 +61,10 @@ func missingFunctions(s *stand, library string) (missing []string) {
 	}
 	for _, found := range regexp.MustCompile(`(?m)^#ifndef NO_(\w+)$`).FindAllSubmatch(source, -1) {
 		name := string(found[1])
-		if !slices.ContainsFunc(symbols, func(symbol elf.Symbol) bool { return symbol.Name == name && symbol.Section != elf.SHN_UNDEF }) {
+		if !slices.ContainsFunc(symbols, func(symbol elf.Symbol) bool {
+			return symbol.Name == name &&
+				symbol.Section != elf.SHN_UNDEF
+		}) {
 			missing = append(missing, name)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// BenchmarkHost is one reading of the samples of a busy trainer, which happens four times a second: 6 µs, so 0.0025 % of a core, on a
-// busy machine with 2 cores and Linux 6.18.
+// BenchmarkHost is one reading of the samples of a busy trainer, which happens four times a second: 6 µs, so 0.0025 %
+// of a core, on a busy machine with 2 cores and Linux 6.18.
 func BenchmarkHost(b *testing.B) {
 	cmd := exec.Command("/usr/bin/python3", "-c", "while True: pass")
 	if err := cmd.Start(); err != nil {
@@ -32,8 +32,8 @@ func BenchmarkHost(b *testing.B) {
 	}
 }
 
-// BenchmarkReadCode is one reading of a process's maps, at its start and at most each three seconds where it runs code that is not known:
-// 3 ms of a process that has imported PyTorch 1.13, on the same machine.
+// BenchmarkReadCode is one reading of a process's maps, at its start and at most each three seconds where it runs
+// code that is not known: 3 ms of a process that has imported PyTorch 1.13, on the same machine.
 func BenchmarkReadCode(b *testing.B) {
 	cmd := exec.Command("/usr/bin/python3", "-c", "import torch, sys; print(1, flush=True); sys.stdin.read()")
 	stdin, err := cmd.StdinPipe()
