@@ -35,11 +35,11 @@ var gpuTrials = []trial{
 		},
 	},
 	{
-		id: "F12-death", fault: "NVML ends its process", made: "a library that calls abort() in nvmlInit_v2 and in the 10th nvmlDeviceGetMemoryInfo, or writes to address 1",
+		id: "F12-death", fault: "NVML ends its process", made: "a library that calls abort() in nvmlInit_v2 and in the 10th nvmlDeviceGetMemoryInfo_v2, or writes to address 1",
 		target: gpuTarget, run: func(s *stand) {
 			s.gpuWatches([]driver{
 				{name: "abort in init", config: "abort nvmlInit_v2 1", said: "SIGABRT"},
-				{name: "abort later", config: "abort nvmlDeviceGetMemoryInfo 10", said: "SIGABRT"},
+				{name: "abort later", config: "abort nvmlDeviceGetMemoryInfo_v2 10", said: "SIGABRT"},
 				{name: "segv", config: "segv nvmlDeviceGetTemperature 3", said: "SIGSEGV"},
 			})
 		},
@@ -78,6 +78,7 @@ var gpuTrials = []trial{
 			s.gpuWatches(list)
 		},
 	},
+	libraryTrial,
 }
 
 const gpuTarget = "the GPU section abstains within 5 s, with the reason; the helper is started at most 4 times and stays below 64 MiB; all else is measured as without a driver; exit 0"
@@ -86,6 +87,7 @@ const gpuTarget = "the GPU section abstains within 5 s, with the reason; the hel
 type driver struct {
 	name    string
 	none    bool   // there is none
+	folder  string // where it lies; "" for testdata/fakenvml, which is built
 	config  string // of testdata/fakenvml
 	missing string // a function that it lacks
 	said    string // what the recording says of it
@@ -94,6 +96,9 @@ type driver struct {
 
 // build makes the library and returns its folder.
 func (d driver) build(s *stand) string {
+	if d.folder != "" {
+		return d.folder
+	}
 	dir, err := os.MkdirTemp(s.work, "driver-")
 	if err != nil {
 		s.Fatal(err)

@@ -5,18 +5,20 @@ import (
 	"strings"
 )
 
-// pinNames are the names of the pinning thread: torch's own (torch/utils/data/_utils/pin_memory.py since 2.5), and what Python 3.14
-// makes of its function's name, of which the kernel keeps 15 bytes ("Thread-12 (_pin").
+// pinNames are the names of the pinning thread: torch's own (torch/utils/data/_utils/pin_memory.py since 2.5), and
+// what Python 3.14 makes of its function's name, of which the kernel keeps 15 bytes ("Thread-12 (_pin").
 var pinNames = []string{"pt_data_pin", "(_pin"}
 
-// autogradName begins the names of the threads that run the backward pass, one for each device (torch/csrc/autograd/engine.cpp,
-// Engine::thread_init). Two digits of the device still fit into the kernel's 15 bytes.
+// autogradName begins the names of the threads that run the backward pass, one for each device
+// (torch/csrc/autograd/engine.cpp, Engine::thread_init). Two digits of the device still fit into the kernel's 15
+// bytes.
 const autogradName = "pt_autograd_"
 
 const (
 	// maxThreads bounds how many threads of a trainer are known by name.
 	maxThreads = 4096
-	// maxAutograd bounds the autograd threads of a trainer that are watched: one for each device, of which a server has 16 at most.
+	// maxAutograd bounds the autograd threads of a trainer that are watched: one for each device, of which a server has
+	// 16 at most.
 	maxAutograd = 16
 )
 
@@ -27,8 +29,8 @@ type threadNames struct {
 	autograd []int        // in the order of their numbers
 }
 
-// readThreads brings the names up to date, and reports whether anything is another. Names are read twice each: a thread is named a
-// moment after it was born.
+// readThreads brings the names up to date, and reports whether anything is another. Names are read twice each: a
+// thread is named a moment after it was born.
 func (n *node) readThreads() (changed bool) {
 	tids, err := n.proc.Threads(nil)
 	if err != nil {

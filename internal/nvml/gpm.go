@@ -100,8 +100,8 @@ func (g *gpm) take(d *device) nvml.Return {
 	return g.after.Get(d.handle)
 }
 
-// gpmValues are the metrics that are asked for: where the value goes, the most that can be, and what one unit of it is. PCIe comes in
-// MiB/s (nvml.h).
+// gpmValues are the metrics that are asked for: where the value goes, the most that can be, and what one unit of it
+// is. PCIe comes in MiB/s (nvml.h).
 var gpmValues = []struct {
 	id   nvml.GpmMetricId
 	most float64
@@ -112,8 +112,10 @@ var gpmValues = []struct {
 	{nvml.GPM_METRIC_GRAPHICS_UTIL, 100.5, 0.01, func(r *DeviceReading) **float64 { return &r.GraphicsRatio }},
 	{nvml.GPM_METRIC_SM_UTIL, 100.5, 0.01, func(r *DeviceReading) **float64 { return &r.SMActivityRatio }},
 	{nvml.GPM_METRIC_DRAM_BW_UTIL, 100.5, 0.01, func(r *DeviceReading) **float64 { return &r.DRAMRatio }},
-	{nvml.GPM_METRIC_PCIE_TX_PER_SEC, maxPCIePerSec / (1 << 20), 1 << 20, func(r *DeviceReading) **float64 { return &r.PCIeTxPerSec }},
-	{nvml.GPM_METRIC_PCIE_RX_PER_SEC, maxPCIePerSec / (1 << 20), 1 << 20, func(r *DeviceReading) **float64 { return &r.PCIeRxPerSec }},
+	{nvml.GPM_METRIC_PCIE_TX_PER_SEC, maxPCIePerSec / (1 << 20), 1 << 20,
+		func(r *DeviceReading) **float64 { return &r.PCIeTxPerSec }},
+	{nvml.GPM_METRIC_PCIE_RX_PER_SEC, maxPCIePerSec / (1 << 20), 1 << 20,
+		func(r *DeviceReading) **float64 { return &r.PCIeRxPerSec }},
 }
 
 // gpmRatios is how many of gpmValues are ratios, which stand first.

@@ -12,15 +12,15 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-// driverFolder is where the NVIDIA kernel module tells of its GPUs, without starting one: gpus/DOMAIN:BUS:DEVICE.FUNCTION/information and,
-// for GPUs that MIG has cut up, capabilities/gpuMINOR/mig/gi….
+// driverFolder is where the NVIDIA kernel module tells of its GPUs, without starting one:
+// gpus/DOMAIN:BUS:DEVICE.FUNCTION/information and, for GPUs that MIG has cut up, capabilities/gpuMINOR/mig/gi….
 const driverFolder = "/proc/driver/nvidia"
 
 // indexPlace begins the place of a GPU of which nothing but NVML's index is known.
 const indexPlace = "#"
 
-// listed returns the GPUs that can be opened: as the kernel module tells of them, where it tells of as many as NVML counts, else by
-// NVML's indices.
+// listed returns the GPUs that can be opened: as the kernel module tells of them, where it tells of as many as NVML
+// counts, else by NVML's indices.
 func (s *Session) listed(count int) []Device {
 	if s.library.has(byPCI) {
 		if devices := listDriver(s.proc); len(devices) == count {
@@ -66,7 +66,8 @@ func listDriver(folder string) (devices []Device) {
 // maxInformation bounds the file of one GPU, which has some 400 bytes.
 const maxInformation = 16 << 10
 
-// parseInformation reads lines such as "Device Minor: \t 0". The UUID of a GPU that was never started is made of question marks.
+// parseInformation reads lines such as "Device Minor: \t 0". The UUID of a GPU that was never started is made of
+// question marks.
 func parseInformation(r io.Reader) (d Device) {
 	lines := bufio.NewScanner(io.LimitReader(r, maxInformation))
 	for lines.Scan() {

@@ -12,11 +12,13 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-// byPCI opens one GPU by its place on the bus and starts no other; to open one by its UUID may start all that come before it (nvml.h).
+// byPCI opens one GPU by its place on the bus and starts no other; to open one by its UUID may start all that come
+// before it (nvml.h).
 const byPCI = "nvmlDeviceGetHandleByPciBusId_v2"
 
-// openGPU takes hold of one GPU. Of one that MIG has cut up the slices are opened in its place, where there are any: the driver tells of
-// slices what it does not tell of their parent. A GPU that is lost is kept as that, so that the report names it.
+// openGPU takes hold of one GPU. Of one that MIG has cut up the slices are opened in its place, where there are any:
+// the driver tells of slices what it does not tell of their parent. A GPU that is lost is kept as that, so that the
+// report names it.
 func (s *Session) openGPU(place string) Opened {
 	var again []Device
 	for _, d := range s.devices {
@@ -108,7 +110,8 @@ func (d *device) describe() {
 		}
 	}
 	if d.library.has("nvmlDeviceGetMigMode") {
-		if current, _, ret := d.handle.GetMigMode(); ret == nvml.SUCCESS && (current == 0 || current == nvml.DEVICE_MIG_ENABLE) {
+		if current, _, ret := d.handle.GetMigMode(); ret == nvml.SUCCESS && (current == 0 ||
+			current == nvml.DEVICE_MIG_ENABLE) {
 			mig := current == nvml.DEVICE_MIG_ENABLE
 			d.described.MIG, d.mig = &mig, mig
 		}

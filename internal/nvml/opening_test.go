@@ -14,7 +14,8 @@ import (
 	"github.com/pipetune/pipetune/internal/isolate"
 )
 
-// kernelModule is what the NVIDIA kernel module shows of GPUs, by their places on the bus; a minor number of a cut one in slices.
+// kernelModule is what the NVIDIA kernel module shows of GPUs, by their places on the bus; a minor number of a cut
+// one in slices.
 func kernelModule(t *testing.T, information map[string]string, slices ...int) (environ string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -64,7 +65,8 @@ func TestListedWithoutOpening(t *testing.T) {
 	const model = "NVIDIA A100-SXM4-80GB"
 	want := []Device{
 		{Place: "00000000:00000010:00000000", PCI: "00000000:00000010:00000000", Minor: &minors[0], Name: model, MIG: &yes},
-		{Place: "00000000:00000020:00000000", PCI: "00000000:00000020:00000000", Minor: &minors[1], Name: model, UUID: firstUUID},
+		{Place: "00000000:00000020:00000000", PCI: "00000000:00000020:00000000", Minor: &minors[1], Name: model,
+			UUID: firstUUID},
 	}
 	if diff := cmp.Diff(want, got.Devices); diff != "" {
 		t.Error(diff)
@@ -74,14 +76,17 @@ func TestListedWithoutOpening(t *testing.T) {
 	}
 	for range 2 { // a second time it is the same one
 		opened, err := openGPU(t, c, want[1].Place)
-		if err != nil || len(opened.Devices) != 1 || opened.Devices[0].UUID != firstUUID || opened.Devices[0].Place != want[1].Place {
+		if err != nil || len(opened.Devices) != 1 || opened.Devices[0].UUID != firstUUID ||
+			opened.Devices[0].Place != want[1].Place {
 			t.Fatalf("%+v, %v", opened, err)
 		}
 	}
-	if reading, err := take(t, c, Request{}); err != nil || len(reading.Devices) != 1 || reading.Devices[0].UUID != firstUUID {
+	if reading, err := take(t, c, Request{}); err != nil || len(reading.Devices) != 1 ||
+		reading.Devices[0].UUID != firstUUID {
 		t.Errorf("%+v, %v", reading, err)
 	}
-	if opened, err := openGPU(t, c, want[0].Place); err != nil || opened.Failed != ReasonNoPermission || len(opened.Devices) != 0 {
+	if opened, err := openGPU(t, c, want[0].Place); err != nil || opened.Failed != ReasonNoPermission ||
+		len(opened.Devices) != 0 {
 		t.Errorf("one that is refused: %+v, %v", opened, err)
 	}
 	for _, place := range []string{"", "#", "#-1", "#99", "#999", "x", "00000000:000000f0:00000000"} {
@@ -94,16 +99,17 @@ func TestListedWithoutOpening(t *testing.T) {
 	}
 }
 
-// TestListedByIndex: where the module does not tell of as many GPUs as NVML counts, or they cannot be opened by their places, indices are
-// used.
+// TestListedByIndex: where the module does not tell of as many GPUs as NVML counts, or they cannot be opened by their
+// places, indices are used.
 func TestListedByIndex(t *testing.T) {
 	one := kernelModule(t, map[string]string{"0000:10:00.0": fmt.Sprintf(information, firstUUID, 0)})
 	two := kernelModule(t, map[string]string{"0000:10:00.0": "", "0000:20:00.0": ""})
 	for name, c := range map[string]*isolate.Child{
-		"one of two":        child(t, "LD_LIBRARY_PATH="+BuildDriver(t, ""), one),
-		"no such call":      child(t, "LD_LIBRARY_PATH="+BuildDriver(t, "", byPCI), two),
-		"none":              child(t, "LD_LIBRARY_PATH="+BuildDriver(t, ""), fakeProc+"="+t.TempDir()),
-		"an unknown folder": child(t, "LD_LIBRARY_PATH="+BuildDriver(t, ""), kernelModule(t, map[string]string{"0000:10:00.0": "", "by-name": ""})),
+		"one of two":   child(t, "LD_LIBRARY_PATH="+BuildDriver(t, ""), one),
+		"no such call": child(t, "LD_LIBRARY_PATH="+BuildDriver(t, "", byPCI), two),
+		"none":         child(t, "LD_LIBRARY_PATH="+BuildDriver(t, ""), fakeProc+"="+t.TempDir()),
+		"an unknown folder": child(t, "LD_LIBRARY_PATH="+BuildDriver(t, ""), kernelModule(t,
+			map[string]string{"0000:10:00.0": "", "by-name": ""})),
 	} {
 		got, err := isolate.Ask[Request, Inventory](t.Context(), c, Request{Op: OpOpen})
 		if diff := cmp.Diff([]Device{{Place: "#0"}, {Place: "#1"}}, got.Devices); err != nil || diff != "" {
@@ -133,7 +139,8 @@ func TestRefusedIsNotLost(t *testing.T) {
 	}
 }
 
-// TestMIGSlices: each slice has its own memory and activity, and what the driver gives of the whole GPU only is that of the GPU.
+// TestMIGSlices: each slice has its own memory and activity, and what the driver gives of the whole GPU only is that
+// of the GPU.
 func TestMIGSlices(t *testing.T) {
 	c := driver(t, "mig 2\ngpm\ngpus 1\nreserved 512\n")
 	inventory, err := open(t, c)
@@ -159,8 +166,10 @@ func TestMIGSlices(t *testing.T) {
 		t.Fatalf("%+v, %v", reading, err)
 	}
 	for i, d := range reading.Devices {
-		if d.UUID != uuids[i] || d.UtilizationRatio != nil || *d.MemoryUsedBytes != float64(i+1)*(1<<30) || *d.MemoryTotalBytes != 10<<30 ||
-			*d.MemoryReservedBytes != 512<<20 || math.Abs(*d.GraphicsRatio-0.1*float64(i+1)) > 1e-9 || *d.SMActivityRatio != 0.25 || d.PowerWatts == nil {
+		if d.UUID != uuids[i] || d.UtilizationRatio != nil || *d.MemoryUsedBytes != float64(i+1)*(1<<30) ||
+			*d.MemoryTotalBytes != 10<<30 ||
+			*d.MemoryReservedBytes != 512<<20 || math.Abs(*d.GraphicsRatio-0.1*float64(i+1)) > 1e-9 ||
+			*d.SMActivityRatio != 0.25 || d.PowerWatts == nil {
 			t.Errorf("slice %d: %+v", i, d)
 		}
 		if !strings.Contains(d.Absent[FieldProcessUse], "MIG") {
@@ -173,11 +182,13 @@ func TestMIGSlices(t *testing.T) {
 	if d := inventory.Devices[0]; d.MIG == nil || !*d.MIG || d.GPM || d.MemoryBytes != 0 || d.Parent != "" {
 		t.Errorf("inventory: %+v", d)
 	}
-	if d := whole.Devices[0]; d.UtilizationRatio != nil || d.MemoryUsedBytes != nil || d.GraphicsRatio != nil || d.PowerWatts == nil {
+	if d := whole.Devices[0]; d.UtilizationRatio != nil || d.MemoryUsedBytes != nil || d.GraphicsRatio != nil ||
+		d.PowerWatts == nil {
 		t.Errorf("reading: %+v", d)
 	}
 	_, blind := mustTake(t, driver(t, "mig 1\ngpm\n", "nvmlGpmMigSampleGet", "nvmlDeviceGetGpuInstanceId"), 1)
-	if d := blind.Devices[0]; d.Absent[FieldActivity] != "this driver has no nvmlGpmMigSampleGet" || d.MemoryUsedBytes == nil {
+	if d := blind.Devices[0]; d.Absent[FieldActivity] != "this driver has no nvmlGpmMigSampleGet" ||
+		d.MemoryUsedBytes == nil {
 		t.Errorf("a driver before 530: %+v", d)
 	}
 }
@@ -199,7 +210,8 @@ func TestReservedMemory(t *testing.T) {
 // TestOneBadSample leaves the others, and the reading goes on.
 func TestOneBadSample(t *testing.T) {
 	_, reading := mustTake(t, driver(t, "garbage one-sample\n"), 3)
-	if d := reading.Devices[0]; d.UtilizationRatio == nil || *d.UtilizationRatio != 0.325 || d.UtilizationSamples != 4 || len(d.Absent) != 0 {
+	if d := reading.Devices[0]; d.UtilizationRatio == nil || *d.UtilizationRatio != 0.325 || d.UtilizationSamples != 4 ||
+		len(d.Absent) != 0 {
 		t.Errorf("got %v of %d, %v", d.UtilizationRatio, d.UtilizationSamples, d.Absent)
 	}
 }
@@ -213,10 +225,12 @@ func TestProcessUse(t *testing.T) {
 	if _, first := mustTake(t, driver(t, "use 41 30\n"), 1); first.Devices[0].ProcessUse != nil {
 		t.Errorf("the first reading knows of the time before it: %v", first.Devices[0].ProcessUse)
 	}
-	if _, none := mustTake(t, driver(t, ""), 2); none.Devices[0].ProcessUse == nil || len(none.Devices[0].ProcessUse) != 0 {
+	if _, none := mustTake(t, driver(t, ""), 2); none.Devices[0].ProcessUse == nil ||
+		len(none.Devices[0].ProcessUse) != 0 {
 		t.Errorf("nobody used any: %v", none.Devices[0].ProcessUse)
 	}
-	uses, newest := latestUses([]rawUse{{pid: 1, sm: 10, at: 5}, {pid: 1, sm: 30, at: 6}, {pid: 2, sm: 50, at: 2}, {pid: 0, sm: 5, at: 9}}, 2)
+	uses, newest := latestUses([]rawUse{{pid: 1, sm: 10, at: 5}, {pid: 1, sm: 30, at: 6}, {pid: 2, sm: 50, at: 2},
+		{pid: 0, sm: 5, at: 9}}, 2)
 	if diff := cmp.Diff([]ProcessUse{{PID: 1, SMRatio: 0.2}}, uses); diff != "" || newest != 6 {
 		t.Errorf("newest %d, %s", newest, diff)
 	}
@@ -247,7 +261,8 @@ func FuzzInformation(f *testing.F) {
 	f.Add(strings.Repeat("Model: x\n", 9000))
 	f.Fuzz(func(t *testing.T, text string) {
 		d := parseInformation(strings.NewReader(text))
-		if len(d.Name) > 96 || d.Minor != nil && (*d.Minor < 0 || *d.Minor >= maxDevices) || d.UUID != "" && !uuidForm.MatchString(d.UUID) {
+		if len(d.Name) > 96 || d.Minor != nil && (*d.Minor < 0 || *d.Minor >= maxDevices) || d.UUID != "" &&
+			!uuidForm.MatchString(d.UUID) {
 			t.Errorf("%+v", d)
 		}
 		if pci, ok := pciPlace(text); ok && len(pci) != 26 {

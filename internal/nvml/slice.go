@@ -17,8 +17,8 @@ type slice struct {
 // maxSlices bounds the instances of one GPU, of which there are 7 at most.
 const maxSlices = 16
 
-// slicesOf opens the MIG instances of a GPU, none where it is not cut up or they cannot be opened. Each reads its memory, its processes
-// and its activity of its own, and power, clocks and the link of the GPU.
+// slicesOf opens the MIG instances of a GPU, none where it is not cut up or they cannot be opened. Each reads its
+// memory, its processes and its activity of its own, and power, clocks and the link of the GPU.
 func (s *Session) slicesOf(whole *device, raw unsafe.Pointer) (slices []*device) {
 	if whole.lost || !whole.mig || s.library.lacks("nvmlDeviceGetMigDeviceHandleByIndex") != "" {
 		return nil
@@ -28,7 +28,8 @@ func (s *Session) slicesOf(whole *device, raw unsafe.Pointer) (slices []*device)
 		if ret != nvml.SUCCESS { // NOT_FOUND: there is none at this index
 			continue
 		}
-		d := &device{library: s.library, place: whole.place, handle: whole.handle, mig: true, slice: &slice{handle: handle, instance: -1},
+		d := &device{library: s.library, place: whole.place, handle: whole.handle, mig: true, slice: &slice{handle: handle,
+			instance: -1},
 			told: map[Field]string{}, lister: s.library.lister(s.library.rawSlice(raw, i))}
 		d.described = whole.described
 		d.described.Parent = whole.uuid

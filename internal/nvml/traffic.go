@@ -23,8 +23,8 @@ type traffic struct {
 const wrapAt = 1 << 32
 
 // grown returns what a counter has gone on by; false where that cannot be told. The counters may wrap (nvml.h,
-// NVML_FI_DEV_PCIE_COUNT_TX_BYTES): one of 32 bits does so once in a reading at most where the link carries less than 21 GB/s, and
-// beyond that only GPM tells the rate.
+// NVML_FI_DEV_PCIE_COUNT_TX_BYTES): one of 32 bits does so once in a reading at most where the link carries less than
+// 21 GB/s, and beyond that only GPM tells the rate.
 func grown(kind nvml.ValueType, before, now float64) (float64, bool) {
 	switch {
 	case now >= before:
@@ -51,7 +51,8 @@ func (d *device) trafficCounters(r *DeviceReading, now time.Time) {
 		d.absent(FieldPCIeTraffic, d.failed(ret))
 		return
 	}
-	if ret != nvml.SUCCESS || nvml.Return(fields[0].NvmlReturn) != nvml.SUCCESS || nvml.Return(fields[1].NvmlReturn) != nvml.SUCCESS {
+	if ret != nvml.SUCCESS || nvml.Return(fields[0].NvmlReturn) != nvml.SUCCESS ||
+		nvml.Return(fields[1].NvmlReturn) != nvml.SUCCESS {
 		t.calls = true
 		return
 	}
@@ -80,7 +81,8 @@ func (d *device) trafficCalls(r *DeviceReading) {
 		d.absent(FieldPCIeTraffic, why)
 		return
 	}
-	for counter, to := range map[nvml.PcieUtilCounter]**float64{nvml.PCIE_UTIL_TX_BYTES: &r.PCIeTxPerSec, nvml.PCIE_UTIL_RX_BYTES: &r.PCIeRxPerSec} {
+	for counter, to := range map[nvml.PcieUtilCounter]**float64{nvml.PCIE_UTIL_TX_BYTES: &r.PCIeTxPerSec,
+		nvml.PCIE_UTIL_RX_BYTES: &r.PCIeRxPerSec} {
 		value, ret := d.handle.GetPcieThroughput(counter)
 		if ret != nvml.SUCCESS {
 			d.absent(FieldPCIeTraffic, d.failed(ret))

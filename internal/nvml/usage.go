@@ -14,9 +14,10 @@ type usage struct {
 	instant  bool   // there is no sample buffer: read the driver's latest value
 }
 
-// utilization reads the share of time in which at least one kernel ran: the mean of the driver's samples since the last call, which say
-// more at less cost than polling (nvml.h, nvmlDeviceGetSamples). The first call only finds the newest sample, because what lies before it
-// is from before the watch. No value without a reason means that nothing is new.
+// utilization reads the share of time in which at least one kernel ran: the mean of the driver's samples since the
+// last call, which say more at less cost than polling (nvml.h, nvmlDeviceGetSamples). The first call only finds the
+// newest sample, because what lies before it is from before the watch. No value without a reason means that nothing
+// is new.
 func (d *device) utilization(r *DeviceReading) (why string) {
 	if d.mig {
 		return "MIG is enabled: the driver gives no utilization of the GPU or of a slice"
@@ -50,7 +51,8 @@ func (d *device) utilization(r *DeviceReading) (why string) {
 	return ""
 }
 
-// mean averages the new samples and moves lastSeen on. A sample that cannot be is passed over; only where all are, there is a reason.
+// mean averages the new samples and moves lastSeen on. A sample that cannot be is passed over; only where all are,
+// there is a reason.
 func (u *usage) mean(found []sample, kind nvml.ValueType, r *DeviceReading) (why string) {
 	before, newest, sum, samples := u.lastSeen, u.lastSeen, 0.0, 0
 	for _, s := range found {
@@ -81,8 +83,8 @@ func (u *usage) mean(found []sample, kind nvml.ValueType, r *DeviceReading) (why
 	return ""
 }
 
-// maxSamplePeriod is beyond the 1 s of the slowest products (nvml.h, nvmlUtilization_t), in seconds: a longer one means that samples were
-// missed.
+// maxSamplePeriod is beyond the 1 s of the slowest products (nvml.h, nvmlUtilization_t), in seconds: a longer one
+// means that samples were missed.
 const maxSamplePeriod = 2
 
 // number decodes a value of nvmlValue_t, a union of 8 bytes.

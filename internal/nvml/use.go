@@ -11,8 +11,8 @@ type processUse struct {
 	lastSeen uint64 // microseconds; 0 before the first reading
 }
 
-// processUse reads what each process used of the SMs since the last call. Like that of utilization, the first call only finds where to
-// begin.
+// processUse reads what each process used of the SMs since the last call. Like that of utilization, the first call
+// only finds where to begin.
 func (d *device) processUse(r *DeviceReading) {
 	if d.lost {
 		return
@@ -43,7 +43,8 @@ func (d *device) processUse(r *DeviceReading) {
 	r.ProcessUse = found
 }
 
-// latestUses joins what the driver tells: of a process that is there several times the mean counts, a use that cannot be is passed over.
+// latestUses joins what the driver tells: of a process that is there several times the mean counts, a use that cannot
+// be is passed over.
 func latestUses(found []rawUse, since uint64) (uses []ProcessUse, newest uint64) {
 	uses = []ProcessUse{}
 	at, times := map[uint32]int{}, map[uint32]float64{}

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestClockSamplesAThread spins on this thread, which the clock must see about 99 times a second of its CPU time. Where the kernel or a
-// container refuses it, the refusal must have words and a cure.
+// TestClockSamplesAThread spins on this thread, which the clock must see about 99 times a second of its CPU time.
+// Where the kernel or a container refuses it, the refusal must have words and a cure.
 func TestClockSamplesAThread(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -4,15 +4,16 @@ import "encoding/binary"
 
 const (
 	recordHeader = 8 // type, misc and size of perf_event_header (linux/perf_event.h)
-	// maxRecord bounds a record that is read: a sample of an address and two numbers has 24 bytes, a count of lost ones as many.
+	// maxRecord bounds a record that is read: a sample of an address and two numbers has 24 bytes, a count of lost ones
+	// as many.
 	maxRecord = 64
 
 	recordLost   = 2
 	recordSample = 9
 )
 
-// decode reads the records between tail and head, which count bytes since the clock began and mean places in the ring modulo its
-// length. It returns where it got to: head, also where the records make no sense.
+// decode reads the records between tail and head, which count bytes since the clock began and mean places in the ring
+// modulo its length. It returns where it got to: head, also where the records make no sense.
 func (c *Clock) decode(head, tail uint64, visit func(ip uint64)) (newTail, lost uint64) {
 	size := uint64(len(c.ring))
 	if head-tail > size {

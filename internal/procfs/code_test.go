@@ -21,7 +21,8 @@ func TestParseCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []CodeRange{{0x1000, 0x3000, "/opt/a b/libtorch cpu.so (deleted)"}, {0x3000, 0x4000, ""}, {0x7f10, 0x7f20, "[vdso]"}, {0x8000, 0x9000, "/cut"}}
+	want := []CodeRange{{0x1000, 0x3000, "/opt/a b/libtorch cpu.so (deleted)"}, {0x3000, 0x4000, ""}, {0x7f10, 0x7f20,
+		"[vdso]"}, {0x8000, 0x9000, "/cut"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -26,34 +26,31 @@ const (
 	gpuReopen    = time.Second
 )
 
-// GPUSpec is the child that reads GPUs. The time-out tells of a hang within 5 s; what takes longer has its own (see OpenLibrary). The grace lets the library shut down in
-// order: a reader killed in the middle of a call once left a GPU frozen (dcgm-exporter issue 84).
+// GPUSpec is the child that reads GPUs. The time-out tells of a hang within 5 s; what takes longer has its own (see
+// OpenGPU). The grace lets the library shut down in order: a reader killed in the middle of a call once left a GPU
+// frozen (dcgm-exporter issue 84).
 func GPUSpec() isolate.Spec {
-	return isolate.Spec{Task: nvml.Task, Key: gpuKey, Timeout: 4 * time.Second, Grace: time.Second,
+	return isolate.Spec{Task: nvml.Task, Key: "the NVIDIA driver", Timeout: 4 * time.Second, Grace: time.Second,
 		Only: []string{"/"}, Write: []string{"/dev"}, UnixSockets: true} // devices, and the driver's own services
 }
 
-const (
-	// libraryTimeout is for loading the library, which may load the kernel's module.
-	libraryTimeout = 10 * time.Second
-	// gpuTimeout is for opening one GPU: the driver starts it, 0.5 to 2 s where no persistence daemon runs, more after an error.
-	gpuTimeout = 30 * time.Second
-)
+// gpuTimeout is for opening one GPU: the driver starts it, 0.5 to 2 s where no persistence daemon runs, more after an
+// error.
+const gpuTimeout = 30 * time.Second
 
 // OpenLibrary asks a child of GPUSpec for the GPUs that there are. None is open afterwards.
 func OpenLibrary(ctx context.Context, child *isolate.Child) (nvml.Inventory, error) {
-	return isolate.AskWithin[nvml.Request, nvml.Inventory](ctx, child, gpuKey, libraryTimeout, nvml.Request{Op: nvml.OpOpen})
+	return isolate.Ask[nvml.Request, nvml.Inventory](ctx, child, nvml.Request{Op: nvml.OpOpen})
 }
 
 // OpenGPU asks such a child to open one GPU. One that hangs is alone to blame: the others can be opened still.
 func OpenGPU(ctx context.Context, child *isolate.Child, place string) (nvml.Opened, error) {
-	return isolate.AskWithin[nvml.Request, nvml.Opened](ctx, child, "GPU "+place, gpuTimeout, nvml.Request{Op: nvml.OpOpenGPU, Place: place})
+	return isolate.AskWithin[nvml.Request, nvml.Opened](ctx, child, "GPU "+place, gpuTimeout,
+		nvml.Request{Op: nvml.OpOpenGPU, Place: place})
 }
 
-const gpuKey = "the NVIDIA driver"
-
-// GPU samples the job's GPUs through NVML, from a goroutine of its own: a call may block for seconds on a GPU with errors. Where it cannot
-// be told which are the job's, it samples all.
+// GPU samples the job's GPUs through NVML, from a goroutine of its own: a call may block for seconds on a GPU with
+// errors. Where it cannot be told which are the job's, it samples all.
 type GPU struct {
 	source  gpuSource
 	members Members
@@ -98,7 +95,8 @@ type gpuNews struct {
 // NewGPU reads GPUs through the child, which must have been made with GPUSpec and is closed with the sampler.
 // hostNumbers says that pipetune sees processes under the numbers of the host's first pid namespace, as NVML does.
 func NewGPU(fs procfs.FS, child *isolate.Child, members Members, hostNumbers bool) *GPU {
-	return &GPU{source: nvmlChild{child}, members: members, matchable: hostNumbers, lost: map[string]bool{}, seen: map[string]bool{},
+	return &GPU{source: nvmlChild{child}, members: members, matchable: hostNumbers, lost: map[string]bool{},
+		seen:   map[string]bool{},
 		mayUse: map[procfs.ID]allowance{}, choice: newGPUChoice(),
 		devices: func(id procfs.ID) map[int]bool { return openMinors(fs, id) }}
 }
@@ -129,8 +127,8 @@ func (g *GPU) Close() {
 	}
 }
 
-// GPUs returns the GPUs found so far, for the recording's header. OfJob is set on those that a process of the job uses, Barred on those that the
-// job's environment keeps it from.
+// GPUs returns the GPUs found so far, for the recording's header. OfJob is set on those that a process of the job
+// uses, Barred on those that the job's environment keeps it from.
 func (g *GPU) GPUs() []recording.GPU {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -175,8 +173,8 @@ type openingError struct {
 func (e *openingError) Error() string { return "opening it: " + e.err.Error() }
 func (e *openingError) Unwrap() error { return e.err }
 
-// round is one life of the child. It returns nil when no GPU can be read on this machine. GPUs are opened one by one, and those that are
-// open are read in between.
+// round is one life of the child. It returns nil when no GPU can be read on this machine. GPUs are opened one by one,
+// and those that are open are read in between.
 func (g *GPU) round(ctx context.Context) error {
 	found, err := g.source.open(ctx)
 	if err != nil {
@@ -287,18 +285,23 @@ func (g *GPU) opened(sink recording.Sink, place string, opened *nvml.Opened) {
 		return
 	}
 	listed := g.entityAt(place)
-	g.gpus = slices.DeleteFunc(g.gpus, func(known recording.GPU) bool { return known.Unwatched && gpuEntity(known.UUID) == listed })
+	g.gpus = slices.DeleteFunc(g.gpus, func(known recording.GPU) bool {
+		return known.Unwatched &&
+			gpuEntity(known.UUID) == listed
+	})
 	g.found = slices.DeleteFunc(g.found, func(d nvml.Device) bool { return d.Place == place })
 	g.found, g.narrowed = append(g.found, opened.Devices...), nil
 	for _, d := range opened.Devices {
 		if g.known(d.UUID) != nil {
 			continue
 		}
-		g.gpus = append(g.gpus, recording.GPU{UUID: d.UUID, Name: d.Name, MemoryBytes: d.MemoryBytes, MIG: d.MIG != nil && *d.MIG, Parent: d.Parent})
+		g.gpus = append(g.gpus, recording.GPU{UUID: d.UUID, Name: d.Name, MemoryBytes: d.MemoryBytes, MIG: d.MIG != nil &&
+			*d.MIG, Parent: d.Parent})
 		sink.Event(recording.EventGPU, gpuEntity(d.UUID), map[string]string{"state": "found", "name": d.Name})
 		if !g.matchable {
 			for _, signal := range matched {
-				sink.Unseen(signal.Name, gpuEntity(d.UUID), "the driver names processes by the host's numbers, which mean others in a container",
+				sink.Unseen(signal.Name, gpuEntity(d.UUID),
+					"the driver names processes by the host's numbers, which mean others in a container",
 					"run pipetune on the host, or in a container started with --pid=host")
 			}
 		}
@@ -341,7 +344,8 @@ func (c nvmlChild) openGPU(ctx context.Context, place string) (nvml.Opened, erro
 }
 
 func (c nvmlChild) sample(ctx context.Context, slow, processes bool) (nvml.Reading, error) {
-	return isolate.Ask[nvml.Request, nvml.Reading](ctx, c.child, nvml.Request{Op: nvml.OpSample, Slow: slow, Processes: processes})
+	return isolate.Ask[nvml.Request, nvml.Reading](ctx, c.child, nvml.Request{Op: nvml.OpSample, Slow: slow,
+		Processes: processes})
 }
 
 func (c nvmlChild) close() { c.child.Close() }

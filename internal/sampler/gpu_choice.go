@@ -7,8 +7,8 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// gpuChoice is which GPUs are to be opened. To open one makes the driver start it, so those of others are left alone where it can be told
-// which are the job's.
+// gpuChoice is which GPUs are to be opened. To open one makes the driver start it, so those of others are left alone
+// where it can be told which are the job's.
 type gpuChoice struct {
 	wanted map[string]bool // by place; none before the job was looked at
 	failed map[string]bool // hung or ended the child: not tried again
@@ -20,8 +20,8 @@ func newGPUChoice() gpuChoice {
 	return gpuChoice{wanted: map[string]bool{}, failed: map[string]bool{}}
 }
 
-// chooseEvery is after how many calls of Sample the job is looked at again though its processes are the same: one may have begun to use a
-// GPU. 5 s.
+// chooseEvery is after how many calls of Sample the job is looked at again though its processes are the same: one may
+// have begun to use a GPU. 5 s.
 const chooseEvery = 25
 
 // next returns the next GPU to open that was not tried.
@@ -42,8 +42,8 @@ func (g *GPU) giveUp(place string) {
 	g.choice.failed[place] = true
 }
 
-// choose notes which GPUs to open: those that a process of the job has open and may use, or where none can be told to be the job's, all.
-// What was chosen once stays.
+// choose notes which GPUs to open: those that a process of the job has open and may use, or where none can be told to
+// be the job's, all. What was chosen once stays.
 func (g *GPU) choose() {
 	tree := g.members.Tree()
 	if len(g.found) == 0 || g.choice.tree == tree && g.choice.rest > 0 {
@@ -71,12 +71,12 @@ func (g *GPU) choose() {
 	}
 }
 
-// maxDeviceLook bounds how many descriptors of a process are looked through: CUDA opens its devices at its start, so they are among the
-// first.
+// maxDeviceLook bounds how many descriptors of a process are looked through: CUDA opens its devices at its start, so
+// they are among the first.
 const maxDeviceLook = 512
 
-// openMinors returns the minor numbers of the NVIDIA device files that a process has open: of all that CUDA has shown it, whether it
-// computes on them or not. None where it has none, or they cannot be read.
+// openMinors returns the minor numbers of the NVIDIA device files that a process has open: of all that CUDA has shown
+// it, whether it computes on them or not. None where it has none, or they cannot be read.
 func openMinors(fs procfs.FS, id procfs.ID) map[int]bool {
 	p, err := fs.OpenID(id)
 	if err != nil {

@@ -19,15 +19,18 @@ import (
 func listedGPUs() []nvml.Device {
 	minors := []int{0, 1, 2, 3}
 	return []nvml.Device{
-		{Place: "0:1", PCI: "0:1", Minor: &minors[0], Name: "A", UUID: "GPU-aaaa-1"}, {Place: "0:2", PCI: "0:2", Minor: &minors[1], Name: "A", UUID: "GPU-bbbb-1"},
-		{Place: "0:3", PCI: "0:3", Minor: &minors[2], Name: "A", UUID: "GPU-cccc-1"}, {Place: "0:4", PCI: "0:4", Minor: &minors[3], Name: "A"},
+		{Place: "0:1", PCI: "0:1", Minor: &minors[0], Name: "A", UUID: "GPU-aaaa-1"}, {Place: "0:2", PCI: "0:2",
+			Minor: &minors[1], Name: "A", UUID: "GPU-bbbb-1"},
+		{Place: "0:3", PCI: "0:3", Minor: &minors[2], Name: "A", UUID: "GPU-cccc-1"}, {Place: "0:4", PCI: "0:4",
+			Minor: &minors[3], Name: "A"},
 	}
 }
 
 // TestGPUsThatAreOpened: those of others are left alone where it can be told whose they are.
 func TestGPUsThatAreOpened(t *testing.T) {
 	trainer := func(pid int, visible string) job.Process {
-		return job.Process{ID: procfs.ID{PID: pid}, Role: job.Trainer, GPUs: job.GPUChoice{Read: true, Set: visible != "-", Visible: visible, SameView: true}}
+		return job.Process{ID: procfs.ID{PID: pid}, Role: job.Trainer, GPUs: job.GPUChoice{Read: true, Set: visible != "-",
+			Visible: visible, SameView: true}}
 	}
 	all := []string{"0:1", "0:2", "0:3", "0:4"}
 	for name, c := range map[string]struct {
@@ -35,14 +38,19 @@ func TestGPUsThatAreOpened(t *testing.T) {
 		open      map[int]map[int]bool // minor numbers by process
 		want      []string
 	}{
-		"its device is open":              {[]job.Process{trainer(2, "-")}, map[int]map[int]bool{2: {1: true}}, []string{"0:2"}},
-		"CUDA shows all, and all is open": {[]job.Process{trainer(2, "-")}, map[int]map[int]bool{2: {0: true, 1: true, 2: true, 3: true}}, all},
-		"all is open, two may be used":    {[]job.Process{trainer(2, "1,2")}, map[int]map[int]bool{2: {0: true, 1: true, 2: true, 3: true}}, []string{"0:2", "0:3"}},
-		"descriptors cannot be read":      {[]job.Process{trainer(2, "GPU-aaaa")}, nil, []string{"0:1"}},
-		"two ranks":                       {[]job.Process{trainer(2, "0"), trainer(3, "2")}, map[int]map[int]bool{2: {0: true}, 3: {2: true}}, []string{"0:1", "0:3"}},
-		"never started, by its index":     {[]job.Process{trainer(2, "3")}, map[int]map[int]bool{2: {3: true}}, []string{"0:4"}},
-		"nothing can be told":             {[]job.Process{trainer(2, "-")}, nil, all},
-		"nobody":                          {nil, nil, all},
+		"its device is open": {[]job.Process{trainer(2, "-")}, map[int]map[int]bool{2: {1: true}},
+			[]string{"0:2"}},
+		"CUDA shows all, and all is open": {[]job.Process{trainer(2, "-")}, map[int]map[int]bool{2: {0: true, 1: true,
+			2: true, 3: true}}, all},
+		"all is open, two may be used": {[]job.Process{trainer(2, "1,2")}, map[int]map[int]bool{2: {0: true, 1: true,
+			2: true, 3: true}}, []string{"0:2", "0:3"}},
+		"descriptors cannot be read": {[]job.Process{trainer(2, "GPU-aaaa")}, nil, []string{"0:1"}},
+		"two ranks": {[]job.Process{trainer(2, "0"), trainer(3, "2")},
+			map[int]map[int]bool{2: {0: true}, 3: {2: true}}, []string{"0:1", "0:3"}},
+		"never started, by its index": {[]job.Process{trainer(2, "3")}, map[int]map[int]bool{2: {3: true}},
+			[]string{"0:4"}},
+		"nothing can be told": {[]job.Process{trainer(2, "-")}, nil, all},
+		"nobody":              {nil, nil, all},
 	} {
 		members := &crew{}
 		members.are(c.processes...)
@@ -68,21 +76,24 @@ func TestGPUsThatAreOpened(t *testing.T) {
 	}
 }
 
-// TestGPUTakenLater: a process that begins to use a GPU during the watch is noticed though the job's processes are the same.
+// TestGPUTakenLater: a process that begins to use a GPU during the watch is noticed though the job's processes are
+// the same.
 func TestGPUTakenLater(t *testing.T) {
 	source := &playedGPUs{opens: func(int) (nvml.Inventory, error) { return nvml.Inventory{Devices: listedGPUs()}, nil }}
 	members := &crew{}
 	members.are(job.Process{ID: procfs.ID{PID: 2}, Role: job.Trainer})
 	held := map[int]bool{0: true}
-	sink, g := watchGPUsOf(t, source, members, func(g *GPU) { g.devices = func(procfs.ID) map[int]bool { return held } }, 12*time.Second, func(at time.Duration) {
-		if at > 2*time.Second {
-			held = map[int]bool{0: true, 2: true}
-		}
-	})
+	sink, g := watchGPUsOf(t, source, members, func(g *GPU) { g.devices = func(procfs.ID) map[int]bool { return held } },
+		12*time.Second, func(at time.Duration) {
+			if at > 2*time.Second {
+				held = map[int]bool{0: true, 2: true}
+			}
+		})
 	if diff := cmp.Diff([]string{"0:1", "0:3"}, source.places); diff != "" {
 		t.Error(diff)
 	}
-	want := []recording.GPU{{UUID: "GPU-bbbb-1", Name: "A", Unwatched: true}, {UUID: "GPU-aaaa-1", Name: "A"}, {UUID: "GPU-cccc-1", Name: "A"}}
+	want := []recording.GPU{{UUID: "GPU-bbbb-1", Name: "A", Unwatched: true}, {UUID: "GPU-aaaa-1", Name: "A"},
+		{UUID: "GPU-cccc-1", Name: "A"}}
 	if diff := cmp.Diff(want, g.GPUs()); diff != "" {
 		t.Errorf("for the header: %s", diff)
 	}
@@ -93,7 +104,10 @@ func TestGPUTakenLater(t *testing.T) {
 
 // TestGPUThatCannotBeOpened: the watch goes on with the others, and says why of the one.
 func TestGPUThatCannotBeOpened(t *testing.T) {
-	source := &playedGPUs{opens: func(int) (nvml.Inventory, error) { return nvml.Inventory{Devices: listedGPUs()[:3]}, nil }}
+	source := &playedGPUs{opens: func(int) (nvml.Inventory, error) {
+		return nvml.Inventory{Devices: listedGPUs()[:3]},
+			nil
+	}}
 	source.opensOf = func(place string) (nvml.Opened, error) {
 		switch place {
 		case "0:1":
@@ -118,7 +132,8 @@ func TestGPUThatCannotBeOpened(t *testing.T) {
 	for _, n := range sink.unseen {
 		why[n.entity] = n.reason + "; " + n.cure
 	}
-	want := map[string]string{"gpu/GPU-aaaa-1": "no permission; run pipetune as root", "gpu/GPU-bbbb-1": "opening it: gpu: no answer within 30s; nvidia-smi"}
+	want := map[string]string{"gpu/GPU-aaaa-1": "no permission; run pipetune as root",
+		"gpu/GPU-bbbb-1": "opening it: gpu: no answer within 30s; nvidia-smi"}
 	if diff := cmp.Diff(want, why); diff != "" || sink.last[metric.GPULost.Name+" gpu/GPU-aaaa-1"] != 0 {
 		t.Error(diff)
 	}
@@ -127,13 +142,18 @@ func TestGPUThatCannotBeOpened(t *testing.T) {
 // TestGPUInSlices: the parent gives way to its slices.
 func TestGPUInSlices(t *testing.T) {
 	yes := true
-	source := &playedGPUs{opens: func(int) (nvml.Inventory, error) { return nvml.Inventory{Devices: listedGPUs()[:1]}, nil }}
+	source := &playedGPUs{opens: func(int) (nvml.Inventory, error) {
+		return nvml.Inventory{Devices: listedGPUs()[:1]},
+			nil
+	}}
 	source.opensOf = func(place string) (nvml.Opened, error) {
-		slice := nvml.Device{UUID: "MIG-aaaa-1", Place: place, Parent: "GPU-aaaa-1", Name: "A MIG 1g.10gb", MemoryBytes: 10 << 30, MIG: &yes}
+		slice := nvml.Device{UUID: "MIG-aaaa-1", Place: place, Parent: "GPU-aaaa-1", Name: "A MIG 1g.10gb",
+			MemoryBytes: 10 << 30, MIG: &yes}
 		return nvml.Opened{Devices: []nvml.Device{slice}}, nil
 	}
 	sink, g := watchGPUs(t, source, true, time.Second)
-	want := []recording.GPU{{UUID: "MIG-aaaa-1", Parent: "GPU-aaaa-1", Name: "A MIG 1g.10gb", MemoryBytes: 10 << 30, MIG: true}}
+	want := []recording.GPU{{UUID: "MIG-aaaa-1", Parent: "GPU-aaaa-1", Name: "A MIG 1g.10gb", MemoryBytes: 10 << 30,
+		MIG: true}}
 	if diff := cmp.Diff(want, g.GPUs()); diff != "" || len(sink.events) != 1 || sink.events[0] != "gpu gpu/MIG-aaaa-1" {
 		t.Errorf("events %v, %s", sink.events, diff)
 	}
@@ -151,7 +171,8 @@ func TestGPUOfOthersToo(t *testing.T) {
 		return nvml.Reading{Devices: []nvml.DeviceReading{b}}, nil
 	}}
 	sink, _ := watchGPUs(t, source, true, 12*time.Second)
-	if others, used := sink.get(t, metric.GPUOthers, "gpu/GPU-b"), sink.get(t, metric.GPUOthersUtil, "gpu/GPU-b"); others != 2 || used != 0.375 {
+	if others, used := sink.get(t, metric.GPUOthers, "gpu/GPU-b"), sink.get(t, metric.GPUOthersUtil,
+		"gpu/GPU-b"); others != 2 || used != 0.375 {
 		t.Errorf("%v others, who use %v", others, used)
 	}
 	if n := strings.Count(strings.Join(sink.events, " "), recording.EventGPUProcess+" process/4711.0"); n != 1 {
@@ -166,7 +187,8 @@ func TestOpenMinors(t *testing.T) {
 	}
 	m := newMachine(t)
 	m.process(100, job.Trainer, 0)
-	for fd, target := range map[int]string{5: "/dev/nvidiactl", 6: "/dev/nvidia-uvm", 7: "/dev/nvidia3", 8: "/dev/nvidia0", 9: "/dev/nvidia3"} {
+	for fd, target := range map[int]string{5: "/dev/nvidiactl", 6: "/dev/nvidia-uvm", 7: "/dev/nvidia3",
+		8: "/dev/nvidia0", 9: "/dev/nvidia3"} {
 		m.link(100, fd, target)
 	}
 	if diff := cmp.Diff(map[int]bool{0: true, 3: true}, openMinors(procfs.FS{Root: m.root}, id(100))); diff != "" {

@@ -39,15 +39,16 @@ var gpuSignals = []struct {
 
 // gpuFields says which signals are missing when NVML could not read a field.
 var gpuFields = map[nvml.Field][]string{
-	nvml.FieldUtilization:  {metric.GPUUtil.Name, metric.GPUSamplePeriod.Name},
-	nvml.FieldMemory:       {metric.GPUMemUsed.Name, metric.GPUMemTotal.Name, metric.GPUMemReserved.Name},
-	nvml.FieldPower:        {metric.GPUPower.Name},
-	nvml.FieldPowerLimit:   {metric.GPUPowerLimit.Name},
-	nvml.FieldClock:        {metric.GPUSMClock.Name},
-	nvml.FieldClockMax:     {metric.GPUSMClockMax.Name},
-	nvml.FieldThrottle:     {metric.GPUThrottle.Name},
-	nvml.FieldTemperature:  {metric.GPUTemperature.Name},
-	nvml.FieldPCIeLink:     {metric.GPUPcieGen.Name, metric.GPUPcieGenMax.Name, metric.GPUPcieWidth.Name, metric.GPUPcieWidthMx.Name},
+	nvml.FieldUtilization: {metric.GPUUtil.Name, metric.GPUSamplePeriod.Name},
+	nvml.FieldMemory:      {metric.GPUMemUsed.Name, metric.GPUMemTotal.Name, metric.GPUMemReserved.Name},
+	nvml.FieldPower:       {metric.GPUPower.Name},
+	nvml.FieldPowerLimit:  {metric.GPUPowerLimit.Name},
+	nvml.FieldClock:       {metric.GPUSMClock.Name},
+	nvml.FieldClockMax:    {metric.GPUSMClockMax.Name},
+	nvml.FieldThrottle:    {metric.GPUThrottle.Name},
+	nvml.FieldTemperature: {metric.GPUTemperature.Name},
+	nvml.FieldPCIeLink: {metric.GPUPcieGen.Name, metric.GPUPcieGenMax.Name, metric.GPUPcieWidth.Name,
+		metric.GPUPcieWidthMx.Name},
 	nvml.FieldPCIeTraffic:  {metric.GPUPcieRx.Name, metric.GPUPcieTx.Name},
 	nvml.FieldActivity:     {metric.GPUGraphics.Name, metric.GPUSMActivity.Name, metric.GPUDRAM.Name},
 	nvml.FieldProcesses:    {metric.GPUJobMemory.Name, metric.GPUOthers.Name},
@@ -106,9 +107,9 @@ func (g *GPU) ours() map[int]procfs.ID {
 	return ours
 }
 
-// match tells which of the job's own processes are on the GPU, adds up what they hold of it, and counts the others. Both sides use the
-// host's process numbers. A driver that lists nobody on a GPU that is busy does not list everybody, as in WSL and in containers: nothing
-// follows from it.
+// match tells which of the job's own processes are on the GPU, adds up what they hold of it, and counts the others.
+// Both sides use the host's process numbers. A driver that lists nobody on a GPU that is busy does not list
+// everybody, as in WSL and in containers: nothing follows from it.
 func (g *GPU) match(sink recording.Sink, entity string, d *nvml.DeviceReading) {
 	if len(d.Processes) == 0 && d.UtilizationRatio != nil && *d.UtilizationRatio > 0 {
 		for _, signal := range []metric.Desc{metric.GPUJobMemory, metric.GPUOthers} {

@@ -12,11 +12,12 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// Host samples whose code each trainer's main thread and autograd threads execute: a thread that spins until the device is done is as
-// busy as one that computes, and this tells them apart.
+// Host samples whose code each trainer's main thread and autograd threads execute: a thread that spins until the
+// device is done is as busy as one that computes, and this tells them apart.
 //
-// The kernel takes the samples (package perf) and this sampler reads them out of shared memory four times a second. The addresses are
-// looked up in /proc/PID/maps, which is read in a goroutine of its own, since it can hang, and again where an address is unknown.
+// The kernel takes the samples (package perf) and this sampler reads them out of shared memory four times a second.
+// The addresses are looked up in /proc/PID/maps, which is read in a goroutine of its own, since it can hang, and
+// again where an address is unknown.
 type Host struct {
 	fs      procfs.FS
 	members Members
@@ -42,7 +43,8 @@ const (
 	hostEvery = 250 * time.Millisecond
 	// codeEvery is the least time between two readings of a process's maps.
 	codeEvery = 3 * time.Second
-	// maxClocks bounds the threads: the kernel lets a user lock some 500 kB for each CPU of the machine, and each takes two pages.
+	// maxClocks bounds the threads: the kernel lets a user lock some 500 kB for each CPU of the machine, and each takes
+	// two pages.
 	maxClocks = 64
 	// maxUnplaced bounds the samples of a trainer that wait for its maps.
 	maxUnplaced = 4096

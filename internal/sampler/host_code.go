@@ -26,7 +26,8 @@ type codeMap struct {
 	classes []codeClass
 }
 
-// newCodeMap classifies the ranges. Without a library of a device in the process the clock of the vDSO is nobody's wait for one.
+// newCodeMap classifies the ranges. Without a library of a device in the process the clock of the vDSO is nobody's
+// wait for one.
 func newCodeMap(ranges []procfs.CodeRange) codeMap {
 	m := codeMap{ranges: ranges, classes: make([]codeClass, len(ranges))}
 	device := false
@@ -59,14 +60,15 @@ func (m *codeMap) find(ip uint64) (codeClass, bool) {
 	return m.classes[i], true
 }
 
-// libraryClasses are tried in order on the beginning of a mapped file's name. NVIDIA's mathematics (cuBLAS, cuDNN) is neither: the host's
-// part of it is the work of launching.
+// libraryClasses are tried in order on the beginning of a mapped file's name. NVIDIA's mathematics (cuBLAS, cuDNN) is
+// neither: the host's part of it is the work of launching.
 var libraryClasses = []struct {
 	name  string
 	class codeClass
 }{
 	{"libcuda.so", codeDevice}, {"libcudart", codeDevice}, {"libnvidia", codeDevice}, {"libcudadebugger", codeDevice},
-	{"libamdhip64", codeDevice}, {"libhsa-runtime64", codeDevice}, {"libhsakmt", codeDevice}, {"libdxcore.so", codeDevice}, {"libd3d12core.so", codeDevice},
+	{"libamdhip64", codeDevice}, {"libhsa-runtime64", codeDevice}, {"libhsakmt", codeDevice}, {"libdxcore.so",
+		codeDevice}, {"libd3d12core.so", codeDevice},
 	{"libtorch", codeTorch}, {"libc10", codeTorch},
 	{"libpython", codePython}, {"python", codePython}, {"pypy", codePython}, {"libpypy", codePython},
 	{"libc.so", codeLibc}, {"libc-2.", codeLibc}, {"libpthread", codeLibc}, {"ld-musl", codeLibc},
@@ -85,7 +87,8 @@ func codeOf(file string) codeClass {
 		}
 	}
 	// Extension modules carry the tag of their interpreter (PEP 3149), or lie in the standard library's folder of them.
-	if strings.Contains(base, ".cpython-") || strings.HasSuffix(base, ".abi3.so") || strings.Contains(file, "/lib-dynload/") {
+	if strings.Contains(base, ".cpython-") || strings.HasSuffix(base, ".abi3.so") || strings.Contains(file,
+		"/lib-dynload/") {
 		return codePython
 	}
 	return codeOther

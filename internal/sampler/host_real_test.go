@@ -43,14 +43,16 @@ while True:
         computed += time.thread_time() - begin
 `
 
-// TestHostTellsASpinFromPython samples a real process that spins in a library named as the driver for a share of its CPU time.
+// TestHostTellsASpinFromPython samples a real process that spins in a library named as the driver for a share of its
+// CPU time.
 func TestHostTellsASpinFromPython(t *testing.T) {
 	dir := t.TempDir()
 	library := filepath.Join(dir, "libcuda.so.1")
 	if err := os.WriteFile(filepath.Join(dir, "spin.c"), []byte(spinner), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-O1", "-o", library, filepath.Join(dir, "spin.c")).CombinedOutput(); err != nil {
+	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-O1", "-o", library, filepath.Join(dir,
+		"spin.c")).CombinedOutput(); err != nil {
 		t.Fatalf("building the driver: %v\n%s", err, out)
 	}
 	for _, share := range []string{"0.5", "0.9"} {
@@ -58,7 +60,8 @@ func TestHostTellsASpinFromPython(t *testing.T) {
 		h := NewHost(procfs.FS{}, oneTrainer(id))
 		b := newBook()
 		begin := time.Now()
-		for len(b.unseen) == 0 && b.last[metric.HostSamples.Name+" "+job.Entity(id)] < 200 && time.Since(begin) < time.Minute {
+		for len(b.unseen) == 0 && b.last[metric.HostSamples.Name+" "+job.Entity(id)] < 200 &&
+			time.Since(begin) < time.Minute {
 			h.Sample(t.Context(), b)
 			time.Sleep(hostEvery)
 		}

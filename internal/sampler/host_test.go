@@ -99,11 +99,13 @@ func TestHostSamplesByCode(t *testing.T) {
 		p.clocks[100].samples = []uint64{inPython, inLibc, inTorch, inDevice, inLibc, inLibc, inVDSO, inJIT, inPython}
 		p.machine.autograd(100, 110)
 		b := p.sample(t, 2*hostEvery)
-		b.want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 9, metric.HostSamplesPython: 2, metric.HostSamplesTorch: 1, metric.HostSamplesDevice: 4})
+		b.want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 9, metric.HostSamplesPython: 2,
+			metric.HostSamplesTorch: 1, metric.HostSamplesDevice: 4})
 
 		p.clocks[110].samples = []uint64{inTorch, inTorch}
 		b = p.sample(t, hostEvery)
-		b.want(t, autograd100, map[metric.Desc]float64{metric.HostSamples: 2, metric.HostSamplesTorch: 2, metric.HostSamplesDevice: 0})
+		b.want(t, autograd100, map[metric.Desc]float64{metric.HostSamples: 2, metric.HostSamplesTorch: 2,
+			metric.HostSamplesDevice: 0})
 		if p.readings != 1 {
 			t.Errorf("the maps were read %d times", p.readings)
 		}
@@ -112,7 +114,8 @@ func TestHostSamplesByCode(t *testing.T) {
 		p.maps += "00008000-00009000 r-xp 00000000 fe:00 9 /v/site-packages/torch/lib/libc10_cuda.so\n"
 		p.clocks[100].samples = []uint64{inLate}
 		p.sample(t, time.Second).want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 9})
-		p.sample(t, codeEvery).want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 10, metric.HostSamplesTorch: 2})
+		p.sample(t, codeEvery).want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 10,
+			metric.HostSamplesTorch: 2})
 		before := p.readings
 		for range 100 {
 			p.clocks[100].samples = []uint64{0xffff}
@@ -145,7 +148,8 @@ func TestHostRefused(t *testing.T) {
 		p := newPlayedHost(t)
 		p.open = func(int) (hostClock, error) { return nil, fmt.Errorf("opening a clock: %w", syscall.EPERM) }
 		b := p.sample(t, 10*hostEvery)
-		if len(b.unseen) != 1 || b.unseen[0].signal != "host_samples*" || b.unseen[0].entity != trainer100 || b.unseen[0].cure == "" || b.adds != 0 {
+		if len(b.unseen) != 1 || b.unseen[0].signal != "host_samples*" || b.unseen[0].entity != trainer100 ||
+			b.unseen[0].cure == "" || b.adds != 0 {
 			t.Errorf("noted %v, recorded %v", b.unseen, b.names())
 		}
 		p.Close()
@@ -155,7 +159,8 @@ func TestHostRefused(t *testing.T) {
 		b = p.sample(t, 10*hostEvery)
 		p.clocks[100].samples = make([]uint64, 2*maxUnplaced)
 		p.sample(t, hostEvery)
-		if len(b.unseen) != 1 || b.unseen[0].reason != "maps cannot be read" || p.sample(t, hostEvery).get(t, metric.HostSamples, trainer100) != 0 {
+		if len(b.unseen) != 1 || b.unseen[0].reason != "maps cannot be read" || p.sample(t, hostEvery).get(t,
+			metric.HostSamples, trainer100) != 0 {
 			t.Errorf("noted %v", b.unseen)
 		}
 		p.Close()
@@ -192,7 +197,8 @@ func TestCodeOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := newCodeMap(ranges)
-	for ip, want := range map[uint64]codeClass{0x1000: codePython, 0x1fff: codePython, 0x7000: codeOther} { // no device: the clock is nobody's
+	for ip, want := range map[uint64]codeClass{0x1000: codePython, 0x1fff: codePython,
+		0x7000: codeOther} { // no device: the clock is nobody's
 		if got, found := m.find(ip); !found || got != want {
 			t.Errorf("%#x: %d, %v", ip, got, found)
 		}

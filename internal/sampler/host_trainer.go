@@ -43,8 +43,8 @@ type readMap struct {
 	err  error
 }
 
-// read takes the samples that are there, and has the maps read anew where an address is unknown. While that is due or under way, the
-// samples wait.
+// read takes the samples that are there, and has the maps read anew where an address is unknown. While that is due or
+// under way, the samples wait.
 func (t *hostTrainer) read(now time.Time, code func() (codeMap, error)) {
 	t.arrived()
 	for _, thread := range t.threads {
@@ -74,8 +74,8 @@ func (t *hostTrainer) read(now time.Time, code func() (codeMap, error)) {
 	}
 }
 
-// arrived takes the maps that were read, and places what waited for them. What is not in them either was unmapped since, or is code
-// without a file.
+// arrived takes the maps that were read, and places what waited for them. What is not in them either was unmapped
+// since, or is code without a file.
 func (t *hostTrainer) arrived() {
 	select {
 	case got := <-t.reading:
@@ -95,8 +95,8 @@ func (t *hostTrainer) arrived() {
 	t.unplaced = t.unplaced[:0]
 }
 
-// count counts a sample. The C library is called by all; right after code of the device it is that code's copy of memory or its way to
-// give the CPU away (sched_yield) while it waits.
+// count counts a sample. The C library is called by all; right after code of the device it is that code's copy of
+// memory or its way to give the CPU away (sched_yield) while it waits.
 func (s *hostThread) count(class, last codeClass) {
 	if class == codeLibc && last == codeDevice {
 		class = codeDevice

@@ -6,8 +6,8 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// autogradThreads are the threads that run a trainer's backward pass, one for each device. While they run, the main thread sleeps in a
-// futex without a time-out, which by itself looks like a wait for the device.
+// autogradThreads are the threads that run a trainer's backward pass, one for each device. While they run, the main
+// thread sleeps in a futex without a time-out, which by itself looks like a wait for the device.
 type autogradThreads struct {
 	threads []*watchedThread // in the order of their numbers
 	counts  lookCounts       // of all as one
@@ -31,7 +31,8 @@ func (a *autogradThreads) watch(proc *procfs.Process, links *procfs.FDLinks, tid
 		if err != nil {
 			continue // it ended since
 		}
-		a.threads = slices.Insert(a.threads, min(i, len(a.threads)), &watchedThread{task: task, links: links, counts: &a.scrap})
+		a.threads = slices.Insert(a.threads, min(i, len(a.threads)), &watchedThread{task: task, links: links,
+			counts: &a.scrap})
 	}
 }
 

@@ -20,7 +20,8 @@ func (m *machine) autograd(pid int, tids ...int) {
 	m.tree = &t
 }
 
-// TestBackwardInAnotherThread: the main thread sleeps in a lock while an autograd thread runs, which appears later than the watch begins.
+// TestBackwardInAnotherThread: the main thread sleeps in a lock while an autograd thread runs, which appears later
+// than the watch begins.
 func TestBackwardInAnotherThread(t *testing.T) {
 	m := newMachine(t)
 	m.process(100, job.Trainer, 0)
@@ -40,8 +41,10 @@ func TestBackwardInAnotherThread(t *testing.T) {
 	m.thread(100, 111, running, "0", 'R')
 	w.looks(3) // on the second device
 	b := w.book()
-	b.want(t, trainer100, map[metric.Desc]float64{metric.LooksTotal: 17, metric.LooksRunning: 5, metric.LooksFutex: 12, metric.LooksHostRun: 15})
-	b.want(t, autograd100, map[metric.Desc]float64{metric.LooksTotal: 12, metric.LooksRunning: 10, metric.LooksSleep: 2, metric.LooksFutex: 0})
+	b.want(t, trainer100, map[metric.Desc]float64{metric.LooksTotal: 17, metric.LooksRunning: 5, metric.LooksFutex: 12,
+		metric.LooksHostRun: 15})
+	b.want(t, autograd100, map[metric.Desc]float64{metric.LooksTotal: 12, metric.LooksRunning: 10, metric.LooksSleep: 2,
+		metric.LooksFutex: 0})
 
 	m.thread(100, 110, inFault, "0", 'Z') // both end before the tree knows
 	m.thread(100, 111, inFault, "0", 'Z')
@@ -51,8 +54,8 @@ func TestBackwardInAnotherThread(t *testing.T) {
 	b.want(t, autograd100, map[metric.Desc]float64{metric.LooksTotal: 12})
 }
 
-// TestWaitsThatAreForNoBatch: a trainer's main thread polls a socket for seconds where it uploads a checkpoint, and receives what is no
-// tensor; a worker that does so is not told apart.
+// TestWaitsThatAreForNoBatch: a trainer's main thread polls a socket for seconds where it uploads a checkpoint, and
+// receives what is no tensor; a worker that does so is not told apart.
 func TestWaitsThatAreForNoBatch(t *testing.T) {
 	const inReceiveOf5 = "47 0x5 0x7f 0x0 0x7f 0x0 0x0 0x7ffd 0x7f05\n"
 	for _, c := range []struct {

@@ -20,9 +20,10 @@ func isDevice(target []byte) bool {
 	return false
 }
 
-// ofLoader corrects the class of a trainer's main thread that polls or receives, which may be for something else than a batch. The
-// DataLoader's queues are pipes, and a tensor comes through a socket of this machine (multiprocessing/queues.py, resource_sharer.py); the
-// upload of a checkpoint polls a socket with a time-out of seconds as well.
+// ofLoader corrects the class of a trainer's main thread that polls or receives, which may be for something else than
+// a batch. The DataLoader's queues are pipes, and a tensor comes through a socket of this machine
+// (multiprocessing/queues.py, resource_sharer.py); the upload of a checkpoint polls a socket with a time-out of
+// seconds as well.
 func (t *watchedThread) ofLoader(kit *lookKit, class waitClass) waitClass {
 	switch class {
 	case classQueuePoll:
@@ -47,8 +48,8 @@ func (t *watchedThread) ofLoader(kit *lookKit, class waitClass) waitClass {
 	return class
 }
 
-// received is what a receive from a socket counts as. Which family the socket is of is told by the kernel function that the thread
-// sleeps in; where it is hidden, the class stays.
+// received is what a receive from a socket counts as. Which family the socket is of is told by the kernel function
+// that the thread sleeps in; where it is hidden, the class stays.
 func (t *watchedThread) received(class waitClass) waitClass {
 	w, err := t.task.Wchan()
 	if err != nil {
@@ -62,7 +63,7 @@ func (t *watchedThread) received(class waitClass) waitClass {
 	return class
 }
 
-// remoteReceives are parts of the kernel functions in which a thread waits for a connection to another machine: inet_stream_connect,
-// tcp_recvmsg, sk_wait_data and, where the compiler joins them, their wait_woken; __skb_wait_for_more_packets and unix_stream_… are of
-// sockets that a worker may hold.
+// remoteReceives are parts of the kernel functions in which a thread waits for a connection to another machine:
+// inet_stream_connect, tcp_recvmsg, sk_wait_data and, where the compiler joins them, their wait_woken;
+// __skb_wait_for_more_packets and unix_stream_… are of sockets that a worker may hold.
 var remoteReceives = [][]byte{[]byte("inet"), []byte("tcp_"), []byte("sk_wait"), []byte("wait_woken"), []byte("tls_")}
