@@ -17,7 +17,8 @@ func Bench(r *report.Report, rules []Rule) {
 		return
 	}
 	e := evidence.FromBenchmark(r)
-	judgeAll(r, e, rules, JudgeMeasured)
+	s := &subject{evidence: e}
+	judgeAll(r, rules, s.judgeMeasured)
 	sayOnce(r.Findings)
 	r.Plans = []report.Plan{}
 	if r.Metrics == nil {

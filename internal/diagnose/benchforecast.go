@@ -39,7 +39,7 @@ func Forecast(r *report.Report, t TrainingAhead) {
 	tried := map[int]float64{}
 	most := mostAhead(p.UsableCPUs)
 	for w := range most + 1 {
-		one, ok := f.Point(predict.Setting{Workers: w})
+		one, ok := f.Point(predict.Setting{Workers: w}, predict.Remedy{})
 		if !ok {
 			return
 		}
@@ -47,7 +47,7 @@ func Forecast(r *report.Report, t TrainingAhead) {
 		best, limit = max(best, one.Rate), one.Limit
 	}
 	for w := 0; out.Needed == nil; w++ {
-		if tried[w] >= enoughOfBest*best {
+		if tried[w]*report.WorthChange >= best {
 			out.Needed = &w
 		}
 	}
@@ -82,9 +82,6 @@ func beyond(most int, limit predict.Term) string {
 	}
 	return "more bring less than 3 %"
 }
-
-// enoughOfBest is the share of the best rate at which more workers are no longer worth it, as in plans.
-const enoughOfBest = 0.97
 
 // mostAhead is up to how many workers are looked at: twice the usable CPUs, beyond which PyTorch has long warned.
 func mostAhead(cpus float64) int { return int(min(max(2*math.Ceil(cpus), 2), 64)) }

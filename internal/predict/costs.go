@@ -11,7 +11,6 @@ type costs struct {
 	handover float64 // CPU of the worker around making a batch: getting indices, sending the batch
 	receive  float64 // CPU of whoever takes a finished batch from a worker: the trainer, or the pinning thread
 	dispatch float64 // CPU of the trainer to draw the indices of a batch and send them
-	pinning  float64 // CPU of the pinning thread to copy a batch
 	pin      bool
 	resume   float64 // seconds of the trainer to begin an epoch with persistent workers
 
@@ -25,7 +24,7 @@ type costs struct {
 
 // finite reports that no cost is endless.
 func (c *costs) finite() bool {
-	sum := c.step + c.compute + c.spin + c.cpu + c.storage + c.other + c.handover + c.receive + c.dispatch + c.pinning + c.resume +
+	sum := c.step + c.compute + c.spin + c.cpu + c.storage + c.other + c.handover + c.receive + c.dispatch + c.resume +
 		c.start.Trainer + c.start.Worker + c.start.End
 	return sum <= longest
 }

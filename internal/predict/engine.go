@@ -16,7 +16,7 @@ const (
 // numbered from 0, the trainer's main thread and its pinning thread come after them.
 type engine struct {
 	costs
-	draws   *chances
+	draws   *draws
 	set     Setting
 	batches int // of an epoch
 	stop    int // steps to simulate
@@ -35,7 +35,6 @@ type engine struct {
 	pinned  ring[made] // those the pinning thread is through with
 	held    []bool     // batches received before their turn, by number modulo the most outstanding
 
-	ready  int // finished batches not taken yet
 	tally  tally
 	splits int
 }
@@ -45,30 +44,25 @@ type made struct{ batch, maker int32 }
 
 // tally is what a run adds up.
 type tally struct {
-	waits     []float64 // of each step
-	begun     int       // epochs begun
-	starting  float64   // seconds in iter(), in the waits for first batches and in ending epochs
-	first     float64   // of this, the waits for first batches
-	ending    float64   // of this, ending epochs
-	busy      float64   // worker seconds from getting the indices to having the batch
-	cores     float64   // core seconds
-	queue     float64   // finished batches times seconds
-	queueMost int
-	changed   float64 // when the queue last changed
-	marked    float64 // when the step called mark was over
-	paused    float64 // seconds in pauses
-	unmarked  float64 // of this, before then
+	waits    []float64 // of each step
+	begun    int       // epochs begun
+	starting float64   // seconds in iter(), in the waits for first batches and in ending epochs
+	first    float64   // of this, the waits for first batches
+	ending   float64   // of this, ending epochs
+	marked   float64   // when the step called mark was over
+	paused   float64   // seconds in pauses
+	unmarked float64   // of this, before then
 }
 
 // run simulates and leaves the result in the tally.
-func (e *engine) run(c costs, set Setting, d *chances, x extent, mark int) {
+func (e *engine) run(c costs, set Setting, d *draws, x extent, mark int) {
 	set = set.plain()
 	e.costs, e.set, e.draws = c, set, d
 	e.stop, e.batches, e.mark = x.total(), x.epoch, mark
 	if e.batches <= 0 {
 		e.batches = math.MaxInt32 // the epoch never ends
 	}
-	e.t, e.load, e.reading, e.ready = 0, 0, 0, 0
+	e.t, e.load, e.reading = 0, 0, 0
 	if cap(e.tally.waits) < e.stop {
 		e.tally.waits = make([]float64, 0, e.stop)
 	}
@@ -127,7 +121,6 @@ func (e *engine) event() {
 	for r := range e.clocks {
 		e.clocks[r].now += dt * e.clocks[r].rate
 	}
-	e.tally.cores += dt * e.clocks[cpu].rate * e.load
 	who := int(e.clocks[which].pop())
 	switch {
 	case who < e.set.Workers:
@@ -167,11 +160,3 @@ func (e *engine) use(r resource, weight float64) {
 }
 
 func (e *engine) release(r resource, weight float64) { e.use(r, -weight) }
-
-// count notes that the number of finished batches changes.
-func (e *engine) count(change int) {
-	e.tally.queue += float64(e.ready) * (e.t - e.tally.changed)
-	e.tally.changed = e.t
-	e.ready += change
-	e.tally.queueMost = max(e.tally.queueMost, e.ready)
-}

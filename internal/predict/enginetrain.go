@@ -70,7 +70,6 @@ func (e *engine) train() {
 		case hand:
 			e.workers[m.got.maker].tasks--
 			m.taken++
-			e.count(-1)
 			m.at = dispatched
 			if m.sent < e.batches && e.spend(e.dispatch, 1) {
 				return
@@ -211,22 +210,21 @@ func (e *engine) step() bool {
 
 // stepFactor is how much longer than usual the present step is.
 func (e *engine) stepFactor() float64 {
-	return e.draws.step[(len(e.tally.waits)-1)%len(e.draws.step)]
+	return e.draws.stepOf(len(e.tally.waits) - 1)
 }
 
 // serial is a loader without workers: loading and step take turns, and only other programs, or a quota below one core, stretch anything.
 func (e *engine) serial() {
-	computing, device, spinning := e.stepParts()
+	computing, device, _ := e.stepParts()
 	slow, stretched := 1/e.pace(1), 1/e.pace(e.threads())
 	for k := range e.stop {
-		f, g := e.draws.service[k%len(e.draws.service)], e.draws.step[k%len(e.draws.step)]
+		f, g := e.draws.service[k%len(e.draws.service)], e.draws.stepOf(k)
 		wait := f*(e.storage+e.other+e.cpu*slow) + e.dispatch*slow
 		if k%e.batches == 0 {
 			e.tally.begun++
 			e.tally.first += wait
 		}
 		e.t += wait + g*(computing*stretched+device)
-		e.tally.cores += f*e.cpu + e.dispatch + g*(computing*e.threads()+device*min(spinning, e.cores))
 		e.tally.waits = append(e.tally.waits, wait)
 		if k+1 == e.mark {
 			e.tally.marked = e.t

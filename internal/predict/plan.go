@@ -57,7 +57,7 @@ func changes(from, to Setting) []Knob {
 	add(from.Workers != to.Workers, NumWorkers)
 	before := from.Prefetch
 	if from.Workers == 0 {
-		before = defaultPrefetch
+		before = DefaultPrefetch
 	}
 	add(before != to.Prefetch, PrefetchFactor)
 	add(from.Persistent != to.Persistent, PersistentWorkers)
@@ -116,33 +116,35 @@ type Plans struct {
 	Headroom float64 // how many times the present rate the loader alone would give, the trainer's step taking no time; 0 = not known
 }
 
-// ambition is a plan before it is made.
-type ambition struct {
+// tier is a plan before it is made.
+type tier struct {
 	name  string
 	risk  Risk
 	reach Reach
 }
 
-// ambitions returns the three plans' reaches. One worker per usable core is the number above which PyTorch warns; half of the available
+// tiers returns the three plans' reaches. One worker per usable core is the number above which PyTorch warns; half of the available
 // memory is what tf.data's autotuner takes; a quarter and three quarters of it are choices on either side of that. in_order=False
 // changes the order of training and is aggressive for that, not for its cost.
-func ambitions(unordered bool) []ambition {
-	return []ambition{
+func tiers(unordered bool) []tier {
+	return []tier{
 		{"conservative", Low, Reach{Memory: memoryShare / 2, PerCore: 1, Waiting: 1}},
 		{"moderate", Medium, Reach{Memory: memoryShare, PerCore: 1, Waiting: waiting, Prefetches: []int{2, 4, 8}, Start: true}},
 		{"aggressive", High, Reach{Memory: (1 + memoryShare) / 2, PerCore: waiting, Waiting: 2 * waiting, Prefetches: []int{2, 4, 8, 16}, Start: true, Unordered: unordered}},
 	}
 }
 
-// Plans makes the three plans; unordered tells that this PyTorch knows in_order. False where nothing can be predicted.
-func (f *Forecaster) Plans(unordered bool) (Plans, bool) {
+// Plans makes the three plans; unordered says that this PyTorch knows in_order, and ruledOut which settings must not be planned, nil: none.
+// False where nothing can be predicted.
+func (f *Forecaster) Plans(unordered bool, ruledOut func(Setting) bool) (Plans, bool) {
 	now, ok := f.Forecast(f.pipeline.Setting)
 	if !ok {
 		return Plans{}, false
 	}
 	out := Plans{Verdict: Nothing, Now: now, Headroom: f.headroom(now)}
 	last := 0.0
-	for _, a := range ambitions(unordered) {
+	for _, a := range tiers(unordered) {
+		a.reach.RuledOut = ruledOut
 		if !f.pipeline.Fetch.Measured() {
 			a.reach.Prefetches = nil // what depth brings follows from how batches vary, and that was not measured
 		}
@@ -164,7 +166,7 @@ func (f *Forecaster) Plans(unordered bool) (Plans, bool) {
 
 // stepBound reports that the trainer hardly waits for more than taking a batch that is ready.
 func (f *Forecaster) stepBound(now Forecast) bool {
-	if now.Limit != Step || now.Setting.Workers == 0 {
+	if !now.Limit.OfStep() || now.Setting.Workers == 0 {
 		return false
 	}
 	p := f.pipeline
@@ -177,25 +179,26 @@ func (f *Forecaster) stepBound(now Forecast) bool {
 
 // headroom is what the loader gives to a trainer that takes no time, over the present rate.
 func (f *Forecaster) headroom(now Forecast) float64 {
-	at := f.pipeline.center()
-	at.step, at.trainer, at.pause = 0, 0, Pause{}
-	c, ok := f.pipeline.costs(at, now.Setting)
-	c.pause = pause{} // what it gives all the time
+	always := Forecaster{pipeline: f.pipeline} // and not only between pauses
+	always.pipeline.Pause = Pause{}
+	at := always.pipeline.center()
+	at.step, at.trainer = 0, 0
+	c, ok := always.pipeline.costs(at, now.Setting)
 	if !ok || now.Rate <= 0 || c.cpu+c.storage+c.other+c.handover+c.receive+c.dispatch <= 0 {
 		return 0
 	}
-	return f.simulate(c, at, now.Setting, f.long, f.options.Steps).Steady / now.Steady
+	return always.simulate(c, at, now.Setting, f.long, f.options.Steps).Steady / now.Steady
 }
 
 // plan orders the changes that lead to a setting: at each point the one that brings most.
-func (f *Forecaster) plan(a ambition, now Forecast, found Found) Plan {
+func (f *Forecaster) plan(a tier, now Forecast, found Found) Plan {
 	target := found.Chosen.Setting
 	plan := Plan{Name: a.name, Risk: a.risk, Clamp: found.Clamp}
 	at := now
 	for left := changes(now.Setting, target); len(left) > 0; {
 		best, which := Forecast{}, 0
 		for i, k := range left {
-			if one, ok := f.Point(k.set(at.Setting, target)); ok && one.Rate > best.Rate {
+			if one, ok := f.Point(k.set(at.Setting, target), Remedy{}); ok && one.Rate > best.Rate {
 				best, which = one, i
 			}
 		}

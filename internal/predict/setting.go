@@ -26,7 +26,7 @@ func (s Setting) plain() Setting {
 		return Setting{}
 	}
 	if s.Prefetch <= 0 {
-		s.Prefetch = defaultPrefetch
+		s.Prefetch = DefaultPrefetch
 	}
 	return s
 }

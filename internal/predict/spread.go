@@ -19,27 +19,6 @@ type Spread struct {
 // Measured tells whether times that were measured stand behind it.
 func (s Spread) Measured() bool { return s.n > 0 }
 
-// SpreadOf takes measured times. Those that are no times (not finite, below zero) are left out; false where fewer than two are left or
-// all of them are zero.
-func SpreadOf(times []float64) (Spread, bool) {
-	var values []float64
-	for _, t := range times {
-		if t >= 0 && !math.IsInf(t, 1) {
-			values = append(values, t)
-		}
-	}
-	n := len(values)
-	if n > spreadSize { // evenly spaced order statistics stand for all
-		slices.Sort(values)
-		thin := make([]float64, spreadSize)
-		for i := range thin {
-			thin[i] = values[(2*i+1)*n/(2*spreadSize)]
-		}
-		values = thin
-	}
-	return unit(values, n)
-}
-
 // Class is the number of times that took from 10^(K/20) to 10^((K+1)/20) microseconds, as the hook counts them.
 type Class struct {
 	K     int
@@ -121,18 +100,6 @@ func mean(xs []float64) float64 {
 	return sum / float64(len(xs))
 }
 
-// Variation is the coefficient of variation.
-func (s Spread) Variation() float64 {
-	if len(s.values) == 0 {
-		return 0
-	}
-	sum := 0.0
-	for _, x := range s.values {
-		sum += (x - 1) * (x - 1)
-	}
-	return math.Sqrt(sum / float64(len(s.values)))
-}
-
 // resample draws another sample of the same size, and says how its mean lies to that of this one.
 func (s Spread) resample(dice *rand.Rand) (Spread, float64) {
 	if s.n == 0 || len(s.values) == 0 {
@@ -151,8 +118,8 @@ func (s Spread) resample(dice *rand.Rand) (Spread, float64) {
 }
 
 // draw fills out with factors in random order: whole passes over the values, so that few steps already have the distribution's shape.
-// With probability run a factor is that of the one before it. Their mean is exactly 1.
-func (s Spread) draw(dice *rand.Rand, out []float64, run float64) {
+// Their mean is exactly 1.
+func (s Spread) draw(dice *rand.Rand, out []float64) {
 	if len(s.values) == 0 {
 		for i := range out {
 			out[i] = 1
@@ -162,10 +129,6 @@ func (s Spread) draw(dice *rand.Rand, out []float64, run float64) {
 	deck := slices.Clone(s.values)
 	next := len(deck)
 	for i := range out {
-		if run > 0 && i > 0 && dice.Float64() < run {
-			out[i] = out[i-1]
-			continue
-		}
 		if next == len(deck) {
 			next = 0
 		}

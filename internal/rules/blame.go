@@ -58,7 +58,7 @@ func cpuOf(p *diagnose.Pass) float64 {
 
 // coresForStep is how many cores the job needs to make a batch per step: the CPU time of loading and training a batch over the step
 // without waiting, for all trainers.
-func coresForStep(p *diagnose.Pass, l diagnose.Loader) float64 {
+func coresForStep(p *diagnose.Pass, l *diagnose.Loader) float64 {
 	ranks, _ := p.Maybe(metric.Ranks)
 	return max(ranks, 1) * (l.CPU.Center + l.TrainerCPU.Center) / l.FreeStep.Center
 }
@@ -112,7 +112,7 @@ var fullLimit = diagnose.Limit{Name: "cores full", Value: 0.85, Unit: metric.Rat
 var mostLimit = diagnose.Limit{Name: "most of the time", Value: 0.5, Unit: metric.Ratio, Source: "by definition: more than all else together"}
 
 // gainLimit is the smallest improvement worth a change.
-var gainLimit = diagnose.Limit{Name: "gain worth a change", Value: 0.03, Unit: metric.Ratio,
+var gainLimit = diagnose.Limit{Name: "gain worth a change", Value: 1 - 1/report.WorthChange, Unit: metric.Ratio,
 	Source: "TraceML compare policy: a step-time change of 3 % is moderate; loadtune keeps a change from 2 %"}
 
 // withWorkers and the like are the Applies of rules that concern only some jobs. What is unknown applies, and abstains by its needs.

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
@@ -48,13 +49,12 @@ workers than shards.
 		if !ok {
 			return nil
 		}
-		alone := loader.Alone(p.Get(metric.UsableCPUs)) // others' use of the cores passes, the setting stays
-		need, ok := alone.WorkersNeeded()
-		if !ok || need.Workers <= loader.Workers {
+		need, ok := loader.WorkersNeeded()
+		if !ok || need.Workers <= loader.Setting.Workers {
 			return nil
 		}
-		effect := either(loader.Effect(need.Workers), alone.Effect(need.Workers))
-		saved := min(gain(effect), wait)
+		effect := loader.WithWorkers(need.Workers)
+		saved := min(loader.SteadyGain(need.Workers), wait)
 		if saved < p.Limit(gainLimit.Name) {
 			return nil
 		}
@@ -77,24 +77,13 @@ workers than shards.
 	},
 }
 
-// either is an effect that holds whether other programs stay (low) or go (high).
-func either(low, high *report.Effect) *report.Effect {
-	if low == nil || high == nil {
-		return nil
-	}
-	out := *high
-	out.Lo, out.Hi = min(low.Lo, high.Lo), max(low.Hi, high.Hi)
-	out.After = (low.After + high.After) / 2
-	return &out
-}
-
 // pace says how often the workers can make a batch, and how often the step could take one. What it leaves out is the wait for a CPU.
-func pace(l diagnose.Loader) string {
-	workers, alone := count(float64(l.Workers), "worker"), "on a CPU of its own"
-	if l.Workers > 1 {
+func pace(l *diagnose.Loader) string {
+	workers, alone := count(float64(l.Setting.Workers), "worker"), "on a CPU of its own"
+	if l.Setting.Workers > 1 {
 		alone = "on CPUs of their own"
 	}
-	every, step := (l.CPU.Center+l.Wait.Center)/float64(max(l.Workers, 1)), l.FreeStep.Center
+	every, step := (l.CPU.Center+l.Wait.Center)/float64(max(l.Setting.Workers, 1)), l.FreeStep.Center
 	if l.Metric == diagnose.Relative {
 		return fmt.Sprintf("%s can make a batch every %s steps %s", workers, unit.Number(every/step), alone)
 	}
@@ -119,7 +108,7 @@ func room(p *diagnose.Pass, split loading) string {
 }
 
 // why says what the number of workers comes from.
-func why(l diagnose.Loader, need predict.Needed) string {
+func why(l *diagnose.Loader, need diagnose.Needed) string {
 	work, step := l.CPU.Center+l.Wait.Center, l.FreeStep.Center
 	text := fmt.Sprintf("a batch takes a worker %s, the step without waiting takes %s", unit.Seconds(work), unit.Seconds(step))
 	if l.Metric == diagnose.Relative && step > 0 {
@@ -141,10 +130,10 @@ func why(l diagnose.Loader, need predict.Needed) string {
 }
 
 // memoryOf says what more workers cost.
-func memoryOf(p *diagnose.Pass, l diagnose.Loader, workers int) string {
-	extra := float64(workers-l.Workers) * l.WorkerBytes
-	depth := max(l.Prefetch, 2)
-	queue := l.QueueBytes(workers, depth) - l.QueueBytes(l.Workers, depth)
+func memoryOf(p *diagnose.Pass, l *diagnose.Loader, workers int) string {
+	extra := float64(workers-l.Setting.Workers) * l.WorkerBytes
+	depth := cmp.Or(l.Setting.Prefetch, predict.DefaultPrefetch)
+	queue := l.QueueBytes(workers, depth) - l.QueueBytes(l.Setting.Workers, depth)
 	switch {
 	case extra > 0 && queue > 0:
 		return fmt.Sprintf("up to %s more memory for the workers, and %s more of finished batches in /dev/shm", unit.Bytes(extra), unit.Bytes(queue)) + inEachTrainer(p)

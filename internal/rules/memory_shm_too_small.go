@@ -52,8 +52,7 @@ less of /dev/shm than computed.
 		}
 		target := workers + 1
 		if loader, ok := p.Loader(); ok {
-			loader.ShmFree = 0 // the wish, not what fits
-			if need, ok := loader.WorkersNeeded(); ok {
+			if need, ok := loader.WorkersWanted(); ok { // the wish, not what fits
 				target = max(target, float64(need.Workers))
 			}
 		}

@@ -1,12 +1,49 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/pipetune/pipetune/pkg/report"
 )
+
+// rank orders findings by what is at stake. What special causes explain is taken off the general ones first, and in the end none speaks
+// against what a weightier one recommends.
+func rank(findings []report.Finding, rules map[string]*Rule) {
+	own := map[string]float64{}
+	for _, f := range findings {
+		own[f.Rule] = max(own[f.Rule], f.Score)
+	}
+	for i := range findings {
+		f, explained := &findings[i], 0.0
+		for special, score := range own {
+			if slices.Contains(rules[special].Explains, f.Rule) {
+				explained = max(explained, score)
+			}
+		}
+		if explained > 0 {
+			f.Score = max(0, f.Score-explained)
+			f.Severity = milder(f.Severity, Grade(f.Score))
+		}
+	}
+	slices.SortStableFunc(findings, func(a, b report.Finding) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(gravity(b.Severity), gravity(a.Severity)), cmp.Compare(a.Rule, b.Rule))
+	})
+	reconcile(findings)
+}
+
+func milder(a, b report.Severity) report.Severity {
+	if gravity(a) < gravity(b) {
+		return a
+	}
+	return b
+}
+
+func gravity(s report.Severity) int {
+	return slices.Index([]report.Severity{report.Info, report.Warning, report.Error}, s)
+}
 
 // reconcile leaves no report that recommends a change in one finding and speaks against it in another. What costs more says what to do, and
 // the other gives way; but where memory would run out, that has the last word. Findings are in order of what is at stake.
@@ -22,7 +59,7 @@ func reconcile(findings []report.Finding) {
 				switch {
 				case why == nil:
 				case j < i || strings.HasPrefix(findings[j].Rule, "memory/"):
-					deny(f, c, fmt.Sprintf("%s=%s for now: %s says what is in the way", c.Setting, c.To, findings[j].Rule))
+					deny(f, c, fmt.Sprintf("%s=%s for now: %s says what is in the way", c.Setting, c.To, findings[j].Rule), "")
 					return true
 				default:
 					giveWay(&findings[j], f.Rule, c)
@@ -56,9 +93,9 @@ func giveWay(f *report.Finding, to string, c report.Recommendation) {
 	}
 }
 
-// deny takes back a recommendation: the finding says against it what is in the way.
-func deny(f *report.Finding, c report.Recommendation, line string) {
-	f.Unhelpful = append(f.Unhelpful, report.Unhelpful{Setting: c.Setting, Direction: report.To, To: c.To, Why: line})
+// deny says against a change of a finding what is in the way; within as in report.Unhelpful.
+func deny(f *report.Finding, c report.Recommendation, line, within string) {
+	f.Unhelpful = append(f.Unhelpful, report.Unhelpful{Setting: c.Setting, Direction: report.To, To: c.To, Why: line, Within: within})
 	f.WontHelp = append(f.WontHelp, line)
 }
 
