@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -92,7 +93,7 @@ func aheadOf(e *evidence.Evidence, t TrainingAhead) (predict.Pipeline, report.Fo
 	if !ok || item.Center <= 0 {
 		return predict.Pipeline{}, report.Forecast{}, false
 	}
-	out := report.Forecast{BatchSize: t.BatchSize, BatchSizeGiven: t.BatchSize > 0, TransformTimeS: t.Transform.Seconds(), Item: "warm", PrefetchFactor: 2,
+	out := report.Forecast{BatchSize: t.BatchSize, BatchSizeGiven: t.BatchSize > 0, TransformTimeS: t.Transform.Seconds(), Item: "warm", PrefetchFactor: predict.DefaultPrefetch,
 		Confidence: Confidence, Rows: []report.ForecastRow{}}
 	if !out.BatchSizeGiven {
 		out.BatchSize = usualBatch
@@ -117,7 +118,7 @@ func aheadOf(e *evidence.Evidence, t TrainingAhead) (predict.Pipeline, report.Fo
 		out.StepTimeS = known(t.Step.Seconds())
 	}
 	batch := float64(out.BatchSize)
-	p := predict.Pipeline{Slices: out.BatchSize, Samples: batch, StorageShare: 1,
+	p := predict.Pipeline{Slices: out.BatchSize, StorageShare: 1,
 		// Items vary by about as much as their mean; a batch of many varies less.
 		Fetch:    predict.Lognormal(1 / math.Sqrt(batch)),
 		Handover: handoverCPU, Dispatch: dispatchPart * takingCPU, Receive: (1 - dispatchPart) * takingCPU}
@@ -169,12 +170,13 @@ var limitAhead = map[predict.Term]string{
 }
 
 func aheadRow(p predict.Pipeline, one predict.Forecast, t TrainingAhead) report.ForecastRow {
-	row := report.ForecastRow{NumWorkers: one.Setting.Workers, SamplesPerS: one.SamplesPerS.Center, Lo: one.SamplesPerS.Lo, Hi: one.SamplesPerS.Hi, Limit: limitAhead[one.Limit]}
+	rate := scaled(one.StepsPerS, float64(p.Slices))
+	row := report.ForecastRow{NumWorkers: one.Setting.Workers, SamplesPerS: rate.Center, Lo: rate.Lo, Hi: rate.Hi, Limit: limitAhead[one.Limit]}
 	if t.Step > 0 {
 		row.WaitS, row.InputWaitRatio = known(one.Wait), known(unitShare(one.WaitRatio))
 	}
 	if p.BatchBytes > 0 {
-		n := int64(p.QueueBytes(one.Setting.Workers, max(one.Setting.Prefetch, 2)))
+		n := int64(p.QueueBytes(one.Setting.Workers, cmp.Or(one.Setting.Prefetch, predict.DefaultPrefetch)))
 		row.QueueBytes = &n
 	}
 	return row

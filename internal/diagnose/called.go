@@ -5,7 +5,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// RecreatedEachEpoch reports whether the job constructs the DataLoader of the training loop per epoch. persistent_workers cannot help then.
+// RecreatedEachEpoch reports whether the job constructs the DataLoader of the training loop per epoch.
+// persistent_workers cannot help then.
 func RecreatedEachEpoch(e *evidence.Evidence) bool { return Hooked(e) && e.Facts.Hook.Loader.Anew }
 
 // called adds to a loader what the hook told of the call that made it. Its settings are among the facts already.

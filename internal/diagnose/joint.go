@@ -8,9 +8,10 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// joint is the effect of all that findings recommend together; nil where there are no two changes that bring something, or nothing can tell.
-// Single effects do not add up, because each moves the same bound. Settings are those of the recommended plan, where there is one; what else
-// is recommended is taken to make a batch so many times as cheap as the rate that it brings alone.
+// joint is the effect of all that findings recommend together; nil where there are no two changes that bring
+// something, or nothing can tell. Single effects do not add up, because each moves the same bound. Settings are those
+// of the recommended plan, where there is one; what else is recommended is taken to make a batch so many times as
+// cheap as the rate that it brings alone.
 func (s *subject) joint(r *report.Report) *report.Effect {
 	l, ok := s.model()
 	if !ok {
@@ -20,7 +21,7 @@ func (s *subject) joint(r *report.Report) *report.Effect {
 	if len(told) < 2 {
 		return nil
 	}
-	best := *slices.MaxFunc(told, func(a, b report.Recommendation) int { return cmp.Compare(a.Effect.After, b.Effect.After) }).Effect
+	best := slices.MaxFunc(told, func(a, b report.Recommendation) int { return cmp.Compare(a.Effect.After, b.Effect.After) }).Effect
 	p := r.Recommended()
 	set, least, likely, most := l.Setting, 1.0, 1.0, 1.0
 	for _, c := range told {
@@ -55,7 +56,7 @@ func (s *subject) joint(r *report.Report) *report.Effect {
 func (l *Loader) helpful(findings []report.Finding) (out []report.Recommendation) {
 	for _, f := range findings {
 		for _, c := range f.Recommendations {
-			if c.Effect != nil && c.Effect.Metric == l.Metric && c.Effect.Before > 0 && c.Effect.After > c.Effect.Before {
+			if x := c.Effect; x != nil && x.Metric == l.Metric && x.Before > 0 && x.After > x.Before {
 				out = append(out, c)
 			}
 		}

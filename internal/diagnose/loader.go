@@ -9,8 +9,9 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// Loader is the model of the watched loader: what it costs, and what another setting or another cost would bring, told in the job's own
-// unit. A report has one of it, which rules, plans and the outlook all ask. It is made by Pass.Loader.
+// Loader is the model of the watched loader: what it costs, and what another setting or another cost would bring,
+// told in the job's own unit. A report has one of it, which rules, plans and the outlook all ask. It is made by
+// Pass.Loader.
 type Loader struct {
 	predict.Pipeline
 	Metric, Unit string       // what effects are told in: samples_per_s, batches_per_s or relative_throughput
@@ -29,21 +30,23 @@ type Loader struct {
 	present    predict.Forecast // with the settings as they are
 }
 
-// Relative is the Metric of a model whose batches could not be counted: its unit of time is one step as it is now, its result a factor.
+// Relative is the Metric of a model whose batches could not be counted: its unit of time is one step as it is now,
+// its result a factor.
 const Relative = "relative_throughput"
 
 // Confidence is that of the intervals of effects.
 const Confidence = 0.9
 
-// LoaderOf makes the model of a watched loader, which is off by as much as own says; false where its costs are too little known. Without
-// workers, and where batches do not pass through shared memory, no batches can be counted from outside, and the model is relative; the
-// hook counts them all.
+// LoaderOf makes the model of a watched loader, which is off by as much as own says; false where its costs are too
+// little known. Without workers, and where batches do not pass through shared memory, no batches can be counted from
+// outside, and the model is relative; the hook counts them all.
 func LoaderOf(e *evidence.Evidence, own predict.Calibration) (*Loader, bool) {
 	l := &Loader{PerBatch: 1, error: own, sharing: sharing(e), others: otherLoadersOf(e)}
 	number := func(d metric.Desc) float64 { v, _ := e.Get(d); return v.Center }
 	l.ranks = number(metric.Ranks)
 	each := max(l.ranks, 1)
-	l.UsableCPUs, l.ShmFree, l.Available = number(metric.UsableCPUs)/each, number(metric.ShmFree)/each, number(metric.Available)/each
+	l.UsableCPUs = number(metric.UsableCPUs) / each
+	l.ShmFree, l.Available = number(metric.ShmFree)/each, number(metric.Available)/each
 	l.BatchBytes, l.WorkerBytes = number(metric.BatchBytes), number(metric.WorkerPrivate)
 	if n := e.Facts.BatchSize; n != nil {
 		l.Slices = *n
@@ -68,7 +71,8 @@ func LoaderOf(e *evidence.Evidence, own predict.Calibration) (*Loader, bool) {
 	return l, ok
 }
 
-// costs takes what a step and a batch cost, the setting, and the unit of effects. It returns the batches per unit of time.
+// costs takes what a step and a batch cost, the setting, and the unit of effects. It returns the batches per unit of
+// time.
 func (l *Loader) costs(e *evidence.Evidence) (rate float64, ok bool) {
 	workers, known := e.Get(metric.NumWorkers)
 	if !known {
@@ -100,8 +104,8 @@ func (l *Loader) costs(e *evidence.Evidence) (rate float64, ok bool) {
 	}
 	l.Metric, l.Unit, l.Now = metric.BatchesPerS.Name, string(metric.BatchesPerS.Unit), batches.Summary
 	if v, ok := e.Get(metric.SamplesPerS); ok && v.Center > 0 {
-		l.Metric, l.Unit, l.Now, l.PerBatch = metric.SamplesPerS.Name, string(metric.SamplesPerS.Unit), v.Summary, v.Center/batches.Center
-		l.Samples = l.PerBatch
+		l.Metric, l.Unit = metric.SamplesPerS.Name, string(metric.SamplesPerS.Unit)
+		l.Now, l.PerBatch = v.Summary, v.Center/batches.Center
 	}
 	return batches.Center, true
 }
@@ -154,8 +158,9 @@ func (l *Loader) counted(e *evidence.Evidence, workers, rate float64) bool {
 	return true
 }
 
-// fit scales the costs of a batch to what the workers' shares of time and the rate of batches say of them. The two are medians over
-// different windows; where a rate varies much they drift apart, and the model must begin from what is seen now.
+// fit scales the costs of a batch to what the workers' shares of time and the rate of batches say of them. The two
+// are medians over different windows; where a rate varies much they drift apart, and the model must begin from what
+// is seen now.
 func (l *Loader) fit(e *evidence.Evidence, workers, rate float64) {
 	if Hooked(e) {
 		return // the hook times each batch; shares of workers are of evaluations too, the rate is of training alone
@@ -173,8 +178,8 @@ func (l *Loader) fit(e *evidence.Evidence, workers, rate float64) {
 	}
 }
 
-// uncounted is a loader with workers whose batches could not be counted. Of one unit of time the trainer waits a part; what the workers
-// do in that unit makes as much as the trainer took in it.
+// uncounted is a loader with workers whose batches could not be counted. Of one unit of time the trainer waits a
+// part; what the workers do in that unit makes as much as the trainer took in it.
 func (l *Loader) uncounted(e *evidence.Evidence, workers float64) bool {
 	wait, ok := e.Get(metric.InputWait)
 	cpu, ok2 := e.Get(metric.WorkerCPU)
@@ -209,8 +214,8 @@ func rest(s stat.Summary) stat.Summary {
 	return s
 }
 
-// inTrainer is a loader without workers as it is seen from outside: of one unit of time, the load share goes to loading and the rest to
-// the step.
+// inTrainer is a loader without workers as it is seen from outside: of one unit of time, the load share goes to
+// loading and the rest to the step.
 func (l *Loader) inTrainer(e *evidence.Evidence) bool {
 	load, ok := InputWait(e)
 	if !ok || !(load.Center > 0 && load.Center < 1) {

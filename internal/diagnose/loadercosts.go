@@ -10,8 +10,9 @@ import (
 	"github.com/pipetune/pipetune/internal/predict"
 )
 
-// What handing a batch over costs beside making it, where the job was not seen to do it often enough to tell: measured with PyTorch 1.13 and
-// 2.14 on Debian, batches of one or two tensors. A figure that is observed stands in place of these.
+// What handing a batch over costs beside making it, where the job was not seen to do it often enough to tell:
+// measured with PyTorch 1.13 and 2.14 on Debian, batches of one or two tensors. A figure that is observed stands in
+// place of these.
 const (
 	handoverCPU  = 0.6e-3  // s of a worker per batch
 	takingCPU    = 0.85e-3 // s of the trainer per batch: receiving one and asking for the next; 0.7 ms in 1.13, 1.0 ms in 2.14
@@ -24,7 +25,8 @@ const (
 	importCPU    = 1.6     // s of CPU of a worker that does not begin as a copy of its trainer: 1.1 to 2.2 s, the import of torch
 )
 
-// startMethod is how workers are started, or would be: multiprocessing's default on Linux is fork, and forkserver from Python 3.14 on.
+// startMethod is how workers are started, or would be: multiprocessing's default on Linux is fork, and forkserver
+// from Python 3.14 on.
 func startMethod(e *evidence.Evidence) predict.StartMethod {
 	switch s := predict.StartMethod(e.Facts.StartMethod); s {
 	case predict.Fork, predict.Spawn, predict.ForkServer:
@@ -66,9 +68,10 @@ const (
 	mostOthers  = 8.0  // threads per core; a busier machine is no place to predict anything
 )
 
-// cores takes on what cores the job computes and beside how much of other programs. How long its workers were ready to run without a CPU,
-// for each second that they had one, tells how many threads shared the cores; where that is not known, what the others used of them does.
-// The cores that the others leave, if they keep what they have, are at least those that the job was seen to use.
+// cores takes on what cores the job computes and beside how much of other programs. How long its workers were ready
+// to run without a CPU, for each second that they had one, tells how many threads shared the cores; where that is not
+// known, what the others used of them does. The cores that the others leave, if they keep what they have, are at
+// least those that the job was seen to use.
 func (l *Loader) cores(e *evidence.Evidence) {
 	usable, ok := e.Get(metric.UsableCPUs)
 	if !ok || usable.Center <= 0 {
@@ -112,8 +115,8 @@ func (l *Loader) pace(n float64) float64 {
 	return min(1, l.CPUs.Center/(n+l.Others))
 }
 
-// trainer takes what the trainer computes in a step: its CPU time without loading and without taking batches. Of that, what only waits for
-// a GPU in a busy loop is nobody's bound.
+// trainer takes what the trainer computes in a step: its CPU time without loading and without taking batches. Of
+// that, what only waits for a GPU in a busy loop is nobody's bound.
 func (l *Loader) trainer(e *evidence.Evidence, rate float64) {
 	all, ok := trainerCPU(e)
 	if !ok || rate <= 0 {
@@ -131,7 +134,8 @@ func (l *Loader) trainer(e *evidence.Evidence, rate float64) {
 		return
 	}
 	l.TrainerCPU = scaled(own, left/own.Center)
-	// Of the step as it was seen, what the trainer was ready for without a CPU is not its own; the simulation adds it where it arises.
+	// Of the step as it was seen, what the trainer was ready for without a CPU is not its own; the simulation adds it
+	// where it arises.
 	if delay, ok := trainerDelay(e); ok && l.FreeStep.Center > 0 {
 		late := delay / rate * left / own.Center
 		l.FreeStep = scaled(l.FreeStep, max(l.FreeStep.Center-late, min(left, l.FreeStep.Center))/l.FreeStep.Center)
@@ -160,8 +164,8 @@ func (l *Loader) spreads(e *evidence.Evidence, rate float64) {
 	l.Fetch = predict.Lognormal(max(variation(e, rate), leastVariation))
 }
 
-// variation is the coefficient of variation of a batch's cost that the windows allow: a mean of n batches varies by the square root of n
-// less than one batch does.
+// variation is the coefficient of variation of a batch's cost that the windows allow: a mean of n batches varies by
+// the square root of n less than one batch does.
 func variation(e *evidence.Evidence, rate float64) float64 {
 	values := e.Windows(metric.WorkerCPUBatch)
 	time, ok := e.Get(metric.WindowTime)

@@ -8,12 +8,13 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// mostMisfit is by what factor the model's rate at the settings as they are may differ from the one that was seen. Beyond it something that
-// the model does not know of holds the loader, and what it says of other settings is worth nothing.
+// mostMisfit is by what factor the model's rate at the settings as they are may differ from the one that was seen.
+// Beyond it something that the model does not know of holds the loader, and what it says of other settings is worth
+// nothing.
 const mostMisfit = 1.25
 
-// Predict returns what the model expects of a setting with a remedy, and the same as an effect on what was seen; false where it cannot
-// tell.
+// Predict returns what the model expects of a setting with a remedy, and the same as an effect on what was seen;
+// false where it cannot tell.
 func (l *Loader) Predict(set predict.Setting, r predict.Remedy) (predict.Forecast, *report.Effect, bool) {
 	to, ok := l.forecaster.ForecastWith(set, r)
 	if !ok {
@@ -31,8 +32,8 @@ func (l *Loader) WithWorkers(n int, with ...report.Value) *report.Effect {
 	return effect
 }
 
-// SteadyGain is the part of the time between the starts of workers that another num_workers would save, 0..1: the mean of what it saves
-// beside other programs and of what it saves alone, for they pass and the setting stays.
+// SteadyGain is the part of the time between the starts of workers that another num_workers would save, 0..1: the
+// mean of what it saves beside other programs and of what it saves alone, for they pass and the setting stays.
 func (l *Loader) SteadyGain(n int) float64 {
 	set, sum := l.Setting, 0.0
 	set.Workers = n
@@ -44,8 +45,8 @@ func (l *Loader) SteadyGain(n int) float64 {
 	return sum / 2
 }
 
-// Target is the CPU time per batch at which the cores that the job can count on keep up with the step, in seconds; 0 or less where none
-// does.
+// Target is the CPU time per batch at which the cores that the job can count on keep up with the step, in seconds; 0
+// or less where none does.
 func (l *Loader) Target() float64 {
 	free, ok := l.forecaster.Point(l.Setting, predict.Remedy{Saved: 1})
 	if !ok {
@@ -86,8 +87,8 @@ func (l *Loader) Alone(usable float64) *report.Effect {
 	return l.With(predict.Remedy{Cores: usable / max(l.ranks, 1)})
 }
 
-// share is the number of cores that this trainer and its workers can count on beside other programs: between those that are left over and
-// their share if the kernel gives each thread the same.
+// share is the number of cores that this trainer and its workers can count on beside other programs: between those
+// that are left over and their share if the kernel gives each thread the same.
 func (l *Loader) share() float64 {
 	if l.left <= 0 {
 		return l.CPUs.Center
@@ -103,8 +104,8 @@ type Needed struct {
 	Limit   predict.Term  // what limits with so many
 }
 
-// WorkersNeeded chooses num_workers by what workers give that live on from epoch to epoch: what starting them costs is another matter. False
-// where nothing can be predicted.
+// WorkersNeeded chooses num_workers by what workers give that live on from epoch to epoch: what starting them costs
+// is another matter. False where nothing can be predicted.
 func (l *Loader) WorkersNeeded() (Needed, bool) { return l.needed(false) }
 
 // WorkersWanted is WorkersNeeded, had /dev/shm room for them.
@@ -117,8 +118,9 @@ func (l *Loader) needed(anyShm bool) (Needed, bool) {
 	return Needed{found.Chosen.Setting.Workers, found.Clamp, found.Chosen.Limit}, ok
 }
 
-// KeepsUp returns the fewest workers, from one to most, with which the loader is as fast as it is, to within the 3 % that are worth a
-// change, and at least one more than the mean of a batch needs; false where there is no such number, or the model does not fit.
+// KeepsUp returns the fewest workers, from one to most, with which the loader is as fast as it is, to within the 3 %
+// that are worth a change, and at least one more than the mean of a batch needs; false where there is no such number,
+// or the model does not fit.
 func (l *Loader) KeepsUp(most int) (int, bool) {
 	if !l.fits() {
 		return 0, false
@@ -126,8 +128,8 @@ func (l *Loader) KeepsUp(most int) (int, bool) {
 	return l.forecaster.KeepsUp(most)
 }
 
-// misfit is by what factor the model's rate at the settings as they are differs from the one that was seen, at least 1. Where the step is
-// known as a range, any of the rates that this allows will do.
+// misfit is by what factor the model's rate at the settings as they are differs from the one that was seen, at least
+// 1. Where the step is known as a range, any of the rates that this allows will do.
 func (l *Loader) misfit() float64 {
 	seen := l.Now.Center / l.PerBatch
 	if seen <= 0 || l.present.Least <= 0 {
@@ -138,10 +140,10 @@ func (l *Loader) misfit() float64 {
 
 func (l *Loader) fits() bool { return l.misfit() <= mostMisfit }
 
-// contended reports whether a setting with more workers than now can only get on with CPU time that other programs use. Whether it gets any
-// of that is not the job's to decide: the kernel shares between groups of processes first (cgroups, and a group for each session: sched(7),
-// "The autogroup feature"), and a worker more adds nothing to its group's share. Then there is no gain, and what more workers cost is
-// within the model's own error.
+// contended reports whether a setting with more workers than now can only get on with CPU time that other programs
+// use. Whether it gets any of that is not the job's to decide: the kernel shares between groups of processes first
+// (cgroups, and a group for each session: sched(7), "The autogroup feature"), and a worker more adds nothing to its
+// group's share. Then there is no gain, and what more workers cost is within the model's own error.
 func (l *Loader) contended(to predict.Forecast) bool {
 	if l.Others < leastOthers || l.left <= 0 || to.Remedy.Cores > 0 || to.Setting.Workers <= max(l.Setting.Workers, 0) {
 		return false
@@ -156,9 +158,9 @@ func (l *Loader) contended(to predict.Forecast) bool {
 // byGroup is the reason, for the person.
 const byGroup = "other programs use the CPU time that it needs, and the kernel shares CPUs by group of processes (sched(7)), so that more workers may get none of it: no gain is possible"
 
-// effect says a forecast in the job's own unit. The model gives it in two ways: the rate itself, and how many times as fast as now that is,
-// applied to what was seen. The interval is the narrower one with room for both figures, and, where others may go, up to what would be
-// without other programs; it ends where the inputs' best ends do.
+// effect says a forecast in the job's own unit. The model gives it in two ways: the rate itself, and how many times
+// as fast as now that is, applied to what was seen. The interval is the narrower one with room for both figures, and,
+// where others may go, up to what would be without other programs; it ends where the inputs' best ends do.
 func (l *Loader) effect(to predict.Forecast, gain stat.Summary, othersMayGo bool) *report.Effect {
 	now, rate := l.Now.Center, scaled(to.StepsPerS, l.PerBatch)
 	gained := scaled(gain, now)
@@ -172,7 +174,7 @@ func (l *Loader) effect(to predict.Forecast, gain stat.Summary, othersMayGo bool
 	lo, hi = min(lo, rate.Center, gained.Center), max(hi, rate.Center, gained.Center)
 	if othersMayGo && l.Others >= leastOthers && to.Remedy.Cores == 0 {
 		alone := to.Remedy
-		alone.Cores, alone.Even = l.CPUs.Center, true              // how much of the variation is theirs cannot be told: this is an upper edge
+		alone.Cores, alone.Even = l.CPUs.Center, true              // an upper edge: how much of the variation is theirs cannot be told
 		if gone, ok := l.forecaster.Point(to.Setting, alone); ok { // they come and go
 			hi = max(hi, gone.Rate*l.PerBatch)
 		}
@@ -191,7 +193,7 @@ func (l *Loader) effect(to predict.Forecast, gain stat.Summary, othersMayGo bool
 	hi = min(hi, most)
 	lo = min(lo, hi)
 	after = min(max(after, lo), hi)
-	if to.Remedy != (predict.Remedy{}) && to.Setting == l.present.Setting { // what only costs less, or gets more, is no slower
+	if to.Remedy != (predict.Remedy{}) && to.Setting == l.present.Setting { // what only costs less is no slower
 		after, hi = max(after, now), max(hi, now)
 	}
 	out := &report.Effect{Metric: l.Metric, Unit: l.Unit, Before: now, After: after, Lo: lo, Hi: hi,

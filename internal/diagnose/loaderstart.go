@@ -9,8 +9,8 @@ import (
 	"github.com/pipetune/pipetune/internal/predict"
 )
 
-// epochs takes how long an epoch is and what beginning and ending one costs: as the hook told it, or from the gap that was seen between the
-// batches of two sets of workers.
+// epochs takes how long an epoch is and what beginning and ending one costs: as the hook told it, or from the gap
+// that was seen between the batches of two sets of workers.
 func (l *Loader) epochs(e *evidence.Evidence, rate float64) {
 	start := l.Setting.Start
 	workers := float64(l.Setting.Workers)
@@ -57,15 +57,17 @@ func (l *Loader) epochs(e *evidence.Evidence, rate float64) {
 	l.Starts[start] = cost
 }
 
-// The samplers of which the number of items of an epoch follows from that of the dataset (torch/utils/data/sampler.py, distributed.py; 1.13 to 2.14).
+// The samplers of which the number of items of an epoch follows from that of the dataset
+// (torch/utils/data/sampler.py, distributed.py; 1.13 to 2.14).
 const (
 	inSequence  = "torch.utils.data.sampler.SequentialSampler"
 	atRandom    = "torch.utils.data.sampler.RandomSampler"
 	distributed = "torch.utils.data.distributed.DistributedSampler"
 )
 
-// epochAhead is how many batches an epoch will have, where none has ended yet; 0 where the sampler leaves that open: another one than PyTorch's own may
-// take any number of items, and so may one that the script made with arguments of its own.
+// epochAhead is how many batches an epoch will have, where none has ended yet; 0 where the sampler leaves that open:
+// another one than PyTorch's own may take any number of items, and so may one that the script made with arguments of
+// its own.
 func (l *Loader) epochAhead(c evidence.LoaderCall) int {
 	if c.Items == nil || c.BatchSize == nil || *c.BatchSize <= 0 || c.Iterable {
 		return 0
@@ -86,8 +88,9 @@ func (l *Loader) epochAhead(c evidence.LoaderCall) int {
 // slowStart is the part of the first wait of an epoch from which a batch counts as the first of its worker.
 const slowStart = 0.5
 
-// lateStart takes the first batches of workers out of the others, where a dataset opens or reads what it needs in its first item: as many
-// batches as workers were started then take about as long as the first wait. It reports whether that is so.
+// lateStart takes the first batches of workers out of the others, where a dataset opens or reads what it needs in its
+// first item: as many batches as workers were started then take about as long as the first wait. It reports whether
+// that is so.
 func (l *Loader) lateStart(e *evidence.Evidence, first float64) bool {
 	restarts, ok := e.Get(metric.Restarts)
 	started := restarts.Center * float64(l.Setting.Workers)

@@ -5,8 +5,8 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// otherLoaders are the other DataLoaders of each step, where there are several, as in zip: they stay as they are when the one that is
-// modelled changes.
+// otherLoaders are the other DataLoaders of each step, where there are several, as in zip: they stay as they are when
+// the one that is modelled changes.
 type otherLoaders struct {
 	leastStep float64 // seconds that a step takes with them at least
 	cpus      float64 // cores that their workers use
@@ -27,7 +27,8 @@ func (o otherLoaders) step(free stat.Summary) stat.Summary {
 	return free
 }
 
-// leastLeft is the part of the CPUs that is left to a loader, whatever the others use: what they use they also give way with.
+// leastLeft is the part of the CPUs that is left to a loader, whatever the others use: what they use they also give
+// way with.
 const leastLeft = 0.2
 
 // left is what of the CPUs the others leave.

@@ -18,8 +18,8 @@ import (
 // PlansID stands where a rule's ID would in what a report abstained from.
 const PlansID = "plans"
 
-// plan adds to a report what the model makes of the loader's settings, or why it makes nothing of them. What findings rule out is in no
-// plan.
+// plan adds to a report what the model makes of the loader's settings, or why it makes nothing of them. What findings
+// rule out is in no plan.
 func (s *subject) plan(r *report.Report) {
 	e := s.evidence
 	if r.Verdict.Class == report.Inconclusive || !Training(e) {
@@ -74,11 +74,13 @@ func unplannable(e *evidence.Evidence, l *Loader, ok bool) *report.Abstained {
 		}
 		return noModel(e, needs, "", "")
 	case !(l.FreeStep.Center > 0):
-		return noModel(e, nil, "no time was seen that is not spent waiting for data: without a step there is nothing to feed", "watch for longer")
+		return noModel(e, nil, "no time was seen that is not spent waiting for data: without a step there is nothing to feed",
+			"watch for longer")
 	case !l.fits():
 		return noModel(e, nil, fmt.Sprintf(
 			"the model makes %s %s of the loader as it is, where %s were seen: something that it does not know of limits it",
-			unit.Number(l.present.Rate*l.PerBatch), noun(l.Metric), unit.Number(l.Now.Center)), "watch for longer, while nothing else runs on the machine")
+			unit.Number(l.present.Rate*l.PerBatch), noun(l.Metric), unit.Number(l.Now.Center)),
+			"watch for longer, while nothing else runs on the machine")
 	}
 	return nil
 }
@@ -125,7 +127,8 @@ func checkCommand(e *evidence.Evidence) string {
 
 // plan tells one plan.
 func (l *Loader) plan(x predict.Plan, check string) report.Plan {
-	out := report.Plan{Name: x.Name, Risk: string(x.Risk), Changes: []report.Recommendation{}, Effect: l.effect(x.After, x.Gain, true), Check: check,
+	out := report.Plan{Name: x.Name, Risk: string(x.Risk), Changes: []report.Recommendation{},
+		Effect: l.effect(x.After, x.Gain, true), Check: check,
 		Next: limitText[x.After.Next], Clamp: string(x.Clamp), InputWaitRatio: known(unitShare(x.After.WaitRatio))}
 	if out.Effect != nil && out.Effect.After > 0 {
 		out.StepTimeS = known(l.PerBatch / out.Effect.After)
@@ -147,7 +150,8 @@ func (l *Loader) plan(x predict.Plan, check string) report.Plan {
 
 func (l *Loader) change(at predict.Setting, c predict.Change) report.Recommendation {
 	from, to := value(c.Knob, at), value(c.Knob, c.Then.Setting)
-	out := report.Recommendation{Setting: string(c.Knob), To: to, Caveat: c.Risk, Watch: c.Watch, Effect: l.effect(c.Alone, c.Gain, true)}
+	out := report.Recommendation{Setting: string(c.Knob), To: to, Caveat: c.Risk, Watch: c.Watch,
+		Effect: l.effect(c.Alone, c.Gain, true)}
 	if l.seen(c.Knob) {
 		out.From = &from
 	}
@@ -210,7 +214,8 @@ func (l *Loader) bytes(x float64) *int64 {
 
 // outlook says what the plans come to.
 func (l *Loader) outlook(p predict.Plans, r *report.Report) *report.Outlook {
-	o := &report.Outlook{Outcome: string(p.Verdict), Now: l.effect(p.Now, l.forecaster.Gain(p.Now, p.Now), false), Limit: limitText[p.Now.Limit], Next: limitText[p.Now.Next],
+	now := l.effect(p.Now, l.forecaster.Gain(p.Now, p.Now), false)
+	o := &report.Outlook{Outcome: string(p.Verdict), Now: now, Limit: limitText[p.Now.Limit], Next: limitText[p.Now.Next],
 		Confidence: Confidence, Calibrated: l.error.Source, Assumed: l.assumed, First: firstCause(r)}
 	if p.Headroom > 0 {
 		o.Headroom = known(p.Headroom)

@@ -42,7 +42,8 @@ func (l *Loader) along(set predict.Setting, with []report.Value) predict.Setting
 	return set
 }
 
-// turned is a setting with one knob at another value; false where that is not simulated, or rests on what was not measured.
+// turned is a setting with one knob at another value; false where that is not simulated, or rests on what was not
+// measured.
 func (l *Loader) turned(set predict.Setting, knob, to string) (predict.Setting, bool) {
 	n, err := strconv.Atoi(to)
 	switch predict.Knob(knob) {
@@ -69,9 +70,10 @@ func (l *Loader) turned(set predict.Setting, knob, to string) (predict.Setting, 
 // alone is within what a change is said not to help that the model expects nothing of.
 const alone = "that change and no other"
 
-// price gives what a finding recommends the figure that plans have for the same change, and takes back what the model does not find worth
-// a change: the finding then says against it why. Where the model cannot tell, what the rule says stands. A finding that is left without
-// any change has nothing at stake: there is no cure for it, and it explains nothing.
+// price gives what a finding recommends the figure that plans have for the same change, and takes back what the model
+// does not find worth a change: the finding then says against it why. Where the model cannot tell, what the rule says
+// stands. A finding that is left without any change has nothing at stake: there is no cure for it, and it explains
+// nothing.
 func (s *subject) price(f *report.Finding) {
 	l, why := s.absolute()
 	if why != nil || len(f.Recommendations) == 0 {
@@ -110,8 +112,8 @@ func (l *Loader) against(c report.Recommendation) string {
 	return ""
 }
 
-// asked is what the model makes of a recommendation that is given for its effect, with what it says is to be changed along; false where it
-// is of no setting that is simulated, or rests on what this watch did not measure.
+// asked is what the model makes of a recommendation that is given for its effect, with what it says is to be changed
+// along; false where it is of no setting that is simulated, or rests on what this watch did not measure.
 func (l *Loader) asked(c report.Recommendation) (to predict.Forecast, effect *report.Effect, ok bool) {
 	set, ok := l.turned(l.Setting, c.Setting, c.To)
 	if !ok || c.Effect == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// rank orders findings by what is at stake. What special causes explain is taken off the general ones first, and in the end none speaks
-// against what a weightier one recommends.
+// rank orders findings by what is at stake. What special causes explain is taken off the general ones first, and in
+// the end none speaks against what a weightier one recommends.
 func rank(findings []report.Finding, rules map[string]*Rule) {
 	own := map[string]float64{}
 	for _, f := range findings {
@@ -29,7 +29,8 @@ func rank(findings []report.Finding, rules map[string]*Rule) {
 		}
 	}
 	slices.SortStableFunc(findings, func(a, b report.Finding) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(gravity(b.Severity), gravity(a.Severity)), cmp.Compare(a.Rule, b.Rule))
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(gravity(b.Severity), gravity(a.Severity)),
+			cmp.Compare(a.Rule, b.Rule))
 	})
 	reconcile(findings)
 }
@@ -45,8 +46,9 @@ func gravity(s report.Severity) int {
 	return slices.Index([]report.Severity{report.Info, report.Warning, report.Error}, s)
 }
 
-// reconcile leaves no report that recommends a change in one finding and speaks against it in another. What costs more says what to do, and
-// the other gives way; but where memory would run out, that has the last word. Findings are in order of what is at stake.
+// reconcile leaves no report that recommends a change in one finding and speaks against it in another. What costs
+// more says what to do, and the other gives way; but where memory would run out, that has the last word. Findings are
+// in order of what is at stake.
 func reconcile(findings []report.Finding) {
 	for i := range findings {
 		f := &findings[i]
@@ -59,7 +61,8 @@ func reconcile(findings []report.Finding) {
 				switch {
 				case why == nil:
 				case j < i || strings.HasPrefix(findings[j].Rule, "memory/"):
-					deny(f, c, fmt.Sprintf("%s=%s for now: %s says what is in the way", c.Setting, c.To, findings[j].Rule), "")
+					why := fmt.Sprintf("%s=%s for now: %s says what is in the way", c.Setting, c.To, findings[j].Rule)
+					deny(f, c, why, "")
 					return true
 				default:
 					giveWay(&findings[j], f.Rule, c)
@@ -95,11 +98,13 @@ func giveWay(f *report.Finding, to string, c report.Recommendation) {
 
 // deny says against a change of a finding what is in the way; within as in report.Unhelpful.
 func deny(f *report.Finding, c report.Recommendation, line, within string) {
-	f.Unhelpful = append(f.Unhelpful, report.Unhelpful{Setting: c.Setting, Direction: report.To, To: c.To, Why: line, Within: within})
+	no := report.Unhelpful{Setting: c.Setting, Direction: report.To, To: c.To, Why: line, Within: within}
+	f.Unhelpful = append(f.Unhelpful, no)
 	f.WontHelp = append(f.WontHelp, line)
 }
 
-// sayOnce leaves what will not help in words where it is said first: findings that share a reason speak against the same changes.
+// sayOnce leaves what will not help in words where it is said first: findings that share a reason speak against the
+// same changes.
 func sayOnce(findings []report.Finding) {
 	said := map[string]bool{}
 	for i := range findings {

@@ -2,16 +2,16 @@ package diagnose
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// Run holds evidence against rules and reports what follows. The report lacks only what the caller knows better: the overhead of
-// the watch, and whether this is a replay.
+// Run holds evidence against rules and reports what follows. The report lacks only what the caller knows better: the
+// overhead of the watch, and whether this is a replay.
 func Run(e *evidence.Evidence, rules []Rule) *report.Report {
 	r, s := describe(e), &subject{evidence: e}
 	judge := s.judge
@@ -36,9 +36,10 @@ func Run(e *evidence.Evidence, rules []Rule) *report.Report {
 	return r
 }
 
-// judgeAll adds to a report what all rules find, in order of what is at stake, and returns the rules by ID. What findings say in words is
-// not said once yet: see sayOnce.
-func judgeAll(r *report.Report, rules []Rule, judge func(*Rule) ([]report.Finding, []report.Abstained, error)) map[string]*Rule {
+// judgeAll adds to a report what all rules find, in order of what is at stake, and returns the rules by ID. What
+// findings say in words is not said once yet: see sayOnce.
+func judgeAll(r *report.Report, rules []Rule,
+	judge func(*Rule) ([]report.Finding, []report.Abstained, error)) map[string]*Rule {
 	table := map[string]*Rule{}
 	for i := range rules {
 		table[rules[i].ID] = &rules[i]
@@ -54,7 +55,8 @@ func judgeAll(r *report.Report, rules []Rule, judge func(*Rule) ([]report.Findin
 	return table
 }
 
-// subject is what rules judge: the evidence, and the model of the loader, which is made when first asked for and then the only one.
+// subject is what rules judge: the evidence, and the model of the loader, which is made when first asked for and then
+// the only one.
 type subject struct {
 	evidence *evidence.Evidence
 	loader   *Loader
@@ -72,8 +74,8 @@ func (s *subject) model() (*Loader, bool) {
 	return s.loader, s.loader != nil
 }
 
-// Judge holds evidence of a job against one rule. A rule that does not apply, or that only bench-io can judge by, gives nothing; one
-// without its signals abstains.
+// Judge holds evidence of a job against one rule. A rule that does not apply, or that only bench-io can judge by,
+// gives nothing; one without its signals abstains.
 func Judge(rule *Rule, e *evidence.Evidence) ([]report.Finding, []report.Abstained, error) {
 	return (&subject{evidence: e}).judge(rule)
 }
@@ -99,8 +101,8 @@ func (s *subject) judge(rule *Rule) ([]report.Finding, []report.Abstained, error
 	return p.findings, p.abstains, nil
 }
 
-// JudgeMeasured holds the evidence of a benchmark against one rule, as Judge does that of a job. A rule without a measured half gives
-// nothing.
+// JudgeMeasured holds the evidence of a benchmark against one rule, as Judge does that of a job. A rule without a
+// measured half gives nothing.
 func JudgeMeasured(rule *Rule, e *evidence.Evidence) ([]report.Finding, []report.Abstained, error) {
 	return (&subject{evidence: e}).judgeMeasured(rule)
 }
@@ -181,11 +183,4 @@ func tidy(f *report.Finding) {
 	}
 }
 
-func finite(xs ...float64) bool {
-	for _, x := range xs {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return false
-		}
-	}
-	return true
-}
+func finite(xs ...float64) bool { return stat.Finite(xs...) }

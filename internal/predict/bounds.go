@@ -37,7 +37,8 @@ type point struct {
 	others float64 // threads of other programs on the same cores
 }
 
-// bounds are the known ceilings of a setting at a point, whose costs are c, the lowest first. An unknown cost bounds nothing.
+// bounds are the known ceilings of a setting at a point, whose costs are c, the lowest first. An unknown cost bounds
+// nothing.
 func (p Pipeline) bounds(at point, c costs, set Setting) []Bound {
 	set = set.plain()
 	cores := at.cpus
@@ -92,7 +93,8 @@ func (p Pipeline) stepTerm() Term {
 	return Step
 }
 
-// stretch is how many times as long as alone something takes at most that computes beside w workers, a pinning thread and other programs.
+// stretch is how many times as long as alone something takes at most that computes beside w workers, a pinning thread
+// and other programs.
 func (p Pipeline) stretch(at point, w int) float64 {
 	if !(at.cpus > 0) || !p.Pause.there() {
 		return 1

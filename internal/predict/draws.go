@@ -8,8 +8,8 @@ const (
 	mostSlice = 4
 )
 
-// draws are the random numbers of one simulation, drawn ahead: the k-th batch is as slow in every setting, so that two settings differ by
-// what they do and not by their luck (common random numbers).
+// draws are the random numbers of one simulation, drawn ahead: the k-th batch is as slow in every setting, so that
+// two settings differ by what they do and not by their luck (common random numbers).
 type draws struct {
 	service []float64                    // factor of the k-th batch's time to make
 	step    []float64                    // factor of the k-th step; empty: steps do not vary
@@ -32,8 +32,8 @@ func (d *draws) stepOf(k int) float64 {
 	return d.step[k%len(d.step)]
 }
 
-// shuffleCuts draws the parts: gaps between uniform points. Equal parts would keep workers in step with each other forever, all waiting
-// and then all computing, which the items of a real batch do not.
+// shuffleCuts draws the parts: gaps between uniform points. Equal parts would keep workers in step with each other
+// forever, all waiting and then all computing, which the items of a real batch do not.
 func (d *draws) shuffleCuts(dice *rand.Rand) {
 	for i := range d.cut {
 		for kind := range 3 {

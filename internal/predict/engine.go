@@ -12,8 +12,8 @@ const (
 	resources
 )
 
-// engine simulates a DataLoader event by event. It is reused from run to run and allocates nothing while it runs. Workers are
-// numbered from 0, the trainer's main thread and its pinning thread come after them.
+// engine simulates a DataLoader event by event. It is reused from run to run and allocates nothing while it runs.
+// Workers are numbered from 0, the trainer's main thread and its pinning thread come after them.
 type engine struct {
 	costs
 	draws   *draws

@@ -213,7 +213,8 @@ func (e *engine) stepFactor() float64 {
 	return e.draws.stepOf(len(e.tally.waits) - 1)
 }
 
-// serial is a loader without workers: loading and step take turns, and only other programs, or a quota below one core, stretch anything.
+// serial is a loader without workers: loading and step take turns, and only other programs, or a quota below one
+// core, stretch anything.
 func (e *engine) serial() {
 	computing, device, _ := e.stepParts()
 	slow, stretched := 1/e.pace(1), 1/e.pace(e.threads())

@@ -16,8 +16,8 @@ func (e *engine) hatch(i int) {
 	}
 }
 
-// send asks the next worker for the next batch: the one whose turn it is or, without order, the next that has fewer than
-// prefetch_factor batches outstanding.
+// send asks the next worker for the next batch: the one whose turn it is or, without order, the next that has fewer
+// than prefetch_factor batches outstanding.
 func (e *engine) send() {
 	m := &e.main
 	i := m.turn

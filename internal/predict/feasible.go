@@ -19,14 +19,18 @@ const (
 )
 
 const (
-	// enough is the share of the best rate at which more workers are no longer worth their memory: less than what is worth a change.
+	// enough is the share of the best rate at which more workers are no longer worth their memory: less than what is
+	// worth a change.
 	enough = 1 / report.WorthChange
-	// memoryShare is the part of available memory a recommendation may use: TensorFlow's tf.data autotuner budgets the same half.
+	// memoryShare is the part of available memory a recommendation may use: TensorFlow's tf.data autotuner budgets
+	// the same half.
 	memoryShare = 0.5
-	// ceiling keeps a loop finite where no CPU count is known; no published configuration uses more workers for one trainer.
+	// ceiling keeps a loop finite where no CPU count is known; no published configuration uses more workers for one
+	// trainer.
 	ceiling = 256
-	// waiting is how many workers a core may carry where they mostly wait (for storage, for a network) instead of computing. Above one
-	// per core PyTorch prints a warning (torch/utils/data/dataloader.py, check_worker_number_rationality), so it stays modest.
+	// waiting is how many workers a core may carry where they mostly wait (for storage, for a network) instead of
+	// computing. Above one per core PyTorch prints a warning (torch/utils/data/dataloader.py,
+	// check_worker_number_rationality), so it stays modest.
 	waiting = 2
 )
 
@@ -37,8 +41,8 @@ type Memory struct {
 	Pinned  float64 // page-locked: what waits for the trainer then, each batch rounded up to a power of two
 }
 
-// Total is all of it; /dev/shm is memory too. A batch is either in shared memory or pinned, so with pinning only those being made are in
-// both.
+// Total is all of it; /dev/shm is memory too. A batch is either in shared memory or pinned, so with pinning only
+// those being made are in both.
 func (m Memory) Total() float64 { return m.Workers + m.Shm + m.Pinned }
 
 // Memory returns what a setting takes.
@@ -47,8 +51,9 @@ func (p Pipeline) Memory(set Setting) Memory {
 	w := float64(set.Workers)
 	m := Memory{Workers: w * p.WorkerBytes, Shm: p.QueueBytes(set.Workers, set.Prefetch)}
 	if p.Pin && p.BatchBytes > 0 {
-		// The pinning thread empties shared memory into page-locked blocks, which PyTorch's caching host allocator rounds up to powers
-		// of two (aten/src/ATen/core/CachingHostAllocator.h); tensor by tensor, of which a batch counts as one here.
+		// The pinning thread empties shared memory into page-locked blocks, which PyTorch's caching host allocator
+		// rounds up to powers of two (aten/src/ATen/core/CachingHostAllocator.h); tensor by tensor, of which a batch
+		// counts as one here.
 		m.Pinned = float64(set.outstanding()) * math.Exp2(math.Ceil(math.Log2(p.BatchBytes)))
 		m.Shm = w * p.BatchBytes
 	}
@@ -96,8 +101,8 @@ func (p Pipeline) Limit(set Setting, r Reach) Clamp {
 	return NoClamp
 }
 
-// Room returns what has no room for a setting that is recommended for itself: /dev/shm, or the share of the memory that the moderate plan
-// may use. It is NoClamp where both have, and for the present setting.
+// Room returns what has no room for a setting that is recommended for itself: /dev/shm, or the share of the memory
+// that the moderate plan may use. It is NoClamp where both have, and for the present setting.
 func (p Pipeline) Room(set Setting) Clamp {
 	c := p.Limit(set, Reach{Memory: memoryShare, PerCore: ceiling, Waiting: ceiling})
 	if c == ByShm || c == ByMemory {

@@ -17,9 +17,9 @@ type Options struct {
 	Calibration Calibration
 }
 
-// Steps and resamples. 10,000 steps leave the rate of a loader whose batches vary by as much as their mean to within 2 % of what any other
-// seed gives (forecast_test.go); 200 resamples put ten values beyond either end of a 90 % interval. Settings are compared over fewer
-// steps, as they share their draws.
+// Steps and resamples. 10,000 steps leave the rate of a loader whose batches vary by as much as their mean to within
+// 2 % of what any other seed gives (forecast_test.go); 200 resamples put ten values beyond either end of a 90 %
+// interval. Settings are compared over fewer steps, as they share their draws.
 const (
 	usualSteps      = 10_000
 	searchSteps     = 2000
@@ -48,30 +48,20 @@ type Forecast struct {
 	Outcome
 
 	StepsPerS   stat.Summary // steps per second over whole epochs; its center is Outcome.Rate
-	SamplesPerS stat.Summary // the same in samples; N is 0 where the samples of a batch are not known
 	Bounds      []Bound      // the ceilings in steps per second, the lowest first
 	Limit       Term         // the lowest
 	Next        Term         // the next one; "" where no other is known
-	NewPrograms bool         // each epoch starts its workers as new programs, by spawn or forkserver, or in a way that was not seen
+	NewPrograms bool         // each epoch starts workers as new programs (spawn, forkserver), or in a way that was not seen
 
-	// Rates with what is only known to lie in a range at either end: least with the longest step and the smallest saving, most with the
-	// shortest and the largest. Both are Outcome.Rate where nothing is known as a range.
+	// Rates with what is only known to lie in a range at either end: least with the longest step and the smallest
+	// saving, most with the shortest and the largest. Both are Outcome.Rate where nothing is known as a range.
 	Least, Most float64
 
 	rates []float64 // of the bootstrap, resample by resample; the same resample is the same for every setting
 }
 
-// inSamples fills in what follows from the steps per second.
-func (f *Forecaster) inSamples(out Forecast) Forecast {
-	if n := f.pipeline.Samples; n > 0 && !math.IsInf(n, 1) {
-		out.SamplesPerS = out.StepsPerS
-		out.SamplesPerS.Center, out.SamplesPerS.Lo, out.SamplesPerS.Hi = n*out.StepsPerS.Center, n*out.StepsPerS.Lo, n*out.StepsPerS.Hi
-	}
-	return out
-}
-
-// Forecaster predicts settings and remedies of one pipeline. All of its predictions share their draws, so that they can be compared
-// closely.
+// Forecaster predicts settings and remedies of one pipeline. All of its predictions share their draws, so that they
+// can be compared closely.
 type Forecaster struct {
 	pipeline Pipeline
 	options  Options
@@ -97,7 +87,8 @@ type asked struct {
 	remedy Remedy
 }
 
-// remedied is of how many resamples one is simulated with a remedy: how closely what is saved is known decides its interval.
+// remedied is of how many resamples one is simulated with a remedy: how closely what is saved is known decides its
+// interval.
 const remedied = 4
 
 // plainRuns is the number of short runs with the inputs as measured.
@@ -124,8 +115,8 @@ func (f *Forecaster) resample() {
 		seed := o.Seed + uint64(i) + 1
 		fetch, fetchMean := p.Fetch.resample(dice)
 		at := p.draw(dice)
-		// Where an input has an interval, that is what is known of its mean: it comes from windows, which do not take neighbouring
-		// batches for independent. Else the resampled times carry it.
+		// Where an input has an interval, that is what is known of its mean: it comes from windows, which do not take
+		// neighbouring batches for independent. Else the resampled times carry it.
 		if !ranges(p.CPU) && !ranges(p.Wait) {
 			at.cpu, at.wait = at.cpu*fetchMean, at.wait*fetchMean
 		}
@@ -174,9 +165,10 @@ func (f *Forecaster) ForecastWith(set Setting, r Remedy) (Forecast, bool) {
 		out.Least = min(f.rate(r.at(worst, r.SavedLo), out.Setting, f.brief, steps)/usual, out.Rate)
 		out.Most = max(f.rate(r.at(best, r.SavedHi), out.Setting, f.brief, steps)/usual, out.Rate)
 	}
-	out.StepsPerS = f.interval(stat.Summary{Center: out.Rate, Lo: out.Least, Hi: out.Most}, out.rates, usual, out.NewPrograms)
-	f.known[key] = f.inSamples(out)
-	return f.known[key], true
+	within := stat.Summary{Center: out.Rate, Lo: out.Least, Hi: out.Most}
+	out.StepsPerS = f.interval(within, out.rates, usual, out.NewPrograms)
+	f.known[key] = out
+	return out, true
 }
 
 // middle is the point of the inputs' centers, with a remedy.
@@ -204,8 +196,8 @@ func (f *Forecaster) point(set Setting, r Remedy, d *draws, steps int) (Forecast
 	if !ok {
 		return Forecast{}, false
 	}
-	out := Forecast{Setting: set, Remedy: r, Outcome: f.simulate(c, at, set, d, steps), Bounds: f.pipeline.bounds(at, c, set),
-		NewPrograms: f.pipeline.Epoch > 0 && set.startsPrograms()}
+	out := Forecast{Setting: set, Remedy: r, Outcome: f.simulate(c, at, set, d, steps),
+		Bounds: f.pipeline.bounds(at, c, set), NewPrograms: f.pipeline.Epoch > 0 && set.startsPrograms()}
 	out.Least, out.Most = out.Rate, out.Rate
 	out.StepsPerS = stat.Summary{Center: out.Rate, Lo: out.Rate, Hi: out.Rate, N: f.behind()}
 	if len(out.Bounds) > 0 {
@@ -214,7 +206,7 @@ func (f *Forecaster) point(set Setting, r Remedy, d *draws, steps int) (Forecast
 	if len(out.Bounds) > 1 {
 		out.Next = out.Bounds[1].Term
 	}
-	return f.inSamples(out), out.Rate > 0
+	return out, out.Rate > 0
 }
 
 // behind is the number of windows or readings that a rate rests on.
@@ -222,8 +214,8 @@ func (f *Forecaster) behind() int {
 	return fewest(f.pipeline.FreeStep, f.pipeline.CPU, f.pipeline.Wait)
 }
 
-// Cap is the lowest bound of a setting with a remedy where each cost is at the cheaper end of its interval, and no other program takes
-// cores; +Inf where none is known.
+// Cap is the lowest bound of a setting with a remedy where each cost is at the cheaper end of its interval, and no
+// other program takes cores; +Inf where none is known.
 func (f *Forecaster) Cap(set Setting, r Remedy) float64 {
 	return f.pipeline.lowest(r.at(f.pipeline.cheapest(), r.SavedHi), set.plain())
 }
@@ -233,8 +225,8 @@ func (f *Forecaster) simulate(c costs, at point, set Setting, d *draws, steps in
 	x := f.pipeline.extent(max(steps, 4*set.outstanding()))
 	x.cold = !set.Persistent
 	out := f.engine.simulate(c, set, d, x)
-	// Draws whose number is not that of the steps have no mean of exactly 1, and the queue that a cut-off epoch leaves is no rate: the
-	// bounds hold all the same.
+	// Draws whose number is not that of the steps have no mean of exactly 1, and the queue that a cut-off epoch
+	// leaves is no rate: the bounds hold all the same.
 	if bounds := f.pipeline.bounds(at, c, set); len(bounds) > 0 {
 		out.Rate, out.Steady = min(out.Rate, bounds[0].Rate), min(out.Steady, bounds[0].Rate)
 		out.Epoch = max(out.Epoch, float64(x.epoch)/out.Rate)
@@ -262,8 +254,8 @@ func (f *Forecaster) rate(at point, set Setting, d *draws, steps int) float64 {
 	return f.simulate(c, at, set, d, steps).Rate
 }
 
-// interval is how the resampled rates lie around those with the inputs as measured, beyond what is known as a range only, and with the
-// model's own error added.
+// interval is how the resampled rates lie around those with the inputs as measured, beyond what is known as a range
+// only, and with the model's own error added.
 func (f *Forecaster) interval(within stat.Summary, rates, usual []float64, newPrograms bool) stat.Summary {
 	out := within
 	out.N = f.behind()

@@ -15,7 +15,7 @@ func slow() Pipeline {
 	return Pipeline{
 		Loader: Loader{FreeStep: around(0.1, 0.05), CPU: around(0.7, 0.1), Wait: around(0.1, 0.1), TrainerCPU: around(0.02, 0.1),
 			CPUs: stat.Exact(16), UsableCPUs: 16, BatchBytes: 10e6, WorkerBytes: 200e6, ShmFree: 8e9, Available: 64e9},
-		Setting: Setting{Workers: 1, Prefetch: 2, Start: Fork}, Fetch: Lognormal(0.3), Epoch: 500, Samples: 64,
+		Setting: Setting{Workers: 1, Prefetch: 2, Start: Fork}, Fetch: Lognormal(0.3), Epoch: 500,
 		Receive: 5e-4, Dispatch: 2e-4, Starts: map[StartMethod]StartCost{Fork: {Trainer: 0.01, End: 0.005}},
 	}
 }
@@ -73,9 +73,6 @@ func TestForecastInterval(t *testing.T) {
 	none, _ := NewForecaster(slow(), Options{Resamples: -1}).Forecast(Setting{Workers: 2})
 	if none.StepsPerS.Confidence != 0 || none.StepsPerS.Lo != none.StepsPerS.Hi {
 		t.Errorf("an interval without resampling: %+v", none.StepsPerS)
-	}
-	if got := tight.SamplesPerS; math.Abs(got.Lo-64*s.Lo) > 1e-9 || math.Abs(got.Hi-64*s.Hi) > 1e-9 || got.N != s.N {
-		t.Errorf("%+v samples/s of %+v batches/s of 64", got, s)
 	}
 	if seconds := 500 / s.Center; math.Abs(seconds-tight.Epoch) > 1e-6*tight.Epoch {
 		t.Errorf("%g s for an epoch, simulated %g s", seconds, tight.Epoch)

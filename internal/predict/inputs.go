@@ -8,11 +8,12 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// Remedy is a change beside the loader's setting: of what a batch costs, and of what the machine gives. The zero value changes nothing.
+// Remedy is a change beside the loader's setting: of what a batch costs, and of what the machine gives. The zero
+// value changes nothing.
 type Remedy struct {
 	Saved            float64 // the part of a batch's CPU time and waiting that is saved, 0..1
 	SavedLo, SavedHi float64 // ends of the range in which it lies
-	Cores            float64 // cores that the loader and its trainer have to themselves; 0 = those they have, beside other programs
+	Cores            float64 // cores that loader and trainer have to themselves; 0 = those they have, beside others
 	Unthrottled      bool    // storage has no ceiling
 	Even             bool    // batches do not vary
 }
@@ -25,7 +26,7 @@ func (r Remedy) open() bool { return r.SavedHi > r.SavedLo }
 
 // at changes a point, so much of a batch's cost being saved.
 func (r Remedy) at(x point, saved float64) point {
-	keep := 1 - min(max(saved, 0), 1)
+	keep := 1 - stat.Share(saved)
 	x.cpu, x.wait = x.cpu*keep, x.wait*keep
 	if r.Unthrottled {
 		x.storage = math.NaN()
@@ -68,8 +69,8 @@ func (p Pipeline) cheapest() point {
 	return x
 }
 
-// draw takes each input from a normal distribution that has its interval, cut off at a twentieth of its center. A step that lies anywhere
-// in a range is no noise and stays at its center: see Forecast.Least.
+// draw takes each input from a normal distribution that has its interval, cut off at a twentieth of its center. A
+// step that lies anywhere in a range is no noise and stays at its center: see Forecast.Least.
 func (p Pipeline) draw(dice *rand.Rand) point {
 	x := p.pick(func(s stat.Summary) float64 {
 		z := dice.NormFloat64()

@@ -2,8 +2,8 @@ package predict
 
 import "math"
 
-// Pipeline is a Loader with what the simulation needs beside its costs. Of these only Setting is needed; what is zero is told below.
-// Times are seconds.
+// Pipeline is a Loader with what the simulation needs beside its costs. Of these only Setting is needed; what is zero
+// is told below. Times are seconds.
 type Pipeline struct {
 	Loader
 
@@ -11,10 +11,10 @@ type Pipeline struct {
 
 	Fetch Spread // how the time to make a batch varies
 
-	StorageShare float64 // of Wait: time at storage that workers share, as one of them alone takes it; the rest is nobody else's, 0..1
-	Slices       int     // items of a batch, which is how often its making changes between waiting and computing; 0 = unknown
+	StorageShare float64 // of Wait: time at storage that workers share, as one of them alone takes it, 0..1
+	Slices       int     // items of a batch: how often making it changes between waiting and computing; 0 = unknown
 
-	Others float64 // threads of other programs that compute all the time on the cores CPUs, which then are all that the job may use
+	Others float64 // threads of other programs that compute all the time on CPUs, which then are all that the job may use
 
 	Spin float64 // of TrainerCPU per batch, what only waits for the GPU in a busy loop
 
@@ -29,27 +29,28 @@ type Pipeline struct {
 	Anew bool // each epoch has a loader of its own, whose workers end with it: persistent_workers changes nothing
 	Kept bool // what loading would cost the trainer itself is not known: to go without workers is not recommended
 
-	Epoch   int     // batches of an epoch; 0 = it never ends
-	Samples float64 // of a batch; 0 = unknown
+	Epoch int // batches of an epoch; 0 = it never ends
 }
 
 // defaultSlices is how often a batch changes between waiting and computing where the number of its items is not known.
 const defaultSlices = 4
 
-// mostOutstanding is the most batches on their way that are simulated: 256 workers with 64 each. What asks for more is a mistake in a
-// file, not a loader.
+// mostOutstanding is the most batches on their way that are simulated: 256 workers with 64 each. What asks for more
+// is a mistake in a file, not a loader.
 const mostOutstanding = 256 * 64
 
-// costs are the inputs of a simulation with a setting, at one point of the measured costs. False where the step is unknown, or the cost of
-// a batch: without them nothing can be simulated.
+// costs are the inputs of a simulation with a setting, at one point of the measured costs. False where the step is
+// unknown, or the cost of a batch: without them nothing can be simulated.
 func (p Pipeline) costs(at point, set Setting) (costs, bool) {
 	work := known(at.cpu) + known(at.wait)
-	if math.IsNaN(at.step) || math.IsNaN(at.cpu) && math.IsNaN(at.wait) || !(at.step > 0 || work > 0) || set.Workers > ceiling || set.outstanding() > mostOutstanding {
+	unknown := math.IsNaN(at.step) || math.IsNaN(at.cpu) && math.IsNaN(at.wait) || !(at.step > 0 || work > 0)
+	if unknown || set.Workers > ceiling || set.outstanding() > mostOutstanding {
 		return costs{}, false
 	}
 	c := costs{
 		step: known(at.step), compute: known(at.trainer), cpu: known(at.cpu),
-		handover: known(p.Handover), receive: known(p.Receive), dispatch: known(p.Dispatch), pin: p.Pin, resume: known(p.Resume),
+		handover: known(p.Handover), receive: known(p.Receive), dispatch: known(p.Dispatch),
+		pin: p.Pin, resume: known(p.Resume),
 		cores: known(at.cpus), others: at.others, slices: p.Slices, pause: p.Pause.parts(),
 	}
 	start := p.Starts[set.Start]
@@ -62,8 +63,8 @@ func (p Pipeline) costs(at point, set Setting) (costs, bool) {
 	c.storage = known(at.wait) * min(known(p.StorageShare), 1)
 	c.other = known(at.wait) - c.storage
 	if least := at.fromStore / at.storage; least > 0 && !math.IsInf(least, 1) { // false where either is unknown
-		// The bytes of a batch take storage at least this long, whoever reads them: what was seen as other waiting, or as computing
-		// while the kernel read ahead, is then time at storage.
+		// The bytes of a batch take storage at least this long, whoever reads them: what was seen as other waiting,
+		// or as computing while the kernel read ahead, is then time at storage.
 		more := max(least-c.storage, 0)
 		c.storage += more
 		c.other = max(c.other-more, 0)
@@ -72,7 +73,8 @@ func (p Pipeline) costs(at point, set Setting) (costs, bool) {
 	return c, c.finite()
 }
 
-// limited is the speed-up of storage with 1, 2, … workers reading at once, over one alone: their number, until it gives no more.
+// limited is the speed-up of storage with 1, 2, … workers reading at once, over one alone: their number, until it
+// gives no more.
 func limited(most float64, workers int) []float64 {
 	out := make([]float64, max(min(int(math.Ceil(min(most, ceiling))), workers), 1))
 	for i := range out {

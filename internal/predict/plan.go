@@ -18,8 +18,8 @@ const (
 	InOrder           Knob = "in_order"
 )
 
-// set changes one knob of a setting to what it is in another. From no workers to some, prefetch_factor is PyTorch's default and no
-// change of its own until it is changed.
+// set changes one knob of a setting to what it is in another. From no workers to some, prefetch_factor is PyTorch's
+// default and no change of its own until it is changed.
 func (k Knob) set(s, to Setting) Setting {
 	switch k {
 	case NumWorkers:
@@ -113,7 +113,7 @@ type Plans struct {
 	Verdict  Verdict
 	Now      Forecast
 	Plans    []Plan  // conservative, moderate, aggressive; one that comes to the same as the one before it is left out
-	Headroom float64 // how many times the present rate the loader alone would give, the trainer's step taking no time; 0 = not known
+	Headroom float64 // what the loader would give to a step of no time, over the present rate; 0 = unknown
 }
 
 // tier is a plan before it is made.
@@ -123,19 +123,21 @@ type tier struct {
 	reach Reach
 }
 
-// tiers returns the three plans' reaches. One worker per usable core is the number above which PyTorch warns; half of the available
-// memory is what tf.data's autotuner takes; a quarter and three quarters of it are choices on either side of that. in_order=False
-// changes the order of training and is aggressive for that, not for its cost.
+// tiers returns the three plans' reaches. One worker per usable core is the number above which PyTorch warns; half of
+// the available memory is what tf.data's autotuner takes; a quarter and three quarters of it are choices on either
+// side of that. in_order=False changes the order of training and is aggressive for that, not for its cost.
 func tiers(unordered bool) []tier {
 	return []tier{
 		{"conservative", Low, Reach{Memory: memoryShare / 2, PerCore: 1, Waiting: 1}},
-		{"moderate", Medium, Reach{Memory: memoryShare, PerCore: 1, Waiting: waiting, Prefetches: []int{2, 4, 8}, Start: true}},
-		{"aggressive", High, Reach{Memory: (1 + memoryShare) / 2, PerCore: waiting, Waiting: 2 * waiting, Prefetches: []int{2, 4, 8, 16}, Start: true, Unordered: unordered}},
+		{"moderate", Medium, Reach{Memory: memoryShare, PerCore: 1, Waiting: waiting,
+			Prefetches: []int{2, 4, 8}, Start: true}},
+		{"aggressive", High, Reach{Memory: (1 + memoryShare) / 2, PerCore: waiting, Waiting: 2 * waiting,
+			Prefetches: []int{2, 4, 8, 16}, Start: true, Unordered: unordered}},
 	}
 }
 
-// Plans makes the three plans; unordered says that this PyTorch knows in_order, and ruledOut which settings must not be planned, nil: none.
-// False where nothing can be predicted.
+// Plans makes the three plans; unordered says that this PyTorch knows in_order, and ruledOut which settings must not
+// be planned, nil: none. False where nothing can be predicted.
 func (f *Forecaster) Plans(unordered bool, ruledOut func(Setting) bool) (Plans, bool) {
 	now, ok := f.Forecast(f.pipeline.Setting)
 	if !ok {

@@ -17,8 +17,9 @@ type Found struct {
 // Search looks for the smallest setting within 3 % of the best that fits; false where nothing can be predicted.
 func (f *Forecaster) Search(r Reach) (Found, bool) { return f.among(f.candidates(r), r, Remedy{}) }
 
-// WorkersNeeded looks for the smallest num_workers within 3 % of the best that fits, all else being as in set. Where it was not measured how
-// batches vary the number follows from their mean: a spread that is assumed asks for no workers.
+// WorkersNeeded looks for the smallest num_workers within 3 % of the best that fits, all else being as in set. Where
+// it was not measured how batches vary the number follows from their mean: a spread that is assumed asks for no
+// workers.
 func (f *Forecaster) WorkersNeeded(set Setting, anyShm bool) (Found, bool) {
 	r := usual
 	r.AnyShm = anyShm
@@ -32,8 +33,8 @@ func (f *Forecaster) WorkersNeeded(set Setting, anyShm bool) (Found, bool) {
 	return f.among(all, r, Remedy{Even: !f.pipeline.Fetch.Measured()})
 }
 
-// KeepsUp returns the fewest workers, up to most, with which the loader is as fast as it is, to within what is worth a change, and at least
-// one more than the mean of a batch needs: what comes later may vary more.
+// KeepsUp returns the fewest workers, up to most, with which the loader is as fast as it is, to within what is worth
+// a change, and at least one more than the mean of a batch needs: what comes later may vary more.
 func (f *Forecaster) KeepsUp(most int) (int, bool) {
 	now, ok := f.Point(f.pipeline.Setting, Remedy{})
 	if !ok {
@@ -55,8 +56,8 @@ func (f *Forecaster) KeepsUp(most int) (int, bool) {
 	return 0, false
 }
 
-// among finds the smallest of some settings that is within 3 % of the best of them. Those whose bounds already lie below that are not
-// simulated.
+// among finds the smallest of some settings that is within 3 % of the best of them. Those whose bounds already lie
+// below that are not simulated.
 func (f *Forecaster) among(settings []Setting, r Reach, how Remedy) (Found, bool) {
 	now, ok := f.quick(f.pipeline.Setting, how)
 	if !ok {
@@ -90,8 +91,8 @@ func (f *Forecaster) among(settings []Setting, r Reach, how Remedy) (Found, bool
 	return found, true
 }
 
-// hopeless is after how many settings in a row, each with a worker less, slower than the one before it and far from the best, no more of
-// the kind are tried.
+// hopeless is after how many settings in a row, each with a worker less, slower than the one before it and far from
+// the best, no more of the kind are tried.
 const hopeless = 3
 
 // fall is how often in a row that was so.
@@ -115,7 +116,8 @@ func (f *Forecaster) needed(chosen Forecast, rate float64, r Reach, how Remedy) 
 			break
 		}
 		set := k.set(chosen.Setting, now)
-		if one, ok := f.quick(set, how); ok && one.Rate >= rate && f.pipeline.Limit(set, r) == NoClamp && r.allows(set) {
+		one, ok := f.quick(set, how)
+		if ok && one.Rate >= rate && f.pipeline.Limit(set, r) == NoClamp && r.allows(set) {
 			chosen = one
 		}
 	}
@@ -127,7 +129,8 @@ func (f *Forecaster) quick(set Setting, how Remedy) (Forecast, bool) {
 	return f.point(set, how, f.brief, min(f.options.Steps, searchSteps))
 }
 
-// candidates are the settings that fit: the most workers first, so that the best is found early and what cannot reach it is passed over.
+// candidates are the settings that fit: the most workers first, so that the best is found early and what cannot reach
+// it is passed over.
 func (f *Forecaster) candidates(r Reach) []Setting {
 	p := f.pipeline
 	now := p.Setting.plain()
@@ -181,8 +184,8 @@ func (f *Forecaster) candidates(r Reach) []Setting {
 
 func (r Reach) allows(set Setting) bool { return r.RuledOut == nil || !r.RuledOut(set) }
 
-// most is the largest number of workers worth looking at: what the machine carries, and of that no more than twice what the bounds ask
-// for and a few, which is for what variance takes of them; never fewer than there are.
+// most is the largest number of workers worth looking at: what the machine carries, and of that no more than twice
+// what the bounds ask for and a few, which is for what variance takes of them; never fewer than there are.
 func (f *Forecaster) most(r Reach) int {
 	set := f.pipeline.Setting.plain()
 	limit, now := f.pipeline.most(r), min(set.Workers, ceiling)
@@ -203,8 +206,9 @@ const spare = 4
 // lowest is the lowest bound of a setting; +Inf where none is known.
 func (f *Forecaster) lowest(set Setting) float64 { return f.pipeline.lowest(f.pipeline.center(), set) }
 
-// smallest is the setting that reaches the rate with the fewest workers, with the fewest changes, and with the least memory, in this
-// order: workers cost memory and CPU for all of the training, a change costs somebody's attention once, and a queue is cheap once it fits.
+// smallest is the setting that reaches the rate with the fewest workers, with the fewest changes, and with the least
+// memory, in this order: workers cost memory and CPU for all of the training, a change costs somebody's attention
+// once, and a queue is cheap once it fits.
 func (f *Forecaster) smallest(tried []Forecast, rate float64) Forecast {
 	reached := slices.DeleteFunc(slices.Clone(tried), func(x Forecast) bool { return x.Rate < rate })
 	return slices.MinFunc(reached, func(a, b Forecast) int {
@@ -218,8 +222,8 @@ func (f *Forecaster) smallest(tried []Forecast, rate float64) Forecast {
 	})
 }
 
-// size is the number of workers; where their memory and the batches' are known, the workers that the setting's memory would pay for,
-// whole ones.
+// size is the number of workers; where their memory and the batches' are known, the workers that the setting's memory
+// would pay for, whole ones.
 func (f *Forecaster) size(set Setting) float64 {
 	p := f.pipeline
 	if p.WorkerBytes > 0 && p.BatchBytes > 0 {

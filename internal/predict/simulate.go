@@ -17,8 +17,8 @@ type Outcome struct {
 // settled is the share of a cut-off epoch after which its queue is taken to have its usual depth.
 const settled = 0.1
 
-// simulate runs the loader. Where the steps end before the epoch does, the rest of the epoch goes on at the rate seen after the queue
-// has settled.
+// simulate runs the loader. Where the steps end before the epoch does, the rest of the epoch goes on at the rate seen
+// after the queue has settled.
 func (e *engine) simulate(c costs, set Setting, d *draws, x extent) Outcome {
 	set = set.plain()
 	mark := int(settled * float64(x.total()))

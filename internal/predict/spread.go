@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// spreadSize is how many values stand for a distribution. 2048 resolve its 99.95 % quantile, and a bootstrap of as many is as wide as
-// that of a recording of 2048 batches, which is more than most have.
+// spreadSize is how many values stand for a distribution. 2048 resolve its 99.95 % quantile, and a bootstrap of as
+// many is as wide as that of a recording of 2048 batches, which is more than most have.
 const spreadSize = 2048
 
 // Spread is how times vary around their mean, as values whose mean is 1. The zero value is times that do not vary.
@@ -30,8 +30,8 @@ func (c Class) bounds() (lo, hi float64) {
 	return 1e-6 * math.Pow(10, float64(c.K)/20), 1e-6 * math.Pow(10, float64(c.K+1)/20)
 }
 
-// SpreadOfClasses takes a histogram; within a class times are spread evenly on its logarithmic scale. False where fewer than two times
-// were counted.
+// SpreadOfClasses takes a histogram; within a class times are spread evenly on its logarithmic scale. False where
+// fewer than two times were counted.
 func SpreadOfClasses(classes []Class) (Spread, bool) {
 	classes = slices.Clone(classes)
 	slices.SortFunc(classes, func(a, b Class) int { return a.K - b.K })
@@ -64,8 +64,8 @@ func SpreadOfClasses(classes []Class) (Spread, bool) {
 	return unit(values, int(min(total, math.MaxInt32)))
 }
 
-// Lognormal is the spread assumed where only the coefficient of variation (deviation over mean) is known: service times of storage and
-// of decoding are skewed to the right. Zero or less is no spread.
+// Lognormal is the spread assumed where only the coefficient of variation (deviation over mean) is known: service
+// times of storage and of decoding are skewed to the right. Zero or less is no spread.
 func Lognormal(variation float64) Spread {
 	if !(variation > 0) || math.IsInf(variation, 1) {
 		return Spread{}
@@ -117,8 +117,8 @@ func (s Spread) resample(dice *rand.Rand) (Spread, float64) {
 	return out, m
 }
 
-// draw fills out with factors in random order: whole passes over the values, so that few steps already have the distribution's shape.
-// Their mean is exactly 1.
+// draw fills out with factors in random order: whole passes over the values, so that few steps already have the
+// distribution's shape. Their mean is exactly 1.
 func (s Spread) draw(dice *rand.Rand, out []float64) {
 	if len(s.values) == 0 {
 		for i := range out {

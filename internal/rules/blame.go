@@ -7,6 +7,7 @@ import (
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -64,12 +65,7 @@ func coresForStep(p *diagnose.Pass, l *diagnose.Loader) float64 {
 }
 
 // share forces a quotient of two noisy figures into 0..1.
-func share(x float64) float64 {
-	if !(x > 0) {
-		return 0
-	}
-	return min(x, 1)
-}
+func share(x float64) float64 { return stat.Share(x) }
 
 // steadyWait is the input wait less the time between one set of workers and the next, which is the restart's and nobody else's.
 func steadyWait(p *diagnose.Pass) float64 {

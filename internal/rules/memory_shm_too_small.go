@@ -6,6 +6,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -42,7 +43,7 @@ less of /dev/shm than computed.
 	Applies: withWorkers,
 	Eval: func(p *diagnose.Pass) error {
 		free, total, batch, workers := p.Get(metric.ShmFree), p.Get(metric.ShmTotal), p.Get(metric.BatchBytes), p.Get(metric.NumWorkers)
-		prefetch := 2.0 // PyTorch's default
+		prefetch := float64(predict.DefaultPrefetch)
 		if f := p.Evidence.Facts.Prefetch; f != nil {
 			prefetch = float64(*f)
 		}
