@@ -26,6 +26,10 @@ type engine struct {
 	t       float64
 	load    float64 // threads that compute
 	reading int     // workers that wait for storage
+	paced   float64 // load of which the clock of the cores has the pace
+	sped    int     // reading of which the clock of storage has the speed
+
+	computing, device, spinning, threadsOf float64 // of a step, and of its computing part
 
 	workers []worker
 	queues  []ring[int32] // of batches to make, one per worker
@@ -62,7 +66,9 @@ func (e *engine) run(c costs, set Setting, d *draws, x extent, mark int) {
 	if e.batches <= 0 {
 		e.batches = math.MaxInt32 // the epoch never ends
 	}
-	e.t, e.load, e.reading = 0, 0, 0
+	e.t, e.load, e.reading, e.paced, e.sped = 0, 0, 0, 0, 0
+	e.computing, e.device, e.spinning = e.stepParts()
+	e.threadsOf = e.threads()
 	if cap(e.tally.waits) < e.stop {
 		e.tally.waits = make([]float64, 0, e.stop)
 	}
@@ -111,6 +117,14 @@ func (e *engine) prepare(alive bool) {
 
 // event goes on to the next end of something and lets whoever it belongs to go on.
 func (e *engine) event() {
+	if e.load != e.paced {
+		e.paced = e.load
+		e.clocks[cpu].share(e.pace(e.load))
+	}
+	if e.reading != e.sped && e.reading > 0 {
+		e.sped = e.reading
+		e.clocks[storage].share(min(e.speedup(e.reading)/float64(e.reading), 1))
+	}
 	which, dt := wall, math.Inf(1)
 	for r := range e.clocks {
 		if d := e.clocks[r].until(); d < dt {
@@ -150,12 +164,8 @@ func (e *engine) use(r resource, weight float64) {
 	switch r {
 	case cpu:
 		e.load += weight
-		e.clocks[cpu].share(e.pace(e.load))
 	case storage:
 		e.reading += int(weight)
-		if e.reading > 0 {
-			e.clocks[storage].share(min(e.speedup(e.reading)/float64(e.reading), 1))
-		}
 	}
 }
 
