@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/evidence"
@@ -149,7 +148,7 @@ func (l *Loader) plan(x predict.Plan, check string) report.Plan {
 }
 
 func (l *Loader) change(at predict.Setting, c predict.Change) report.Recommendation {
-	from, to := value(c.Knob, at), value(c.Knob, c.Then.Setting)
+	from, to := c.Knob.Value(at), c.Knob.Value(c.Then.Setting)
 	out := report.Recommendation{Setting: string(c.Knob), To: to, Caveat: c.Risk, Watch: c.Watch,
 		Effect: l.effect(c.Alone, c.Gain, true)}
 	if l.seen(c.Knob) {
@@ -179,22 +178,6 @@ func (l *Loader) seen(k predict.Knob) bool {
 		return l.Setting.Workers > 0
 	}
 	return false
-}
-
-// value writes a setting as Python has it.
-func value(k predict.Knob, s predict.Setting) string {
-	truth := map[bool]string{true: "True", false: "False"}
-	switch k {
-	case predict.NumWorkers:
-		return strconv.Itoa(s.Workers)
-	case predict.PrefetchFactor:
-		return strconv.Itoa(s.Prefetch)
-	case predict.PersistentWorkers:
-		return truth[s.Persistent]
-	case predict.Context:
-		return string(s.Start)
-	}
-	return truth[!s.Unordered]
 }
 
 func known(x float64) *float64 {

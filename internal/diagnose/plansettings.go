@@ -3,7 +3,6 @@ package diagnose
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/predict"
@@ -11,21 +10,18 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// knobs are the settings that are simulated.
-var knobs = []predict.Knob{predict.NumWorkers, predict.PrefetchFactor, predict.PersistentWorkers, predict.Context, predict.InOrder}
-
 // ruledOut tells whether a finding says against a setting that it will not help.
 func (l *Loader) ruledOut(r *report.Report, set predict.Setting) bool {
 	now := l.Setting
 	if now.Prefetch <= 0 {
 		now.Prefetch = predict.DefaultPrefetch
 	}
-	for _, k := range knobs {
+	for _, k := range predict.Knobs {
 		if set.Workers == 0 && k != predict.NumWorkers {
 			continue // without meaning then
 		}
-		from := value(k, now)
-		if r.RuledOut(string(k), &from, value(k, set)) != nil {
+		from := k.Value(now)
+		if r.RuledOut(string(k), &from, k.Value(set)) != nil {
 			return true
 		}
 	}
@@ -45,26 +41,17 @@ func (l *Loader) along(set predict.Setting, with []report.Value) predict.Setting
 // turned is a setting with one knob at another value; false where that is not simulated, or rests on what was not
 // measured.
 func (l *Loader) turned(set predict.Setting, knob, to string) (predict.Setting, bool) {
-	n, err := strconv.Atoi(to)
-	switch predict.Knob(knob) {
-	case predict.NumWorkers:
-		set.Workers = n
-		return set, err == nil && n >= 0
-	case predict.PrefetchFactor: // what depth brings follows from how batches vary
-		set.Prefetch = n
-		return set, err == nil && n > 0 && set.Workers > 0 && l.Fetch.Measured()
+	k := predict.Knob(knob)
+	set, ok := k.Turn(set, to)
+	switch _, seen := l.Starts[set.Start]; k {
+	case predict.PrefetchFactor, predict.InOrder: // what they bring follows from how batches vary
+		ok = ok && set.Workers > 0 && l.Fetch.Measured()
 	case predict.PersistentWorkers:
-		set.Persistent = to == "True"
-		return set, set.Workers > 0 && l.Epoch > 0 && !l.Anew
-	case predict.InOrder:
-		set.Unordered = to == "False"
-		return set, set.Workers > 0 && l.Fetch.Measured()
+		ok = ok && set.Workers > 0 && l.Epoch > 0 && !l.Anew
 	case predict.Context:
-		set.Start = predict.StartMethod(to)
-		_, known := l.Starts[set.Start]
-		return set, set.Workers > 0 && l.Epoch > 0 && known
+		ok = ok && set.Workers > 0 && l.Epoch > 0 && seen
 	}
-	return set, false
+	return set, ok
 }
 
 // alone is within what a change is said not to help that the model expects nothing of.
@@ -124,12 +111,10 @@ func (l *Loader) asked(c report.Recommendation) (to predict.Forecast, effect *re
 
 // noRoom is what has no room for a deeper queue that is recommended.
 func (l *Loader) noRoom(c report.Recommendation) predict.Clamp {
-	n, err := strconv.Atoi(c.To)
-	if c.Setting != string(predict.PrefetchFactor) || err != nil || n <= 0 || l.Setting.Workers == 0 {
+	set, ok := predict.PrefetchFactor.Turn(l.Setting, c.To)
+	if c.Setting != string(predict.PrefetchFactor) || !ok || set.Workers == 0 {
 		return predict.NoClamp
 	}
-	set := l.Setting
-	set.Prefetch = n
 	return l.Room(set)
 }
 

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/pipetune/pipetune/internal/stat"
 )
@@ -18,52 +19,65 @@ const (
 	InOrder           Knob = "in_order"
 )
 
-// set changes one knob of a setting to what it is in another. From no workers to some, prefetch_factor is PyTorch's
-// default and no change of its own until it is changed.
-func (k Knob) set(s, to Setting) Setting {
+// Knobs lists them.
+var Knobs = []Knob{NumWorkers, PrefetchFactor, PersistentWorkers, Context, InOrder}
+
+// Value is what a knob is set to, as Python writes it.
+func (k Knob) Value(s Setting) string {
+	truth := map[bool]string{true: "True", false: "False"}
 	switch k {
 	case NumWorkers:
-		s.Workers = to.Workers
-		if s.Start == UnknownStart {
-			s.Start = to.Start
-		}
+		return strconv.Itoa(s.Workers)
 	case PrefetchFactor:
-		s.Prefetch = to.Prefetch
+		return strconv.Itoa(s.Prefetch)
 	case PersistentWorkers:
-		s.Persistent = to.Persistent
+		return truth[s.Persistent]
 	case Context:
+		return string(s.Start)
+	}
+	return truth[!s.Unordered]
+}
+
+// Turn sets a knob to a value as Python writes it; false, with nothing turned, where it cannot have that value.
+func (k Knob) Turn(s Setting, value string) (Setting, bool) {
+	n, err := strconv.Atoi(value)
+	truth := value == "True" || value == "False"
+	switch {
+	case k == NumWorkers && err == nil && n >= 0:
+		s.Workers = n
+	case k == PrefetchFactor && err == nil && n > 0:
+		s.Prefetch = n
+	case k == PersistentWorkers && truth:
+		s.Persistent = value == "True"
+	case k == InOrder && truth:
+		s.Unordered = value == "False"
+	case k == Context:
+		s.Start = StartMethod(value)
+	default:
+		return s, false
+	}
+	return s, true
+}
+
+// set changes one knob of a setting to what it is in another. From no workers to some they start as the other says.
+func (k Knob) set(s, to Setting) Setting {
+	s, _ = k.Turn(s, k.Value(to))
+	if k == NumWorkers && s.Start == UnknownStart {
 		s.Start = to.Start
-	case InOrder:
-		s.Unordered = to.Unordered
 	}
 	return s.plain()
 }
 
-// changes are the knobs that lead from one setting to another.
+// changes are the knobs that lead from one setting to another. From no workers to some, PyTorch's default of prefetch_factor and the way
+// to start them are no changes of their own; to none, all else loses its meaning.
 func changes(from, to Setting) []Knob {
 	from, to = from.plain(), to.plain()
-	if to.Workers == 0 { // all else loses its meaning with the workers
-		if from.Workers == 0 {
-			return nil
-		}
-		return []Knob{NumWorkers}
-	}
-	var knobs []Knob
-	add := func(differs bool, k Knob) {
-		if differs {
-			knobs = append(knobs, k)
-		}
-	}
-	add(from.Workers != to.Workers, NumWorkers)
-	before := from.Prefetch
 	if from.Workers == 0 {
-		before = DefaultPrefetch
+		from.Prefetch, from.Start = DefaultPrefetch, to.Start
 	}
-	add(before != to.Prefetch, PrefetchFactor)
-	add(from.Persistent != to.Persistent, PersistentWorkers)
-	add(from.Workers > 0 && from.Start != to.Start, Context)
-	add(from.Unordered != to.Unordered, InOrder)
-	return knobs
+	return slices.DeleteFunc(slices.Clone(Knobs), func(k Knob) bool {
+		return k.Value(from) == k.Value(to) || to.Workers == 0 && k != NumWorkers
+	})
 }
 
 // Change is one knob turned, and what that brings.
