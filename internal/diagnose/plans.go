@@ -42,8 +42,8 @@ func (s *subject) plan(r *report.Report) {
 			r.Plans = append(r.Plans, one)
 		}
 	}
-	if len(r.Plans) == 0 && p.Verdict == predict.Worthwhile {
-		p.Verdict = predict.Nothing
+	if len(r.Plans) == 0 && p.Outcome == report.OutcomeWorthwhile {
+		p.Outcome = report.OutcomeNothing
 	}
 	r.Outlook = l.outlook(p, r)
 }
@@ -126,7 +126,7 @@ func checkCommand(e *evidence.Evidence) string {
 
 // plan tells one plan.
 func (l *Loader) plan(x predict.Plan, check string) report.Plan {
-	out := report.Plan{Name: x.Name, Risk: string(x.Risk), Changes: []report.Recommendation{},
+	out := report.Plan{Name: x.Name, Risk: x.Risk, Changes: []report.Recommendation{},
 		Effect: l.effect(x.After, x.Gain, true), Check: check,
 		Next: limitText[x.After.Next], Clamp: string(x.Clamp), InputWaitRatio: known(unitShare(x.After.WaitRatio))}
 	if out.Effect != nil && out.Effect.After > 0 {
@@ -198,7 +198,7 @@ func (l *Loader) bytes(x float64) *int64 {
 // outlook says what the plans come to.
 func (l *Loader) outlook(p predict.Plans, r *report.Report) *report.Outlook {
 	now := l.effect(p.Now, l.forecaster.Gain(p.Now, p.Now), false)
-	o := &report.Outlook{Outcome: string(p.Verdict), Now: now, Limit: limitText[p.Now.Limit], Next: limitText[p.Now.Next],
+	o := &report.Outlook{Outcome: p.Outcome, Now: now, Limit: limitText[p.Now.Limit], Next: limitText[p.Now.Next],
 		Confidence: Confidence, Calibrated: l.error.Source, Assumed: l.assumed, First: firstCause(r)}
 	if p.Headroom > 0 {
 		o.Headroom = known(p.Headroom)
@@ -206,8 +206,8 @@ func (l *Loader) outlook(p predict.Plans, r *report.Report) *report.Outlook {
 	if l.Others >= leastOthers && p.Now.Limit == predict.CPUs {
 		o.Limit += ", which other programs use as well"
 	}
-	switch p.Verdict {
-	case predict.StepBound:
+	switch p.Outcome {
+	case report.OutcomeStep:
 		who := "The training step"
 		if len(r.Host.GPUs) > 0 && r.Verdict.Class == report.GPUBound {
 			who = "The training step (GPU)"
@@ -217,7 +217,7 @@ func (l *Loader) outlook(p predict.Plans, r *report.Report) *report.Outlook {
 			o.Statement += "; the loader alone could give " + unit.Number(*o.Headroom) + " times as much"
 		}
 		o.Statement += ". No setting of the loader is worth changing."
-	case predict.Nothing:
+	case report.OutcomeNothing:
 		o.Statement = "Nothing is worth changing: no setting of the loader within reach brings 3 %"
 		if o.Limit != "" {
 			o.Statement += "; what limits is " + o.Limit

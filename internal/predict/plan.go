@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // Knob is one setting of a DataLoader, spelled as PyTorch spells it.
@@ -91,20 +92,10 @@ type Change struct {
 	Watch string       // what to look at after the change
 }
 
-// Risk is how much of what was not measured a plan relies on.
-type Risk string
-
-// The risks.
-const (
-	Low    Risk = "low"
-	Medium Risk = "medium"
-	High   Risk = "high"
-)
-
 // Plan is a set of changes, in the order of what each brings.
 type Plan struct {
 	Name    string
-	Risk    Risk
+	Risk    string       // how much of what was not measured it relies on: low, medium or high
 	Changes []Change     // none: nothing within this plan's reach is worth changing
 	After   Forecast     // with all of them
 	Gain    stat.Summary // how many times as fast as now
@@ -112,19 +103,9 @@ type Plan struct {
 	Clamp   Clamp // what kept num_workers from being larger, where larger would have helped
 }
 
-// Verdict is what the plans come to.
-type Verdict string
-
-// The verdicts.
-const (
-	Worthwhile Verdict = "worthwhile" // a plan brings more than it costs attention
-	Nothing    Verdict = "nothing"    // no setting within reach brings 3 %
-	StepBound  Verdict = "step"       // nothing, and the reason is the step: the loader gives more than it takes
-)
-
 // Plans are what to do about a loader's settings.
 type Plans struct {
-	Verdict  Verdict
+	Outcome  string // one of report.Outcomes
 	Now      Forecast
 	Plans    []Plan  // conservative, moderate, aggressive; one that comes to the same as the one before it is left out
 	Headroom float64 // what the loader would give to a step of no time, over the present rate; 0 = unknown
@@ -133,7 +114,7 @@ type Plans struct {
 // tier is a plan before it is made.
 type tier struct {
 	name  string
-	risk  Risk
+	risk  string
 	reach Reach
 }
 
@@ -142,10 +123,10 @@ type tier struct {
 // side of that. in_order=False changes the order of training and is aggressive for that, not for its cost.
 func tiers(unordered bool) []tier {
 	return []tier{
-		{"conservative", Low, Reach{Memory: memoryShare / 2, PerCore: 1, Waiting: 1}},
-		{"moderate", Medium, Reach{Memory: memoryShare, PerCore: 1, Waiting: waiting,
+		{report.Conservative, "low", Reach{Memory: memoryShare / 2, PerCore: 1, Waiting: 1}},
+		{report.Moderate, "medium", Reach{Memory: memoryShare, PerCore: 1, Waiting: waiting,
 			Prefetches: []int{2, 4, 8}, Start: true}},
-		{"aggressive", High, Reach{Memory: (1 + memoryShare) / 2, PerCore: waiting, Waiting: 2 * waiting,
+		{report.Aggressive, "high", Reach{Memory: (1 + memoryShare) / 2, PerCore: waiting, Waiting: 2 * waiting,
 			Prefetches: []int{2, 4, 8, 16}, Start: true, Unordered: unordered}},
 	}
 }
@@ -157,7 +138,7 @@ func (f *Forecaster) Plans(unordered bool, ruledOut func(Setting) bool) (Plans, 
 	if !ok {
 		return Plans{}, false
 	}
-	out := Plans{Verdict: Nothing, Now: now, Headroom: f.headroom(now)}
+	out := Plans{Outcome: report.OutcomeNothing, Now: now, Headroom: f.headroom(now)}
 	last := 0.0
 	for _, a := range tiers(unordered) {
 		a.reach.RuledOut = ruledOut
@@ -172,10 +153,10 @@ func (f *Forecaster) Plans(unordered bool, ruledOut func(Setting) bool) (Plans, 
 		plan := f.plan(a, now, found)
 		last = found.Chosen.Rate
 		out.Plans = append(out.Plans, plan)
-		out.Verdict = Worthwhile
+		out.Outcome = report.OutcomeWorthwhile
 	}
-	if out.Verdict == Nothing && f.stepBound(now) {
-		out.Verdict = StepBound
+	if out.Outcome == report.OutcomeNothing && f.stepBound(now) {
+		out.Outcome = report.OutcomeStep
 	}
 	return out, true
 }

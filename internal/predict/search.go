@@ -65,11 +65,8 @@ func (f *Forecaster) among(settings []Setting, r Reach, how Remedy) (Found, bool
 	}
 	found := Found{Now: now, Best: now}
 	tried := []Forecast{now}
-	falls := map[Setting]fall{}
 	for _, set := range settings {
-		family := set
-		family.Workers = 0
-		if set == now.Setting || f.lowest(set) < enough*found.Best.Rate || falls[family].length >= hopeless {
+		if set == now.Setting || f.lowest(set) < enough*found.Best.Rate {
 			continue
 		}
 		one, ok := f.quick(set, how)
@@ -80,7 +77,6 @@ func (f *Forecaster) among(settings []Setting, r Reach, how Remedy) (Found, bool
 		if one.Rate > found.Best.Rate {
 			found.Best = one
 		}
-		falls[family] = falls[family].then(one.Rate, found.Best.Rate)
 	}
 	found.Chosen = found.Now
 	if now.Rate < enough*found.Best.Rate {
@@ -89,23 +85,6 @@ func (f *Forecaster) among(settings []Setting, r Reach, how Remedy) (Found, bool
 	}
 	found.Clamp = f.clamp(found.Chosen, r)
 	return found, true
-}
-
-// hopeless is after how many settings in a row, each with a worker less, slower than the one before it and far from
-// the best, no more of the kind are tried.
-const hopeless = 3
-
-// fall is how often in a row that was so.
-type fall struct {
-	length int
-	rate   float64
-}
-
-func (f fall) then(rate, best float64) fall {
-	if rate < 0.9*best && rate <= f.rate {
-		return fall{f.length + 1, rate}
-	}
-	return fall{0, rate}
 }
 
 // needed takes back each change that is not needed for the rate: a setting as it is costs nothing to keep.

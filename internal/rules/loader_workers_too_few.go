@@ -21,14 +21,14 @@ All workers are at work all the time and the trainer still waits, while the mach
 more batches at once.
 
 ## How it is detected
-The workers are hardly ever idle, the trainer waits for batches, and the loader model says that more workers would be faster: batches
+The workers are hardly ever idle, the trainer waits for batches, and a simulation of the loader says that more workers would be faster. Batches
 per second are at most the smallest of 1/G (the step without waiting), W/(c+w) (W workers, each taking c seconds of CPU and w
 seconds of other waiting per batch), K/c (K cores left over) and what storage gives. The rule is quiet where storage or a file lock
 takes most of a worker's time; the rules for those causes speak then.
 
 ## How to mend it
-Set num_workers to the value in the report: the smallest that comes within 3 % of the best this machine allows, after taking off
-the cores that the trainer and other processes need, and after checking memory and /dev/shm.
+Set num_workers to the value in the report: the smallest that comes within 3 % of the best this machine allows, beside the trainer and other
+programs on the same cores, and after checking memory and /dev/shm.
 
 ## When it is wrong
 The costs are those of the present number of workers. Where workers contend for something that is not seen yet (memory bandwidth, a
