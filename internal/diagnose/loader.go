@@ -66,9 +66,14 @@ func LoaderOf(e *evidence.Evidence, own predict.Calibration) (*Loader, bool) {
 	l.trainer(e, rate)
 	l.spreads(e, rate)
 	l.StorageShare = waitsForStorage(e)
-	l.forecaster = predict.NewForecaster(l.Pipeline, predict.Options{Confidence: Confidence, Calibration: own})
+	return l, l.simulate()
+}
+
+// simulate prepares predictions of what is known of the loader; false where that is too little.
+func (l *Loader) simulate() (ok bool) {
+	l.forecaster = predict.NewForecaster(l.Pipeline, predict.Options{Confidence: Confidence, Calibration: l.error})
 	l.present, ok = l.forecaster.Forecast(l.Setting)
-	return l, ok
+	return ok
 }
 
 // costs takes what a step and a batch cost, the setting, and the unit of effects. It returns the batches per unit of

@@ -164,7 +164,7 @@ const byGroup = "other programs use the CPU time that it needs, and the kernel s
 func (l *Loader) effect(to predict.Forecast, gain stat.Summary, othersMayGo bool) *report.Effect {
 	now, rate := l.Now.Center, scaled(to.StepsPerS, l.PerBatch)
 	gained := scaled(gain, now)
-	if !l.fits() { // then the model's own rate says nothing
+	if !l.fits() || l.StepRange { // then the model's own rate says nothing, or less than the rate that was seen
 		rate = gained
 	}
 	lo, hi := rate.Lo, rate.Hi
