@@ -18,6 +18,8 @@ type Loader struct {
 	Now          stat.Summary // in that unit
 	PerBatch     float64      // of that unit
 
+	Seen predict.Loader // costs as they were seen, with the time without a CPU and with what starting workers took
+
 	ranks   float64 // trainers that share the machine; 0 = one
 	others  otherLoaders
 	left    float64             // cores that other programs leave, where they keep what they have; 0 = unknown
@@ -57,7 +59,7 @@ func LoaderOf(e *evidence.Evidence, own predict.Calibration) (*Loader, bool) {
 	if !ok {
 		return nil, false
 	}
-	l.Setting.Start = startMethod(e)
+	l.Seen, l.Setting.Start = l.Pipeline.Loader, startMethod(e)
 	l.cores(e)
 	if l.Metric != Relative {
 		l.overheads(e)

@@ -83,7 +83,7 @@ func pace(l *diagnose.Loader) string {
 	if l.Setting.Workers > 1 {
 		alone = "on CPUs of their own"
 	}
-	every, step := (l.CPU.Center+l.Wait.Center)/float64(max(l.Setting.Workers, 1)), l.FreeStep.Center
+	every, step := (l.Seen.CPU.Center+l.Seen.Wait.Center)/float64(max(l.Setting.Workers, 1)), l.Seen.FreeStep.Center
 	if l.Metric == diagnose.Relative {
 		return fmt.Sprintf("%s can make a batch every %s steps %s", workers, unit.Number(every/step), alone)
 	}
@@ -109,7 +109,7 @@ func room(p *diagnose.Pass, split loading) string {
 
 // why says what the number of workers comes from.
 func why(l *diagnose.Loader, need diagnose.Needed) string {
-	work, step := l.CPU.Center+l.Wait.Center, l.FreeStep.Center
+	work, step := l.Seen.CPU.Center+l.Seen.Wait.Center, l.Seen.FreeStep.Center
 	text := fmt.Sprintf("a batch takes a worker %s, the step without waiting takes %s", unit.Seconds(work), unit.Seconds(step))
 	if l.Metric == diagnose.Relative && step > 0 {
 		text = fmt.Sprintf("a batch takes a worker %s times as long as the step without waiting", unit.Number(work/step))
