@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/stat"
 )
@@ -40,17 +41,17 @@ const (
 // trial is one configuration with what became of it.
 type trial struct {
 	grid
-	from      *known            // the run it is predicted from
-	foreseen  diagnose.Foreseen // with nothing of the model's own error
-	told      stat.Summary      // its interval with that error, as a report has it
-	unseen    stat.Summary      // its interval with that error, as the other half of the trials tells it
-	observed  float64           // steps per second
-	others    float64           // cores that others used, in this run or in the one it is predicted from, the larger
+	from      *known       // the run it is predicted from
+	foreseen  foreseen     // with nothing of the model's own error
+	told      stat.Summary // its interval with that error, as a report has it
+	unseen    stat.Summary // its interval with that error, as the other half of the trials tells it
+	observed  float64      // steps per second
+	others    float64      // cores that others used, in this run or in the one it is predicted from, the larger
 	firstHalf bool
 }
 
 // off is the relative error of the prediction.
-func (t trial) off() float64 { return t.foreseen.Told.Center/t.observed - 1 }
+func (t trial) off() float64 { return t.foreseen.told.Center/t.observed - 1 }
 
 func (t trial) inside() bool { return within(t.told, t.observed) }
 
@@ -146,7 +147,7 @@ func (m machine) tryOut(t *testing.T, workload string, part []grid, versions *st
 			return nil, nil, fmt.Errorf("%s: %w", g.name(), err)
 		}
 		trials = append(trials, x)
-		fmt.Printf("  %-46s %8.2f/s, predicted %8.2f/s %+6.1f %% %s\n", g.name(), x.observed, x.foreseen.Told.Center, 100*x.off(), disturbed(others))
+		fmt.Printf("  %-46s %8.2f/s, predicted %8.2f/s %+6.1f %% %s\n", g.name(), x.observed, x.foreseen.told.Center, 100*x.off(), disturbed(others))
 	}
 	return trials, refused, nil
 }
@@ -164,13 +165,29 @@ func (m machine) known(t *testing.T, j *calibrationJob, from grid) (k known, oth
 	return k, others, nil
 }
 
-// foresee tells what a report of the run it is predicted from says of it, if the model were as far off as c says.
-func (t trial) foresee(c predict.Calibration) (diagnose.Foreseen, error) {
-	out, err := diagnose.Foresee(t.from.evidence, c, t.setting())
-	if err != nil {
-		return diagnose.Foreseen{}, err
+// foreseen is what plans would say of a setting, in steps per second.
+type foreseen struct {
+	predict.Forecast
+	told stat.Summary // what a report shows, which leans on the rate that was seen as well as on the model
+}
+
+// foresee says what a report of the run it is predicted from says of it, if the model were as far off as c says.
+func (t trial) foresee(c predict.Calibration) (foreseen, error) {
+	return foresee(t.from.evidence, c, t.setting())
+}
+
+// foresee fails where the report would have no plans.
+func foresee(e *evidence.Evidence, c predict.Calibration, set predict.Setting) (foreseen, error) {
+	l, why := diagnose.PlannedLoader(e, c)
+	if why != nil {
+		return foreseen{}, fmt.Errorf("there is no model of the loader: %s", why.Reason)
 	}
-	return out[0], nil
+	to, effect, ok := l.Predict(set, predict.Remedy{})
+	if !ok {
+		return foreseen{}, fmt.Errorf("%+v cannot be simulated", set)
+	}
+	perStep := l.PerBatch
+	return foreseen{to, stat.Summary{Center: effect.After / perStep, Lo: effect.Lo / perStep, Hi: effect.Hi / perStep, N: to.StepsPerS.N}}, nil
 }
 
 func disturbed(others float64) string {

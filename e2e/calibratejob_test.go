@@ -18,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/recording"
@@ -186,6 +185,6 @@ func (m machine) launchKnown(t *testing.T, g grid) (k known, err error) {
 	if k.evidence, err = evidence.FromRecording(rec); err != nil {
 		return k, err
 	}
-	_, k.refusal = diagnose.Foresee(k.evidence, predict.Calibration{}, g.setting())
+	_, k.refusal = foresee(k.evidence, predict.Calibration{}, g.setting())
 	return k, nil
 }

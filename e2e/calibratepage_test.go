@@ -46,7 +46,7 @@ type summary struct {
 func judgeTrials(trials []trial) (calibration, error) {
 	halves(trials)
 	c := calibration{trials: trials, classes: map[string]summary{}}
-	var parts [2][]predict.Trial
+	var parts [2][]heldTrial
 	side := func(t trial) int {
 		if t.firstHalf {
 			return 0
@@ -54,25 +54,25 @@ func judgeTrials(trials []trial) (calibration, error) {
 		return 1
 	}
 	for _, t := range trials {
-		parts[side(t)] = append(parts[side(t)], predict.Trial{Forecast: t.foreseen.Told, Observed: t.observed})
+		parts[side(t)] = append(parts[side(t)], heldTrial{t.foreseen.told, t.observed})
 	}
 	var ok [4]bool
-	c.learned[0], ok[0] = predict.Calibrate(parts[0], calibratedShare)
-	c.learned[1], ok[1] = predict.Calibrate(parts[1], calibratedShare)
-	var kinds [2][]predict.Trial
+	c.learned[0], ok[0] = calibrate(parts[0], calibratedShare)
+	c.learned[1], ok[1] = calibrate(parts[1], calibratedShare)
+	var kinds [2][]heldTrial
 	for _, t := range trials {
 		k := 1
 		if t.foreseen.NewPrograms {
 			k = 0
 		}
-		kinds[k] = append(kinds[k], predict.Trial{Forecast: t.foreseen.Told, Observed: t.observed})
+		kinds[k] = append(kinds[k], heldTrial{t.foreseen.told, t.observed})
 	}
-	c.error.NewPrograms, ok[2] = predict.Calibrate(kinds[0], calibratedShare)
-	c.error.Other, ok[3] = predict.Calibrate(kinds[1], calibratedShare)
+	c.error.NewPrograms, ok[2] = calibrate(kinds[0], calibratedShare)
+	c.error.Other, ok[3] = calibrate(kinds[1], calibratedShare)
 	c.calibrated = ok == [4]bool{true, true, true, true} // else there are too few: each part needs nine
 	for i := range trials {
 		t := &trials[i]
-		if within(t.foreseen.Told, t.observed) {
+		if within(t.foreseen.told, t.observed) {
 			c.unwidened += 1 / float64(len(trials))
 		}
 		told, err := t.foresee(diagnose.ModelError)
@@ -84,7 +84,7 @@ func judgeTrials(trials []trial) (calibration, error) {
 		if err != nil {
 			return c, err
 		}
-		t.told, t.unseen = told.Told, unseen.Told
+		t.told, t.unseen = told.told, unseen.told
 	}
 	of := func(keep func(trial) bool) summary {
 		return summarize(slices.DeleteFunc(slices.Clone(trials), func(t trial) bool { return !keep(t) }))
@@ -200,7 +200,7 @@ func table(trials []trial) string {
 		if t.others > nearlyAlone {
 			mark = fmt.Sprintf(" (others used %.2f cores)", t.others)
 		}
-		fmt.Fprintf(&b, "| %s | %d | %s | %s | %.2f | %.2f – %.2f | %s | %.2f%s | %+.1f %% | %s |\n", t.Workload, t.Workers, prefetch, kept, t.foreseen.Told.Center,
+		fmt.Fprintf(&b, "| %s | %d | %s | %s | %.2f | %.2f – %.2f | %s | %.2f%s | %+.1f %% | %s |\n", t.Workload, t.Workers, prefetch, kept, t.foreseen.told.Center,
 			t.told.Lo, t.told.Hi, cmp.Or(string(t.foreseen.Limit), "–"), t.observed, mark, 100*t.off(), inside)
 	}
 	return b.String()

@@ -47,7 +47,7 @@ var mayImport = map[string][]string{
 	// judge: pure
 	"step":     {},
 	"evidence": {"recording", "benchmark", "metric", "stat", "step", "untrusted", "pkg/report"},
-	"predict":  {"stat"},
+	"predict":  {"stat", "pkg/report"},                                                  // pkg/report: what a change must bring to be worth one
 	"diagnose": {"evidence", "metric", "predict", "stat", "step", "unit", "pkg/report"}, // unit: its statements hold numbers
 	"rules":    {"diagnose", "evidence", "metric", "predict", "stat", "unit", "pkg/report"},
 

@@ -16,7 +16,8 @@ func Bench(r *report.Report, e *evidence.Evidence, rules []Rule) {
 	if r.Benchmark == nil {
 		return
 	}
-	judgeAll(r, e, rules, JudgeMeasured)
+	s := &subject{evidence: e}
+	judgeAll(r, rules, s.judgeMeasured)
 	sayOnce(r.Findings)
 	r.Plans = []report.Plan{}
 	if r.Metrics == nil {

@@ -39,14 +39,14 @@ func Forecast(r *report.Report, e *evidence.Evidence, t TrainingAhead) {
 	best, rates := 0.0, make([]float64, mostAhead(p.UsableCPUs)+1) // by num_workers
 	limit := predict.Term("")                                      // of the most workers
 	for w := range rates {
-		one, ok := f.Point(predict.Setting{Workers: w})
+		one, ok := f.Point(predict.Setting{Workers: w}, predict.Remedy{})
 		if !ok {
 			return
 		}
 		rates[w], limit = one.Rate, one.Limit
 		best = max(best, one.Rate)
 	}
-	needed := slices.IndexFunc(rates, func(x float64) bool { return x >= enoughOfBest*best })
+	needed := slices.IndexFunc(rates, func(x float64) bool { return x*report.WorthChange >= best })
 	out.Needed = &needed
 	for w := range rates {
 		if w&(w-1) != 0 && w != needed && w != int(p.UsableCPUs) {
@@ -89,9 +89,6 @@ func beyond(most int, limit predict.Term) string {
 	return "more bring less than 3 %"
 }
 
-// enoughOfBest is the share of the best rate at which more workers are no longer worth it, as in plans.
-const enoughOfBest = 0.97
-
 // mostAhead is up to how many workers are looked at: twice the usable CPUs, beyond which PyTorch has long warned.
 func mostAhead(cpus float64) int { return int(min(max(2*math.Ceil(cpus), 2), 64)) }
 
@@ -102,7 +99,7 @@ func aheadOf(e *evidence.Evidence, t TrainingAhead) (predict.Pipeline, report.Fo
 		return predict.Pipeline{}, report.Forecast{}, false
 	}
 	out := report.Forecast{BatchSize: cmp.Or(t.BatchSize, usualBatch), BatchSizeGiven: t.BatchSize > 0, Item: "warm",
-		TransformTimeS: t.Transform.Seconds(), PrefetchFactor: 2, Confidence: Confidence, Rows: []report.ForecastRow{}}
+		TransformTimeS: t.Transform.Seconds(), PrefetchFactor: predict.DefaultPrefetch, Confidence: Confidence, Rows: []report.ForecastRow{}}
 	cpu, wait := item.Summary, stat.Summary{}
 	if isCold {
 		out.Item = "cold"
@@ -123,7 +120,7 @@ func aheadOf(e *evidence.Evidence, t TrainingAhead) (predict.Pipeline, report.Fo
 	batch := float64(out.BatchSize)
 	usable, _ := e.Get(metric.UsableCPUs)
 	bytes, _ := e.Get(metric.BenchItemBytes)
-	p := predict.Pipeline{Slices: out.BatchSize, Samples: batch, StorageShare: 1,
+	p := predict.Pipeline{Slices: out.BatchSize, StorageShare: 1,
 		// Items vary by about as much as their mean; a batch of many varies less.
 		Fetch:    predict.Lognormal(1 / math.Sqrt(batch)),
 		Handover: handoverCPU, Dispatch: dispatchPart * takingCPU, Receive: (1 - dispatchPart) * takingCPU}
@@ -168,14 +165,14 @@ var limitAhead = map[predict.Term]string{
 }
 
 func aheadRow(p predict.Pipeline, one predict.Forecast, t TrainingAhead) report.ForecastRow {
-	rate := one.SamplesPerS
+	rate := scaled(one.StepsPerS, float64(p.Slices))
 	row := report.ForecastRow{NumWorkers: one.Setting.Workers, SamplesPerS: rate.Center, Lo: rate.Lo, Hi: rate.Hi,
 		Limit: limitAhead[one.Limit]}
 	if t.Step > 0 {
 		row.WaitS, row.InputWaitRatio = known(one.Wait), known(unitShare(one.WaitRatio))
 	}
 	if p.BatchBytes > 0 {
-		n := int64(p.QueueBytes(one.Setting.Workers, max(one.Setting.Prefetch, 2)))
+		n := int64(p.QueueBytes(one.Setting.Workers, cmp.Or(one.Setting.Prefetch, predict.DefaultPrefetch)))
 		row.QueueBytes = &n
 	}
 	return row

@@ -2,8 +2,9 @@ package diagnose
 
 import "github.com/pipetune/pipetune/internal/predict"
 
-// ModelError is how far the simulation was off in real runs of settings that it had not seen, predicted from one run at another. It is a part
-// of every interval of a plan. docs/calibration.md tells how it was measured, and how well it held in runs that it was not learned from.
+// ModelError is how far the simulation was off in real runs of settings that it had not seen, predicted from one run
+// at another. It is a part of every interval of a plan. docs/calibration.md tells how it was measured, and how well
+// it held in runs that it was not learned from.
 var ModelError = predict.Calibration{
 	Other:       0.064,
 	NewPrograms: 0.214,

@@ -5,8 +5,9 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// MadeAnew tells whether the job makes the DataLoader of the training loop anew for each epoch: then its workers end with it, and no setting keeps them.
-func MadeAnew(e *evidence.Evidence) bool { return Hooked(e) && e.Facts.Hook.Loader.Anew }
+// RecreatedEachEpoch reports whether the job constructs the DataLoader of the training loop per epoch.
+// persistent_workers cannot help then.
+func RecreatedEachEpoch(e *evidence.Evidence) bool { return Hooked(e) && e.Facts.Hook.Loader.Anew }
 
 // called adds to a loader what the hook told of the call that made it. Its settings are among the facts already.
 func called(e *evidence.Evidence, l *report.Loader) {

@@ -15,7 +15,8 @@ func evaluating(e *evidence.Evidence) evidence.Evaluating {
 	return evidence.Evaluating{}
 }
 
-// trainerCPU is the CPU time of one trainer in a second of training: without what it computes in evaluations, as rates are.
+// trainerCPU is the CPU time of one trainer in a second of training: without what it computes in evaluations, as
+// rates are.
 func trainerCPU(e *evidence.Evidence) (stat.Summary, bool) {
 	all, ok := e.Get(metric.TrainerCPU)
 	if !ok {

@@ -81,7 +81,7 @@ func TestWorkerlessModelIsAbsoluteWithTheHook(t *testing.T) {
 	if !ok || l.Metric != "samples_per_s" || l.CPU.Center != 0.015 || l.Wait.Center < 0.0049 || l.Wait.Center > 0.0051 {
 		t.Fatalf("got %+v, %v", l, ok)
 	}
-	if e := l.Effect(2); e == nil || e.Before != 800 || e.After < 1200 || e.After > 1600 {
+	if e := l.WithWorkers(2); e == nil || e.Before != 800 || e.After < 1200 || e.After > 1600 {
 		t.Errorf("two workers beside a step as long as loading: got %+v", e)
 	}
 	outside := &Pass{Evidence: saw(evidence.Facts{}, seen), rule: &Rule{}}

@@ -8,14 +8,16 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// What to mind where the number of workers changes. An iterable dataset is copied into each worker, and each copy gives all of it unless the dataset's own
-// code takes a share (torch.utils.data.IterableDataset): samples per second rise, and so does the number of times that training sees each sample.
+// What to mind where the number of workers changes. An iterable dataset is copied into each worker, and each copy
+// gives all of it unless the dataset's own code takes a share (torch.utils.data.IterableDataset): samples per second
+// rise, and so does the number of times that training sees each sample.
 const (
 	replayed      = "the dataset is iterable: each worker goes over all of it unless it takes its share by torch.utils.data.get_worker_info, and of one in shards no more workers than shards get any; compare the samples of an epoch"
 	mayBeIterable = "an IterableDataset has to share itself out between workers"
 )
 
-// sharing is what to mind of more workers; "" where the dataset is known to be asked by index, which the workers share in any case.
+// sharing is what to mind of more workers; "" where the dataset is known to be asked by index, which the workers
+// share in any case.
 func sharing(e *evidence.Evidence) string {
 	switch h := e.Facts.Hook; {
 	case h == nil || h.Loader.Class == "":

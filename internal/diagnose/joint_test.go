@@ -18,31 +18,32 @@ func brings(setting, to string, after, hi float64) report.Recommendation {
 		Basis: report.Modelled, Limit: "the workers"}}
 }
 
-// What several changes bring together ends at what still binds: CPUs that none of them makes more of, not always the training step.
+// What several changes bring together is simulated together, and ends at what still binds: workers and CPUs that none of them makes more
+// of, not always the training step.
 func TestJointEndsAtWhatBinds(t *testing.T) {
 	e := saw(evidence.Facts{Framework: "pytorch"}, twoCPUs)
 	for _, c := range []struct {
 		name  string
 		list  []report.Recommendation
-		plan  *report.Effect
+		plan  []report.Recommendation
 		hi    float64
 		limit string
 	}{
 		{"settings, as the plan has them", []report.Recommendation{brings("num_workers", "2", 17, 19), brings("prefetch_factor", "4", 10.5, 11)},
-			&report.Effect{Metric: "batches_per_s", Unit: "1/s", Before: 9.9, After: 18, Lo: 16, Hi: 19.5, Limit: "the usable CPUs"}, 19.5, "the usable CPUs"},
-		{"settings, and no plan", []report.Recommendation{brings("num_workers", "2", 17, 19), brings("prefetch_factor", "4", 10.5, 11)}, nil, 20.4, "the usable CPUs"},
-		{"a batch that is half as dear", []report.Recommendation{brings("num_workers", "2", 17, 19), brings("decoder", "another", 18, 19.8)}, nil, 40.8, "the usable CPUs"},
+			[]report.Recommendation{{Setting: "num_workers", To: "2"}}, 20.3, "the workers"},
+		{"settings, and no plan", []report.Recommendation{brings("num_workers", "2", 17, 19), brings("prefetch_factor", "4", 10.5, 11)}, nil, 20.3, "the workers"},
+		{"a batch that is half as dear", []report.Recommendation{brings("num_workers", "2", 17, 19), brings("decoder", "another", 18, 19.8)}, nil, 39.5, "the workers"},
 		{"a batch that costs a twentieth", []report.Recommendation{brings("num_workers", "2", 17, 19), brings("opening the HDF5 file", "once", 90, 198)}, nil, 198, "the workers"},
-		{"two that make a batch cheaper by far", []report.Recommendation{brings("decoder", "another", 40, 45), brings("opening the HDF5 file", "once", 50, 60)}, nil, 100, "the training step itself"},
+		{"two that make a batch cheaper by far", []report.Recommendation{brings("decoder", "another", 40, 45), brings("opening the HDF5 file", "once", 50, 60)}, nil, 97.9, "the training step itself"},
 	} {
 		r := &report.Report{}
 		for _, x := range c.list {
 			r.Findings = append(r.Findings, report.Finding{Rule: "a/b", Recommendations: []report.Recommendation{x}})
 		}
 		if c.plan != nil {
-			r.Plans = []report.Plan{{Name: report.Moderate, Effect: c.plan}}
+			r.Plans = []report.Plan{{Name: report.Moderate, Changes: c.plan}}
 		}
-		got := joint(e, r)
+		got := (&subject{evidence: e}).joint(r)
 		if got == nil || math.Abs(got.Hi-c.hi) > 0.01*c.hi || got.Limit != c.limit || got.After > got.Hi || got.Lo > got.After {
 			t.Errorf("%s: %+v, want up to %g, then limited by %s", c.name, got, c.hi, c.limit)
 		}

@@ -7,73 +7,183 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/stat"
-	"github.com/pipetune/pipetune/pkg/report"
+	"github.com/pipetune/pipetune/internal/step"
 )
 
-// Loader is the watched loader as the model sees it, with what is needed to say its results in the job's own unit.
+// Loader is the model of the watched loader: what it costs, and what another setting or another cost would bring,
+// told in the job's own unit. A report has one of it, which rules, plans and the outlook all ask. It is made by
+// Pass.Loader.
 type Loader struct {
-	predict.Loader
+	predict.Pipeline
 	Metric, Unit string       // what effects are told in: samples_per_s, batches_per_s or relative_throughput
 	Now          stat.Summary // in that unit
-	scale        float64      // that unit per batch
-	ranks        float64      // trainers that share the machine
-	beside       beside       // other loaders of each step
+	PerBatch     float64      // of that unit
+
+	Seen predict.Loader // costs as they were seen, with the time without a CPU and with what starting workers took
+
+	ranks   float64 // trainers that share the machine; 0 = one
+	others  otherLoaders
+	left    float64             // cores that other programs leave, where they keep what they have; 0 = unknown
+	assumed []string            // inputs that were not measured
+	error   predict.Calibration // how far the model itself may be off
+	usual   []predict.Class     // how batches vary without the first of each worker; nil where all of them count
+	sharing string              // what to mind of more workers; "" nothing
+
+	forecaster *predict.Forecaster
+	present    predict.Forecast // with the settings as they are
 }
 
-// Relative is the Metric of a model whose batches could not be counted: its unit of time is one step as it is now, its result a factor.
+// Relative is the Metric of a model whose batches could not be counted: its unit of time is one step as it is now,
+// its result a factor.
 const Relative = "relative_throughput"
 
-// Loader returns the model of this job's loader; false where its costs are unknown. Without workers, and where batches do not pass
-// through shared memory, no batches can be counted from outside, and the model is relative; the hook counts them all.
-func (p *Pass) Loader() (Loader, bool) { return modelOf(p.Evidence) }
+// Confidence is that of the intervals of effects.
+const Confidence = 0.9
 
-func modelOf(e *evidence.Evidence) (Loader, bool) {
-	l := Loader{Loader: predict.Loader{CPUs: cores(e)}, scale: 1}
+// LoaderOf makes the model of a watched loader, which is off by as much as own says; false where its costs are too
+// little known. Without workers, and where batches do not pass through shared memory, no batches can be counted from
+// outside, and the model is relative; the hook counts them all.
+func LoaderOf(e *evidence.Evidence, own predict.Calibration) (*Loader, bool) {
+	l := &Loader{PerBatch: 1, error: own, sharing: sharing(e), others: otherLoadersOf(e)}
 	number := func(d metric.Desc) float64 { v, _ := e.Get(d); return v.Center }
-	l.UsableCPUs, l.BatchBytes, l.WorkerBytes = number(metric.UsableCPUs), number(metric.BatchBytes), number(metric.WorkerPrivate)
-	l.ShmFree, l.Available = number(metric.ShmFree), number(metric.Available)
 	l.ranks = number(metric.Ranks)
-	l.beside = besides(e)
-	if n := l.ranks; n > 1 {
-		l.UsableCPUs, l.ShmFree, l.Available = l.UsableCPUs/n, l.ShmFree/n, l.Available/n
+	each := max(l.ranks, 1)
+	l.UsableCPUs = number(metric.UsableCPUs) / each
+	l.ShmFree, l.Available = number(metric.ShmFree)/each, number(metric.Available)/each
+	l.BatchBytes, l.WorkerBytes = number(metric.BatchBytes), number(metric.WorkerPrivate)
+	if n := e.Facts.BatchSize; n != nil {
+		l.Slices = *n
 	}
-	if e.Facts.Prefetch != nil {
-		l.Prefetch = *e.Facts.Prefetch
+	l.Anew = RecreatedEachEpoch(e)
+	l.Pin = e.Facts.PinMemory != nil && *e.Facts.PinMemory && e.Facts.GPUName != ""
+	rate, ok := l.costs(e)
+	if !ok {
+		return nil, false
+	}
+	l.Seen, l.Setting.Start = l.Pipeline.Loader, startMethod(e)
+	l.cores(e)
+	if l.Metric != Relative {
+		l.overheads(e)
+		l.epochs(e, rate)
+	}
+	l.trainer(e, rate)
+	l.spreads(e, rate)
+	l.StorageShare = waitsForStorage(e)
+	return l, l.simulate()
+}
+
+// simulate prepares predictions of what is known of the loader; false where that is too little.
+func (l *Loader) simulate() (ok bool) {
+	l.forecaster = predict.NewForecaster(l.Pipeline, predict.Options{Confidence: Confidence, Calibration: l.error})
+	l.present, ok = l.forecaster.Forecast(l.Setting)
+	return ok
+}
+
+// costs takes what a step and a batch cost, the setting, and the unit of effects. It returns the batches per unit of
+// time.
+func (l *Loader) costs(e *evidence.Evidence) (rate float64, ok bool) {
+	workers, known := e.Get(metric.NumWorkers)
+	if !known {
+		return 0, false
+	}
+	l.Setting = predict.Setting{Workers: int(workers.Center + 0.5)}
+	if n := e.Facts.Prefetch; n != nil {
+		l.Setting.Prefetch = *n
+	}
+	if p := e.Facts.Persistent; p != nil && !l.Anew { // workers live no longer than their loader
+		l.Setting.Persistent = *p
+	}
+	if h := e.Facts.Hook; h != nil && h.Loader.InOrder != nil {
+		l.Setting.Unordered = !*h.Loader.InOrder
 	}
 	if Workerless(e) {
-		return workerless(e, l)
+		l.Setting.Workers = 0
 	}
-	workers, ok := e.Get(metric.NumWorkers)
-	if batches, counted := e.Get(metric.BatchesPerS); ok && !(counted && batches.Center > 0) {
-		return uncounted(e, l, workers.Center)
+	batches, counted := e.Get(metric.BatchesPerS)
+	counted = counted && batches.Center > 0
+	switch {
+	case Workerless(e) && counted && l.timedInside(e):
+	case Workerless(e):
+		return 1, l.inTrainer(e)
+	case !counted:
+		return 1, l.uncounted(e, workers.Center)
+	case !l.counted(e, workers.Center, batches.Center):
+		return 0, false
 	}
-	step, ok2 := e.Get(metric.FreeStepTime)
-	cpu, ok3 := e.Get(metric.WorkerCPUBatch)
-	batches, ok4 := e.Get(metric.BatchesPerS)
-	if !ok || !ok2 || !ok3 || !ok4 || batches.Center <= 0 {
-		return Loader{}, false
+	l.Metric, l.Unit, l.Now = metric.BatchesPerS.Name, string(metric.BatchesPerS.Unit), batches.Summary
+	if v, ok := e.Get(metric.SamplesPerS); ok && v.Center > 0 {
+		l.Metric, l.Unit = metric.SamplesPerS.Name, string(metric.SamplesPerS.Unit)
+		l.Now, l.PerBatch = v.Summary, v.Center/batches.Center
 	}
-	l.Workers = int(workers.Center + 0.5)
-	l.FreeStep, l.CPU = l.beside.step(step.Summary), cpu.Summary
+	return batches.Center, true
+}
+
+// stepCost is what a step takes beside loading: in seconds or, where batches are not counted, of one step as it is now.
+type stepCost struct {
+	free               stat.Summary // without waiting for data
+	ranged             bool         // free lies anywhere in its interval
+	host, device, copy stat.Summary // parts of it, which may overlap; N = 0: unknown
+	spin               float64      // of the trainer's CPU time, what only waits for the device
+}
+
+// stepOf is the one place where the model reads what the step takes; false where that is unknown. Of a step on a device the parts are known as well,
+// and how long it takes with free data only as a range.
+func stepOf(e *evidence.Evidence) (s stepCost, ok bool) {
+	free, ok := e.Get(metric.FreeStepTime)
+	s.free = free.Summary
+	lead, onDevice := leadingStep(e)
+	batches, counted := e.Get(metric.BatchesPerS)
+	if !onDevice || !counted || batches.Center <= 0 {
+		return s, ok
+	}
+	per := func(r step.Range) stat.Summary {
+		return stat.Summary{Center: r.Likely / batches.Center, Lo: r.Lo / batches.Center, Hi: r.Hi / batches.Center, N: batches.N}
+	}
+	s.ranged, s.spin = true, lead.Spin.Likely/batches.Center
+	s.device = per(lead.Device)
+	if lead.Copies.Likely > 0 {
+		s.copy = per(lead.Copies)
+	}
+	return s, ok
+}
+
+// leadingStep is the step of the trainer that leads, where it is on a device.
+func leadingStep(e *evidence.Evidence) (step.Step, bool) {
+	if len(e.Ranks) == 0 || e.Ranks[0].Step == nil || e.Ranks[0].Step.Sight == step.NoDevice {
+		return step.Step{}, false
+	}
+	return *e.Ranks[0].Step, true
+}
+
+func (l *Loader) takeStep(s stepCost) {
+	l.FreeStep, l.StepRange, l.Spin = l.others.step(s.free), s.ranged, s.spin
+	l.Host, l.Device, l.Copy = s.host, s.device, s.copy
+}
+
+// counted is a loader with workers whose batches were counted.
+func (l *Loader) counted(e *evidence.Evidence, workers, rate float64) bool {
+	step, ok := stepOf(e)
+	cpu, ok2 := e.Get(metric.WorkerCPUBatch)
+	if !ok || !ok2 {
+		return false
+	}
+	l.takeStep(step)
+	l.CPU = cpu.Summary
 	if v, ok := e.Get(metric.WorkerWaitBatch); ok {
 		l.Wait = v.Summary
 	}
-	l.agree(e, workers.Center, batches.Center)
-	if s, ok := trainerCPU(e); ok {
-		l.TrainerCPU = scaled(s, 1/batches.Center)
-	}
+	l.fit(e, workers, rate)
 	l.Pause = pauses(e)
 	if v, ok := e.Get(metric.StoragePerBatch); ok && v.Center > 0 {
-		l.FromStore = v.Summary
-		l.Storage = ceiling(e)
+		l.FromStore, l.Storage = v.Summary, ceiling(e)
 	}
-	l.inRate(e, batches)
-	return l, true
+	return true
 }
 
-// agree scales the costs of a batch to what the workers' shares of time and the rate of batches say of them. The two are medians over
-// different windows; where a rate varies much they drift apart, and the model must begin from what is seen now.
-func (l *Loader) agree(e *evidence.Evidence, workers, rate float64) {
+// fit scales the costs of a batch to what the workers' shares of time and the rate of batches say of them. The two
+// are medians over different windows; where a rate varies much they drift apart, and the model must begin from what
+// is seen now.
+func (l *Loader) fit(e *evidence.Evidence, workers, rate float64) {
 	if Hooked(e) {
 		return // the hook times each batch; shares of workers are of evaluations too, the rate is of training alone
 	}
@@ -90,33 +200,36 @@ func (l *Loader) agree(e *evidence.Evidence, workers, rate float64) {
 	}
 }
 
-// uncounted is a loader with workers whose batches could not be counted. Of one unit of time the trainer waits a part; what the workers
-// do in that unit makes as much as the trainer took in it.
-func uncounted(e *evidence.Evidence, l Loader, workers float64) (Loader, bool) {
+// uncounted is a loader with workers whose batches could not be counted. Of one unit of time the trainer waits a
+// part; what the workers do in that unit makes as much as the trainer took in it.
+func (l *Loader) uncounted(e *evidence.Evidence, workers float64) bool {
 	wait, ok := e.Get(metric.InputWait)
 	cpu, ok2 := e.Get(metric.WorkerCPU)
 	busy, ok3 := e.Get(metric.WorkerBusy)
 	running, ok4 := e.Get(metric.WorkerRunning)
 	if !ok || !ok2 || !ok3 || !ok4 || wait.Center >= 1 || workers < 1 {
-		return Loader{}, false
+		return false
 	}
-	l.Workers = int(workers + 0.5)
-	l.FreeStep = rest(wait.Summary)
+	l.relative(e, rest(wait.Summary))
 	l.CPU = scaled(cpu.Summary, workers)
-	l.Wait = stat.Summary{Center: workers * max(busy.Center-running.Center, 0), N: busy.N}
-	l.Wait.Lo, l.Wait.Hi = l.Wait.Center, l.Wait.Center
-	ranks := 1.0
-	if n, ok := e.Get(metric.Ranks); ok && n.Center > 1 {
-		ranks = n.Center
-	}
-	if v, ok := e.Get(metric.TrainerCPU); ok {
-		l.TrainerCPU = scaled(v.Summary, 1/ranks)
-	}
+	l.Wait = stat.Exact(workers * max(busy.Center-running.Center, 0))
+	l.Wait.N = busy.N
 	if v, ok := e.Get(metric.StorageBytes); ok && v.Center > 0 {
-		l.FromStore, l.Storage = scaled(v.Summary, 1/ranks), ceiling(e)
+		l.FromStore, l.Storage = scaled(v.Summary, 1/max(l.ranks, 1)), ceiling(e)
 	}
+	return true
+}
+
+// relative makes one step as it is now the unit of time, of which free is without data; on a device the model of the step says how much.
+func (l *Loader) relative(e *evidence.Evidence, free stat.Summary) {
+	cost := stepCost{free: free}
+	if lead, ok := leadingStep(e); ok {
+		f := lead.Free
+		cost.free = stat.Summary{Center: f.Likely, Lo: f.Lo, Hi: f.Hi, Confidence: free.Confidence, N: free.N}
+		cost.ranged, cost.spin = true, lead.Spin.Likely
+	}
+	l.takeStep(cost)
 	l.Metric, l.Unit, l.Now = Relative, string(metric.Count), stat.Exact(1)
-	return l, true
 }
 
 // rest is what a share leaves of 1.
@@ -125,87 +238,39 @@ func rest(s stat.Summary) stat.Summary {
 	return s
 }
 
-// workerless is a loader without workers: of one unit of time, the load share goes to loading and the rest to the step. Where the hook
-// counted, the unit is the second.
-func workerless(e *evidence.Evidence, l Loader) (Loader, bool) {
-	if known, ok := countedInside(e, l); ok {
-		return known, true
-	}
+// inTrainer is a loader without workers as it is seen from outside: of one unit of time, the load share goes to
+// loading and the rest to the step.
+func (l *Loader) inTrainer(e *evidence.Evidence) bool {
 	load, ok := InputWait(e)
 	if !ok || !(load.Center > 0 && load.Center < 1) {
-		return Loader{}, false
+		return false
 	}
 	wait := 0.0
 	if v, ok := e.Get(metric.MainStorage); ok {
 		wait = min(unitShare(v.Center), load.Center)
 	}
-	l.FreeStep = rest(load.Summary)
-	l.CPU = scaled(load.Summary, 1-wait/load.Center)
-	l.stepCPU(e, 1)
-	l.Wait = scaled(load.Summary, wait/load.Center)
-	l.Metric, l.Unit, l.Now = Relative, string(metric.Count), stat.Exact(1)
-	return l, true
+	l.relative(e, rest(load.Summary))
+	l.CPU, l.Wait = scaled(load.Summary, 1-wait/load.Center), scaled(load.Summary, wait/load.Center)
+	return true
 }
 
-// countedInside is a loader without workers whose batches the hook counted and whose loading it timed.
-func countedInside(e *evidence.Evidence, l Loader) (Loader, bool) {
-	step, ok := e.Get(metric.FreeStepTime)
+// timedInside is a loader without workers whose batches the hook counted and whose loading it timed.
+func (l *Loader) timedInside(e *evidence.Evidence) bool {
+	step, ok := stepOf(e)
 	fetch, ok2 := e.Get(metric.FetchTime)
-	batches, ok3 := e.Get(metric.BatchesPerS)
-	if !Hooked(e) || !ok || !ok2 || !ok3 || step.Center <= 0 || fetch.Center <= 0 || batches.Center <= 0 {
-		return Loader{}, false
+	if !Hooked(e) || !ok || !ok2 || step.free.Center <= 0 || fetch.Center <= 0 {
+		return false
 	}
 	onCPU := 1.0 // without a figure, loading is taken to compute: then more workers than CPUs are never advised
 	if cpu, ok := e.Get(metric.FetchCPU); ok {
 		onCPU = unitShare(cpu.Center / fetch.Center)
 	}
-	l.FreeStep, l.CPU, l.Wait = l.beside.step(step.Summary), scaled(fetch.Summary, onCPU), scaled(fetch.Summary, 1-onCPU)
-	l.stepCPU(e, batches.Center)
-	l.inRate(e, batches)
-	return l, true
-}
-
-// stepCPU is what the step itself computes where its trainer loads as well: a model on the CPU fills cores that workers would need.
-func (l *Loader) stepCPU(e *evidence.Evidence, rate float64) {
-	all, ok := trainerCPU(e)
-	if !ok || all.Center <= 0 {
-		return
+	l.takeStep(step)
+	l.CPU, l.Wait = scaled(fetch.Summary, onCPU), scaled(fetch.Summary, 1-onCPU)
+	if wait, ok := e.Get(metric.WorkerWaitBatch); ok { // without what it was ready for without a CPU
+		l.Wait = wait.Summary
 	}
-	own := scaled(all, 1/rate)
-	l.TrainerCPU = scaled(own, max(own.Center-l.CPU.Center, 0)/own.Center)
-}
-
-// inRate sets what effects are told in: samples per second where their number is known, else batches.
-func (l *Loader) inRate(e *evidence.Evidence, batches evidence.Value) {
-	l.Metric, l.Unit, l.Now = metric.BatchesPerS.Name, string(metric.BatchesPerS.Unit), batches.Summary
-	if v, ok := e.Get(metric.SamplesPerS); ok && v.Center > 0 {
-		l.Metric, l.Unit, l.Now, l.scale = metric.SamplesPerS.Name, string(metric.SamplesPerS.Unit), v.Summary, v.Center/batches.Center
-	}
-}
-
-// cores is what one trainer and its workers can get: the usable cores, less those of the machine that others keep busy. That is the
-// lower edge, and the job was seen to use some beside them, so it is no less than that. The upper edge is the fair share the kernel
-// would give one worker per core beside others that run as much as they do now.
-func cores(e *evidence.Evidence) stat.Summary {
-	usable, ok := e.Get(metric.UsableCPUs)
-	if !ok || usable.Center <= 0 {
-		return stat.Summary{}
-	}
-	s := usable.Summary
-	present, ok := e.Get(metric.PresentCPUs)
-	other, ok2 := e.Get(metric.OtherCPU)
-	if ok && ok2 && present.Center-other.Center < usable.Center {
-		job, _ := e.Get(metric.JobCPU)
-		workers := math.Ceil(usable.Center)
-		fair := usable.Center * workers / (workers + max(other.Center, 0))
-		s.Lo = min(max(present.Center-other.Center, job.Center, 0), usable.Center)
-		s.Hi = max(s.Lo, fair)
-		s.Center = (s.Lo + s.Hi) / 2
-	}
-	if n, ok := e.Get(metric.Ranks); ok && n.Center > 1 {
-		s = scaled(s, 1/n.Center)
-	}
-	return besides(e).left(s)
+	return true
 }
 
 // ceiling is the bytes per second the job's cgroup lets it read; unknown where it sets no limit.
@@ -227,62 +292,5 @@ func scaled(s stat.Summary, by float64) stat.Summary {
 	return s
 }
 
-// Cheaper is the loader when loading a batch takes this much less: cut is the part of its CPU time and waiting that is saved, 0..1.
-func (l Loader) Cheaper(cut float64) Loader {
-	keep := 1 - unitShare(cut)
-	l.CPU, l.Wait = scaled(l.CPU, keep), scaled(l.Wait, keep)
-	return l
-}
-
 // Trainers is how many trainers of the job were watched, each with a loader like this one; at least one.
-func (l Loader) Trainers() int { return max(int(math.Round(l.ranks)), 1) }
-
-// Alone is the loader with all usable cores of the job to itself; ranks share them.
-func (l Loader) Alone(usable float64) Loader {
-	l.CPUs = stat.Exact(usable / max(l.ranks, 1))
-	return l
-}
-
-// Unthrottled is the loader without the read limit in force: for changes that raise it, or that read from elsewhere.
-func (l Loader) Unthrottled() Loader {
-	l.Storage = stat.Summary{}
-	return l
-}
-
-// Effect tells what w workers would bring. A change of the loader is never predicted to lose: the interval starts at what is there now.
-func (l Loader) Effect(w int) *report.Effect {
-	p, ok := l.Rate(w)
-	if !ok {
-		return nil
-	}
-	return l.effect(p)
-}
-
-// EffectBetween tells what becomes of the rate when between lo and hi of the cost of a batch is saved, which is as closely as it can be said.
-func (l Loader) EffectBetween(lo, hi float64) *report.Effect {
-	low, ok := l.Cheaper(lo).Rate(l.Workers)
-	high, ok2 := l.Cheaper(hi).Rate(l.Workers)
-	if !ok || !ok2 {
-		return nil
-	}
-	high.Rate.Lo, high.Rate.Center = low.Rate.Lo, (low.Rate.Center+high.Rate.Center)/2
-	return l.effect(high)
-}
-
-func (l Loader) effect(p predict.Prediction) *report.Effect {
-	now := l.Now.Center
-	hi := max(p.Rate.Hi*l.scale, now)
-	lo := min(max(p.Rate.Lo*l.scale, now), hi)
-	limit := limitText[p.Limit]
-	return &report.Effect{Metric: l.Metric, Unit: l.Unit, Before: now, After: min(max(p.Rate.Center*l.scale, lo), hi), Lo: lo, Hi: hi,
-		Basis: report.Modelled, Limit: limit}
-}
-
-// limitText says what bounds a prediction.
-var limitText = map[predict.Term]string{
-	predict.Step:    "the training step itself",
-	predict.Workers: "the workers",
-	predict.CPUs:    "the usable CPUs",
-	predict.Storage: "the storage limit",
-	predict.Serial:  "loading and training taking turns",
-}
+func (l *Loader) Trainers() int { return max(int(math.Round(l.ranks)), 1) }

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -17,63 +17,94 @@ import (
 // PlansID stands where a rule's ID would in what a report abstained from.
 const PlansID = "plans"
 
-// Confidence is that of the intervals of plans.
-const Confidence = 0.9
-
-// mostMisfit is by what factor the model's rate at the settings as they are may differ from the one that was seen. Beyond it something that
-// the model does not know of holds the loader, and what it says of other settings is worth nothing.
-const mostMisfit = 1.25
-
-// plan adds to a report what the simulation makes of the loader's settings, or why it makes nothing of them.
-func plan(r *report.Report, e *evidence.Evidence, by judgement) {
+// plan adds to a report what the model makes of the loader's settings, or why it makes nothing of them. What findings
+// rule out is in no plan.
+func (s *subject) plan(r *report.Report) {
+	e := s.evidence
 	if r.Verdict.Class == report.Inconclusive || !Training(e) {
 		return // the verdict says what is missing, and that is missing here too
 	}
-	m, why := pipelineOf(e)
+	l, why := s.absolute()
 	if why != nil {
 		r.Abstained = append(r.Abstained, *why)
 		return
 	}
-	f := predict.NewForecaster(m.Pipeline, predict.Options{Confidence: Confidence, Calibration: m.error,
-		RuledOut: func(set predict.Setting) bool { return m.ruledOut(r, set) }})
 	inOrder := e.Facts.Hook != nil && e.Facts.Hook.Loader.InOrder != nil
-	p, ok := f.Plans(inOrder)
+	p, ok := l.forecaster.Plans(inOrder, func(set predict.Setting) bool { return l.ruledOut(r, set) })
 	if !ok {
 		r.Abstained = append(r.Abstained, *noModel(e, nil, "the costs of the loader are no times that could be simulated", ""))
 		return
 	}
-	if by := m.misfit(p.Now); by > mostMisfit {
-		r.Abstained = append(r.Abstained, *noModel(e, nil, fmt.Sprintf(
-			"the model makes %s %s of the loader as it is, where %s were seen: something that it does not know of limits it",
-			unit.Number(p.Now.Rate*m.as.scale), noun(m.as.Metric), unit.Number(m.as.Now.Center)), "watch for longer, while nothing else runs on the machine"))
-		return
-	}
 	check := checkCommand(e)
-	r.Plans = m.plans(f, p, check)
-	// What findings rule out is in no plan, and what the simulation denies is in no finding. Each denial may let another finding have its say, which
-	// may rule out a plan; it ends, because a change is denied once.
-	for m.agree(f, p.Now, r, by) {
-		r.Findings = by.weigh()
-		r.Verdict = verdict(e, r.Findings, by.rules)
-		p, _ = f.Plans(inOrder)
-		r.Plans = m.plans(f, p, check)
-	}
-	if len(r.Plans) == 0 && p.Verdict == predict.Worthwhile {
-		p.Verdict = predict.Nothing
-	}
-	r.Outlook = m.outlook(f, p, r)
-}
-
-// plans tells those plans that are worth a change.
-func (m *model) plans(f *predict.Forecaster, p predict.Plans, check string) []report.Plan {
-	worthwhile := []report.Plan{}
 	for _, x := range p.Plans {
 		// The model's own gain is not enough: what it misses of the present rate may be as much.
-		if told := m.plan(f, p.Now, x, check); told.Effect != nil && told.Effect.Worthwhile() {
-			worthwhile = append(worthwhile, told)
+		if one := l.plan(x, check); one.Effect != nil && one.Effect.Worthwhile() {
+			r.Plans = append(r.Plans, one)
 		}
 	}
-	return worthwhile
+	if len(r.Plans) == 0 && p.Outcome == report.OutcomeWorthwhile {
+		p.Outcome = report.OutcomeNothing
+	}
+	r.Outlook = l.outlook(p, r)
+}
+
+// absolute is the model where it gives rates, or why there is none.
+func (s *subject) absolute() (*Loader, *report.Abstained) {
+	l, ok := s.model()
+	if why := unplannable(s.evidence, l, ok); why != nil {
+		return nil, why
+	}
+	return l, nil
+}
+
+// PlannedLoader is LoaderOf where a report would have plans; else it returns why it would not.
+func PlannedLoader(e *evidence.Evidence, own predict.Calibration) (*Loader, *report.Abstained) {
+	l, ok := LoaderOf(e, own)
+	return l, unplannable(e, l, ok)
+}
+
+// unplannable is why there are no plans for a loader; nil where there are. False stands for a loader that has no model.
+func unplannable(e *evidence.Evidence, l *Loader, ok bool) *report.Abstained {
+	switch {
+	case !ok || l.Metric == Relative:
+		needs := []metric.Desc{metric.NumWorkers, metric.BatchesPerS, metric.FreeStepTime, metric.WorkerCPUBatch}
+		if Workerless(e) {
+			needs = []metric.Desc{metric.BatchesPerS, metric.FreeStepTime, metric.FetchTime}
+		}
+		return noModel(e, needs, "", "")
+	case !(l.FreeStep.Center > 0):
+		return noModel(e, nil, "no time was seen that is not spent waiting for data: without a step there is nothing to feed",
+			"watch for longer")
+	case !l.fits():
+		return noModel(e, nil, fmt.Sprintf(
+			"the model makes %s %s of the loader as it is, where %s were seen: something that it does not know of limits it",
+			unit.Number(l.present.Rate*l.PerBatch), noun(l.Metric), unit.Number(l.Now.Center)),
+			"watch for longer, while nothing else runs on the machine")
+	}
+	return nil
+}
+
+const launchCure = "start the job with pipetune: pipetune diagnose -- COMMAND"
+
+// noModel says why there is none.
+func noModel(e *evidence.Evidence, missing []metric.Desc, reason, cure string) *report.Abstained {
+	a := &report.Abstained{Rule: PlansID, Missing: []string{}, Reason: reason, Cure: cure}
+	for _, d := range missing {
+		if _, ok := e.Get(d); ok {
+			continue
+		}
+		a.Missing = append(a.Missing, d.Name)
+		if why, cure := whyMissing(e, d); a.Reason == "" {
+			a.Reason, a.Cure = why, cure
+		}
+	}
+	if a.Reason == "" {
+		a.Reason = "this watch gave too little to model the loader"
+	}
+	if a.Cure == "" && Workerless(e) && !Hooked(e) && e.Header.Mode != "launch" {
+		a.Cure = launchCure
+	}
+	return a
 }
 
 // noun is a metric as prose has it.
@@ -94,38 +125,40 @@ func checkCommand(e *evidence.Evidence) string {
 }
 
 // plan tells one plan.
-func (m *model) plan(f *predict.Forecaster, now predict.Forecast, x predict.Plan, check string) report.Plan {
-	out := report.Plan{Name: x.Name, Risk: string(x.Risk), Changes: []report.Recommendation{}, Effect: m.effect(x.After, x.Gain), Check: check,
+func (l *Loader) plan(x predict.Plan, check string) report.Plan {
+	out := report.Plan{Name: x.Name, Risk: x.Risk, Changes: []report.Recommendation{},
+		Effect: l.effect(x.After, x.Gain, true), Check: check,
 		Next: limitText[x.After.Next], Clamp: string(x.Clamp), InputWaitRatio: known(unitShare(x.After.WaitRatio))}
 	if out.Effect != nil && out.Effect.After > 0 {
-		out.StepTimeS = known(m.as.scale / out.Effect.After)
-		if m.Epoch > 0 {
-			out.EpochTimeS = known(float64(m.Epoch) * m.as.scale / out.Effect.After)
+		out.StepTimeS = known(l.PerBatch / out.Effect.After)
+		if l.Epoch > 0 {
+			out.EpochTimeS = known(float64(l.Epoch) * l.PerBatch / out.Effect.After)
 		}
 	}
-	out.ExtraMemoryBytes, out.ExtraShmBytes = m.bytes(x.Extra.Total()*float64(m.as.Trainers())), m.bytes(x.Extra.Shm*float64(m.as.Trainers()))
-	if m.WorkerBytes == 0 && m.Setting.Workers == 0 { // of workers that are not there yet nothing is known
+	out.ExtraMemoryBytes, out.ExtraShmBytes = l.bytes(x.Extra.Total()*float64(l.Trainers())), l.bytes(x.Extra.Shm*float64(l.Trainers()))
+	if l.WorkerBytes == 0 && l.Setting.Workers == 0 { // of workers that are not there yet nothing is known
 		out.ExtraMemoryBytes = nil
 	}
-	at := now.Setting
+	at := l.present.Setting
 	for _, c := range x.Changes {
-		out.Changes = append(out.Changes, m.change(f, now, at, c))
+		out.Changes = append(out.Changes, l.change(at, c))
 		at = c.Then.Setting
 	}
 	return out
 }
 
-func (m *model) change(f *predict.Forecaster, now predict.Forecast, at predict.Setting, c predict.Change) report.Recommendation {
-	from, to := value(c.Knob, at), value(c.Knob, c.Then.Setting)
-	out := report.Recommendation{Setting: string(c.Knob), To: to, Caveat: c.Risk, Watch: c.Watch, Effect: m.effect(c.Alone, c.Gain)}
-	if m.seen(c.Knob) {
+func (l *Loader) change(at predict.Setting, c predict.Change) report.Recommendation {
+	from, to := c.Knob.Value(at), c.Knob.Value(c.Then.Setting)
+	out := report.Recommendation{Setting: string(c.Knob), To: to, Caveat: c.Risk, Watch: c.Watch,
+		Effect: l.effect(c.Alone, c.Gain, true)}
+	if l.seen(c.Knob) {
 		out.From = &from
 	}
-	if m.contested(c.Alone) {
+	if l.contended(c.Alone) {
 		out.Caveat = also(byGroup, out.Caveat)
 	}
 	if c.Knob == predict.NumWorkers && c.Then.Setting.Workers > at.Workers {
-		out.Caveat = also(out.Caveat, m.sharing)
+		out.Caveat = also(out.Caveat, l.sharing)
 	}
 	out.Why = fmt.Sprintf("then %s limits", cmp.Or(limitText[c.Then.Limit], "nothing that was measured"))
 	if c.Then.Limit == predict.Workers {
@@ -135,32 +168,16 @@ func (m *model) change(f *predict.Forecaster, now predict.Forecast, at predict.S
 }
 
 // seen tells whether the present value of a setting was observed, and is not just PyTorch's default.
-func (m *model) seen(k predict.Knob) bool {
+func (l *Loader) seen(k predict.Knob) bool {
 	switch k {
 	case predict.NumWorkers:
 		return true
 	case predict.PrefetchFactor:
-		return m.as.Prefetch > 0 && m.Setting.Workers > 0
+		return l.Setting.Prefetch > 0 && l.Setting.Workers > 0
 	case predict.PersistentWorkers, predict.Context:
-		return m.Setting.Workers > 0
+		return l.Setting.Workers > 0
 	}
 	return false
-}
-
-// value writes a setting as Python has it.
-func value(k predict.Knob, s predict.Setting) string {
-	truth := map[bool]string{true: "True", false: "False"}
-	switch k {
-	case predict.NumWorkers:
-		return strconv.Itoa(s.Workers)
-	case predict.PrefetchFactor:
-		return strconv.Itoa(s.Prefetch)
-	case predict.PersistentWorkers:
-		return truth[s.Persistent]
-	case predict.Context:
-		return string(s.Start)
-	}
-	return truth[!s.Unordered]
 }
 
 func known(x float64) *float64 {
@@ -170,8 +187,8 @@ func known(x float64) *float64 {
 	return &x
 }
 
-func (m *model) bytes(x float64) *int64 {
-	if !finite(x) || math.Abs(x) > math.MaxInt64/2 || m.BatchBytes == 0 && m.WorkerBytes == 0 {
+func (l *Loader) bytes(x float64) *int64 {
+	if !finite(x) || math.Abs(x) > math.MaxInt64/2 || l.BatchBytes == 0 && l.WorkerBytes == 0 {
 		return nil
 	}
 	n := int64(math.Round(x))
@@ -179,18 +196,18 @@ func (m *model) bytes(x float64) *int64 {
 }
 
 // outlook says what the plans come to.
-func (m *model) outlook(f *predict.Forecaster, p predict.Plans, r *report.Report) *report.Outlook {
-	m.quiet = nil // of what is, other programs are a part
-	o := &report.Outlook{Outcome: string(p.Verdict), Now: m.effect(p.Now, f.Gain(p.Now, p.Now)), Limit: limitText[p.Now.Limit], Next: limitText[p.Now.Next],
-		Confidence: Confidence, Calibrated: m.error.Source, Assumed: m.assumed, First: firstCause(r)}
+func (l *Loader) outlook(p predict.Plans, r *report.Report) *report.Outlook {
+	now := l.effect(p.Now, l.forecaster.Gain(p.Now, p.Now), false)
+	o := &report.Outlook{Outcome: p.Outcome, Now: now, Limit: limitText[p.Now.Limit], Next: limitText[p.Now.Next],
+		Confidence: Confidence, Calibrated: l.error.Source, Assumed: l.assumed, First: firstCause(r)}
 	if p.Headroom > 0 {
 		o.Headroom = known(p.Headroom)
 	}
-	if m.Others >= leastOthers && p.Now.Limit == predict.CPUs {
+	if l.Others >= leastOthers && p.Now.Limit == predict.CPUs {
 		o.Limit += ", which other programs use as well"
 	}
-	switch p.Verdict {
-	case predict.StepBound:
+	switch p.Outcome {
+	case report.OutcomeStep:
 		who := "The training step"
 		if len(r.Host.GPUs) > 0 && r.Verdict.Class == report.GPUBound {
 			who = "The training step (GPU)"
@@ -200,7 +217,7 @@ func (m *model) outlook(f *predict.Forecaster, p predict.Plans, r *report.Report
 			o.Statement += "; the loader alone could give " + unit.Number(*o.Headroom) + " times as much"
 		}
 		o.Statement += ". No setting of the loader is worth changing."
-	case predict.Nothing:
+	case report.OutcomeNothing:
 		o.Statement = "Nothing is worth changing: no setting of the loader within reach brings 3 %"
 		if o.Limit != "" {
 			o.Statement += "; what limits is " + o.Limit
@@ -216,9 +233,9 @@ func (m *model) outlook(f *predict.Forecaster, p predict.Plans, r *report.Report
 	if p.Now.StartShare >= Moderate.Value && p.Now.Setting.Workers > 0 {
 		o.Statement += " Starting and ending workers takes " + unit.Percent(p.Now.StartShare) + " of an epoch."
 	}
-	if m.Others >= leastOthers && len(r.Plans) > 0 {
+	if l.Others >= leastOthers && len(r.Plans) > 0 {
 		o.Statement += " The upper ends of the intervals allow for the other programs to stop."
-		if slices.ContainsFunc(p.Plans, func(x predict.Plan) bool { return m.contested(x.After) }) {
+		if slices.ContainsFunc(p.Plans, func(x predict.Plan) bool { return l.contended(x.After) }) {
 			o.Statement += " The lower ends include no gain: the kernel shares CPUs by group of processes (sched(7)), so that more workers may get nothing from other programs."
 		}
 	}

@@ -3,7 +3,6 @@ package diagnose
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/predict"
@@ -11,127 +10,131 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// knobs are the settings that are simulated.
-var knobs = []predict.Knob{predict.NumWorkers, predict.PrefetchFactor, predict.PersistentWorkers, predict.Context, predict.InOrder}
-
 // ruledOut tells whether a finding says against a setting that it will not help.
-func (m *model) ruledOut(r *report.Report, set predict.Setting) bool {
-	now := m.Setting
+func (l *Loader) ruledOut(r *report.Report, set predict.Setting) bool {
+	now := l.Setting
 	if now.Prefetch <= 0 {
-		now.Prefetch = usualPrefetch
+		now.Prefetch = predict.DefaultPrefetch
 	}
-	for _, k := range knobs {
+	for _, k := range predict.Knobs {
 		if set.Workers == 0 && k != predict.NumWorkers {
 			continue // without meaning then
 		}
-		from := value(k, now)
-		if r.RuledOut(string(k), &from, value(k, set)) != nil {
+		from := k.Value(now)
+		if r.RuledOut(string(k), &from, k.Value(set)) != nil {
 			return true
 		}
 	}
 	return false
 }
 
-// usualPrefetch is prefetch_factor where nobody says otherwise (torch/utils/data/dataloader.py, 1.13 to 2.14).
-const usualPrefetch = 2
-
-// asked is the setting that a recommendation leads to, with what it says is to be changed along; false where it is none that is simulated, or where
-// what it brings rests on what this watch did not measure.
-func (m *model) asked(c report.Recommendation) (predict.Setting, bool) {
-	set, ok := m.turned(m.Setting, c.Setting, c.To)
-	for _, w := range c.With {
-		if with, known := m.turned(set, w.Setting, w.To); known { // of what is not known, nothing is made of either value
-			set = with
+// along is a setting with others changed along; what is not simulated is left out.
+func (l *Loader) along(set predict.Setting, with []report.Value) predict.Setting {
+	for _, w := range with {
+		if changed, known := l.turned(set, w.Setting, w.To); known { // of what is not known, nothing is made of either value
+			set = changed
 		}
+	}
+	return set
+}
+
+// turned is a setting with one knob at another value; false where that is not simulated, or rests on what was not
+// measured.
+func (l *Loader) turned(set predict.Setting, knob, to string) (predict.Setting, bool) {
+	k := predict.Knob(knob)
+	set, ok := k.Turn(set, to)
+	switch _, seen := l.Starts[set.Start]; k {
+	case predict.PrefetchFactor, predict.InOrder: // what they bring follows from how batches vary
+		ok = ok && set.Workers > 0 && l.Fetch.Measured()
+	case predict.PersistentWorkers:
+		ok = ok && set.Workers > 0 && l.Epoch > 0 && !l.Anew
+	case predict.Context:
+		ok = ok && set.Workers > 0 && l.Epoch > 0 && seen
 	}
 	return set, ok
 }
 
-// turned is a setting with one knob at another value; false as in asked.
-func (m *model) turned(set predict.Setting, knob, to string) (predict.Setting, bool) {
-	n, err := strconv.Atoi(to)
-	switch predict.Knob(knob) {
-	case predict.NumWorkers:
-		set.Workers = n
-		return set, err == nil && n >= 0
-	case predict.PrefetchFactor: // what depth brings follows from how batches vary
-		set.Prefetch = n
-		return set, err == nil && n > 0 && set.Workers > 0 && m.Fetch.Measured()
-	case predict.PersistentWorkers:
-		set.Persistent = to == "True"
-		return set, set.Workers > 0 && m.Epoch > 0 && !m.Anew
-	case predict.InOrder:
-		set.Unordered = to == "False"
-		return set, set.Workers > 0 && m.Fetch.Measured()
-	case predict.Context:
-		set.Start = predict.StartMethod(to)
-		_, known := m.Starts[set.Start]
-		return set, set.Workers > 0 && m.Epoch > 0 && known
-	}
-	return set, false
-}
+// alone is within what a change is said not to help that the model expects nothing of.
+const alone = "that change and no other"
 
-// agree makes findings say of a change what plans say of it: what the simulation can tell has one figure in the whole report. What it does
-// not expect to be worth a change is denied to the finding, unless a plan needs it beside others. It tells whether anything was: then findings are
-// to be weighed again.
-func (m *model) agree(f *predict.Forecaster, now predict.Forecast, r *report.Report, by judgement) (denied bool) {
-	for i := range r.Findings {
-		x := &r.Findings[i]
-		for k := range x.Recommendations {
-			c := &x.Recommendations[k]
-			part := partOf(r.Plans, *c)
-			told, to := m.told(f, now, *c)
-			if why := m.against(*c, told); why != "" && part == "" {
-				by.deny(x, *c, why)
-				denied = true
-				continue
-			}
-			if told == nil {
-				continue
-			}
-			c.Effect = told
-			switch {
-			case m.contested(to):
+// price gives what a finding recommends the figure that plans have for the same change, and takes back what the model
+// does not find worth a change: the finding then says against it why. Where the model cannot tell, what the rule says
+// stands. A finding that is left without any change has nothing at stake: there is no cure for it, and it explains
+// nothing.
+func (s *subject) price(f *report.Finding) {
+	l, why := s.absolute()
+	if why != nil || len(f.Recommendations) == 0 {
+		return
+	}
+	f.Recommendations = slices.DeleteFunc(f.Recommendations, func(c report.Recommendation) bool {
+		why := l.against(c)
+		if why != "" {
+			deny(f, c, why, alone)
+		}
+		return why != ""
+	})
+	for i := range f.Recommendations {
+		c := &f.Recommendations[i]
+		if to, effect, ok := l.asked(*c); ok {
+			c.Effect = effect
+			if l.contended(to) {
 				c.Caveat = also(byGroup, c.Caveat)
-			case !told.Worthwhile():
-				c.Caveat = also("alone it brings hardly anything: the "+part+" plan has it beside other changes", c.Caveat)
 			}
 		}
 	}
-	return denied
+	if len(f.Recommendations) == 0 {
+		f.Score, f.Severity = 0, report.Info
+	}
 }
 
-// against is what speaks against a change that no plan has, with what the simulation makes of it, which may be nil; "" where nothing does.
-func (m *model) against(c report.Recommendation, told *report.Effect) string {
-	if by := m.noRoom(c); by != predict.NoClamp {
+// against is what speaks against a change; "" where nothing does.
+func (l *Loader) against(c report.Recommendation) string {
+	if by := l.noRoom(c); by != predict.NoClamp {
 		return fmt.Sprintf("%s: its queue would take more than may be used of %s", assigned(c), by)
 	}
-	if !told.Worthwhile() {
-		return fmt.Sprintf("%s: a simulation of the loader gives %s instead of %s", assigned(c), unit.Format(told.After, told.Unit), unit.Format(told.Before, told.Unit))
+	if _, effect, ok := l.asked(c); ok && !effect.Worthwhile() {
+		return fmt.Sprintf("%s: a simulation of the loader gives %s instead of %s", assigned(c), unit.Format(effect.After, effect.Unit),
+			unit.Format(effect.Before, effect.Unit))
 	}
 	return ""
 }
 
-// noRoom tells what has no room for a deeper queue that is recommended.
-func (m *model) noRoom(c report.Recommendation) predict.Clamp {
-	n, err := strconv.Atoi(c.To)
-	if c.Setting != string(predict.PrefetchFactor) || err != nil || n <= 0 || m.Setting.Workers == 0 {
-		return predict.NoClamp
+// asked is what the model makes of a recommendation that is given for its effect, with what it says is to be changed
+// along; false where it is of no setting that is simulated, or rests on what this watch did not measure.
+func (l *Loader) asked(c report.Recommendation) (to predict.Forecast, effect *report.Effect, ok bool) {
+	set, ok := l.turned(l.Setting, c.Setting, c.To)
+	if !ok || c.Effect == nil {
+		return to, nil, false
 	}
-	set := m.Setting
-	set.Prefetch = n
-	return m.Room(set)
+	return l.Predict(l.along(set, c.With), predict.Remedy{})
 }
 
-// partOf names the first plan that makes a change; "" where none does.
-func partOf(plans []report.Plan, c report.Recommendation) string {
-	i := slices.IndexFunc(plans, func(p report.Plan) bool {
-		return slices.ContainsFunc(p.Changes, func(x report.Recommendation) bool { return x.Setting == c.Setting && strings.EqualFold(x.To, c.To) })
-	})
-	if i < 0 {
-		return ""
+// noRoom is what has no room for a deeper queue that is recommended.
+func (l *Loader) noRoom(c report.Recommendation) predict.Clamp {
+	set, ok := predict.PrefetchFactor.Turn(l.Setting, c.To)
+	if c.Setting != string(predict.PrefetchFactor) || !ok || set.Workers == 0 {
+		return predict.NoClamp
 	}
-	return plans[i].Name
+	return l.Room(set)
+}
+
+// settle makes flat what was said of a change alone, where no plan makes it beside others.
+func settle(r *report.Report) {
+	for i := range r.Findings {
+		for j := range r.Findings[i].Unhelpful {
+			u := &r.Findings[i].Unhelpful[j]
+			if u.Within == alone && !inPlan(r.Plans, u.Setting, u.To) {
+				u.Within = ""
+			}
+		}
+	}
+}
+
+// inPlan reports whether a plan makes a change.
+func inPlan(plans []report.Plan, setting, to string) bool {
+	return slices.ContainsFunc(plans, func(p report.Plan) bool {
+		return slices.ContainsFunc(p.Changes, func(x report.Recommendation) bool { return x.Setting == setting && strings.EqualFold(x.To, to) })
+	})
 }
 
 // assigned writes a recommendation as arguments, with what is to be changed along.
@@ -141,19 +144,6 @@ func assigned(c report.Recommendation) string {
 		text += ", " + w.Setting + "=" + w.To
 	}
 	return text
-}
-
-// told is what the simulation makes of a recommendation that is given for its effect; nil where it cannot tell.
-func (m *model) told(f *predict.Forecaster, now predict.Forecast, c report.Recommendation) (*report.Effect, predict.Forecast) {
-	set, ok := m.asked(c)
-	if !ok || c.Effect == nil {
-		return nil, predict.Forecast{}
-	}
-	to, ok := f.Forecast(set)
-	if !ok {
-		return nil, to
-	}
-	return m.effect(to, f.Gain(now, to)), to
 }
 
 // also joins what is to be minded; either may be "".

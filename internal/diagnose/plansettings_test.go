@@ -65,7 +65,7 @@ func TestNothingIsPlannedThatWillNotHelp(t *testing.T) {
 		t.Fatalf("no plan needs what brings nothing alone: %+v", r.Plans)
 	}
 	f := findingOf(t, r, "loader/workers-restart")
-	if len(f.Recommendations) != 1 || f.Score != 0.06 || !strings.Contains(f.Recommendations[0].Caveat, "alone") {
+	if len(f.Recommendations) != 0 || f.Score != 0 || len(f.Unhelpful) != 1 || f.Unhelpful[0].Within != alone {
 		t.Errorf("got %+v", f)
 	}
 }

@@ -1,7 +1,8 @@
 // Package diagnose runs rules over evidence, ranks what they find, and gives the verdict.
 //
-// It promises that a rule without its signals abstains with the cure, that findings are ordered by the share of step time at stake,
-// and that the same evidence always gives the same report. It touches no machine: every verdict can be replayed from a file.
+// It promises that a rule without its signals abstains with the cure, that findings are ordered by the share of step
+// time at stake, and that the same evidence always gives the same report. It touches no machine: every verdict can be
+// replayed from a file.
 package diagnose
 
 import (
@@ -21,11 +22,12 @@ type Rule struct {
 	Resource report.Resource // what an input-bound job is short of when this rule leads; "" for rules that never lead such a verdict
 	Needs    []metric.Desc   // absent → the engine abstains for the rule
 	Limits   []Limit         // every threshold Eval uses
-	// Applies tells whether the rule can concern this job at all; nil means always. A rule that does not apply is left out in silence: a
-	// folder of images has no HDF5 signals, and nothing is missing there.
+	// Applies tells whether the rule can concern this job at all; nil means always. A rule that does not apply is
+	// left out in silence: a folder of images has no HDF5 signals, and nothing is missing there.
 	Applies func(*evidence.Evidence) bool
-	// Explains names the rules whose symptom this rule's cause produces. What this rule finds is taken off their scores: reopening a file
-	// keeps workers busy, so the general finding "too few workers" keeps only what reopening does not account for.
+	// Explains names the rules whose symptom this rule's cause produces. What this rule finds is taken off their
+	// scores: reopening a file keeps workers busy, so the general finding "too few workers" keeps only what reopening
+	// does not account for.
 	Explains []string
 	Eval     func(*Pass) error // nil: the cause can be told by bench-io only
 	Measured *Measured         // nil: bench-io has no word on it
@@ -64,11 +66,22 @@ type Limit struct {
 type Pass struct {
 	Evidence *evidence.Evidence
 	rule     *Rule
+	subject  *subject
 	findings []report.Finding
 	abstains []report.Abstained
 }
 
-// Get returns a signal the rule listed in Needs. Asking for another one is a mistake in the rule and panics; use Maybe for those.
+// Loader returns the model of this job's loader: the same for all rules of a report. False where its costs are too
+// little known.
+func (p *Pass) Loader() (*Loader, bool) {
+	if p.subject == nil {
+		p.subject = &subject{evidence: p.Evidence}
+	}
+	return p.subject.model()
+}
+
+// Get returns a signal the rule listed in Needs. Asking for another one is a mistake in the rule and panics; use
+// Maybe for those.
 func (p *Pass) Get(d metric.Desc) float64 {
 	for _, n := range p.rule.Needs {
 		if n.Name == d.Name {

@@ -2,29 +2,30 @@ package diagnose
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// Run holds evidence against rules and reports what follows. The report lacks only what the caller knows better: the overhead of
-// the watch, and whether this is a replay.
+// Run holds evidence against rules and reports what follows. The report lacks only what the caller knows better: the
+// overhead of the watch, and whether this is a replay.
 func Run(e *evidence.Evidence, rules []Rule) *report.Report {
-	r := describe(e)
-	judge := Judge
+	r, s := describe(e), &subject{evidence: e}
+	judge := s.judge
 	if tooLittle(e) {
-		judge = judgeShort
+		judge = s.judgeShort
 	}
-	by := judgeAll(r, e, rules, judge)
-	r.Verdict = verdict(e, r.Findings, by.rules)
+	table := judgeAll(r, rules, judge)
+	r.Verdict = verdict(e, r.Findings, table)
 	if !tooLittle(e) {
-		plan(r, e, by)
+		s.plan(r)
 	}
+	settle(r)
 	sayOnce(r.Findings)
-	r.Joint = joint(e, r)
+	r.Joint = s.joint(r)
 	r.Next = next(e, r)
 	if tooLittle(e) {
 		withhold(r)
@@ -35,37 +36,59 @@ func Run(e *evidence.Evidence, rules []Rule) *report.Report {
 	return r
 }
 
-// judgeAll adds to a report what all rules find, weighed against each other, and returns what that came from. What findings say in words is not
-// said once yet: see sayOnce.
-func judgeAll(r *report.Report, e *evidence.Evidence, rules []Rule,
-	judge func(*Rule, *evidence.Evidence) ([]report.Finding, []report.Abstained, error)) judgement {
-	by := judgement{rules: map[string]*Rule{}, stakes: map[[2]string]stake{}}
-	var given []report.Finding
+// judgeAll adds to a report what all rules find, in order of what is at stake, and returns the rules by ID. What
+// findings say in words is not said once yet: see sayOnce.
+func judgeAll(r *report.Report, rules []Rule,
+	judge func(*Rule) ([]report.Finding, []report.Abstained, error)) map[string]*Rule {
+	table := map[string]*Rule{}
 	for i := range rules {
-		by.rules[rules[i].ID] = &rules[i]
-		findings, abstained, err := judge(&rules[i], e)
+		table[rules[i].ID] = &rules[i]
+		findings, abstained, err := judge(&rules[i])
 		if err != nil {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("rule %s could not be evaluated: %v", rules[i].ID, err))
 			continue
 		}
-		given = append(given, findings...)
+		r.Findings = append(r.Findings, findings...)
 		r.Abstained = append(r.Abstained, abstained...)
 	}
-	by.note(given)
-	r.Findings = append(r.Findings, by.weigh()...)
-	return by
+	rank(r.Findings, table)
+	return table
 }
 
-// Judge holds evidence of a job against one rule. A rule that does not apply, or that only bench-io can judge by, gives nothing; one
-// without its signals abstains.
+// subject is what rules judge: the evidence, and the model of the loader, which is made when first asked for and then
+// the only one.
+type subject struct {
+	evidence *evidence.Evidence
+	loader   *Loader
+	modelled bool // it was tried to make one
+}
+
+// model returns the loader's model; false where its costs are too little known.
+func (s *subject) model() (*Loader, bool) {
+	if !s.modelled {
+		s.modelled = true
+		if l, ok := LoaderOf(s.evidence, ModelError); ok {
+			s.loader = l
+		}
+	}
+	return s.loader, s.loader != nil
+}
+
+// Judge holds evidence of a job against one rule. A rule that does not apply, or that only bench-io can judge by,
+// gives nothing; one without its signals abstains.
 func Judge(rule *Rule, e *evidence.Evidence) ([]report.Finding, []report.Abstained, error) {
+	return (&subject{evidence: e}).judge(rule)
+}
+
+func (s *subject) judge(rule *Rule) ([]report.Finding, []report.Abstained, error) {
+	e := s.evidence
 	if rule.Eval == nil || rule.Applies != nil && !rule.Applies(e) {
 		return nil, nil, nil
 	}
 	if a, missing := lacks(rule, e); missing {
 		return nil, []report.Abstained{a}, nil
 	}
-	p := &Pass{Evidence: e, rule: rule}
+	p := &Pass{Evidence: e, rule: rule, subject: s}
 	if err := rule.Eval(p); err != nil {
 		return nil, nil, err
 	}
@@ -73,17 +96,22 @@ func Judge(rule *Rule, e *evidence.Evidence) ([]report.Finding, []report.Abstain
 		tidy(&p.findings[i])
 		locate(e, &p.findings[i])
 		mindSharing(e, &p.findings[i])
+		s.price(&p.findings[i])
 	}
 	return p.findings, p.abstains, nil
 }
 
-// JudgeMeasured holds the evidence of a benchmark against one rule, as Judge does that of a job. A rule without a measured half gives
-// nothing.
+// JudgeMeasured holds the evidence of a benchmark against one rule, as Judge does that of a job. A rule without a
+// measured half gives nothing.
 func JudgeMeasured(rule *Rule, e *evidence.Evidence) ([]report.Finding, []report.Abstained, error) {
+	return (&subject{evidence: e}).judgeMeasured(rule)
+}
+
+func (s *subject) judgeMeasured(rule *Rule) ([]report.Finding, []report.Abstained, error) {
 	if rule.Measured == nil {
 		return nil, nil, nil
 	}
-	return Judge(rule.byMeasurement(), e)
+	return s.judge(rule.byMeasurement())
 }
 
 // lacks tells which needed signals are absent, why, and what would cure it.
@@ -155,11 +183,4 @@ func tidy(f *report.Finding) {
 	}
 }
 
-func finite(xs ...float64) bool {
-	for _, x := range xs {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return false
-		}
-	}
-	return true
-}
+func finite(xs ...float64) bool { return stat.Finite(xs...) }

@@ -22,10 +22,10 @@ func tooLittle(e *evidence.Evidence) bool {
 }
 
 // judgeShort stands in place of Judge where too little was seen.
-func judgeShort(rule *Rule, e *evidence.Evidence) ([]report.Finding, []report.Abstained, error) {
+func (s *subject) judgeShort(rule *Rule) ([]report.Finding, []report.Abstained, error) {
 	switch {
 	case rule.ID == tooShort:
-		return Judge(rule, e)
+		return s.judge(rule)
 	case rule.Eval == nil:
 		return nil, nil, nil
 	}

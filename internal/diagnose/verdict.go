@@ -157,8 +157,9 @@ func classify(e *evidence.Evidence, s split, explained bool) report.Class {
 	case s.transferring():
 		return report.TransferBound
 	// Between the lines data is still what to change, unless the host takes more (the device's share cannot be configured away),
-	// no rule finds anything about it that could be changed, or the interval reaches below the line: then it may be nothing.
-	case stall >= Moderate.Value && s.stall.Lo >= Moderate.Value && stall >= s.host && explained:
+	// no rule finds anything about it that could be changed, or the interval reaches below the line: then it may be nothing. A device that is
+	// busy all but that long sets the pace all the same.
+	case stall >= Moderate.Value && s.stall.Lo >= Moderate.Value && stall >= s.host && explained && !(s.sight == step.Counted && s.device >= BusyDevice):
 		return report.InputBound
 	case s.sight == step.Unseen:
 		return s.withoutCounters(e)
@@ -166,7 +167,7 @@ func classify(e *evidence.Evidence, s split, explained bool) report.Class {
 		return report.HostBound
 	case s.launchBound(e):
 		return report.HostBound
-	case s.sight == step.Counted && s.device >= BusyDevice && (s.stall.Lo < Moderate.Value || !explained):
+	case s.sight == step.Counted && s.device >= BusyDevice:
 		return report.GPUBound
 	case s.sight == step.NoDevice && s.devOK && s.device >= dominant && s.device > s.host && (s.stall.Lo < Moderate.Value || !explained):
 		return report.GPUBound

@@ -129,12 +129,15 @@ func (b *builder) copies(r *rank) step.Range {
 	if !(link > 0) || !(rate.Hi > 0) {
 		return step.Range{}
 	}
-	return step.Share(rate.Lo/link, rate.Center/link/copyEfficiency, rate.Hi/link/copyEfficiency)
+	return step.Share(rate.Lo/link, rate.Center/link/usualEfficiency, rate.Hi/link/leastEfficiency)
 }
 
-// copyEfficiency is the part of a link's bandwidth that copies of pinned memory reach: 25 to 26 of 31.5 GB/s on PCIe 4.0 x16
-// (NVIDIA's bandwidthTest as published for A100 systems).
-const copyEfficiency = 0.8
+// The parts of a link's bandwidth that copies of pinned memory reach: 12 of 15.75 GB/s on PCIe 3.0 x16 and 25 of 31.5 GB/s on PCIe 4.0 x16, as
+// NVIDIA's bandwidthTest is commonly reported for such machines.
+const (
+	usualEfficiency = 0.8
+	leastEfficiency = 0.75
+)
 
 // linkBytes is what the slowest of these GPUs' links carries, bytes per second each way, at the best generation and width seen; 0
 // where neither was read.

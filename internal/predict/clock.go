@@ -2,9 +2,10 @@ package predict
 
 import "math"
 
-// clock is a resource that those who use it share equally: each gets on at speed rate, which falls as more use it. In the resource's
-// own time, which runs at that rate, everyone's demand takes as long as it would alone, so that the order in which they end never
-// changes when another comes or goes (processor sharing by virtual time). The wall clock is the one whose rate is always 1.
+// clock is a resource that those who use it share equally: each gets on at speed rate, which falls as more use it. In
+// the resource's own time, which runs at that rate, everyone's demand takes as long as it would alone, so that the
+// order in which they end never changes when another comes or goes (processor sharing by virtual time). The wall
+// clock is the one whose rate is always 1.
 type clock struct {
 	now  float64 // own time, seconds
 	rate float64 // own seconds per second

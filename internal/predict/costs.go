@@ -1,6 +1,7 @@
 package predict
 
-// costs are the inputs of one simulation, in seconds per batch unless said otherwise: numbers, as the intervals are drawn from outside.
+// costs are the inputs of one simulation, in seconds per batch unless said otherwise: numbers, as the intervals are
+// drawn from outside.
 type costs struct {
 	step    float64 // the trainer's step, data at hand
 	compute float64 // CPU of the trainer for it; above step where it runs on several threads
@@ -11,7 +12,6 @@ type costs struct {
 	handover float64 // CPU of the worker around making a batch: getting indices, sending the batch
 	receive  float64 // CPU of whoever takes a finished batch from a worker: the trainer, or the pinning thread
 	dispatch float64 // CPU of the trainer to draw the indices of a batch and send them
-	pinning  float64 // CPU of the pinning thread to copy a batch
 	pin      bool
 	resume   float64 // seconds of the trainer to begin an epoch with persistent workers
 
@@ -25,12 +25,13 @@ type costs struct {
 
 // finite reports that no cost is endless.
 func (c *costs) finite() bool {
-	sum := c.step + c.compute + c.spin + c.cpu + c.storage + c.other + c.handover + c.receive + c.dispatch + c.pinning + c.resume +
+	sum := c.step + c.compute + c.spin + c.cpu + c.storage + c.other + c.handover + c.receive + c.dispatch + c.resume +
 		c.start.Trainer + c.start.Worker + c.start.End
 	return sum <= longest
 }
 
-// longest is the longest a batch with all that belongs to it may take, in seconds: a week. What is longer is a mistake in a file.
+// longest is the longest a batch with all that belongs to it may take, in seconds: a week. What is longer is a
+// mistake in a file.
 const longest = 7 * 24 * 3600
 
 // threads is on how many cores the trainer computes at once.
@@ -41,8 +42,8 @@ func (c *costs) threads() float64 {
 	return 1
 }
 
-// stepParts cuts a step into what the trainer computes and what it waits for the device, in seconds with cores at hand, and says on how
-// many cores it spins while it waits.
+// stepParts cuts a step into what the trainer computes and what it waits for the device, in seconds with cores at
+// hand, and says on how many cores it spins while it waits.
 func (c *costs) stepParts() (computing, device, spinning float64) {
 	if c.compute >= c.step {
 		return c.step, 0, 0
@@ -75,8 +76,8 @@ func (c *costs) ending(set Setting) float64 {
 	return c.start.End / c.pace(float64(set.Workers))
 }
 
-// obtainable is how many cores the job gets at the most, with so many workers: with all of its threads at once, for the more there are the more
-// they get beside others.
+// obtainable is how many cores the job gets at the most, with so many workers: with all of its threads at once, for
+// the more there are the more they get beside others.
 func (c *costs) obtainable(workers int) float64 {
 	n := c.threads()
 	if _, _, spinning := c.stepParts(); workers > 0 {

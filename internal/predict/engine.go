@@ -12,11 +12,11 @@ const (
 	resources
 )
 
-// engine simulates a DataLoader event by event. It is reused from run to run and allocates nothing while it runs. Workers are
-// numbered from 0, the trainer's main thread and its pinning thread come after them.
+// engine simulates a DataLoader event by event. It is reused from run to run and allocates nothing while it runs.
+// Workers are numbered from 0, the trainer's main thread and its pinning thread come after them.
 type engine struct {
 	costs
-	draws   *chances
+	draws   *draws
 	set     Setting
 	batches int // of an epoch
 	stop    int // steps to simulate
@@ -26,6 +26,10 @@ type engine struct {
 	t       float64
 	load    float64 // threads that compute
 	reading int     // workers that wait for storage
+	paced   float64 // load of which the clock of the cores has the pace
+	sped    int     // reading of which the clock of storage has the speed
+
+	computing, device, spinning, threadsOf float64 // of a step, and of its computing part
 
 	workers []worker
 	queues  []ring[int32] // of batches to make, one per worker
@@ -35,7 +39,6 @@ type engine struct {
 	pinned  ring[made] // those the pinning thread is through with
 	held    []bool     // batches received before their turn, by number modulo the most outstanding
 
-	ready  int // finished batches not taken yet
 	tally  tally
 	splits int
 }
@@ -45,30 +48,27 @@ type made struct{ batch, maker int32 }
 
 // tally is what a run adds up.
 type tally struct {
-	waits     []float64 // of each step
-	begun     int       // epochs begun
-	starting  float64   // seconds in iter(), in the waits for first batches and in ending epochs
-	first     float64   // of this, the waits for first batches
-	ending    float64   // of this, ending epochs
-	busy      float64   // worker seconds from getting the indices to having the batch
-	cores     float64   // core seconds
-	queue     float64   // finished batches times seconds
-	queueMost int
-	changed   float64 // when the queue last changed
-	marked    float64 // when the step called mark was over
-	paused    float64 // seconds in pauses
-	unmarked  float64 // of this, before then
+	waits    []float64 // of each step
+	begun    int       // epochs begun
+	starting float64   // seconds in iter(), in the waits for first batches and in ending epochs
+	first    float64   // of this, the waits for first batches
+	ending   float64   // of this, ending epochs
+	marked   float64   // when the step called mark was over
+	paused   float64   // seconds in pauses
+	unmarked float64   // of this, before then
 }
 
 // run simulates and leaves the result in the tally.
-func (e *engine) run(c costs, set Setting, d *chances, x extent, mark int) {
+func (e *engine) run(c costs, set Setting, d *draws, x extent, mark int) {
 	set = set.plain()
 	e.costs, e.set, e.draws = c, set, d
 	e.stop, e.batches, e.mark = x.total(), x.epoch, mark
 	if e.batches <= 0 {
 		e.batches = math.MaxInt32 // the epoch never ends
 	}
-	e.t, e.load, e.reading, e.ready = 0, 0, 0, 0
+	e.t, e.load, e.reading, e.paced, e.sped = 0, 0, 0, 0, 0
+	e.computing, e.device, e.spinning = e.stepParts()
+	e.threadsOf = e.threads()
 	if cap(e.tally.waits) < e.stop {
 		e.tally.waits = make([]float64, 0, e.stop)
 	}
@@ -117,6 +117,14 @@ func (e *engine) prepare(alive bool) {
 
 // event goes on to the next end of something and lets whoever it belongs to go on.
 func (e *engine) event() {
+	if e.load != e.paced {
+		e.paced = e.load
+		e.clocks[cpu].share(e.pace(e.load))
+	}
+	if e.reading != e.sped && e.reading > 0 {
+		e.sped = e.reading
+		e.clocks[storage].share(min(e.speedup(e.reading)/float64(e.reading), 1))
+	}
 	which, dt := wall, math.Inf(1)
 	for r := range e.clocks {
 		if d := e.clocks[r].until(); d < dt {
@@ -127,7 +135,6 @@ func (e *engine) event() {
 	for r := range e.clocks {
 		e.clocks[r].now += dt * e.clocks[r].rate
 	}
-	e.tally.cores += dt * e.clocks[cpu].rate * e.load
 	who := int(e.clocks[which].pop())
 	switch {
 	case who < e.set.Workers:
@@ -157,21 +164,9 @@ func (e *engine) use(r resource, weight float64) {
 	switch r {
 	case cpu:
 		e.load += weight
-		e.clocks[cpu].share(e.pace(e.load))
 	case storage:
 		e.reading += int(weight)
-		if e.reading > 0 {
-			e.clocks[storage].share(min(e.speedup(e.reading)/float64(e.reading), 1))
-		}
 	}
 }
 
 func (e *engine) release(r resource, weight float64) { e.use(r, -weight) }
-
-// count notes that the number of finished batches changes.
-func (e *engine) count(change int) {
-	e.tally.queue += float64(e.ready) * (e.t - e.tally.changed)
-	e.tally.changed = e.t
-	e.ready += change
-	e.tally.queueMost = max(e.tally.queueMost, e.ready)
-}

@@ -70,7 +70,6 @@ func (e *engine) train() {
 		case hand:
 			e.workers[m.got.maker].tasks--
 			m.taken++
-			e.count(-1)
 			m.at = dispatched
 			if m.sent < e.batches && e.spend(e.dispatch, 1) {
 				return
@@ -163,7 +162,6 @@ func (e *engine) look() bool {
 // step goes on with the trainer's step, from the moment __next__ has a batch to return; true where it has to wait.
 func (e *engine) step() bool {
 	m := &e.main
-	computing, device, spinning := e.stepParts()
 	switch m.at {
 	case dispatched:
 		if m.sent < e.batches {
@@ -176,12 +174,12 @@ func (e *engine) step() bool {
 		}
 		e.tally.waits = append(e.tally.waits, wait)
 		m.at = computed
-		return e.spend(computing*e.stepFactor(), e.threads())
+		return e.spend(e.computing*e.stepFactor(), e.threadsOf)
 	case computed:
 		m.at = stepped
-		if e.take(e.set.Workers, wall, device*e.stepFactor(), 0) {
-			m.weight, m.spinning = 0, spinning
-			e.use(cpu, spinning)
+		if e.take(e.set.Workers, wall, e.device*e.stepFactor(), 0) {
+			m.weight, m.spinning = 0, e.spinning
+			e.use(cpu, e.spinning)
 			return true
 		}
 	case stepped:
@@ -211,22 +209,21 @@ func (e *engine) step() bool {
 
 // stepFactor is how much longer than usual the present step is.
 func (e *engine) stepFactor() float64 {
-	return e.draws.step[(len(e.tally.waits)-1)%len(e.draws.step)]
+	return e.draws.stepOf(len(e.tally.waits) - 1)
 }
 
-// serial is a loader without workers: loading and step take turns, and only other programs, or a quota below one core, stretch anything.
+// serial is a loader without workers: loading and step take turns, and only other programs, or a quota below one
+// core, stretch anything.
 func (e *engine) serial() {
-	computing, device, spinning := e.stepParts()
-	slow, stretched := 1/e.pace(1), 1/e.pace(e.threads())
+	slow, stretched := 1/e.pace(1), 1/e.pace(e.threadsOf)
 	for k := range e.stop {
-		f, g := e.draws.service[k%len(e.draws.service)], e.draws.step[k%len(e.draws.step)]
+		f, g := e.draws.service[k%len(e.draws.service)], e.draws.stepOf(k)
 		wait := f*(e.storage+e.other+e.cpu*slow) + e.dispatch*slow
 		if k%e.batches == 0 {
 			e.tally.begun++
 			e.tally.first += wait
 		}
-		e.t += wait + g*(computing*stretched+device)
-		e.tally.cores += f*e.cpu + e.dispatch + g*(computing*e.threads()+device*min(spinning, e.cores))
+		e.t += wait + g*(e.computing*stretched+e.device)
 		e.tally.waits = append(e.tally.waits, wait)
 		if k+1 == e.mark {
 			e.tally.marked = e.t

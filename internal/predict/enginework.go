@@ -2,12 +2,11 @@ package predict
 
 // worker is one process of the loader.
 type worker struct {
-	starting bool    // not there yet
-	idle     bool    // waits for indices
-	batch    int32   // being made
-	phase    int     // of its making: storage, other waiting, CPU, and again for each slice
-	since    float64 // when it got the indices
-	tasks    int     // batches asked of it that the trainer has not taken
+	starting bool  // not there yet
+	idle     bool  // waits for indices
+	batch    int32 // being made
+	phase    int   // of its making: storage, other waiting, CPU, and again for each slice
+	tasks    int   // batches asked of it that the trainer has not taken
 }
 
 // hatch lets worker i begin: the trainer has started it.
@@ -17,8 +16,8 @@ func (e *engine) hatch(i int) {
 	}
 }
 
-// send asks the next worker for the next batch: the one whose turn it is or, without order, the next that has fewer than
-// prefetch_factor batches outstanding.
+// send asks the next worker for the next batch: the one whose turn it is or, without order, the next that has fewer
+// than prefetch_factor batches outstanding.
 func (e *engine) send() {
 	m := &e.main
 	i := m.turn
@@ -55,7 +54,7 @@ func (e *engine) fetch(i int) {
 	if w.idle {
 		return
 	}
-	w.batch, w.phase, w.since = e.queues[i].pop(), 0, e.t
+	w.batch, w.phase = e.queues[i].pop(), 0
 	e.make(i)
 }
 
@@ -95,16 +94,13 @@ func (e *engine) make(i int) {
 		if w.idle = e.queues[i].size == 0; w.idle {
 			return
 		}
-		w.batch, w.phase, w.since = e.queues[i].pop(), 0, e.t
+		w.batch, w.phase = e.queues[i].pop(), 0
 	}
 }
 
 // finish hands worker i's batch over and wakes whoever waits for it.
 func (e *engine) finish(i int) {
-	w := &e.workers[i]
-	e.tally.busy += e.t - w.since
-	e.arrived.push(made{w.batch, int32(i)})
-	e.count(1)
+	e.arrived.push(made{e.workers[i].batch, int32(i)})
 	switch {
 	case e.costs.pin && e.pinner.idle:
 		e.pinNext()
@@ -128,7 +124,7 @@ func (e *engine) pinNext() {
 			return
 		}
 		e.pinner.got = e.arrived.pop()
-		if e.take(e.set.Workers+1, cpu, e.receive+e.pinning, 1) {
+		if e.take(e.set.Workers+1, cpu, e.receive, 1) {
 			return
 		}
 		e.handPinned()

@@ -1,6 +1,38 @@
 package predict
 
-import "math"
+import (
+	"math"
+
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// Clamp names what keeps num_workers from being larger.
+type Clamp string
+
+// The clamps.
+const (
+	NoClamp   Clamp = ""
+	ByCPUs    Clamp = "usable CPUs"
+	ByMemory  Clamp = "available memory"
+	ByShm     Clamp = "/dev/shm"
+	ByCeiling Clamp = "the model's ceiling"
+)
+
+const (
+	// enough is the share of the best rate at which more workers are no longer worth their memory: less than what is
+	// worth a change.
+	enough = 1 / report.WorthChange
+	// memoryShare is the part of available memory a recommendation may use: TensorFlow's tf.data autotuner budgets
+	// the same half.
+	memoryShare = 0.5
+	// ceiling keeps a loop finite where no CPU count is known; no published configuration uses more workers for one
+	// trainer.
+	ceiling = 256
+	// waiting is how many workers a core may carry where they mostly wait (for storage, for a network) instead of
+	// computing. Above one per core PyTorch prints a warning (torch/utils/data/dataloader.py,
+	// check_worker_number_rationality), so it stays modest.
+	waiting = 2
+)
 
 // Memory is what a setting takes beyond the trainer itself, in bytes. What is unknown counts as nothing.
 type Memory struct {
@@ -9,8 +41,8 @@ type Memory struct {
 	Pinned  float64 // page-locked: what waits for the trainer then, each batch rounded up to a power of two
 }
 
-// Total is all of it; /dev/shm is memory too. A batch is either in shared memory or pinned, so with pinning only those being made are in
-// both.
+// Total is all of it; /dev/shm is memory too. A batch is either in shared memory or pinned, so with pinning only
+// those being made are in both.
 func (m Memory) Total() float64 { return m.Workers + m.Shm + m.Pinned }
 
 // Memory returns what a setting takes.
@@ -19,8 +51,9 @@ func (p Pipeline) Memory(set Setting) Memory {
 	w := float64(set.Workers)
 	m := Memory{Workers: w * p.WorkerBytes, Shm: p.QueueBytes(set.Workers, set.Prefetch)}
 	if p.Pin && p.BatchBytes > 0 {
-		// The pinning thread empties shared memory into page-locked blocks, which PyTorch's caching host allocator rounds up to powers
-		// of two (aten/src/ATen/core/CachingHostAllocator.h); tensor by tensor, of which a batch counts as one here.
+		// The pinning thread empties shared memory into page-locked blocks, which PyTorch's caching host allocator
+		// rounds up to powers of two (aten/src/ATen/core/CachingHostAllocator.h); tensor by tensor, of which a batch
+		// counts as one here.
 		m.Pinned = float64(set.outstanding()) * math.Exp2(math.Ceil(math.Log2(p.BatchBytes)))
 		m.Shm = w * p.BatchBytes
 	}
@@ -41,10 +74,17 @@ type Reach struct {
 	Prefetches []int   // prefetch_factor values to try; the present one is always among them
 	Start      bool    // another start method, where its cost is known
 	Unordered  bool    // in_order=False; the caller knows whether this PyTorch has it
+	AnyShm     bool    // whatever room /dev/shm has
+
+	// RuledOut are settings that must not be taken, whatever the model makes of them; nil: none.
+	RuledOut func(Setting) bool
 }
 
-// Fits tells what keeps a setting from being used here; NoClamp where nothing does. The present setting fits: it runs.
-func (p Pipeline) Fits(set Setting, r Reach) Clamp {
+// usual is the reach of the moderate plan for num_workers alone.
+var usual = Reach{Memory: memoryShare, PerCore: 1, Waiting: waiting}
+
+// Limit returns what rules a setting out here; NoClamp where nothing does. The present setting fits: it runs.
+func (p Pipeline) Limit(set Setting, r Reach) Clamp {
 	set, now := set.plain(), p.Setting.plain()
 	if set.Workers > ceiling {
 		return ByCeiling
@@ -52,7 +92,7 @@ func (p Pipeline) Fits(set Setting, r Reach) Clamp {
 	if p.UsableCPUs > 0 && set.Workers > now.Workers && set.Workers > p.mostByCPU(r) {
 		return ByCPUs
 	}
-	if more := p.shm(set) - p.shm(now); p.ShmFree > 0 && more > p.ShmFree {
+	if more := p.shm(set) - p.shm(now); !r.AnyShm && p.ShmFree > 0 && more > p.ShmFree {
 		return ByShm
 	}
 	if more := p.Memory(set).Total() - p.Memory(now).Total(); p.Available > 0 && more > p.Available*r.Memory {
@@ -61,10 +101,10 @@ func (p Pipeline) Fits(set Setting, r Reach) Clamp {
 	return NoClamp
 }
 
-// Room tells what has no room for a setting that is recommended for itself: /dev/shm, or the share of the memory that the moderate plan may use. It is
-// NoClamp where both have, and for the present setting.
+// Room returns what has no room for a setting that is recommended for itself: /dev/shm, or the share of the memory
+// that the moderate plan may use. It is NoClamp where both have, and for the present setting.
 func (p Pipeline) Room(set Setting) Clamp {
-	c := p.Fits(set, Reach{Memory: memoryShare, PerCore: ceiling, Waiting: ceiling})
+	c := p.Limit(set, Reach{Memory: memoryShare, PerCore: ceiling, Waiting: ceiling})
 	if c == ByShm || c == ByMemory {
 		return c
 	}

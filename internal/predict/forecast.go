@@ -15,12 +15,11 @@ type Options struct {
 	Resamples   int     // of the bootstrap; 0 = 200, below zero none
 	Confidence  float64 // of intervals; 0 = 0.9
 	Calibration Calibration
-	RuledOut    func(Setting) bool // settings that must not be planned, whatever the model makes of them; nil: none
 }
 
-// Steps and resamples. 10,000 steps leave the rate of a loader whose batches vary by as much as their mean to within 2 % of what any other
-// seed gives (forecast_test.go); 200 resamples put ten values beyond either end of a 90 % interval. Settings are compared over fewer
-// steps, as they share their chances.
+// Steps and resamples. 10,000 steps leave the rate of a loader whose batches vary by as much as their mean to within
+// 2 % of what any other seed gives (forecast_test.go); 200 resamples put ten values beyond either end of a 90 %
+// interval. Settings are compared over fewer steps, as they share their draws.
 const (
 	usualSteps      = 10_000
 	searchSteps     = 2000
@@ -42,140 +41,192 @@ func (o Options) filled() Options {
 	return o
 }
 
-// Forecast is what the model expects of a setting.
+// Forecast is what the model expects of a setting, with a remedy.
 type Forecast struct {
 	Setting Setting
+	Remedy  Remedy
 	Outcome
 
 	StepsPerS   stat.Summary // steps per second over whole epochs; its center is Outcome.Rate
-	SamplesPerS stat.Summary // the same in samples; N is 0 where the samples of a batch are not known
 	Bounds      []Bound      // the ceilings in steps per second, the lowest first
 	Limit       Term         // the lowest
 	Next        Term         // the next one; "" where no other is known
-	NewPrograms bool         // each epoch starts its workers as new programs, by spawn or forkserver, or in a way that was not seen
+	NewPrograms bool         // each epoch starts workers as new programs (spawn, forkserver), or in a way that was not seen
+
+	// Rates with what is only known to lie in a range at either end: least with the longest step and the smallest
+	// saving, most with the shortest and the largest. Both are Outcome.Rate where nothing is known as a range.
+	Least, Most float64
 
 	rates []float64 // of the bootstrap, resample by resample; the same resample is the same for every setting
 }
 
-// told fills in what follows from the steps per second.
-func (f *Forecaster) told(out Forecast) Forecast {
-	if n := f.pipeline.Samples; n > 0 && !math.IsInf(n, 1) {
-		out.SamplesPerS = out.StepsPerS
-		out.SamplesPerS.Center, out.SamplesPerS.Lo, out.SamplesPerS.Hi = n*out.StepsPerS.Center, n*out.StepsPerS.Lo, n*out.StepsPerS.Hi
-	}
-	return out
-}
-
-// Seconds turns a rate into the seconds that n steps take. The zero Summary means that the rate is zero.
-func Seconds(rate stat.Summary, n float64) stat.Summary {
-	if !(rate.Lo > 0) {
-		return stat.Summary{}
-	}
-	out := rate
-	out.Center, out.Lo, out.Hi = n/rate.Center, n/rate.Hi, n/rate.Lo
-	return out
-}
-
-// Forecaster predicts settings of one pipeline. All of its predictions share their chances, so that they can be compared closely.
+// Forecaster predicts settings and remedies of one pipeline. All of its predictions share their draws, so that they
+// can be compared closely.
 type Forecaster struct {
 	pipeline Pipeline
 	options  Options
 	engine   engine
-	long     *chances
-	brief    *chances   // of the search
-	points   []point    // resampled inputs
-	short    []*chances // and their chances
-	plain    []*chances // as short, with the spreads as measured
-	known    map[Setting]Forecast
+	long     *draws
+	brief    *draws   // of the search
+	even     *draws   // of batches that do not vary
+	points   []sample // resampled inputs
+	plain    []*draws // of the resamples, with the spread as measured: what the others are compared with
+	known    map[asked]Forecast
+	single   map[asked]Forecast // without an interval
 }
 
-// plainRuns is the number of short runs with the inputs as measured: what the resampled ones are compared with.
+// sample is one resample of the inputs.
+type sample struct {
+	at    point
+	draws *draws
+}
+
+// asked is what a forecast is of.
+type asked struct {
+	set    Setting
+	remedy Remedy
+}
+
+// remedied is of how many resamples one is simulated with a remedy: how closely what is saved is known decides its
+// interval.
+const remedied = 4
+
+// plainRuns is the number of short runs with the inputs as measured.
 const plainRuns = 25
 
-// NewForecaster prepares predictions.
+// NewForecaster prepares predictions. The resamples are drawn when the first interval is asked for.
 func NewForecaster(p Pipeline, o Options) *Forecaster {
 	o = o.filled()
-	all := func(steps int) *chances { return newChances(o.Seed, p.extent(steps).total(), p.Fetch, p.Steps, p.Runs) }
-	f := &Forecaster{pipeline: p, options: o, known: map[Setting]Forecast{}, long: all(o.Steps), brief: all(min(o.Steps, searchSteps))}
+	f := &Forecaster{pipeline: p, options: o, known: map[asked]Forecast{}, single: map[asked]Forecast{}}
+	f.long = newDraws(o.Seed, p.extent(o.Steps).total(), p.Fetch)
+	f.brief = newDraws(o.Seed, p.extent(min(o.Steps, searchSteps)).total(), p.Fetch)
+	f.even = newDraws(o.Seed, 1, Spread{})
+	return f
+}
+
+// resample draws the inputs of the bootstrap.
+func (f *Forecaster) resample() {
+	p, o := f.pipeline, f.options
+	if len(f.points) > 0 || o.Resamples < 0 {
+		return
+	}
 	dice, n := rand.New(rand.NewPCG(o.Seed, 4)), p.extent(resampleSteps).total()
-	for i := range max(o.Resamples, 0) {
+	for i := range o.Resamples {
 		seed := o.Seed + uint64(i) + 1
 		fetch, fetchMean := p.Fetch.resample(dice)
-		steps, stepMean := p.Steps.resample(dice)
 		at := p.draw(dice)
-		// Where an input has an interval, that is what is known of its mean: it comes from windows, which do not take neighbouring
-		// batches for independent. Else the resampled times carry it.
+		// Where an input has an interval, that is what is known of its mean: it comes from windows, which do not take
+		// neighbouring batches for independent. Else the resampled times carry it.
 		if !ranges(p.CPU) && !ranges(p.Wait) {
 			at.cpu, at.wait = at.cpu*fetchMean, at.wait*fetchMean
 		}
-		if !ranges(p.FreeStep) {
-			at.step *= stepMean
-		}
-		f.points = append(f.points, at)
-		f.short = append(f.short, newChances(seed, n, fetch, steps, p.Runs))
+		f.points = append(f.points, sample{at, newDraws(seed, n, fetch)})
 		if i < plainRuns {
-			f.plain = append(f.plain, newChances(seed, n, p.Fetch, p.Steps, p.Runs))
+			f.plain = append(f.plain, newDraws(seed, n, p.Fetch))
 		}
 	}
-	return f
 }
 
 // ranges reports that a summary has an interval.
 func ranges(s stat.Summary) bool { return s.N > 0 && s.Hi > s.Lo }
 
 // Forecast predicts a setting, with its interval; false where too little is known.
-func (f *Forecaster) Forecast(set Setting) (Forecast, bool) {
-	if out, ok := f.known[set.plain()]; ok {
+func (f *Forecaster) Forecast(set Setting) (Forecast, bool) { return f.ForecastWith(set, Remedy{}) }
+
+// ForecastWith predicts a setting with a remedy, with its interval; false where too little is known.
+func (f *Forecaster) ForecastWith(set Setting, r Remedy) (Forecast, bool) {
+	key := asked{set.plain(), r}
+	if out, ok := f.known[key]; ok {
 		return out, true
 	}
-	out, ok := f.Point(set)
+	out, ok := f.Point(set, r)
 	if !ok {
 		return Forecast{}, false
 	}
+	f.resample()
 	out.rates = make([]float64, 0, len(f.points))
-	for i, at := range f.points {
-		out.rates = append(out.rates, f.rate(at, out.Setting, f.short[i], resampleSteps))
+	for i, x := range f.points {
+		if r != (Remedy{}) && i >= len(f.points)/remedied {
+			break
+		}
+		out.rates = append(out.rates, f.rate(r.at(x.at, r.Saved), out.Setting, x.draws, resampleSteps))
 	}
 	usual := make([]float64, 0, len(f.plain))
 	for _, d := range f.plain {
-		usual = append(usual, f.rate(f.pipeline.center(), out.Setting, d, resampleSteps))
+		usual = append(usual, f.rate(f.middle(r), out.Setting, d, resampleSteps))
 	}
-	out.StepsPerS = f.interval(out.Rate, out.rates, usual, out.NewPrograms)
-	f.known[out.Setting] = f.told(out)
-	return f.known[out.Setting], true
+	if f.pipeline.StepRange || r.open() {
+		worst, best := f.pipeline.center(), f.pipeline.center()
+		if f.pipeline.StepRange {
+			worst.step, best.step = f.pipeline.FreeStep.Hi, f.pipeline.FreeStep.Lo
+		}
+		steps := min(f.options.Steps, searchSteps)
+		usual := f.rate(f.middle(r), out.Setting, f.brief, steps) / out.Rate
+		out.Least = min(f.rate(r.at(worst, r.SavedLo), out.Setting, f.brief, steps)/usual, out.Rate)
+		out.Most = max(f.rate(r.at(best, r.SavedHi), out.Setting, f.brief, steps)/usual, out.Rate)
+	}
+	within := stat.Summary{Center: out.Rate, Lo: out.Least, Hi: out.Most}
+	out.StepsPerS = f.interval(within, out.rates, usual, out.NewPrograms)
+	f.known[key] = out
+	return out, true
 }
 
-// Point predicts a setting without an interval.
-func (f *Forecaster) Point(set Setting) (Forecast, bool) {
-	return f.point(set, f.long, f.options.Steps)
+// middle is the point of the inputs' centers, with a remedy.
+func (f *Forecaster) middle(r Remedy) point { return r.at(f.pipeline.center(), r.Saved) }
+
+// Point predicts a setting with a remedy without an interval: it takes a hundredth of the time.
+func (f *Forecaster) Point(set Setting, r Remedy) (Forecast, bool) {
+	key := asked{set.plain(), r}
+	out, ok := f.single[key]
+	if !ok {
+		if out, ok = f.point(set, r, f.long, f.options.Steps); ok {
+			f.single[key] = out
+		}
+	}
+	return out, ok
 }
 
-func (f *Forecaster) point(set Setting, d *chances, steps int) (Forecast, bool) {
+func (f *Forecaster) point(set Setting, r Remedy, d *draws, steps int) (Forecast, bool) {
 	set = set.plain()
-	at := f.pipeline.center()
+	if r.Even {
+		d = f.even
+	}
+	at := f.middle(r)
 	c, ok := f.pipeline.costs(at, set)
 	if !ok {
 		return Forecast{}, false
 	}
-	out := Forecast{Setting: set, Outcome: f.simulate(c, at, set, d, steps), Bounds: f.pipeline.bounds(at, c, set),
-		NewPrograms: f.pipeline.Epoch > 0 && set.startsPrograms()}
-	out.StepsPerS = stat.Summary{Center: out.Rate, Lo: out.Rate, Hi: out.Rate, N: fewest(f.pipeline.FreeStep, f.pipeline.CPU, f.pipeline.Wait)}
+	out := Forecast{Setting: set, Remedy: r, Outcome: f.simulate(c, at, set, d, steps),
+		Bounds: f.pipeline.bounds(at, c, set), NewPrograms: f.pipeline.Epoch > 0 && set.startsPrograms()}
+	out.Least, out.Most = out.Rate, out.Rate
+	out.StepsPerS = stat.Summary{Center: out.Rate, Lo: out.Rate, Hi: out.Rate, N: f.behind()}
 	if len(out.Bounds) > 0 {
 		out.Limit = out.Bounds[0].Term
 	}
 	if len(out.Bounds) > 1 {
 		out.Next = out.Bounds[1].Term
 	}
-	return f.told(out), out.Rate > 0
+	return out, out.Rate > 0
+}
+
+// behind is the number of windows or readings that a rate rests on.
+func (f *Forecaster) behind() int {
+	return fewest(f.pipeline.FreeStep, f.pipeline.CPU, f.pipeline.Wait)
+}
+
+// Cap is the lowest bound of a setting with a remedy where each cost is at the cheaper end of its interval, and no
+// other program takes cores; +Inf where none is known.
+func (f *Forecaster) Cap(set Setting, r Remedy) float64 {
+	return f.pipeline.lowest(r.at(f.pipeline.cheapest(), r.SavedHi), set.plain())
 }
 
 // simulate runs about so many steps: whole epochs where they are short enough.
-func (f *Forecaster) simulate(c costs, at point, set Setting, d *chances, steps int) Outcome {
+func (f *Forecaster) simulate(c costs, at point, set Setting, d *draws, steps int) Outcome {
 	x := f.pipeline.extent(max(steps, 4*set.outstanding()))
 	x.cold = !set.Persistent
 	out := f.engine.simulate(c, set, d, x)
-	// Chances whose number is not that of the steps have no mean of exactly 1, and the queue that a cut-off epoch leaves is no rate: the
-	// bounds hold all the same.
+	// Draws whose number is not that of the steps have no mean of exactly 1, and the queue that a cut-off epoch
+	// leaves is no rate: the bounds hold all the same.
 	if bounds := f.pipeline.bounds(at, c, set); len(bounds) > 0 {
 		out.Rate, out.Steady = min(out.Rate, bounds[0].Rate), min(out.Steady, bounds[0].Rate)
 		out.Epoch = max(out.Epoch, float64(x.epoch)/out.Rate)
@@ -195,7 +246,7 @@ func (p Pipeline) extent(steps int) extent {
 	return x
 }
 
-func (f *Forecaster) rate(at point, set Setting, d *chances, steps int) float64 {
+func (f *Forecaster) rate(at point, set Setting, d *draws, steps int) float64 {
 	c, ok := f.pipeline.costs(at, set)
 	if !ok {
 		return 0
@@ -203,17 +254,19 @@ func (f *Forecaster) rate(at point, set Setting, d *chances, steps int) float64 
 	return f.simulate(c, at, set, d, steps).Rate
 }
 
-// interval is how the resampled rates lie around those with the inputs as measured, around center, with the model's own error added.
-func (f *Forecaster) interval(center float64, rates, usual []float64, newPrograms bool) stat.Summary {
-	p := f.pipeline
-	out := stat.Summary{Center: center, Lo: center, Hi: center, N: fewest(p.FreeStep, p.CPU, p.Wait)}
-	if len(rates) == 0 || len(usual) == 0 || center <= 0 {
+// interval is how the resampled rates lie around those with the inputs as measured, beyond what is known as a range
+// only, and with the model's own error added.
+func (f *Forecaster) interval(within stat.Summary, rates, usual []float64, newPrograms bool) stat.Summary {
+	out := within
+	out.N = f.behind()
+	if len(rates) == 0 || len(usual) == 0 || within.Center <= 0 {
 		return out
 	}
 	tail := (1 - f.options.Confidence) / 2
 	middle := quantile(slices.Clone(usual), 0.5)
 	lo, hi := quantile(slices.Clone(rates), tail)/middle, quantile(slices.Clone(rates), 1-tail)/middle
-	out.Lo, out.Hi, out.Confidence = center*min(lo, 1), center*max(hi, 1), f.options.Confidence
+	out.Lo, out.Hi = within.Lo*min(lo, 1), within.Hi*max(hi, 1)
+	out.Confidence = f.options.Confidence
 	return f.options.Calibration.Widen(out, newPrograms)
 }
 
@@ -229,8 +282,15 @@ func (f *Forecaster) Gain(before, after Forecast) stat.Summary {
 		}
 	}
 	center := after.Rate / before.Rate
-	if len(ratios) == 0 {
-		return stat.Summary{Center: center, Lo: center, Hi: center, N: after.StepsPerS.N}
+	within := stat.Summary{Center: center, Lo: center, Hi: center}
+	if before.Least > 0 && before.Most > 0 {
+		ends := []float64{after.Least / before.Least, after.Most / before.Most}
+		within.Lo, within.Hi = min(center, slices.Min(ends)), max(center, slices.Max(ends))
 	}
-	return f.interval(center, ratios, []float64{quantile(slices.Clone(ratios), 0.5)}, before.NewPrograms || after.NewPrograms)
+	if len(ratios) == 0 {
+		within.N = after.StepsPerS.N
+		return within
+	}
+	usual := []float64{quantile(slices.Clone(ratios), 0.5)}
+	return f.interval(within, ratios, usual, before.NewPrograms || after.NewPrograms)
 }

@@ -15,7 +15,7 @@ func slow() Pipeline {
 	return Pipeline{
 		Loader: Loader{FreeStep: around(0.1, 0.05), CPU: around(0.7, 0.1), Wait: around(0.1, 0.1), TrainerCPU: around(0.02, 0.1),
 			CPUs: stat.Exact(16), UsableCPUs: 16, BatchBytes: 10e6, WorkerBytes: 200e6, ShmFree: 8e9, Available: 64e9},
-		Setting: Setting{Workers: 1, Prefetch: 2, Start: Fork}, Fetch: Lognormal(0.3), Epoch: 500, Samples: 64,
+		Setting: Setting{Workers: 1, Prefetch: 2, Start: Fork}, Fetch: Lognormal(0.3), Epoch: 500,
 		Receive: 5e-4, Dispatch: 2e-4, Starts: map[StartMethod]StartCost{Fork: {Trainer: 0.01, End: 0.005}},
 	}
 }
@@ -42,7 +42,7 @@ func TestSeedsAgree(t *testing.T) {
 	for _, set := range []Setting{{Workers: 2}, {Workers: 8}, {Workers: 12, Prefetch: 4}} {
 		var rates []float64
 		for seed := range uint64(8) {
-			one, _ := NewForecaster(p, Options{Seed: seed, Resamples: -1}).Point(set)
+			one, _ := NewForecaster(p, Options{Seed: seed, Resamples: -1}).Point(set, Remedy{})
 			rates = append(rates, one.Rate)
 		}
 		if lo, hi := slices.Min(rates), slices.Max(rates); hi/lo > 1.04 {
@@ -74,11 +74,8 @@ func TestForecastInterval(t *testing.T) {
 	if none.StepsPerS.Confidence != 0 || none.StepsPerS.Lo != none.StepsPerS.Hi {
 		t.Errorf("an interval without resampling: %+v", none.StepsPerS)
 	}
-	if got := tight.SamplesPerS; math.Abs(got.Lo-64*s.Lo) > 1e-9 || math.Abs(got.Hi-64*s.Hi) > 1e-9 || got.N != s.N {
-		t.Errorf("%+v samples/s of %+v batches/s of 64", got, s)
-	}
-	if seconds := Seconds(s, 500); !(seconds.Lo < seconds.Center && seconds.Center < seconds.Hi) || math.Abs(seconds.Center-tight.Epoch) > 1e-6*tight.Epoch {
-		t.Errorf("%+v s for an epoch, simulated %g s", seconds, tight.Epoch)
+	if seconds := 500 / s.Center; math.Abs(seconds-tight.Epoch) > 1e-6*tight.Epoch {
+		t.Errorf("%g s for an epoch, simulated %g s", seconds, tight.Epoch)
 	}
 }
 
@@ -87,7 +84,7 @@ func TestIntervalFromMeasuredTimes(t *testing.T) {
 	p := slow()
 	p.CPU, p.Wait, p.FreeStep, p.TrainerCPU = stat.Exact(0.7), stat.Exact(0.1), stat.Exact(0.1), stat.Exact(0.02)
 	width := func(n int) float64 {
-		p.Fetch, _ = SpreadOf(exponential(4, n))
+		p.Fetch, _ = unit(exponential(4, n), n)
 		one, _ := NewForecaster(p, Options{}).Forecast(Setting{Workers: 1})
 		return (one.StepsPerS.Hi - one.StepsPerS.Lo) / one.StepsPerS.Center
 	}
@@ -100,14 +97,14 @@ func TestIntervalFromMeasuredTimes(t *testing.T) {
 func TestForecastNeverExceedsABound(t *testing.T) {
 	for seed := range uint64(60) {
 		dice := rand.New(rand.NewPCG(seed, 8))
-		p := Pipeline{Loader: loader(dice, 0.1), Fetch: Lognormal(dice.Float64()), Steps: Lognormal(dice.Float64() / 2), Epoch: dice.IntN(3) * 700, StorageShare: dice.Float64()}
+		p := Pipeline{Loader: loader(dice, 0.1), Fetch: Lognormal(dice.Float64()), Epoch: dice.IntN(3) * 700, StorageShare: dice.Float64()}
 		f := NewForecaster(p, Options{Resamples: -1, Steps: 1000})
 		for _, w := range []int{0, 1, 3, 8} {
-			one, ok := f.Point(Setting{Workers: w})
+			one, ok := f.Point(Setting{Workers: w}, Remedy{})
 			if !ok {
 				t.Fatalf("seed %d: no forecast", seed)
 			}
-			for _, b := range append(one.Bounds, p.Bounds(w)...) {
+			for _, b := range append(one.Bounds, Bound{Rate: f.Cap(one.Setting, Remedy{})}) {
 				if one.Rate > b.Rate*(1+1e-9) {
 					t.Errorf("seed %d, %d workers: %g/s is above the %s bound of %g/s", seed, w, one.Rate, b.Term, b.Rate)
 				}
@@ -121,15 +118,11 @@ func TestStorageIsTheCeiling(t *testing.T) {
 	for name, edit := range map[string]func(*Pipeline){
 		"bytes per second":               func(p *Pipeline) { p.Storage, p.FromStore = stat.Exact(1e8), stat.Exact(2e7) },
 		"bytes that were not waited for": func(p *Pipeline) { p.Storage, p.FromStore, p.Wait = stat.Exact(1e8), stat.Exact(2e7), stat.Exact(0) },
-		"readers":                        func(p *Pipeline) { p.StorageShare, p.Readers, p.Wait = 1, []float64{2, 2.5, 3}, stat.Exact(0.3) },
-		"the lower of both": func(p *Pipeline) {
-			p.StorageShare, p.Readers, p.Wait, p.Storage, p.FromStore = 1, []float64{1, 2, 3}, stat.Exact(0.3), stat.Exact(1e8), stat.Exact(2e7)
-		},
 	} {
 		p := slow()
 		p.FreeStep, p.CPU, p.Wait, p.Epoch, p.Fetch = stat.Exact(0.01), stat.Exact(0.01), stat.Exact(0.05), 0, Lognormal(0.5)
 		edit(&p)
-		one, _ := NewForecaster(p, Options{Resamples: -1}).Point(Setting{Workers: 8, Prefetch: 4})
+		one, _ := NewForecaster(p, Options{Resamples: -1}).Point(Setting{Workers: 8, Prefetch: 4}, Remedy{})
 		if math.Abs(one.Rate/5-1) > 0.01 || one.Limit != Storage {
 			t.Errorf("%s: %g/s, limited by %q, want 5/s by storage", name, one.Rate, one.Limit)
 		}
@@ -141,8 +134,8 @@ func TestCutEpochIsTheWholeOne(t *testing.T) {
 	p := slow()
 	p.Epoch = 8000
 	for _, set := range []Setting{{Workers: 4}, {Workers: 8, Persistent: true}, {Workers: 12, Unordered: true}, {}} {
-		whole, _ := NewForecaster(p, Options{Steps: 8000, Resamples: -1}).Point(set)
-		cut, _ := NewForecaster(p, Options{Steps: 2000, Resamples: -1}).Point(set)
+		whole, _ := NewForecaster(p, Options{Steps: 8000, Resamples: -1}).Point(set, Remedy{})
+		cut, _ := NewForecaster(p, Options{Steps: 2000, Resamples: -1}).Point(set, Remedy{})
 		if math.Abs(cut.Epoch/whole.Epoch-1) > 0.02 || cut.Steps == whole.Steps {
 			t.Errorf("%+v: %g s from %d steps, %g s from all %d", set, cut.Epoch, cut.Steps, whole.Epoch, whole.Steps)
 		}
@@ -159,7 +152,7 @@ func TestNothingKnownForecastsNothing(t *testing.T) {
 		if one, ok := f.Forecast(Setting{Workers: 2}); ok {
 			t.Errorf("%s: forecast %+v", name, one)
 		}
-		if plans, ok := f.Plans(true); ok {
+		if plans, ok := f.Plans(true, nil); ok {
 			t.Errorf("%s: planned %+v", name, plans)
 		}
 	}
@@ -178,11 +171,9 @@ func TestForecastOfNonsense(t *testing.T) {
 		"storage":   func(p *Pipeline, x float64) { p.Storage, p.FromStore = bad(x), bad(1) },
 		"bytes":     func(p *Pipeline, x float64) { p.Storage, p.FromStore = bad(1e9), bad(x) },
 		"share":     func(p *Pipeline, x float64) { p.StorageShare = x },
-		"readers":   func(p *Pipeline, x float64) { p.StorageShare, p.Readers = 1, []float64{1, x} },
 		"spin":      func(p *Pipeline, x float64) { p.Spin = x },
-		"overheads": func(p *Pipeline, x float64) { p.Handover, p.Receive, p.Dispatch, p.Pinning, p.Resume = x, x, x, x, x },
+		"overheads": func(p *Pipeline, x float64) { p.Handover, p.Receive, p.Dispatch, p.Resume = x, x, x, x },
 		"start":     func(p *Pipeline, x float64) { p.Starts = map[StartMethod]StartCost{Fork: {x, x, x}} },
-		"runs":      func(p *Pipeline, x float64) { p.Runs = x },
 		"memory":    func(p *Pipeline, x float64) { p.BatchBytes, p.WorkerBytes, p.ShmFree, p.Available = x, x, x, x },
 		"epoch":     func(p *Pipeline, x float64) { p.Epoch = int(max(min(x, 1e15), -1e15)) },
 		"workers":   func(p *Pipeline, x float64) { p.Setting.Workers = int(max(min(x, 1e15), -1e15)) },
@@ -197,7 +188,7 @@ func TestForecastOfNonsense(t *testing.T) {
 			if ok && !(one.StepsPerS.Lo >= 0 && one.StepsPerS.Lo <= one.Rate && one.Rate <= one.StepsPerS.Hi && one.StepsPerS.Hi < inf && one.Epoch < inf) {
 				t.Errorf("%s of %g: %+v", name, x, one.StepsPerS)
 			}
-			if plans, ok := f.Plans(true); ok && len(plans.Plans) > 0 && !(plans.Plans[0].Gain.Center > 1) {
+			if plans, ok := f.Plans(true, nil); ok && len(plans.Plans) > 0 && !(plans.Plans[0].Gain.Center > 1) {
 				t.Errorf("%s of %g: a plan that gains %g", name, x, plans.Plans[0].Gain.Center)
 			}
 		}

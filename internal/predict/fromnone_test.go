@@ -19,8 +19,8 @@ func TestWorkersFromNoneAreStarted(t *testing.T) {
 	free := p
 	free.Starts = nil
 	set := Setting{Workers: 4, Start: Fork}
-	paid, _ := f.Point(set)
-	gratis, _ := NewForecaster(free, Options{Resamples: -1, Steps: 2000}).Point(set)
+	paid, _ := f.Point(set, Remedy{})
+	gratis, _ := NewForecaster(free, Options{Resamples: -1, Steps: 2000}).Point(set, Remedy{})
 	if paid.Rate > 0.9*gratis.Rate {
 		t.Errorf("%g steps/s, and %g where starting costs nothing", paid.Rate, gratis.Rate)
 	}

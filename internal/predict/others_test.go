@@ -23,7 +23,7 @@ func TestOthersShareTheCores(t *testing.T) {
 		{2, 0, 10.0 * 2 / 3},
 	} {
 		p.Others = c.others
-		out, ok := NewForecaster(p, Options{Resamples: -1, Steps: 2000}).Point(Setting{Workers: c.workers})
+		out, ok := NewForecaster(p, Options{Resamples: -1, Steps: 2000}).Point(Setting{Workers: c.workers}, Remedy{})
 		if !ok || math.Abs(out.Rate/c.want-1) > 0.02 {
 			t.Errorf("%d workers beside %g threads of others: %g/s, want %g/s", c.workers, c.others, out.Rate, c.want)
 		}
@@ -37,18 +37,18 @@ func TestOthersNeverLiftARateAboveABound(t *testing.T) {
 		p.CPUs = stat.Exact(0.5 + 4*dice.Float64())
 		w := dice.IntN(9)
 		f := NewForecaster(p, Options{Resamples: -1, Steps: 1000})
-		out, ok := f.Point(Setting{Workers: w})
+		out, ok := f.Point(Setting{Workers: w}, Remedy{})
 		if !ok {
 			continue
 		}
 		c, _ := p.costs(p.center(), out.Setting)
-		raw := (&engine{}).simulate(c, out.Setting, newChances(seed, 1000, p.Fetch, Spread{}, 0), extent{steps: 1000})
+		raw := (&engine{}).simulate(c, out.Setting, newDraws(seed, 1000, p.Fetch), extent{steps: 1000})
 		if most := out.Bounds[0].Rate; raw.Rate > most*1.05 || out.Rate > most*(1+1e-9) {
 			t.Errorf("seed %d: %g/s with %d workers, above %g/s", seed, raw.Rate, w, most)
 		}
 		alone := p
 		alone.Others = 0
-		if free, _ := NewForecaster(alone, Options{Resamples: -1, Steps: 1000}).Point(Setting{Workers: w}); free.Rate < out.Rate*0.98 {
+		if free, _ := NewForecaster(alone, Options{Resamples: -1, Steps: 1000}).Point(Setting{Workers: w}, Remedy{}); free.Rate < out.Rate*0.98 {
 			t.Errorf("seed %d: %g/s alone, %g/s beside others", seed, free.Rate, out.Rate)
 		}
 	}

@@ -6,9 +6,10 @@ import (
 	"slices"
 )
 
-// Pause is what interrupts training in the middle of its epochs while its workers go on: an evaluation every so many steps. They make the batches
-// that are asked of them already, num_workers × prefetch_factor at the most, and these are there at once when training goes on. The zero value is
-// none. What lies between two epochs is no pause: then nothing is asked of the workers.
+// Pause is what interrupts training in the middle of its epochs while its workers go on: an evaluation every so many
+// steps. They make the batches that are asked of them already, num_workers × prefetch_factor at the most, and these
+// are there at once when training goes on. The zero value is none. What lies between two epochs is no pause: then
+// nothing is asked of the workers.
 //
 // Rates are of training, without the time in pauses.
 type Pause struct {
@@ -17,7 +18,8 @@ type Pause struct {
 	CPU    float64 // seconds of CPU of the trainer, and of workers that are only at work then; above Length where they are several threads
 }
 
-// mostApart is how many steps may lie between two pauses for them to be simulated. The queue of 16 workers with 2 batches each is 0.6 % of so many.
+// mostApart is how many steps may lie between two pauses for them to be simulated. The queue of 16 workers with 2
+// batches each is 0.6 % of so many.
 const mostApart = 5000
 
 // there tells whether pauses are simulated.
@@ -52,8 +54,9 @@ func (p pause) whole(n int) int {
 	return int(math.Round(math.Floor(float64(n)/p.every) * p.every))
 }
 
-// lift raises the bounds of what goes on in pauses: of every steps that a bound allows, those that were made in the pause before cost training
-// no time. That is as long as the pause, or as a full queue takes. stretch is how much longer a pause takes that shares the cores.
+// lift raises the bounds of what goes on in pauses: of every steps that a bound allows, those that were made in the
+// pause before cost training no time. That is as long as the pause, or as a full queue takes. stretch is how much
+// longer a pause takes that shares the cores.
 func (p Pause) lift(all []Bound, queue int, stretch float64) []Bound {
 	if !p.there() || queue <= 0 {
 		return all

@@ -77,7 +77,7 @@ func TestShorterPauseIsNeverSlower(t *testing.T) {
 	for seed := range uint64(300) {
 		dice := rand.New(rand.NewPCG(seed, 7))
 		c, set, d, x := anything(dice)
-		c.cores, c.readers, set.Unordered, c.receive, c.pinning = 0, nil, false, 0, 0
+		c.cores, c.readers, set.Unordered, c.receive = 0, nil, false, 0
 		p := Pause{Every: 1 + 60*dice.Float64(), Length: math.Exp(8*dice.Float64() - 4)}
 		var e engine
 		run := func(length float64) (all, trained float64) {
@@ -130,7 +130,7 @@ func TestNoRunWithPausesBeatsItsBounds(t *testing.T) {
 		}
 		every := int(math.Ceil(p.Pause.Every))
 		var e engine
-		out := e.simulate(got, set, newChances(seed, 1, Spread{}, Spread{}, 0), extent{steps: 100 * max(every, set.outstanding()), cold: true})
+		out := e.simulate(got, set, newDraws(seed, 1, Spread{}), extent{steps: 100 * max(every, set.outstanding()), cold: true})
 		slack := 1.02 // steps between pauses are whole, and the queue at either end of a run is no rate
 		if out.Steady > bounds[0].Rate*slack {
 			t.Errorf("seed %d: %g/s of at most %+v: %+v %+v", seed, out.Steady, bounds, p, set)

@@ -2,8 +2,10 @@ package predict
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // Knob is one setting of a DataLoader, spelled as PyTorch spells it.
@@ -18,52 +20,65 @@ const (
 	InOrder           Knob = "in_order"
 )
 
-// set changes one knob of a setting to what it is in another. From no workers to some, prefetch_factor is PyTorch's default and no
-// change of its own until it is changed.
-func (k Knob) set(s, to Setting) Setting {
+// Knobs lists them.
+var Knobs = []Knob{NumWorkers, PrefetchFactor, PersistentWorkers, Context, InOrder}
+
+// Value is what a knob is set to, as Python writes it.
+func (k Knob) Value(s Setting) string {
+	truth := map[bool]string{true: "True", false: "False"}
 	switch k {
 	case NumWorkers:
-		s.Workers = to.Workers
-		if s.Start == UnknownStart {
-			s.Start = to.Start
-		}
+		return strconv.Itoa(s.Workers)
 	case PrefetchFactor:
-		s.Prefetch = to.Prefetch
+		return strconv.Itoa(s.Prefetch)
 	case PersistentWorkers:
-		s.Persistent = to.Persistent
+		return truth[s.Persistent]
 	case Context:
+		return string(s.Start)
+	}
+	return truth[!s.Unordered]
+}
+
+// Turn sets a knob to a value as Python writes it; false, with nothing turned, where it cannot have that value.
+func (k Knob) Turn(s Setting, value string) (Setting, bool) {
+	n, err := strconv.Atoi(value)
+	truth := value == "True" || value == "False"
+	switch {
+	case k == NumWorkers && err == nil && n >= 0:
+		s.Workers = n
+	case k == PrefetchFactor && err == nil && n > 0:
+		s.Prefetch = n
+	case k == PersistentWorkers && truth:
+		s.Persistent = value == "True"
+	case k == InOrder && truth:
+		s.Unordered = value == "False"
+	case k == Context:
+		s.Start = StartMethod(value)
+	default:
+		return s, false
+	}
+	return s, true
+}
+
+// set changes one knob of a setting to what it is in another. From no workers to some they start as the other says.
+func (k Knob) set(s, to Setting) Setting {
+	s, _ = k.Turn(s, k.Value(to))
+	if k == NumWorkers && s.Start == UnknownStart {
 		s.Start = to.Start
-	case InOrder:
-		s.Unordered = to.Unordered
 	}
 	return s.plain()
 }
 
-// changes are the knobs that lead from one setting to another.
+// changes are the knobs that lead from one setting to another. From no workers to some, PyTorch's default of prefetch_factor and the way
+// to start them are no changes of their own; to none, all else loses its meaning.
 func changes(from, to Setting) []Knob {
 	from, to = from.plain(), to.plain()
-	if to.Workers == 0 { // all else loses its meaning with the workers
-		if from.Workers == 0 {
-			return nil
-		}
-		return []Knob{NumWorkers}
-	}
-	var knobs []Knob
-	add := func(differs bool, k Knob) {
-		if differs {
-			knobs = append(knobs, k)
-		}
-	}
-	add(from.Workers != to.Workers, NumWorkers)
-	before := from.Prefetch
 	if from.Workers == 0 {
-		before = defaultPrefetch
+		from.Prefetch, from.Start = DefaultPrefetch, to.Start
 	}
-	add(before != to.Prefetch, PrefetchFactor)
-	add(from.Persistent != to.Persistent, PersistentWorkers)
-	add(from.Workers > 0 && from.Start != to.Start, Context)
-	add(from.Unordered != to.Unordered, InOrder)
-	return knobs
+	return slices.DeleteFunc(slices.Clone(Knobs), func(k Knob) bool {
+		return k.Value(from) == k.Value(to) || to.Workers == 0 && k != NumWorkers
+	})
 }
 
 // Change is one knob turned, and what that brings.
@@ -77,20 +92,10 @@ type Change struct {
 	Watch string       // what to look at after the change
 }
 
-// Risk is how much of what was not measured a plan relies on.
-type Risk string
-
-// The risks.
-const (
-	Low    Risk = "low"
-	Medium Risk = "medium"
-	High   Risk = "high"
-)
-
 // Plan is a set of changes, in the order of what each brings.
 type Plan struct {
 	Name    string
-	Risk    Risk
+	Risk    string       // how much of what was not measured it relies on: low, medium or high
 	Changes []Change     // none: nothing within this plan's reach is worth changing
 	After   Forecast     // with all of them
 	Gain    stat.Summary // how many times as fast as now
@@ -98,51 +103,45 @@ type Plan struct {
 	Clamp   Clamp // what kept num_workers from being larger, where larger would have helped
 }
 
-// Verdict is what the plans come to.
-type Verdict string
-
-// The verdicts.
-const (
-	Worthwhile Verdict = "worthwhile" // a plan brings more than it costs attention
-	Nothing    Verdict = "nothing"    // no setting within reach brings 3 %
-	StepBound  Verdict = "step"       // nothing, and the reason is the step: the loader gives more than it takes
-)
-
 // Plans are what to do about a loader's settings.
 type Plans struct {
-	Verdict  Verdict
+	Outcome  string // one of report.Outcomes
 	Now      Forecast
 	Plans    []Plan  // conservative, moderate, aggressive; one that comes to the same as the one before it is left out
-	Headroom float64 // how many times the present rate the loader alone would give, the trainer's step taking no time; 0 = not known
+	Headroom float64 // what the loader would give to a step of no time, over the present rate; 0 = unknown
 }
 
-// ambition is a plan before it is made.
-type ambition struct {
+// tier is a plan before it is made.
+type tier struct {
 	name  string
-	risk  Risk
+	risk  string
 	reach Reach
 }
 
-// ambitions returns the three plans' reaches. One worker per usable core is the number above which PyTorch warns; half of the available
-// memory is what tf.data's autotuner takes; a quarter and three quarters of it are choices on either side of that. in_order=False
-// changes the order of training and is aggressive for that, not for its cost.
-func ambitions(unordered bool) []ambition {
-	return []ambition{
-		{"conservative", Low, Reach{Memory: memoryShare / 2, PerCore: 1, Waiting: 1}},
-		{"moderate", Medium, Reach{Memory: memoryShare, PerCore: 1, Waiting: waiting, Prefetches: []int{2, 4, 8}, Start: true}},
-		{"aggressive", High, Reach{Memory: (1 + memoryShare) / 2, PerCore: waiting, Waiting: 2 * waiting, Prefetches: []int{2, 4, 8, 16}, Start: true, Unordered: unordered}},
+// tiers returns the three plans' reaches. One worker per usable core is the number above which PyTorch warns; half of
+// the available memory is what tf.data's autotuner takes; a quarter and three quarters of it are choices on either
+// side of that. in_order=False changes the order of training and is aggressive for that, not for its cost.
+func tiers(unordered bool) []tier {
+	return []tier{
+		{report.Conservative, "low", Reach{Memory: memoryShare / 2, PerCore: 1, Waiting: 1}},
+		{report.Moderate, "medium", Reach{Memory: memoryShare, PerCore: 1, Waiting: waiting,
+			Prefetches: []int{2, 4, 8}, Start: true}},
+		{report.Aggressive, "high", Reach{Memory: (1 + memoryShare) / 2, PerCore: waiting, Waiting: 2 * waiting,
+			Prefetches: []int{2, 4, 8, 16}, Start: true, Unordered: unordered}},
 	}
 }
 
-// Plans makes the three plans; unordered tells that this PyTorch knows in_order. False where nothing can be predicted.
-func (f *Forecaster) Plans(unordered bool) (Plans, bool) {
+// Plans makes the three plans; unordered says that this PyTorch knows in_order, and ruledOut which settings must not
+// be planned, nil: none. False where nothing can be predicted.
+func (f *Forecaster) Plans(unordered bool, ruledOut func(Setting) bool) (Plans, bool) {
 	now, ok := f.Forecast(f.pipeline.Setting)
 	if !ok {
 		return Plans{}, false
 	}
-	out := Plans{Verdict: Nothing, Now: now, Headroom: f.headroom(now)}
+	out := Plans{Outcome: report.OutcomeNothing, Now: now, Headroom: f.headroom(now)}
 	last := 0.0
-	for _, a := range ambitions(unordered) {
+	for _, a := range tiers(unordered) {
+		a.reach.RuledOut = ruledOut
 		if !f.pipeline.Fetch.Measured() {
 			a.reach.Prefetches = nil // what depth brings follows from how batches vary, and that was not measured
 		}
@@ -154,17 +153,17 @@ func (f *Forecaster) Plans(unordered bool) (Plans, bool) {
 		plan := f.plan(a, now, found)
 		last = found.Chosen.Rate
 		out.Plans = append(out.Plans, plan)
-		out.Verdict = Worthwhile
+		out.Outcome = report.OutcomeWorthwhile
 	}
-	if out.Verdict == Nothing && f.stepBound(now) {
-		out.Verdict = StepBound
+	if out.Outcome == report.OutcomeNothing && f.stepBound(now) {
+		out.Outcome = report.OutcomeStep
 	}
 	return out, true
 }
 
 // stepBound reports that the trainer hardly waits for more than taking a batch that is ready.
 func (f *Forecaster) stepBound(now Forecast) bool {
-	if now.Limit != Step || now.Setting.Workers == 0 {
+	if !now.Limit.OfStep() || now.Setting.Workers == 0 {
 		return false
 	}
 	p := f.pipeline
@@ -177,25 +176,26 @@ func (f *Forecaster) stepBound(now Forecast) bool {
 
 // headroom is what the loader gives to a trainer that takes no time, over the present rate.
 func (f *Forecaster) headroom(now Forecast) float64 {
-	at := f.pipeline.center()
-	at.step, at.trainer, at.pause = 0, 0, Pause{}
-	c, ok := f.pipeline.costs(at, now.Setting)
-	c.pause = pause{} // what it gives all the time
+	always := Forecaster{pipeline: f.pipeline} // and not only between pauses
+	always.pipeline.Pause = Pause{}
+	at := always.pipeline.center()
+	at.step, at.trainer = 0, 0
+	c, ok := always.pipeline.costs(at, now.Setting)
 	if !ok || now.Rate <= 0 || c.cpu+c.storage+c.other+c.handover+c.receive+c.dispatch <= 0 {
 		return 0
 	}
-	return f.simulate(c, at, now.Setting, f.long, f.options.Steps).Steady / now.Steady
+	return always.simulate(c, at, now.Setting, f.long, f.options.Steps).Steady / now.Steady
 }
 
 // plan orders the changes that lead to a setting: at each point the one that brings most.
-func (f *Forecaster) plan(a ambition, now Forecast, found Found) Plan {
+func (f *Forecaster) plan(a tier, now Forecast, found Found) Plan {
 	target := found.Chosen.Setting
 	plan := Plan{Name: a.name, Risk: a.risk, Clamp: found.Clamp}
 	at := now
 	for left := changes(now.Setting, target); len(left) > 0; {
 		best, which := Forecast{}, 0
 		for i, k := range left {
-			if one, ok := f.Point(k.set(at.Setting, target)); ok && one.Rate > best.Rate {
+			if one, ok := f.Point(k.set(at.Setting, target), Remedy{}); ok && one.Rate > best.Rate {
 				best, which = one, i
 			}
 		}

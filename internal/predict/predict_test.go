@@ -17,103 +17,181 @@ func around(x, part float64) stat.Summary {
 func loader(dice *rand.Rand, spread float64) Loader {
 	span := func(lo, hi float64) float64 { return math.Exp(math.Log(lo) + dice.Float64()*math.Log(hi/lo)) }
 	return Loader{
-		Workers: 1 + dice.IntN(8), FreeStep: around(span(1e-3, 10), spread), CPU: around(span(1e-4, 10), spread),
+		FreeStep: around(span(1e-3, 10), spread), CPU: around(span(1e-4, 10), spread),
 		Wait: around(span(1e-5, 10), spread), TrainerCPU: around(span(1e-4, 1), spread), CPUs: around(span(0.5, 128), spread),
 		Storage: around(span(1e6, 1e10), spread), FromStore: around(span(1, 1e9), spread), UsableCPUs: span(0.5, 128),
 		BatchBytes: span(1, 1e9), WorkerBytes: span(1e6, 1e10), ShmFree: span(1e6, 1e12), Available: span(1e8, 1e12),
 	}
 }
 
-func TestRateNeverExceedsABound(t *testing.T) {
-	for seed := range uint64(100) {
-		l := loader(rand.New(rand.NewPCG(seed, 0)), 0)
-		for w := range 20 {
-			p, ok := l.Rate(w)
-			if !ok {
-				t.Fatalf("seed %d: no prediction", seed)
+func forecast(t *testing.T, p Pipeline, set Setting, r Remedy) Forecast {
+	t.Helper()
+	out, ok := NewForecaster(p, Options{}).ForecastWith(set, r)
+	if !ok {
+		t.Fatalf("no forecast of %+v", set)
+	}
+	return out
+}
+
+// Whatever is known of a loader, what comes out is in order and below what bounds it.
+func TestForecastsAreInOrder(t *testing.T) {
+	for seed := range uint64(40) {
+		dice := rand.New(rand.NewPCG(seed, 0))
+		p := Pipeline{Loader: loader(dice, 0.2*dice.Float64()), Fetch: Lognormal(dice.Float64())}
+		p.StepRange = seed%2 == 0
+		f := NewForecaster(p, Options{Resamples: 20, Steps: 1000})
+		r := Saving(0, dice.Float64())
+		r.Unthrottled = seed%3 == 0
+		for _, w := range []int{0, 1, 5} {
+			one, ok := f.ForecastWith(Setting{Workers: w}, r)
+			if s := one.StepsPerS; !ok || !(s.Lo <= one.Least*(1+1e-9) && one.Least <= s.Center && s.Center <= one.Most && one.Most <= s.Hi*(1+1e-9) && s.Lo > 0) {
+				t.Fatalf("seed %d, %d workers: interval out of order: %+v, %g to %g", seed, w, s, one.Least, one.Most)
 			}
-			for _, b := range l.Bounds(w) {
-				if p.Rate.Hi > b.Rate*(1+1e-12) {
-					t.Fatalf("seed %d, %d workers: %g/s is above the %s bound of %g/s", seed, w, p.Rate.Hi, b.Term, b.Rate)
-				}
-			}
-			if !(p.Rate.Lo <= p.Rate.Center && p.Rate.Center <= p.Rate.Hi && p.Rate.Lo > 0) {
-				t.Fatalf("seed %d, %d workers: interval out of order: %+v", seed, w, p.Rate)
+			if most := f.Cap(one.Setting, r); one.Most > most*(1+1e-9) {
+				t.Fatalf("seed %d, %d workers: %g/s where costs at their cheapest allow %g/s", seed, w, one.Most, most)
 			}
 		}
 	}
 }
 
-func TestRateNeverFallsWithWorkers(t *testing.T) {
-	for seed := range uint64(60) {
-		l := loader(rand.New(rand.NewPCG(seed, 1)), 0.2)
-		last := stat.Summary{}
-		for w := 1; w < 24; w++ {
-			p, _ := l.Rate(w)
-			if p.Rate.Center < last.Center-1e-12 || p.Rate.Hi < last.Hi-1e-12 {
-				t.Fatalf("seed %d: %d workers are slower than %d: %+v after %+v", seed, w, w-1, p.Rate, last)
-			}
-			last = p.Rate
+func TestMoreWorkersAreNoSlowerWithCoresToSpare(t *testing.T) {
+	last := 0.0
+	for w := 1; w < 16; w++ {
+		one := forecast(t, slow(), Setting{Workers: w, Start: Fork, Persistent: true}, Remedy{})
+		if one.Rate < 0.99*last {
+			t.Errorf("%d workers make %g/s, one less %g/s", w, one.Rate, last)
 		}
+		last = one.Rate
 	}
 }
 
 func TestNoWorkersIsTheSerialSum(t *testing.T) {
-	l := Loader{FreeStep: stat.Exact(0.03), CPU: stat.Exact(0.05), Wait: stat.Exact(0.02)}
-	p, ok := l.Rate(0)
-	if !ok || math.Abs(p.Rate.Center-10) > 1e-9 || p.Limit != Serial {
-		t.Errorf("got %+v, want 10 batches/s, limited by taking turns", p)
-	}
-	if p.Next != Step {
-		t.Errorf("next limit is %q, want the step", p.Next)
+	p := Pipeline{Loader: Loader{FreeStep: stat.Exact(0.03), CPU: stat.Exact(0.05), Wait: stat.Exact(0.02)}}
+	one := forecast(t, p, Setting{}, Remedy{})
+	if math.Abs(one.Rate-10) > 1e-9 || one.Limit != Serial || one.Next != Step {
+		t.Errorf("got %+v, want 10 batches/s, limited by taking turns, then by the step", one)
 	}
 }
 
-func TestIntervalWidensWithTheInputs(t *testing.T) {
-	l := Loader{FreeStep: stat.Exact(0.1), CPU: stat.Exact(0.4), Wait: stat.Exact(0.01)}
-	exact, _ := l.Rate(2)
-	l.CPU = around(0.4, 0.3)
-	loose, _ := l.Rate(2)
-	if loose.Rate.Hi-loose.Rate.Lo <= exact.Rate.Hi-exact.Rate.Lo {
-		t.Errorf("a looser input gave a tighter result: %+v, then %+v", exact.Rate, loose.Rate)
+// What is saved of a batch's cost comes back as rate until the next limit; a range of it is a range of the rate.
+func TestRemedies(t *testing.T) {
+	p := Pipeline{Loader: Loader{FreeStep: stat.Exact(0.1), CPU: stat.Exact(0.4), CPUs: stat.Exact(2)}, Setting: Setting{Workers: 1}, Others: 2}
+	throttled := p
+	throttled.CPU, throttled.Wait, throttled.Storage, throttled.FromStore = stat.Exact(0.1), stat.Exact(0.3), stat.Exact(5e6), stat.Exact(1e6)
+	throttled.Setting.Workers, throttled.CPUs = 4, stat.Exact(8)
+	alone := Remedy{Cores: 2}
+	for _, c := range []struct {
+		name   string
+		of     Pipeline
+		remedy Remedy
+		rate   float64
+		limit  Term
+	}{
+		{"beside others", p, Remedy{}, 1 / 0.6, CPUs},
+		{"alone", p, alone, 2.5, Workers},
+		{"half as dear", p, Remedy{Cores: 2, Saved: 0.5, SavedLo: 0.5, SavedHi: 0.5}, 5, Workers},
+		{"a tenth", p, Remedy{Cores: 2, Saved: 0.9, SavedLo: 0.9, SavedHi: 0.9}, 10, Step},
+		{"throttled", throttled, Remedy{}, 5, Storage},
+		{"from elsewhere", throttled, Remedy{Unthrottled: true}, 10, Step},
+	} {
+		if one := forecast(t, c.of, c.of.Setting, c.remedy); math.Abs(one.Rate/c.rate-1) > 0.03 || one.Limit != c.limit {
+			t.Errorf("%s: %g/s, limited by %s, want %g/s by %s", c.name, one.Rate, one.Limit, c.rate, c.limit)
+		}
+	}
+	alone.Saved, alone.SavedHi = 0.25, 0.5
+	one := forecast(t, p, p.Setting, alone)
+	if s := one.StepsPerS; math.Abs(s.Lo/2.5-1) > 0.01 || math.Abs(s.Hi/5-1) > 0.01 || s.Center < 3 || s.Center > 3.6 {
+		t.Errorf("up to a half saved of 2.5/s: %+v", s)
+	}
+}
+
+// Of a step that lies in a range, the upper end of a rate holds the shortest one and the lower end the longest.
+func TestStepInARange(t *testing.T) {
+	p := slow()
+	p.CPU, p.Wait, p.Epoch, p.Fetch, p.TrainerCPU = stat.Exact(0.3), stat.Exact(0), 0, Spread{}, stat.Exact(0.01)
+	p.FreeStep, p.StepRange = stat.Summary{Center: 0.1, Lo: 0.05, Hi: 0.2, N: 20}, true
+	f := NewForecaster(p, Options{})
+	now, _ := f.Forecast(Setting{Workers: 1})
+	many, _ := f.Forecast(Setting{Workers: 12})
+	if s := now.StepsPerS; s.Hi/s.Lo > 1.01 {
+		t.Errorf("the workers limit whatever the step is, and yet %+v", s)
+	}
+	if s := many.StepsPerS; math.Abs(s.Lo/5-1) > 0.03 || math.Abs(s.Hi/20-1) > 0.03 || math.Abs(s.Center/10-1) > 0.03 {
+		t.Errorf("twelve workers: %+v, want 10 (5 to 20)", s)
+	}
+	if g := f.Gain(now, many); math.Abs(g.Lo/1.5-1) > 0.04 || math.Abs(g.Hi/6-1) > 0.04 {
+		t.Errorf("gain %+v, want 1.5 to 6", g)
+	}
+	kept, _ := f.Forecast(Setting{Workers: 13})
+	if g := f.Gain(many, kept); g.Hi > 1.01 || g.Lo < 0.99 {
+		t.Errorf("one worker more of a loader that the step limits: %+v", g)
+	}
+}
+
+// The limit is named after the part that takes most of the step.
+func TestStepIsNamedAfterItsPart(t *testing.T) {
+	p := slow()
+	for want, edit := range map[Term]func(*Pipeline){
+		Step:   func(p *Pipeline) { p.Host, p.Device = stat.Exact(0.05), stat.Exact(0.05) },
+		Host:   func(p *Pipeline) { p.Host, p.Device = stat.Exact(0.09), stat.Exact(0.08) },
+		Device: func(p *Pipeline) { p.Host, p.Device = stat.Exact(0.01), stat.Exact(0.09) },
+		Copy:   func(p *Pipeline) { p.Copy = stat.Exact(0.1) },
+	} {
+		q := p
+		edit(&q)
+		one := forecast(t, q, Setting{Workers: 12, Start: Fork}, Remedy{})
+		if one.Limit != want || !one.Limit.OfStep() {
+			t.Errorf("limited by %q, want %q", one.Limit, want)
+		}
 	}
 }
 
 func TestWorkersNeeded(t *testing.T) {
-	base := Loader{Workers: 1, FreeStep: stat.Exact(0.1), CPU: stat.Exact(0.35), Wait: stat.Exact(0.02), CPUs: stat.Exact(16), UsableCPUs: 16}
-	edit := func(f func(*Loader)) Loader { l := base; f(&l); return l }
+	base := Pipeline{Loader: Loader{FreeStep: stat.Exact(0.1), CPU: stat.Exact(0.35), Wait: stat.Exact(0.02), CPUs: stat.Exact(16), UsableCPUs: 16},
+		Setting: Setting{Workers: 1}}
+	edit := func(f func(*Pipeline)) Pipeline { p := base; f(&p); return p }
 	tests := []struct {
-		name   string
-		loader Loader
-		want   int
-		clamp  Clamp
-		limit  Term
+		name     string
+		pipeline Pipeline
+		want     int
+		clamp    Clamp
+		limit    Term
 	}{
 		{"the step is reached", base, 4, NoClamp, Step},
-		{"cores end first", edit(func(l *Loader) { l.CPUs, l.UsableCPUs = stat.Exact(2), 2 }), 2, ByCPUs, Workers},
-		{"the trainer's own need counts", edit(func(l *Loader) { l.CPUs, l.UsableCPUs, l.TrainerCPU = stat.Exact(3), 3, stat.Exact(0.35) }), 2, NoClamp, CPUs},
-		{"/dev/shm ends first", edit(func(l *Loader) { l.BatchBytes, l.ShmFree = 10e6, 64e6 }), 3, ByShm, Workers},
-		{"memory ends first", edit(func(l *Loader) { l.WorkerBytes, l.Available = 4e9, 10e9 }), 2, ByMemory, Workers},
-		{"storage ends first", edit(func(l *Loader) { l.Storage, l.FromStore = stat.Exact(1e8), stat.Exact(2e7) }), 2, NoClamp, Storage},
-		{"workers that wait may outnumber cores", edit(func(l *Loader) {
-			l.CPU, l.Wait, l.CPUs, l.UsableCPUs = stat.Exact(0.02), stat.Exact(0.35), stat.Exact(2), 2
+		{"cores end first", edit(func(p *Pipeline) { p.CPUs, p.UsableCPUs = stat.Exact(2), 2 }), 2, ByCPUs, Workers},
+		{"the trainer's own need counts", edit(func(p *Pipeline) { p.CPUs, p.UsableCPUs, p.TrainerCPU = stat.Exact(3), 3, stat.Exact(0.35) }), 3, NoClamp, CPUs},
+		{"/dev/shm ends first", edit(func(p *Pipeline) { p.BatchBytes, p.ShmFree = 10e6, 64e6 }), 3, ByShm, Workers},
+		{"memory ends first", edit(func(p *Pipeline) { p.WorkerBytes, p.Available = 4e9, 10e9 }), 2, ByMemory, Workers},
+		{"storage ends first", edit(func(p *Pipeline) {
+			p.CPU, p.Wait, p.Storage, p.FromStore = stat.Exact(0.1), stat.Exact(0.27), stat.Exact(1e8), stat.Exact(2e7)
+		}), 4, NoClamp, Storage}, // two would do if they never met at storage
+		{"workers that wait may outnumber cores", edit(func(p *Pipeline) {
+			p.CPU, p.Wait, p.CPUs, p.UsableCPUs = stat.Exact(0.02), stat.Exact(0.35), stat.Exact(2), 2
 		}), 4, NoClamp, Step},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, ok := tt.loader.WorkersNeeded()
-			if !ok || got.Workers != tt.want || got.Clamp != tt.clamp || got.Limit != tt.limit {
-				t.Errorf("got %d workers, clamp %q, limit %q, want %d, %q, %q", got.Workers, got.Clamp, got.Limit, tt.want, tt.clamp, tt.limit)
+			f := NewForecaster(tt.pipeline, Options{})
+			got, ok := f.WorkersNeeded(tt.pipeline.Setting, false)
+			if n := got.Chosen; !ok || n.Setting.Workers != tt.want || got.Clamp != tt.clamp || n.Limit != tt.limit {
+				t.Errorf("got %d workers, clamp %q, limit %q, want %d, %q, %q", n.Setting.Workers, got.Clamp, n.Limit, tt.want, tt.clamp, tt.limit)
+			}
+			if wish, _ := f.WorkersNeeded(tt.pipeline.Setting, true); tt.clamp == ByShm && wish.Chosen.Setting.Workers != 4 {
+				t.Errorf("%d workers wished for, had /dev/shm room, want 4", wish.Chosen.Setting.Workers)
 			}
 		})
 	}
 }
 
-func TestNothingKnownPredictsNothing(t *testing.T) {
-	if p, ok := (Loader{}).Rate(2); ok {
-		t.Errorf("predicted %+v from nothing", p)
+// The fewest workers that keep up are found, and none where it takes all of those allowed.
+func TestKeepsUp(t *testing.T) {
+	p := slow()
+	p.FreeStep, p.Setting.Workers, p.Fetch = stat.Exact(0.3), 12, Spread{}
+	f := NewForecaster(p, Options{Resamples: -1})
+	if n, ok := f.KeepsUp(6); !ok || n != 4 {
+		t.Errorf("%d workers keep up, %v, want 4: a batch takes 0.8 s, a step 0.3 s, and one is to spare", n, ok)
 	}
-	if n, ok := (Loader{}).WorkersNeeded(); ok {
-		t.Errorf("chose %+v from nothing", n)
+	if n, ok := f.KeepsUp(3); ok {
+		t.Errorf("%d workers keep up", n)
 	}
 }

@@ -8,30 +8,68 @@ import (
 
 // Found is what a search came to.
 type Found struct {
-	Now      Forecast // the present setting
-	Best     Forecast // the fastest that fits
-	Chosen   Forecast // the smallest that is within 3 % of it; Now where that is
-	Clamp    Clamp    // what kept num_workers from being larger, where larger would have helped; else NoClamp
-	Examined int      // settings simulated
+	Now    Forecast // the present setting
+	Best   Forecast // the fastest that fits
+	Chosen Forecast // the smallest that is within 3 % of it; Now where that is
+	Clamp  Clamp    // what kept num_workers from being larger, where larger would have helped; else NoClamp
 }
 
-// Search looks for the smallest setting within 3 % of the best that fits; false where nothing can be predicted. Settings whose bounds
-// already lie below that are not simulated.
-func (f *Forecaster) Search(r Reach) (Found, bool) {
-	now, ok := f.quick(f.pipeline.Setting)
+// Search looks for the smallest setting within 3 % of the best that fits; false where nothing can be predicted.
+func (f *Forecaster) Search(r Reach) (Found, bool) { return f.among(f.candidates(r), r, Remedy{}) }
+
+// WorkersNeeded looks for the smallest num_workers within 3 % of the best that fits, all else being as in set. Where
+// it was not measured how batches vary the number follows from their mean: a spread that is assumed asks for no
+// workers.
+func (f *Forecaster) WorkersNeeded(set Setting, anyShm bool) (Found, bool) {
+	r := usual
+	r.AnyShm = anyShm
+	var all []Setting
+	for w := f.most(r); w > 0; w-- {
+		set.Workers = w
+		if one := set.plain(); f.pipeline.Limit(one, r) == NoClamp {
+			all = append(all, one)
+		}
+	}
+	return f.among(all, r, Remedy{Even: !f.pipeline.Fetch.Measured()})
+}
+
+// KeepsUp returns the fewest workers, up to most, with which the loader is as fast as it is, to within what is worth
+// a change, and at least one more than the mean of a batch needs: what comes later may vary more.
+func (f *Forecaster) KeepsUp(most int) (int, bool) {
+	now, ok := f.Point(f.pipeline.Setting, Remedy{})
+	if !ok {
+		return 0, false
+	}
+	set, spare := now.Setting, false
+	for set.Workers = 1; set.Workers <= most; set.Workers++ {
+		if f.lowest(set) < enough*now.Rate {
+			continue
+		}
+		if !spare {
+			spare = true
+			continue
+		}
+		if one, ok := f.Point(set, Remedy{}); ok && one.Rate >= enough*now.Rate {
+			return set.Workers, true
+		}
+	}
+	return 0, false
+}
+
+// among finds the smallest of some settings that is within 3 % of the best of them. Those whose bounds already lie
+// below that are not simulated.
+func (f *Forecaster) among(settings []Setting, r Reach, how Remedy) (Found, bool) {
+	now, ok := f.quick(f.pipeline.Setting, how)
 	if !ok {
 		return Found{}, false
 	}
 	found := Found{Now: now, Best: now}
 	tried := []Forecast{now}
-	falls := map[Setting]fall{}
-	for _, set := range f.candidates(r) {
-		family := set
-		family.Workers = 0
-		if set == now.Setting || f.lowest(set) < enough*found.Best.Rate || falls[family].length >= hopeless {
+	for _, set := range settings {
+		if set == now.Setting || f.lowest(set) < enough*found.Best.Rate {
 			continue
 		}
-		one, ok := f.quick(set)
+		one, ok := f.quick(set, how)
 		if !ok {
 			continue
 		}
@@ -39,44 +77,26 @@ func (f *Forecaster) Search(r Reach) (Found, bool) {
 		if one.Rate > found.Best.Rate {
 			found.Best = one
 		}
-		falls[family] = falls[family].then(one.Rate, found.Best.Rate)
 	}
-	found.Examined = len(tried)
 	found.Chosen = found.Now
 	if now.Rate < enough*found.Best.Rate {
 		found.Chosen = f.smallest(tried, enough*found.Best.Rate)
-		found.Chosen = f.needed(found.Chosen, enough*found.Best.Rate, r)
+		found.Chosen = f.needed(found.Chosen, enough*found.Best.Rate, r, how)
 	}
 	found.Clamp = f.clamp(found.Chosen, r)
 	return found, true
 }
 
-// hopeless is after how many settings in a row, each with a worker less, slower than the one before it and far from the best, no more of
-// the kind are tried.
-const hopeless = 3
-
-// fall is how often in a row that was so.
-type fall struct {
-	length int
-	rate   float64
-}
-
-func (f fall) then(rate, best float64) fall {
-	if rate < 0.9*best && rate <= f.rate {
-		return fall{f.length + 1, rate}
-	}
-	return fall{0, rate}
-}
-
 // needed takes back each change that is not needed for the rate: a setting as it is costs nothing to keep.
-func (f *Forecaster) needed(chosen Forecast, rate float64, r Reach) Forecast {
+func (f *Forecaster) needed(chosen Forecast, rate float64, r Reach, how Remedy) Forecast {
 	now := f.pipeline.Setting.plain()
 	for _, k := range changes(now, chosen.Setting) {
 		if now.Workers == 0 || chosen.Setting.Workers == 0 {
 			break
 		}
 		set := k.set(chosen.Setting, now)
-		if one, ok := f.quick(set); ok && one.Rate >= rate && f.pipeline.Fits(set, r) == NoClamp && !f.ruledOut(set) {
+		one, ok := f.quick(set, how)
+		if ok && one.Rate >= rate && f.pipeline.Limit(set, r) == NoClamp && r.allows(set) {
 			chosen = one
 		}
 	}
@@ -84,11 +104,12 @@ func (f *Forecaster) needed(chosen Forecast, rate float64, r Reach) Forecast {
 }
 
 // quick predicts a setting well enough to compare it with others.
-func (f *Forecaster) quick(set Setting) (Forecast, bool) {
-	return f.point(set, f.brief, min(f.options.Steps, searchSteps))
+func (f *Forecaster) quick(set Setting, how Remedy) (Forecast, bool) {
+	return f.point(set, how, f.brief, min(f.options.Steps, searchSteps))
 }
 
-// candidates are the settings that fit: the most workers first, so that the best is found early and what cannot reach it is passed over.
+// candidates are the settings that fit: the most workers first, so that the best is found early and what cannot reach
+// it is passed over.
 func (f *Forecaster) candidates(r Reach) []Setting {
 	p := f.pipeline
 	now := p.Setting.plain()
@@ -96,7 +117,7 @@ func (f *Forecaster) candidates(r Reach) []Setting {
 	if now.Workers > 0 {
 		prefetches = append(prefetches, now.Prefetch)
 	} else {
-		prefetches = append(prefetches, defaultPrefetch)
+		prefetches = append(prefetches, DefaultPrefetch)
 	}
 	slices.Sort(prefetches)
 	prefetches = slices.Compact(prefetches)
@@ -126,7 +147,7 @@ func (f *Forecaster) candidates(r Reach) []Setting {
 				for _, loose := range unordered {
 					for _, prefetch := range prefetches {
 						set := Setting{Workers: w, Prefetch: prefetch, Persistent: kept, Start: start, Unordered: loose}
-						if prefetch > 0 && p.Fits(set, r) == NoClamp && !f.ruledOut(set) {
+						if prefetch > 0 && p.Limit(set, r) == NoClamp && r.allows(set) {
 							all = append(all, set)
 						}
 					}
@@ -134,18 +155,16 @@ func (f *Forecaster) candidates(r Reach) []Setting {
 			}
 		}
 	}
-	if p.Kept || f.ruledOut(Setting{}) {
+	if p.Kept || !r.allows(Setting{}) {
 		return all
 	}
 	return append(all, Setting{})
 }
 
-func (f *Forecaster) ruledOut(set Setting) bool {
-	return f.options.RuledOut != nil && f.options.RuledOut(set)
-}
+func (r Reach) allows(set Setting) bool { return r.RuledOut == nil || !r.RuledOut(set) }
 
-// most is the largest number of workers worth looking at: what the machine carries, and of that no more than twice what the bounds ask
-// for and a few, which is for what variance takes of them; never fewer than there are.
+// most is the largest number of workers worth looking at: what the machine carries, and of that no more than twice
+// what the bounds ask for and a few, which is for what variance takes of them; never fewer than there are.
 func (f *Forecaster) most(r Reach) int {
 	set := f.pipeline.Setting.plain()
 	limit, now := f.pipeline.most(r), min(set.Workers, ceiling)
@@ -164,21 +183,11 @@ func (f *Forecaster) most(r Reach) int {
 const spare = 4
 
 // lowest is the lowest bound of a setting; +Inf where none is known.
-func (f *Forecaster) lowest(set Setting) float64 {
-	at := f.pipeline.center()
-	c, ok := f.pipeline.costs(at, set)
-	if !ok {
-		return math.Inf(1)
-	}
-	bounds := f.pipeline.bounds(at, c, set)
-	if len(bounds) == 0 {
-		return math.Inf(1)
-	}
-	return bounds[0].Rate
-}
+func (f *Forecaster) lowest(set Setting) float64 { return f.pipeline.lowest(f.pipeline.center(), set) }
 
-// smallest is the setting that reaches the rate with the fewest workers, with the fewest changes, and with the least memory, in this
-// order: workers cost memory and CPU for all of the training, a change costs somebody's attention once, and a queue is cheap once it fits.
+// smallest is the setting that reaches the rate with the fewest workers, with the fewest changes, and with the least
+// memory, in this order: workers cost memory and CPU for all of the training, a change costs somebody's attention
+// once, and a queue is cheap once it fits.
 func (f *Forecaster) smallest(tried []Forecast, rate float64) Forecast {
 	reached := slices.DeleteFunc(slices.Clone(tried), func(x Forecast) bool { return x.Rate < rate })
 	return slices.MinFunc(reached, func(a, b Forecast) int {
@@ -192,12 +201,12 @@ func (f *Forecaster) smallest(tried []Forecast, rate float64) Forecast {
 	})
 }
 
-// size is the number of workers; where their memory and the batches' are known, the workers that the setting's memory would pay for,
-// whole ones.
+// size is the number of workers; where their memory and the batches' are known, the workers that the setting's memory
+// would pay for, whole ones.
 func (f *Forecaster) size(set Setting) float64 {
 	p := f.pipeline
 	if p.WorkerBytes > 0 && p.BatchBytes > 0 {
-		one := Setting{Workers: 1, Prefetch: defaultPrefetch}
+		one := Setting{Workers: 1, Prefetch: DefaultPrefetch}
 		return math.Ceil(p.Memory(set).Total() / p.Memory(one).Total())
 	}
 	return float64(set.Workers)
@@ -210,5 +219,5 @@ func (f *Forecaster) clamp(chosen Forecast, r Reach) Clamp {
 	}
 	set := chosen.Setting
 	set.Workers++
-	return f.pipeline.Fits(set, r)
+	return f.pipeline.Limit(set, r)
 }

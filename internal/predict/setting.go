@@ -11,7 +11,8 @@ const (
 	ForkServer   StartMethod = "forkserver"
 )
 
-// Setting is what a DataLoader is given. With Workers 0 all else is without meaning (PyTorch refuses some of it) and is left at zero.
+// Setting is what a DataLoader is given. With Workers 0 all else is without meaning (PyTorch refuses some of it) and
+// is left at zero.
 type Setting struct {
 	Workers    int         // num_workers
 	Prefetch   int         // prefetch_factor; 0 stands for PyTorch's default of 2
@@ -26,15 +27,17 @@ func (s Setting) plain() Setting {
 		return Setting{}
 	}
 	if s.Prefetch <= 0 {
-		s.Prefetch = defaultPrefetch
+		s.Prefetch = DefaultPrefetch
 	}
 	return s
 }
 
-// startsPrograms reports that each epoch's workers begin as new programs, which import all that they need, and not as copies of the trainer.
+// startsPrograms reports that each epoch's workers begin as new programs, which import all that they need, and not as
+// copies of the trainer.
 func (s Setting) startsPrograms() bool { return s.Workers > 0 && !s.Persistent && s.Start != Fork }
 
-// outstanding is the most batches that are asked for and not taken yet (_try_put_index of torch/utils/data/dataloader.py).
+// outstanding is the most batches that are asked for and not taken yet (_try_put_index of
+// torch/utils/data/dataloader.py).
 func (s Setting) outstanding() int { return s.Workers * s.Prefetch }
 
 // StartCost is what starting and ending workers takes. The zero value is nothing.

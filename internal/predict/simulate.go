@@ -1,9 +1,5 @@
 package predict
 
-import (
-	"slices"
-)
-
 // Outcome is what one simulation came to.
 type Outcome struct {
 	Steps      int
@@ -13,13 +9,7 @@ type Outcome struct {
 	StartShare float64 // of the epoch's time: iter(), the wait for the first batch, and ending workers; 0..1
 
 	Wait      float64 // mean input wait of a step, seconds; the first of each epoch left out where there are others
-	WaitP99   float64 // its 99 % quantile
 	WaitRatio float64 // of the time without pauses, first waits included, 0..1
-
-	QueueMean float64 // finished batches the trainer has not taken, over time
-	QueueMost int
-	Busy      float64 // share of the workers' time in which they make batches, 0..1
-	CPUs      float64 // cores used, by trainer and workers
 
 	PauseShare float64 // of all the time, 0..1
 }
@@ -27,9 +17,9 @@ type Outcome struct {
 // settled is the share of a cut-off epoch after which its queue is taken to have its usual depth.
 const settled = 0.1
 
-// simulate runs the loader. Where the steps end before the epoch does, the rest of the epoch goes on at the rate seen after the queue
-// has settled.
-func (e *engine) simulate(c costs, set Setting, d *chances, x extent) Outcome {
+// simulate runs the loader. Where the steps end before the epoch does, the rest of the epoch goes on at the rate seen
+// after the queue has settled.
+func (e *engine) simulate(c costs, set Setting, d *draws, x extent) Outcome {
 	set = set.plain()
 	mark := int(settled * float64(x.total()))
 	mark = min(max(mark, 2*set.outstanding()), x.total()/2)
@@ -41,13 +31,10 @@ func (e *engine) simulate(c costs, set Setting, d *chances, x extent) Outcome {
 	if n == 0 || trained <= 0 {
 		return Outcome{}
 	}
-	out := Outcome{Steps: n, CPUs: t.cores / e.t, QueueMost: t.queueMost, PauseShare: t.paused / e.t}
+	out := Outcome{Steps: n, PauseShare: t.paused / e.t}
 	sum := 0.0
 	for _, w := range t.waits {
 		sum += w
-	}
-	if set.Workers > 0 {
-		out.QueueMean, out.Busy = t.queue/e.t, t.busy/(e.t*float64(set.Workers))
 	}
 	whole := x.epoch > 0 && n%x.epoch == 0
 	if whole {
@@ -76,7 +63,5 @@ func (e *engine) simulate(c costs, set Setting, d *chances, x extent) Outcome {
 		usual, later = sum, n
 	}
 	out.Wait = usual / float64(later)
-	slices.Sort(t.waits)
-	out.WaitP99 = t.waits[min(int(0.99*float64(n)), n-1)]
 	return out
 }

@@ -98,7 +98,7 @@ func simulated(r recorded, c costs) Outcome {
 	}
 	c.pause = Pause{Every: r.number["pause_every"], Length: r.number["pause"]}.parts()
 	set := Setting{Workers: number("workers"), Prefetch: number("prefetch"), Persistent: number("persistent") == 1, Unordered: number("in_order") == 0}
-	d := &chances{service: slices.Repeat(service, number("epochs")), step: slices.Repeat(step, number("epochs"))}
+	d := &draws{service: slices.Repeat(service, number("epochs")), step: slices.Repeat(step, number("epochs"))}
 	var e engine
 	return e.simulate(c, set, d, extent{epoch: number("batches"), epochs: number("epochs"), cold: true})
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// spreadSize is how many values stand for a distribution. 2048 resolve its 99.95 % quantile, and a bootstrap of as many is as wide as
-// that of a recording of 2048 batches, which is more than most have.
+// spreadSize is how many values stand for a distribution. 2048 resolve its 99.95 % quantile, and a bootstrap of as
+// many is as wide as that of a recording of 2048 batches, which is more than most have.
 const spreadSize = 2048
 
 // Spread is how times vary around their mean, as values whose mean is 1. The zero value is times that do not vary.
@@ -18,27 +18,6 @@ type Spread struct {
 
 // Measured tells whether times that were measured stand behind it.
 func (s Spread) Measured() bool { return s.n > 0 }
-
-// SpreadOf takes measured times. Those that are no times (not finite, below zero) are left out; false where fewer than two are left or
-// all of them are zero.
-func SpreadOf(times []float64) (Spread, bool) {
-	var values []float64
-	for _, t := range times {
-		if t >= 0 && !math.IsInf(t, 1) {
-			values = append(values, t)
-		}
-	}
-	n := len(values)
-	if n > spreadSize { // evenly spaced order statistics stand for all
-		slices.Sort(values)
-		thin := make([]float64, spreadSize)
-		for i := range thin {
-			thin[i] = values[(2*i+1)*n/(2*spreadSize)]
-		}
-		values = thin
-	}
-	return unit(values, n)
-}
 
 // Class is the number of times that took from 10^(K/20) to 10^((K+1)/20) microseconds, as the hook counts them.
 type Class struct {
@@ -51,8 +30,8 @@ func (c Class) bounds() (lo, hi float64) {
 	return 1e-6 * math.Pow(10, float64(c.K)/20), 1e-6 * math.Pow(10, float64(c.K+1)/20)
 }
 
-// SpreadOfClasses takes a histogram; within a class times are spread evenly on its logarithmic scale. False where fewer than two times
-// were counted.
+// SpreadOfClasses takes a histogram; within a class times are spread evenly on its logarithmic scale. False where
+// fewer than two times were counted.
 func SpreadOfClasses(classes []Class) (Spread, bool) {
 	classes = slices.Clone(classes)
 	slices.SortFunc(classes, func(a, b Class) int { return a.K - b.K })
@@ -85,8 +64,8 @@ func SpreadOfClasses(classes []Class) (Spread, bool) {
 	return unit(values, int(min(total, math.MaxInt32)))
 }
 
-// Lognormal is the spread assumed where only the coefficient of variation (deviation over mean) is known: service times of storage and
-// of decoding are skewed to the right. Zero or less is no spread.
+// Lognormal is the spread assumed where only the coefficient of variation (deviation over mean) is known: service
+// times of storage and of decoding are skewed to the right. Zero or less is no spread.
 func Lognormal(variation float64) Spread {
 	if !(variation > 0) || math.IsInf(variation, 1) {
 		return Spread{}
@@ -121,18 +100,6 @@ func mean(xs []float64) float64 {
 	return sum / float64(len(xs))
 }
 
-// Variation is the coefficient of variation.
-func (s Spread) Variation() float64 {
-	if len(s.values) == 0 {
-		return 0
-	}
-	sum := 0.0
-	for _, x := range s.values {
-		sum += (x - 1) * (x - 1)
-	}
-	return math.Sqrt(sum / float64(len(s.values)))
-}
-
 // resample draws another sample of the same size, and says how its mean lies to that of this one.
 func (s Spread) resample(dice *rand.Rand) (Spread, float64) {
 	if s.n == 0 || len(s.values) == 0 {
@@ -150,9 +117,9 @@ func (s Spread) resample(dice *rand.Rand) (Spread, float64) {
 	return out, m
 }
 
-// draw fills out with factors in random order: whole passes over the values, so that few steps already have the distribution's shape.
-// With probability run a factor is that of the one before it. Their mean is exactly 1.
-func (s Spread) draw(dice *rand.Rand, out []float64, run float64) {
+// draw fills out with factors in random order: whole passes over the values, so that few steps already have the
+// distribution's shape. Their mean is exactly 1.
+func (s Spread) draw(dice *rand.Rand, out []float64) {
 	if len(s.values) == 0 {
 		for i := range out {
 			out[i] = 1
@@ -162,10 +129,6 @@ func (s Spread) draw(dice *rand.Rand, out []float64, run float64) {
 	deck := slices.Clone(s.values)
 	next := len(deck)
 	for i := range out {
-		if run > 0 && i > 0 && dice.Float64() < run {
-			out[i] = out[i-1]
-			continue
-		}
 		if next == len(deck) {
 			next = 0
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -58,18 +59,13 @@ func cpuOf(p *diagnose.Pass) float64 {
 
 // coresForStep is how many cores the job needs to make a batch per step: the CPU time of loading and training a batch over the step
 // without waiting, for all trainers.
-func coresForStep(p *diagnose.Pass, l diagnose.Loader) float64 {
+func coresForStep(p *diagnose.Pass, l *diagnose.Loader) float64 {
 	ranks, _ := p.Maybe(metric.Ranks)
 	return max(ranks, 1) * (l.CPU.Center + l.TrainerCPU.Center) / l.FreeStep.Center
 }
 
 // share forces a quotient of two noisy figures into 0..1.
-func share(x float64) float64 {
-	if !(x > 0) {
-		return 0
-	}
-	return min(x, 1)
-}
+func share(x float64) float64 { return stat.Share(x) }
 
 // steadyWait is the input wait less the time between one set of workers and the next, which is the restart's and nobody else's.
 func steadyWait(p *diagnose.Pass) float64 {
@@ -112,7 +108,7 @@ var fullLimit = diagnose.Limit{Name: "cores full", Value: 0.85, Unit: metric.Rat
 var mostLimit = diagnose.Limit{Name: "most of the time", Value: 0.5, Unit: metric.Ratio, Source: "by definition: more than all else together"}
 
 // gainLimit is the smallest improvement worth a change.
-var gainLimit = diagnose.Limit{Name: "gain worth a change", Value: 0.03, Unit: metric.Ratio,
+var gainLimit = diagnose.Limit{Name: "gain worth a change", Value: 1 - 1/report.WorthChange, Unit: metric.Ratio,
 	Source: "TraceML compare policy: a step-time change of 3 % is moderate; loadtune keeps a change from 2 %"}
 
 // withWorkers and the like are the Applies of rules that concern only some jobs. What is unknown applies, and abstains by its needs.

@@ -45,7 +45,7 @@ On a shared machine the idle cores may be promised to others.
 		to, effect := present, speedup(p, 0, wait, "the step")
 		if loader, ok := p.Loader(); ok && loader.FreeStep.Center > 0 {
 			to = min(max(math.Ceil(coresForStep(p, loader)), usable+1), present)
-			effect = loader.Alone(min(to, usable+idle)).Effect(max(loader.Workers, 1))
+			effect = loader.Alone(min(to, usable+idle))
 		}
 		score := min(gain(effect), wait)
 		p.Report(report.Finding{

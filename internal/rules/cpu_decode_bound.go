@@ -142,10 +142,10 @@ func wontHelpWorkers(usable float64) string {
 func cheaper(p *diagnose.Pass) []report.Recommendation {
 	rec := report.Recommendation{Setting: "CPU time per batch in the workers", To: "as little as the model needs", Why: cheaperHow(p)}
 	loader, ok := p.Loader()
-	if !ok || loader.CPU.Center <= 0 || loader.FreeStep.Center <= 0 || loader.CPUs.Center <= 0 {
+	if !ok || loader.CPU.Center <= 0 || loader.FreeStep.Center <= 0 {
 		return []report.Recommendation{rec}
 	}
-	target := loader.FreeStep.Center*loader.CPUs.Center - loader.TrainerCPU.Center
+	target := loader.Target()
 	rec.From = text(unit.Seconds(loader.CPU.Center))
 	if target <= 0 || target >= loader.CPU.Center {
 		target = loader.CPU.Center / 2
@@ -158,7 +158,7 @@ func cheaper(p *diagnose.Pass) []report.Recommendation {
 		rec.From, rec.To = nil, "at most "+unit.Percent(target/loader.CPU.Center)+" of what it is"
 	}
 	cut := 1 - target/loader.CPU.Center
-	rec.Effect = loader.Cheaper(cut).Effect(max(loader.Workers, 1))
+	rec.Effect = loader.Saving(cut, cut)
 	return []report.Recommendation{rec}
 }
 

@@ -51,8 +51,7 @@ A second training job of one's own counts as "others" too; then the two must sha
 		wait := steadyWait(p)
 		lost := share(wait*queued(p)*blame + main*blame)
 		if loader, ok := p.Loader(); ok && p.Stall() >= diagnose.Moderate.Value { // alone on the machine, the loader would do this much
-			alone := loader.Alone(usable).Effect(max(loader.Workers, 1))
-			lost = max(lost, min(gain(alone)*blame, wait))
+			lost = max(lost, min(loader.AloneGain(usable)*blame, wait))
 		}
 		if job, ok := p.Maybe(metric.JobCPU); ok { // alone it could use all cores and no more
 			lost = min(lost, share(1-job/usable))
@@ -86,8 +85,8 @@ func notOwn(p *diagnose.Pass, usable, others float64) float64 {
 	_, bound := p.Maybe(metric.WorkersOneCPUSet) // workers on fewer cores also wait for each other
 	if loader, ok := p.Loader(); ok && !bound && loader.FreeStep.Center > 0 {
 		period := loader.FreeStep.Center // seconds from batch to batch, if the job had all the cores it can use
-		if loader.Workers > 0 {
-			period = max(period, (loader.CPU.Center+loader.Wait.Center)/float64(loader.Workers))
+		if loader.Setting.Workers > 0 {
+			period = max(period, (loader.CPU.Center+loader.Wait.Center)/float64(loader.Setting.Workers))
 		}
 		if (loader.CPU.Center+loader.TrainerCPU.Center)/period <= usable {
 			return 1

@@ -47,7 +47,7 @@ A few throttled periods during start-up are harmless; the figure is of the stead
 				rec.To = count(need, "CPU")
 				rec.Why = fmt.Sprintf("to make a batch per step, the job needs %s times the CPU that a step lasts",
 					unit.Number(coresForStep(p, loader)))
-				rec.Effect = loader.Alone(need).Effect(max(loader.Workers, 1))
+				rec.Effect = loader.Alone(need)
 			}
 		}
 		p.Report(report.Finding{

@@ -43,7 +43,7 @@ step that sleeps for another reason (a lock, a network call) looks the same.
 			p.Abstain("the input wait is unknown", "")
 			return nil
 		}
-		if stall.Lo >= diagnose.Moderate.Value || p.Stall() >= diagnose.High.Value || device < least {
+		if (!counted && stall.Lo >= diagnose.Moderate.Value) || p.Stall() >= diagnose.High.Value || device < least {
 			return nil
 		}
 		summary := fmt.Sprintf("Data is ready in time (input wait %s); the main thread sleeps outside the loader %s of the time, as it does while a device works",

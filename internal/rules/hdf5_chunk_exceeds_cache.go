@@ -92,7 +92,7 @@ func inflation(p *diagnose.Pass, amplify float64, summary string) report.Finding
 		rec.Why += ": " + command
 	}
 	if loader, ok := p.Loader(); ok {
-		rec.Effect = loader.EffectBetween(lo, hi)
+		rec.Effect = loader.Saving(lo, hi)
 	}
 	return report.Finding{
 		Severity: diagnose.Grade(score), Score: score, Summary: summary + readSaid(p),

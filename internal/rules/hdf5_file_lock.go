@@ -45,7 +45,7 @@ Without the lock a reader can see a file that is being written in an inconsisten
 		rec := report.Recommendation{Setting: "HDF5_USE_FILE_LOCKING", To: "FALSE", Why: "readers of a file that nobody writes need no lock",
 			Caveat: "only while nothing writes the file"}
 		if loader, ok := p.Loader(); ok {
-			rec.Effect = loader.EffectBetween(waits/2, waits)
+			rec.Effect = loader.Saving(waits/2, waits)
 		}
 		p.Report(report.Finding{
 			Severity: diagnose.Grade(score), Score: score,

@@ -52,7 +52,7 @@ Where storage is slow, compression saves more time than it costs. The speed depe
 			rec.From = text(f.Filters)
 		}
 		if loader, ok := p.Loader(); ok {
-			rec.Effect = loader.EffectBetween(lo, cost)
+			rec.Effect = loader.Saving(lo, cost)
 		}
 		p.Report(report.Finding{
 			Severity: diagnose.Grade(score), Score: score,

@@ -44,7 +44,7 @@ func reopenedInside(p *diagnose.Pass, m made) {
 	}
 	rec.Why += "; keep the dataset (self.file[\"data\"]) as well, which saves looking it up for each item"
 	if loader, ok := p.Loader(); ok {
-		rec.Effect = loader.EffectBetween(lo, max(hi, lo))
+		rec.Effect = loader.Saving(lo, max(hi, lo))
 	}
 	p.Report(report.Finding{
 		Severity: diagnose.Grade(score), Score: score, Summary: summary, Location: at(top.File, top.Line),

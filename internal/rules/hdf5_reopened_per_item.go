@@ -101,7 +101,7 @@ fewer files is the cure. Where decompressing dominates, keeping the file open ga
 			rec = reopenEach(often, files)
 		}
 		if loader, ok := p.Loader(); ok {
-			rec.Effect = loader.EffectBetween(lo, hi)
+			rec.Effect = loader.Saving(lo, hi)
 		}
 		p.Report(report.Finding{
 			Severity: diagnose.Grade(score),
@@ -212,7 +212,7 @@ func comesAndGoes(p *diagnose.Pass) error {
 	score := starved(p) * present / 2 // between nothing and all the time it was open, the read included
 	rec := reopenCure(nil)
 	if loader, ok := p.Loader(); ok {
-		rec.Effect = loader.EffectBetween(0, present)
+		rec.Effect = loader.Saving(0, present)
 	}
 	p.Report(report.Finding{
 		Severity: diagnose.Grade(score), Score: score,

@@ -61,7 +61,7 @@ Augmentation may be what takes the time; from outside it cannot be told apart fr
 		rec := report.Recommendation{Setting: "picture format", From: text("PNG"), To: "JPEG for photographs, smaller PNG or arrays for the rest",
 			Why: "PNG takes 1.5 to 5 times as long to decode", Caveat: "JPEG loses detail: never for labels, masks, medical or depth data"}
 		if loader, ok := p.Loader(); ok {
-			rec.Effect = loader.EffectBetween(sure, hi)
+			rec.Effect = loader.Saving(sure, hi)
 		}
 		p.Report(report.Finding{
 			Severity: diagnose.Grade(score), Score: score,

@@ -80,7 +80,7 @@ Evaluation is work too. The figure says where time goes, not that it is wasted.
 
 // gapCure is what may lie between epochs: in a launched job the loader's part alone.
 func gapCure(p *diagnose.Pass) string {
-	if diagnose.MadeAnew(p.Evidence) {
+	if diagnose.RecreatedEachEpoch(p.Evidence) {
 		return "load per-worker state faster, or make the DataLoader once, before the loop over epochs: each makes its own, with new workers"
 	}
 	if diagnose.Hooked(p.Evidence) {

@@ -139,7 +139,7 @@ func collateCures(p *diagnose.Pass, avoidable float64) []report.Recommendation {
 			Caveat: "the training loop then takes the values apart"}
 	}
 	if loader, ok := p.Loader(); ok {
-		first.Effect = loader.EffectBetween(avoidable*collateLeast.Value, avoidable)
+		first.Effect = loader.Saving(avoidable*collateLeast.Value, avoidable)
 	}
 	if callOf(p).Iterable || lacks(p, fetchesAll) {
 		return []report.Recommendation{first}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -116,7 +117,7 @@ var slowItem = diagnose.Limit{Name: "an item's time over the mean", Value: 5, Un
 
 // deeper recommends twice the queue, where /dev/shm and memory have room for it in all trainers and there is something to gain.
 func deeper(p *diagnose.Pass, blocked float64) []report.Recommendation {
-	now := 2.0 // PyTorch's default
+	now := float64(predict.DefaultPrefetch)
 	if f := p.Evidence.Facts.Prefetch; f != nil {
 		now = float64(*f)
 	}

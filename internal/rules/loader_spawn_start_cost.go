@@ -55,7 +55,7 @@ spawn and forkserver are the safe choice where workers use CUDA, or libraries th
 
 // paidOnce is what pays the start of workers once, whatever their start method.
 func paidOnce(p *diagnose.Pass) string {
-	if diagnose.MadeAnew(p.Evidence) {
+	if diagnose.RecreatedEachEpoch(p.Evidence) {
 		return "with a DataLoader that is made once, before the loop over epochs, and persistent_workers=True the start is paid once by any method"
 	}
 	return "with persistent_workers=True the start is paid once by any method"

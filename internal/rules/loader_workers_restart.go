@@ -62,7 +62,7 @@ between epochs has to be told in another way, because workers keep their copy.
 
 // keepWorkers recommends what keeps the workers: persistent_workers or, where that is on and they end all the same, one DataLoader for all epochs.
 func keepWorkers(p *diagnose.Pass, effect *report.Effect) report.Recommendation {
-	if diagnose.MadeAnew(p.Evidence) {
+	if diagnose.RecreatedEachEpoch(p.Evidence) {
 		return makeOnce(p, effect)
 	}
 	if on := p.Evidence.Facts.Persistent; on != nil && *on {

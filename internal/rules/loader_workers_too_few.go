@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
@@ -20,14 +21,14 @@ All workers are at work all the time and the trainer still waits, while the mach
 more batches at once.
 
 ## How it is detected
-The workers are hardly ever idle, the trainer waits for batches, and the loader model says that more workers would be faster: batches
+The workers are hardly ever idle, the trainer waits for batches, and a simulation of the loader says that more workers would be faster. Batches
 per second are at most the smallest of 1/G (the step without waiting), W/(c+w) (W workers, each taking c seconds of CPU and w
 seconds of other waiting per batch), K/c (K cores left over) and what storage gives. The rule is quiet where storage or a file lock
 takes most of a worker's time; the rules for those causes speak then.
 
 ## How to mend it
-Set num_workers to the value in the report: the smallest that comes within 3 % of the best this machine allows, after taking off
-the cores that the trainer and other processes need, and after checking memory and /dev/shm.
+Set num_workers to the value in the report: the smallest that comes within 3 % of the best this machine allows, beside the trainer and other
+programs on the same cores, and after checking memory and /dev/shm.
 
 ## When it is wrong
 The costs are those of the present number of workers. Where workers contend for something that is not seen yet (memory bandwidth, a
@@ -48,13 +49,12 @@ workers than shards.
 		if !ok {
 			return nil
 		}
-		alone := loader.Alone(p.Get(metric.UsableCPUs)) // others' use of the cores passes, the setting stays
-		need, ok := alone.WorkersNeeded()
-		if !ok || need.Workers <= loader.Workers {
+		need, ok := loader.WorkersNeeded()
+		if !ok || need.Workers <= loader.Setting.Workers {
 			return nil
 		}
-		effect := either(loader.Effect(need.Workers), alone.Effect(need.Workers))
-		saved := min(gain(effect), wait)
+		effect := loader.WithWorkers(need.Workers)
+		saved := min(loader.SteadyGain(need.Workers), wait)
 		if saved < p.Limit(gainLimit.Name) {
 			return nil
 		}
@@ -77,24 +77,13 @@ workers than shards.
 	},
 }
 
-// either is an effect that holds whether other programs stay (low) or go (high).
-func either(low, high *report.Effect) *report.Effect {
-	if low == nil || high == nil {
-		return nil
-	}
-	out := *high
-	out.Lo, out.Hi = min(low.Lo, high.Lo), max(low.Hi, high.Hi)
-	out.After = (low.After + high.After) / 2
-	return &out
-}
-
 // pace says how often the workers can make a batch, and how often the step could take one. What it leaves out is the wait for a CPU.
-func pace(l diagnose.Loader) string {
-	workers, alone := count(float64(l.Workers), "worker"), "on a CPU of its own"
-	if l.Workers > 1 {
+func pace(l *diagnose.Loader) string {
+	workers, alone := count(float64(l.Setting.Workers), "worker"), "on a CPU of its own"
+	if l.Setting.Workers > 1 {
 		alone = "on CPUs of their own"
 	}
-	every, step := (l.CPU.Center+l.Wait.Center)/float64(max(l.Workers, 1)), l.FreeStep.Center
+	every, step := (l.Seen.CPU.Center+l.Seen.Wait.Center)/float64(max(l.Setting.Workers, 1)), l.Seen.FreeStep.Center
 	if l.Metric == diagnose.Relative {
 		return fmt.Sprintf("%s can make a batch every %s steps %s", workers, unit.Number(every/step), alone)
 	}
@@ -119,8 +108,8 @@ func room(p *diagnose.Pass, split loading) string {
 }
 
 // why says what the number of workers comes from.
-func why(l diagnose.Loader, need predict.Needed) string {
-	work, step := l.CPU.Center+l.Wait.Center, l.FreeStep.Center
+func why(l *diagnose.Loader, need diagnose.Needed) string {
+	work, step := l.Seen.CPU.Center+l.Seen.Wait.Center, l.Seen.FreeStep.Center
 	text := fmt.Sprintf("a batch takes a worker %s, the step without waiting takes %s", unit.Seconds(work), unit.Seconds(step))
 	if l.Metric == diagnose.Relative && step > 0 {
 		text = fmt.Sprintf("a batch takes a worker %s times as long as the step without waiting", unit.Number(work/step))
@@ -141,10 +130,10 @@ func why(l diagnose.Loader, need predict.Needed) string {
 }
 
 // memoryOf says what more workers cost.
-func memoryOf(p *diagnose.Pass, l diagnose.Loader, workers int) string {
-	extra := float64(workers-l.Workers) * l.WorkerBytes
-	depth := max(l.Prefetch, 2)
-	queue := l.QueueBytes(workers, depth) - l.QueueBytes(l.Workers, depth)
+func memoryOf(p *diagnose.Pass, l *diagnose.Loader, workers int) string {
+	extra := float64(workers-l.Setting.Workers) * l.WorkerBytes
+	depth := cmp.Or(l.Setting.Prefetch, predict.DefaultPrefetch)
+	queue := l.QueueBytes(workers, depth) - l.QueueBytes(l.Setting.Workers, depth)
 	switch {
 	case extra > 0 && queue > 0:
 		return fmt.Sprintf("up to %s more memory for the workers, and %s more of finished batches in /dev/shm", unit.Bytes(extra), unit.Bytes(queue)) + inEachTrainer(p)

@@ -20,9 +20,8 @@ var loaderWorkersTooMany = diagnose.Rule{
 Data is ready in time with far fewer workers. The others cost memory, start-up time and, between epochs, patience.
 
 ## How it is detected
-The trainer hardly waits, the workers are idle most of the time, and the loader model keeps up with at most half of them. In a launched job, where it is told
-how batches vary, the simulation behind plans must be as fast with them as with those there are, to within 3 %: where rare batches take long, it is the
-queue of many workers that hides them.
+The trainer hardly waits, the workers are idle most of the time, and a simulation of the loader is as fast with at most half of them, to within 3 %: where rare
+batches take long, it is the queue of many workers that hides them. One more than the mean of a batch needs is left to spare.
 
 ## How to mend it
 Lower num_workers to the value in the report; the memory it frees is better spent on page cache.
@@ -43,12 +42,7 @@ Where later epochs read other, slower data; and, seen from outside, where rare s
 		if !ok {
 			return nil
 		}
-		need, ok := loader.WorkersNeeded()
-		if !ok {
-			return nil
-		}
-		const spare = 1 // one more than the mean needs: batches vary
-		enough, ok := p.KeepsUp(need.Workers+spare, int(workers/p.Limit(tooManyLimit.Name)))
+		enough, ok := loader.KeepsUp(int(workers / p.Limit(tooManyLimit.Name)))
 		if !ok {
 			return nil
 		}
@@ -62,7 +56,7 @@ Where later epochs read other, slower data; and, seen from outside, where rare s
 			Summary:  fmt.Sprintf("%s, idle %s of the time; %s would keep up", count(workers, "worker"), unit.Percent(share(p.Get(metric.WorkerIdle))), whole(to)),
 			Evidence: seen(p, metric.NumWorkers, metric.WorkerIdle, metric.LoaderIsAhead, metric.WorkerCPUBatch, metric.FreeStepTime, metric.WorkerPrivate),
 			Recommendations: []report.Recommendation{{Setting: "num_workers", From: text(whole(workers)), To: whole(to),
-				Why: "no faster, but less memory and a quicker start; " + why(loader, need), Caveat: caveat}},
+				Why: "no faster, but less memory and a quicker start; " + why(loader, diagnose.Needed{}), Caveat: caveat}},
 		})
 		return nil
 	},

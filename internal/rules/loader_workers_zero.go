@@ -64,11 +64,12 @@ or training sees every sample once for each worker. Its recommendation says so, 
 		if !ok {
 			return nil
 		}
-		need, ok := loader.Alone(p.Get(metric.UsableCPUs)).WorkersNeeded() // others' use of the cores passes, the setting stays
+		kept := report.Value{Setting: "persistent_workers", To: "True"}
+		need, ok := loader.WorkersNeeded()
 		if !ok {
 			return nil
 		}
-		effect := loader.Effect(need.Workers)
+		effect := loader.WithWorkers(need.Workers, kept)
 		f := report.Finding{
 			Severity: diagnose.Grade(load),
 			Score:    load,
@@ -77,7 +78,7 @@ or training sees every sample once for each worker. Its recommendation says so, 
 			Evidence: seen(p, metric.NumWorkers, metric.InWorkerless, metric.FetchTime, metric.MainStorage, metric.MainReadBytes, metric.UsableCPUs, metric.UsableBusy,
 				metric.TrainerCPU, metric.OtherCPU),
 			Recommendations: []report.Recommendation{{
-				Setting: "num_workers", From: text("0"), To: whole(float64(need.Workers)), With: []report.Value{{Setting: "persistent_workers", To: "True"}},
+				Setting: "num_workers", From: text("0"), To: whole(float64(need.Workers)), With: []report.Value{kept},
 				Why:    "loading then runs beside the step instead of between two steps; the number follows from the loading time, the step and the usable CPUs",
 				Caveat: "each worker is a process with its own memory; open files on first use in the worker, not before",
 				Effect: effect,
@@ -97,7 +98,7 @@ or training sees every sample once for each worker. Its recommendation says so, 
 }
 
 // crowded says who fills the CPUs that workers would need, or else what they would meet.
-func crowded(p *diagnose.Pass, l diagnose.Loader) string {
+func crowded(p *diagnose.Pass, l *diagnose.Loader) string {
 	usable := p.Get(metric.UsableCPUs)
 	busy, ok := p.Maybe(metric.UsableBusy)
 	if !ok || busy < fullLimit.Value {

@@ -47,7 +47,7 @@ The count is the machine's where the job has no cgroup of its own: another progr
 		}
 		rec.Why = "what stays in the cache is not read from storage again"
 		if loader, ok := p.Loader(); ok {
-			rec.Effect = loader.Unthrottled().EffectBetween(waits*again/2, waits*again)
+			rec.Effect = loader.SavingUnthrottled(waits*again/2, waits*again)
 		}
 		p.Report(report.Finding{
 			Severity: diagnose.Grade(score), Score: score,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -42,7 +43,7 @@ less of /dev/shm than computed.
 	Applies: withWorkers,
 	Eval: func(p *diagnose.Pass) error {
 		free, total, batch, workers := p.Get(metric.ShmFree), p.Get(metric.ShmTotal), p.Get(metric.BatchBytes), p.Get(metric.NumWorkers)
-		prefetch := 2.0 // PyTorch's default
+		prefetch := float64(predict.DefaultPrefetch)
 		if f := p.Evidence.Facts.Prefetch; f != nil {
 			prefetch = float64(*f)
 		}
@@ -52,8 +53,7 @@ less of /dev/shm than computed.
 		}
 		target := workers + 1
 		if loader, ok := p.Loader(); ok {
-			loader.ShmFree = 0 // the wish, not what fits
-			if need, ok := loader.WorkersNeeded(); ok {
+			if need, ok := loader.WorkersWanted(); ok { // the wish, not what fits
 				target = max(target, float64(need.Workers))
 			}
 		}

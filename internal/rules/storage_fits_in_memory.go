@@ -44,7 +44,7 @@ use one large array.
 			Why:    fmt.Sprintf("%s against %s free: preload it into one array, or copy it to a tmpfs", unit.Bytes(size), unit.Bytes(room)),
 			Caveat: "it counts against the job's memory limit"}
 		if loader, ok := p.Loader(); ok {
-			rec.Effect = loader.Unthrottled().EffectBetween(waits/2, waits)
+			rec.Effect = loader.SavingUnthrottled(waits/2, waits)
 		}
 		p.Report(report.Finding{
 			Severity: diagnose.Grade(score), Score: score,

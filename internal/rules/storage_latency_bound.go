@@ -125,10 +125,10 @@ func moreReaders(p *diagnose.Pass) []report.Recommendation {
 		return nil
 	}
 	need, ok := loader.WorkersNeeded()
-	if !ok || need.Workers <= loader.Workers || need.Limit == predict.Serial {
+	if !ok || need.Workers <= loader.Setting.Workers || need.Limit == predict.Serial {
 		return nil
 	}
-	effect := loader.Effect(need.Workers)
+	effect := loader.WithWorkers(need.Workers)
 	if gain(effect) < gainLimit.Value {
 		return nil
 	}
@@ -136,6 +136,6 @@ func moreReaders(p *diagnose.Pass) []report.Recommendation {
 	if usable := loader.UsableCPUs; usable > 0 && float64(need.Workers) > usable {
 		caveat += "; PyTorch warns above one worker per core, which does not matter for workers that wait"
 	}
-	return []report.Recommendation{{Setting: "num_workers", From: text(whole(float64(loader.Workers))), To: whole(float64(need.Workers)),
+	return []report.Recommendation{{Setting: "num_workers", From: text(whole(float64(loader.Setting.Workers))), To: whole(float64(need.Workers)),
 		Why: "more requests in flight at once; " + why(loader, need), Caveat: caveat, Effect: effect}}
 }

@@ -51,7 +51,7 @@ A fast parallel file system can beat a local disk at large reads. Measure both w
 			rec.Why += fmt.Sprintf(" (%s)", unit.Bytes(size))
 		}
 		if loader, ok := p.Loader(); ok {
-			rec.Effect = loader.Unthrottled().EffectBetween(waits/2, waits)
+			rec.Effect = loader.SavingUnthrottled(waits/2, waits)
 		}
 		p.Report(report.Finding{
 			Severity: diagnose.Grade(score), Score: score,

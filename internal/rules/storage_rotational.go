@@ -46,7 +46,7 @@ A virtual disk that is throttled to such latencies shows the same; then see stor
 		rec := report.Recommendation{Setting: "where the dataset lies", From: place(p), To: "an SSD, or shards read in order",
 			Why: "an SSD answers a random read in a tenth of a millisecond"}
 		if loader, ok := p.Loader(); ok {
-			rec.Effect = loader.EffectBetween(waits/2, waits)
+			rec.Effect = loader.Saving(waits/2, waits)
 		}
 		p.Report(report.Finding{
 			Severity: diagnose.Grade(score), Score: score,

@@ -70,7 +70,7 @@ func throttled(p *diagnose.Pass, waits float64, reads bool, limit float64) (stri
 		if to, ok := allowed(loader, limit, reads, p); ok {
 			rec.To = to
 		}
-		rec.Effect = loader.Unthrottled().EffectBetween(waits/2, waits)
+		rec.Effect = loader.SavingUnthrottled(waits/2, waits)
 	}
 	recs := []report.Recommendation{rec}
 	if size, ok := p.Maybe(metric.BytesPerRead); ok && reads {
@@ -81,7 +81,7 @@ func throttled(p *diagnose.Pass, waits float64, reads bool, limit float64) (stri
 }
 
 // allowed is the limit at which the step would be the next to limit.
-func allowed(l diagnose.Loader, limit float64, reads bool, p *diagnose.Pass) (string, bool) {
+func allowed(l *diagnose.Loader, limit float64, reads bool, p *diagnose.Pass) (string, bool) {
 	rate, ok := p.Maybe(metric.BatchesPerS)
 	if !ok || rate <= 0 || l.FreeStep.Center <= 0 {
 		return "", false

@@ -54,7 +54,7 @@ On a local disk with everything in the page cache, opening a file costs some 10 
 		rec := report.Recommendation{Setting: "files of the dataset", From: text(from), To: "shards of 100 MiB or more",
 			Why: "one request then brings many items; storage is asked less often"}
 		if loader, ok := p.Loader(); ok {
-			rec.Effect = loader.Unthrottled().EffectBetween(0, waits)
+			rec.Effect = loader.SavingUnthrottled(0, waits)
 		}
 		p.Report(report.Finding{
 			Severity: diagnose.Grade(score), Score: score,

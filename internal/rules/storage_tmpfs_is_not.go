@@ -49,7 +49,7 @@ After the first epoch the page cache may hold the files anyway; the rule is quie
 		rec := report.Recommendation{Setting: "where the dataset lies", From: place(p), To: to, Why: "only a tmpfs is memory",
 			Caveat: "it counts against the job's memory limit"}
 		if loader, ok := p.Loader(); ok {
-			rec.Effect = loader.Unthrottled().EffectBetween(waits/2, waits)
+			rec.Effect = loader.SavingUnthrottled(waits/2, waits)
 		}
 		p.Report(report.Finding{
 			Severity: diagnose.Grade(score), Score: score,

@@ -25,7 +25,7 @@ signal batch_bytes 100Mi
 signal worker_private_bytes 100Mi
 `
 	for extra, want := range map[string]string{
-		"":               "up to 400 MiB more memory for the workers, and 1.17 GiB more of finished batches in /dev/shm",
+		"":               "up to 300 MiB more memory for the workers, and 900 MiB more of finished batches in /dev/shm",
 		"signal ranks 4": "of finished batches in /dev/shm in each of 4 trainers",
 	} {
 		c, err := parseCase(text + extra)

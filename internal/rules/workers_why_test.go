@@ -20,8 +20,9 @@ func TestWhyNoMoreWorkers(t *testing.T) {
 		{0.01, 0.09, predict.ByCPUs, "more than two workers for each usable CPU are not recommended, though they mostly wait"},
 		{0.01, 0.09, predict.ByShm, "/dev/shm allows no more"},
 	} {
-		l := diagnose.Loader{Loader: predict.Loader{CPU: stat.Exact(c.cpu), Wait: stat.Exact(c.wait), FreeStep: stat.Exact(0.02)}}
-		if got := why(l, predict.Needed{Clamp: c.clamp}); !strings.HasSuffix(got, c.says) {
+		costs := predict.Loader{CPU: stat.Exact(c.cpu), Wait: stat.Exact(c.wait), FreeStep: stat.Exact(0.02)}
+		l := &diagnose.Loader{Pipeline: predict.Pipeline{Loader: costs}, Seen: costs}
+		if got := why(l, diagnose.Needed{Clamp: c.clamp}); !strings.HasSuffix(got, c.says) {
 			t.Errorf("%v s on a CPU, %v s waiting, kept by %s: %q", c.cpu, c.wait, c.clamp, got)
 		}
 	}

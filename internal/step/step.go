@@ -65,6 +65,7 @@ type Step struct {
 	Host    Range // the device has nothing to do while the trainer's own threads run
 	Copies  Range // the copy engine works, beside the device or with the trainer waiting for it
 	Blocked Range // the trainer waits for the device
+	Spin    Range // of this, its main thread spins
 	Free    Range // the step if data were free, as a share of the present one
 	Overlap bool  // the device was seen to work while the trainer waits for data: the loop runs ahead of its device
 
@@ -96,7 +97,7 @@ const leastFree = 1e-3
 
 // Of applies the model to what was seen.
 func Of(seen Seen) Step {
-	s := Step{Sight: seen.Device, Wait: seen.Wait, Copies: seen.Copy, SpinTold: seen.SpinTold}
+	s := Step{Sight: seen.Device, Wait: seen.Wait, Copies: seen.Copy, Spin: seen.Spin, SpinTold: seen.SpinTold}
 	switch seen.Device {
 	case NoDevice:
 		s.Stall, s.Free = s.Wait, s.Wait.rest()
@@ -141,7 +142,7 @@ func (s Seen) blocked(busy Range) Range {
 
 // stallAndFree applies the bounds of the package's comment.
 func (s Seen) stallAndFree(blocked Range) (stall, free Range) {
-	w, u := s.Wait, s.Busy
+	w, u := s.Wait, s.Busy.minus(s.Others) // a device that works for somebody else does not have this trainer's batch
 	b := Range{min(blocked.Lo, u.Hi), min(blocked.Likely, u.Likely), min(blocked.Hi, u.Hi)}
 	c := s.Copy // a device that waits for a copy has its batch
 	lo, hi := max(0, w.Lo-(u.Hi-b.Lo)-c.Hi), min(w.Hi, 1-max(u.Lo, c.Lo))
@@ -152,10 +153,10 @@ func (s Seen) stallAndFree(blocked Range) (stall, free Range) {
 		lo, hi = s.Starved.Lo, s.Starved.Hi
 	}
 	hi = max(hi, lo)
-	n, own := w.rest(), s.Busy.minus(s.Others)
-	least := max(n.Lo, own.Lo, c.Lo)
+	n := w.rest()
+	least := min(max(n.Lo, u.Lo, c.Lo), max(1-lo, n.Lo))
 	most := max(least, min(1-lo, max(n.Hi, u.Hi, c.Hi, synced(u.Hi, n.Hi, b.Lo, b.Hi))))
-	near := max(n.Likely, own.Likely, c.Likely)
+	near := min(max(n.Likely, u.Likely, c.Likely), max(1-lo, n.Likely))
 	if s.Spin.Width() <= resolved*n.Likely {
 		b.Lo, b.Hi = b.Likely, b.Likely
 	}
@@ -191,5 +192,6 @@ func (s Seen) hostAlone(at Step) Range {
 		return Share(0, min(own.Likely, 1-at.Device.Likely), min(own.Hi, 1-at.Device.Lo))
 	}
 	idle := Range{max(1-s.Busy.Hi-at.Stall.Hi, 0), max(1-s.Busy.Likely-at.Stall.Likely, 0), max(1-s.Busy.Lo-at.Stall.Lo, 0)}
+	// Beside others' work the parts may overlap; what is left is then nothing.
 	return Share(max(own.Lo-s.Busy.Hi, 0), min(own.Likely, idle.Likely), min(own.Hi, idle.Hi))
 }

@@ -45,7 +45,7 @@ type Unhelpful struct {
 	Setting   string    `json:"setting"` // by the name that recommendations use
 	Direction Direction `json:"direction"`
 	To        string    `json:"to,omitempty"`     // the value, where the direction is to it
-	Within    string    `json:"within,omitempty"` // the part of the time it is said of; "" is all of it, and only then is the change ruled out
+	Within    string    `json:"within,omitempty"` // a part of the time, or the change without others; only "" rules the change out
 	Why       string    `json:"why"`
 }
 

@@ -26,7 +26,7 @@ func TestEpochAhead(t *testing.T) {
 		{"iterable", evidence.LoaderCall{Sampler: inSequence, Iterable: true}, 0, 0},
 	} {
 		c.call.Items, c.call.BatchSize = &items, &size
-		m := &model{as: Loader{ranks: c.ranks}}
+		m := &Loader{ranks: c.ranks}
 		if got := m.epochAhead(c.call); got != c.want {
 			t.Errorf("%s: %d batches, want %d", c.name, got, c.want)
 		}

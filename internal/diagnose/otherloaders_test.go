@@ -11,13 +11,13 @@ import (
 func TestOtherLoadersOfAStepBoundTheOne(t *testing.T) {
 	seen := map[string]float64{"num_workers": 1, "input_wait_ratio": 0.8, "free_step_time_s": 0.01, "worker_cpu_per_batch_s": 0.05, "batches_per_s": 20, "usable_cpus": 16}
 	facts := launched("train.py", 16)
-	alone, ok := modelOf(saw(facts, seen))
+	alone, ok := LoaderOf(saw(facts, seen), ModelError)
 	facts.Hook = &evidence.Hook{Together: 2, LeastStep: 0.03, BesideCPUs: 1}
-	both, ok2 := modelOf(saw(facts, seen))
+	both, ok2 := LoaderOf(saw(facts, seen), ModelError)
 	if !ok || !ok2 || alone.FreeStep.Center != 0.01 || both.FreeStep.Center != 0.03 {
 		t.Fatalf("a step of %v s alone, %v s beside another; %v %v", alone.FreeStep, both.FreeStep, ok, ok2)
 	}
-	if e := both.Effect(12); e == nil || e.After > 1/0.03+1e-6 {
+	if e := both.WithWorkers(12); e == nil || e.After > 1/0.03+1e-6 {
 		t.Errorf("promised %+v", e)
 	}
 	if math.Abs(alone.CPUs.Center-both.CPUs.Center-1) > 1e-9 {

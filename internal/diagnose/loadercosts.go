@@ -1,0 +1,204 @@
+package diagnose
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/predict"
+)
+
+// What handing a batch over costs beside making it, where the job was not seen to do it often enough to tell:
+// measured with PyTorch 1.13 and 2.14 on Debian, batches of one or two tensors. A figure that is observed stands in
+// place of these.
+const (
+	handoverCPU  = 0.6e-3  // s of a worker per batch
+	takingCPU    = 0.85e-3 // s of the trainer per batch: receiving one and asking for the next; 0.7 ms in 1.13, 1.0 ms in 2.14
+	dispatchPart = 0.3     // of this: asking for the next
+	mostTaking   = 3e-3    // s; a wait that is longer, however rarely, is for a batch that was not ready
+	readyWaits   = 0.05    // quantile of the waits that is a batch which was ready, where the loader is ahead at times
+	resumeCPU    = 6e-3    // s to begin an epoch with persistent workers: 4 to 8 ms
+	forkCPU      = 12e-3   // s of the trainer per forked worker: 8 to 15 ms
+	joinTime     = 8e-3    // s of CPU of a worker to end: 7 to 10 ms
+	importCPU    = 1.6     // s of CPU of a worker that does not begin as a copy of its trainer: 1.1 to 2.2 s, the import of torch
+)
+
+// startMethod is how workers are started, or would be: multiprocessing's default on Linux is fork, and forkserver
+// from Python 3.14 on.
+func startMethod(e *evidence.Evidence) predict.StartMethod {
+	switch s := predict.StartMethod(e.Facts.StartMethod); s {
+	case predict.Fork, predict.Spawn, predict.ForkServer:
+		return s
+	}
+	if h := e.Facts.Hook; h != nil {
+		major, rest, _ := strings.Cut(h.Python, ".")
+		minor, _, _ := strings.Cut(rest, ".")
+		a, err := strconv.Atoi(major)
+		b, err2 := strconv.Atoi(minor)
+		if err == nil && err2 == nil && (a > 3 || a == 3 && b >= 14) {
+			return predict.ForkServer
+		}
+	}
+	return predict.Fork
+}
+
+// overheads takes what handing a batch over costs. Seen from outside, a worker's CPU per batch holds its part already.
+func (l *Loader) overheads(e *evidence.Evidence) {
+	taking := takingCPU
+	low, ok := evidence.ClassQuantile(e.Spread(metric.HookWaitSpread), readyWaits)
+	if ok && low > 0 && low <= mostTaking && l.Setting.Workers > 0 {
+		taking = low
+	} else {
+		l.assumed = append(l.assumed, "what taking a batch costs")
+	}
+	l.Dispatch = dispatchPart * taking
+	l.Receive = taking - l.Dispatch
+	if making, ok := e.Get(metric.FetchCPU); ok && Hooked(e) {
+		l.Handover = max(handoverCPU-max(l.CPU.Center-making.Center, 0), 0)
+	}
+	l.Resume = resumeCPU
+}
+
+// When others are taken to be in the way, and when the job's own delays tell by how much.
+const (
+	leastOthers = 0.25 // cores; below it what delays the job is mostly itself
+	leastOnCPU  = 0.02 // cores of a worker or trainer; below it its delays are those of waking up
+	mostOthers  = 8.0  // threads per core; a busier machine is no place to predict anything
+)
+
+// cores takes on what cores the job computes and beside how much of other programs. How long its workers were ready
+// to run without a CPU, for each second that they had one, tells how many threads shared the cores; where that is not
+// known, what the others used of them does. The cores that the others leave, if they keep what they have, are at
+// least those that the job was seen to use.
+func (l *Loader) cores(e *evidence.Evidence) {
+	usable, ok := e.Get(metric.UsableCPUs)
+	if !ok || usable.Center <= 0 {
+		return
+	}
+	each := max(l.ranks, 1)
+	l.CPUs = l.others.left(scaled(usable.Summary, 1/each))
+	other, ok := e.Get(metric.OtherCPU)
+	if !ok {
+		return
+	}
+	present, ok := e.Get(metric.PresentCPUs)
+	job, ok2 := e.Get(metric.JobCPU)
+	left := usable.Summary
+	if free := present.Center - other.Center; ok && free < usable.Center {
+		left.Center = min(max(free, job.Center, 0), usable.Center)
+	}
+	l.left = l.others.left(scaled(left, 1/each)).Center
+	if ok && present.Center > usable.Center { // some of them compute elsewhere; which is not told
+		other.Center = max(other.Center-(present.Center-usable.Center), 0)
+	}
+	l.Others = max(other.Center, 0)
+	running, delay := metric.WorkerCPU, metric.WorkerRunDelay
+	if l.Setting.Workers == 0 {
+		running, delay = metric.MainCPU, metric.MainRunDelay
+	}
+	cpu, ok3 := e.Get(running)
+	late, ok4 := e.Get(delay)
+	if other.Center >= leastOthers && ok2 && ok3 && ok4 && cpu.Center > leastOnCPU {
+		slowed := 1 + late.Center/cpu.Center
+		l.Others = max(usable.Center*slowed-job.Center*slowed, l.Others)
+	}
+	l.Others = min(l.Others, mostOthers*usable.Center) / each
+}
+
+// pace is how fast each of n threads that compute gets on, beside those of others, 0..1.
+func (l *Loader) pace(n float64) float64 {
+	if l.CPUs.N == 0 || l.CPUs.Center <= 0 {
+		return 1
+	}
+	return min(1, l.CPUs.Center/(n+l.Others))
+}
+
+// trainer takes what the trainer computes in a step: its CPU time without loading and without taking batches. Of
+// that, what only waits for a GPU in a busy loop is nobody's bound.
+func (l *Loader) trainer(e *evidence.Evidence, rate float64) {
+	all, ok := trainerCPU(e)
+	if !ok || rate <= 0 {
+		l.Spin = 0
+		return
+	}
+	own := scaled(all, 1/rate)
+	taking := l.Receive + l.Dispatch
+	if l.Setting.Workers == 0 {
+		taking = l.CPU.Center
+	}
+	left := max(own.Center-taking, 0)
+	l.Spin = min(l.Spin, left)
+	if own.Center <= 0 {
+		return
+	}
+	l.TrainerCPU = scaled(own, left/own.Center)
+	// Of the step as it was seen, what the trainer was ready for without a CPU is not its own; the simulation adds it
+	// where it arises.
+	if delay, ok := trainerDelay(e); ok && l.FreeStep.Center > 0 {
+		late := delay / rate * left / own.Center
+		l.FreeStep = scaled(l.FreeStep, max(l.FreeStep.Center-late, min(left, l.FreeStep.Center))/l.FreeStep.Center)
+	}
+}
+
+// How much a batch's time is taken to vary where it was not timed batch by batch.
+const (
+	leastVariation = 0.05
+	mostVariation  = 1 // exponential times, beyond which a window's mean is too uncertain to tell
+)
+
+// spreads takes how batches vary.
+func (l *Loader) spreads(e *evidence.Evidence, rate float64) {
+	classes := l.usual
+	if classes == nil {
+		for _, c := range e.Spread(metric.HookFetchSpread) {
+			classes = append(classes, predict.Class{K: c.K, Count: c.Count})
+		}
+	}
+	if s, ok := predict.SpreadOfClasses(classes); ok {
+		l.Fetch = s
+		return
+	}
+	l.assumed = append(l.assumed, "how batches vary")
+	l.Fetch = predict.Lognormal(max(variation(e, rate), leastVariation))
+}
+
+// variation is the coefficient of variation of a batch's cost that the windows allow: a mean of n batches varies by
+// the square root of n less than one batch does.
+func variation(e *evidence.Evidence, rate float64) float64 {
+	values := e.Windows(metric.WorkerCPUBatch)
+	time, ok := e.Get(metric.WindowTime)
+	if len(values) < 3 || !ok || rate <= 0 {
+		return 0
+	}
+	mean, squares := 0.0, 0.0
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	for _, v := range values {
+		squares += (v - mean) * (v - mean) / float64(len(values)-1)
+	}
+	if mean <= 0 {
+		return 0
+	}
+	per := rate * time.Center / float64(len(values)) // batches of a window
+	return min(math.Sqrt(squares*max(per, 1))/mean, mostVariation)
+}
+
+// waitsForStorage is the part of a worker's waiting that is for storage.
+func waitsForStorage(e *evidence.Evidence) float64 {
+	at := func(ds ...metric.Desc) (sum float64) {
+		for _, d := range ds {
+			v, _ := e.Get(d)
+			sum += unitShare(v.Center)
+		}
+		return sum
+	}
+	stored := at(metric.WorkerStorage, metric.WorkerOpenWait)
+	all := stored + at(metric.WorkerFileLock, metric.WorkerLock, metric.WorkerHandOver, metric.WorkerOtherWait)
+	if all <= 0 {
+		return 0
+	}
+	return stored / all
+}

@@ -1,0 +1,217 @@
+package diagnose
+
+import (
+	"math"
+
+	"github.com/pipetune/pipetune/internal/predict"
+	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// mostMisfit is by what factor the model's rate at the settings as they are may differ from the one that was seen.
+// Beyond it something that the model does not know of holds the loader, and what it says of other settings is worth
+// nothing.
+const mostMisfit = 1.25
+
+// Predict returns what the model expects of a setting with a remedy, and the same as an effect on what was seen;
+// false where it cannot tell.
+func (l *Loader) Predict(set predict.Setting, r predict.Remedy) (predict.Forecast, *report.Effect, bool) {
+	to, ok := l.forecaster.ForecastWith(set, r)
+	if !ok {
+		return to, nil, false
+	}
+	effect := l.effect(to, l.forecaster.Gain(l.present, to), true)
+	return to, effect, effect != nil
+}
+
+// WithWorkers is the effect of another num_workers, changed along with other settings; nil where it is unknown.
+func (l *Loader) WithWorkers(n int, with ...report.Value) *report.Effect {
+	set := l.Setting
+	set.Workers = n
+	_, effect, _ := l.Predict(l.along(set, with), predict.Remedy{})
+	return effect
+}
+
+// SteadyGain is the part of the time between the starts of workers that another num_workers would save, 0..1: the
+// mean of what it saves beside other programs and of what it saves alone, for they pass and the setting stays.
+func (l *Loader) SteadyGain(n int) float64 {
+	set, sum := l.Setting, 0.0
+	set.Workers = n
+	for _, r := range []predict.Remedy{{}, {Cores: l.CPUs.Center}} {
+		if to, ok := l.forecaster.Point(set, r); ok && to.Steady > 0 {
+			sum += unitShare(1 - l.present.Steady/to.Steady)
+		}
+	}
+	return sum / 2
+}
+
+// Target is the CPU time per batch at which the cores that the job can count on keep up with the step, in seconds; 0
+// or less where none does.
+func (l *Loader) Target() float64 {
+	free, ok := l.forecaster.Point(l.Setting, predict.Remedy{Saved: 1})
+	if !ok {
+		return 0
+	}
+	return l.share()/free.Rate - l.TrainerCPU.Center
+}
+
+// With is the effect of a remedy, the settings staying as they are; nil where it is unknown.
+func (l *Loader) With(r predict.Remedy) *report.Effect {
+	_, effect, _ := l.Predict(l.Setting, r)
+	return effect
+}
+
+// Saving is the effect of saving between lo and hi of what a batch costs, 0..1, which is as closely as it can be said.
+func (l *Loader) Saving(lo, hi float64) *report.Effect {
+	return l.With(predict.Saving(unitShare(lo), unitShare(max(hi, lo))))
+}
+
+// SavingUnthrottled is Saving by a change that raises the limit on reading, or that reads from elsewhere.
+func (l *Loader) SavingUnthrottled(lo, hi float64) *report.Effect {
+	r := predict.Saving(unitShare(lo), unitShare(max(hi, lo)))
+	r.Unthrottled = true
+	return l.With(r)
+}
+
+// AloneGain is the part of the time that so many usable cores for the job alone would save, 0..1.
+func (l *Loader) AloneGain(usable float64) float64 {
+	to, ok := l.forecaster.Point(l.Setting, predict.Remedy{Cores: usable / max(l.ranks, 1)})
+	if !ok {
+		return 0
+	}
+	return unitShare(1 - l.present.Rate/to.Rate)
+}
+
+// Alone is the effect of so many usable cores for the job alone; its ranks share them.
+func (l *Loader) Alone(usable float64) *report.Effect {
+	return l.With(predict.Remedy{Cores: usable / max(l.ranks, 1)})
+}
+
+// share is the number of cores that this trainer and its workers can count on beside other programs: between those
+// that are left over and their share if the kernel gives each thread the same.
+func (l *Loader) share() float64 {
+	if l.left <= 0 {
+		return l.CPUs.Center
+	}
+	threads := max(float64(l.Setting.Workers), l.CPUs.Center)
+	return (l.left + max(l.left, threads*l.pace(threads))) / 2
+}
+
+// Needed is the smallest num_workers that comes within 3 % of the best that is feasible here.
+type Needed struct {
+	Workers int
+	Clamp   predict.Clamp // what kept it from being more; NoClamp where more would not help
+	Limit   predict.Term  // what limits with so many
+}
+
+// WorkersNeeded chooses num_workers by what workers give that live on from epoch to epoch: what starting them costs
+// is another matter. False where nothing can be predicted.
+func (l *Loader) WorkersNeeded() (Needed, bool) { return l.needed(false) }
+
+// WorkersWanted is WorkersNeeded, had /dev/shm room for them.
+func (l *Loader) WorkersWanted() (Needed, bool) { return l.needed(true) }
+
+func (l *Loader) needed(anyShm bool) (Needed, bool) {
+	set := l.Setting
+	set.Persistent = set.Persistent || !l.Anew
+	found, ok := l.forecaster.WorkersNeeded(set, anyShm)
+	return Needed{found.Chosen.Setting.Workers, found.Clamp, found.Chosen.Limit}, ok
+}
+
+// KeepsUp returns the fewest workers, from one to most, with which the loader is as fast as it is, to within the 3 %
+// that are worth a change, and at least one more than the mean of a batch needs; false where there is no such number,
+// or the model does not fit.
+func (l *Loader) KeepsUp(most int) (int, bool) {
+	if !l.fits() {
+		return 0, false
+	}
+	return l.forecaster.KeepsUp(most)
+}
+
+// misfit is by what factor the model's rate at the settings as they are differs from the one that was seen, at least
+// 1. Where the step is known as a range, any of the rates that this allows will do.
+func (l *Loader) misfit() float64 {
+	seen := l.Now.Center / l.PerBatch
+	if seen <= 0 || l.present.Least <= 0 {
+		return math.Inf(1)
+	}
+	return max(seen/l.present.Most, l.present.Least/seen, 1)
+}
+
+func (l *Loader) fits() bool { return l.misfit() <= mostMisfit }
+
+// contended reports whether a setting with more workers than now can only get on with CPU time that other programs
+// use. Whether it gets any of that is not the job's to decide: the kernel shares between groups of processes first
+// (cgroups, and a group for each session: sched(7), "The autogroup feature"), and a worker more adds nothing to its
+// group's share. Then there is no gain, and what more workers cost is within the model's own error.
+func (l *Loader) contended(to predict.Forecast) bool {
+	if l.Others < leastOthers || l.left <= 0 || to.Remedy.Cores > 0 || to.Setting.Workers <= max(l.Setting.Workers, 0) {
+		return false
+	}
+	needs := to.Rate * (l.CPU.Center + l.TrainerCPU.Center) * (1 - to.PauseShare)
+	if to.PauseShare > 0 {
+		needs += to.PauseShare * l.Pause.CPU / l.Pause.Length
+	}
+	return needs > l.left
+}
+
+// byGroup is the reason, for the person.
+const byGroup = "other programs use the CPU time that it needs, and the kernel shares CPUs by group of processes (sched(7)), so that more workers may get none of it: no gain is possible"
+
+// effect says a forecast in the job's own unit. The model gives it in two ways: the rate itself, and how many times
+// as fast as now that is, applied to what was seen. The interval is the narrower one with room for both figures, and,
+// where others may go, up to what would be without other programs; it ends where the inputs' best ends do.
+func (l *Loader) effect(to predict.Forecast, gain stat.Summary, othersMayGo bool) *report.Effect {
+	now, rate := l.Now.Center, scaled(to.StepsPerS, l.PerBatch)
+	gained := scaled(gain, now)
+	if !l.fits() || l.StepRange { // then the model's own rate says nothing, or less than the rate that was seen
+		rate = gained
+	}
+	lo, hi := rate.Lo, rate.Hi
+	if gained.Hi-gained.Lo < hi-lo { // what both settings have in common cancels in the gain
+		lo, hi = gained.Lo, gained.Hi
+	}
+	lo, hi = min(lo, rate.Center, gained.Center), max(hi, rate.Center, gained.Center)
+	if othersMayGo && l.Others >= leastOthers && to.Remedy.Cores == 0 {
+		alone := to.Remedy
+		alone.Cores, alone.Even = l.CPUs.Center, true              // an upper edge: how much of the variation is theirs cannot be told
+		if gone, ok := l.forecaster.Point(to.Setting, alone); ok { // they come and go
+			hi = max(hi, gone.Rate*l.PerBatch)
+		}
+	}
+	if l.contended(to) {
+		lo = min(lo, l.error.Widen(stat.Summary{Center: now, Lo: now, Hi: now}, to.NewPrograms).Lo)
+	}
+	after := math.Sqrt(rate.Center * gained.Center)
+	if len(to.Bounds) > 0 {
+		after = min(after, to.Bounds[0].Rate*l.PerBatch)
+	}
+	most := l.forecaster.Cap(to.Setting, to.Remedy) * l.PerBatch
+	if !l.fits() {
+		most = max(most, now) // what was seen is possible, whatever the model makes of it
+	}
+	hi = min(hi, most)
+	lo = min(lo, hi)
+	after = min(max(after, lo), hi)
+	if to.Remedy != (predict.Remedy{}) && to.Setting == l.present.Setting { // what only costs less is no slower
+		after, hi = max(after, now), max(hi, now)
+	}
+	out := &report.Effect{Metric: l.Metric, Unit: l.Unit, Before: now, After: after, Lo: lo, Hi: hi,
+		Basis: report.Modelled, Limit: limitText[to.Limit]}
+	if !finite(out.Before, out.After, out.Lo, out.Hi) {
+		return nil
+	}
+	return out
+}
+
+// limitText says what bounds a prediction.
+var limitText = map[predict.Term]string{
+	predict.Step:    "the training step itself",
+	predict.Host:    "the host's own work",
+	predict.Device:  "the device",
+	predict.Copy:    "copies to the device",
+	predict.Workers: "the workers",
+	predict.CPUs:    "the usable CPUs",
+	predict.Storage: "the storage limit",
+	predict.Serial:  "loading and training taking turns",
+}

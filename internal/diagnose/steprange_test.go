@@ -1,0 +1,44 @@
+package diagnose
+
+import (
+	"math"
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/predict"
+	"github.com/pipetune/pipetune/internal/stat"
+)
+
+// ranged is a loader whose step lies somewhere between two times.
+func ranged(t *testing.T, signals map[string]float64, lo, center, hi float64) *Loader {
+	t.Helper()
+	l, ok := LoaderOf(saw(evidence.Facts{Framework: "pytorch"}, signals), predict.Calibration{})
+	if !ok {
+		t.Fatal("no model")
+	}
+	l.FreeStep, l.StepRange = stat.Summary{Center: center, Lo: lo, Hi: hi, N: 20}, true
+	if !l.simulate() || !l.fits() {
+		t.Fatalf("the model makes %+v of %g/s", l.present.StepsPerS, l.Now.Center)
+	}
+	return l
+}
+
+// Of a step that lies in a range the upper end of an effect holds the shortest one, the lower end the longest, and the likely figure what is
+// likely; nothing is promised above what the shortest allows.
+func TestEffectOfAStepInARange(t *testing.T) {
+	l := ranged(t, starvingLoader, 0.02, 0.03, 0.06)
+	e := l.WithWorkers(8)
+	if math.Abs(e.Lo*0.06-1) > 0.08 || math.Abs(e.After*0.03-1) > 0.08 || e.Hi > 1/0.02+1e-9 || e.Hi < 0.9/0.02 {
+		t.Errorf("eight workers: %+v, want about 33 (17 to 50)", e)
+	}
+}
+
+// Where the step may be the limit already, the model's rate with a shorter one is no promise for a change that leaves the step as it is.
+func TestAStepInARangePromisesNothingByItself(t *testing.T) {
+	signals := with(starvingLoader)
+	signals["free_step_time_s"], signals["batches_per_s"], signals["worker_busy_ratio"], signals["num_workers"] = 0.1, 9.8, 0.2, 5
+	l := ranged(t, signals, 0.05, 0.07, 0.102)
+	if e := l.WithWorkers(8); e.Worthwhile() || e.Hi > 1.05*e.Before {
+		t.Errorf("three workers more of five that are mostly idle: %+v", e)
+	}
+}
