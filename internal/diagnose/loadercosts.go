@@ -135,8 +135,8 @@ func (l *Loader) trainer(e *evidence.Evidence, rate float64) {
 	}
 	l.TrainerCPU = scaled(own, left/own.Center)
 	// Of the step as it was seen, what the trainer was ready for without a CPU is not its own; the simulation adds it
-	// where it arises.
-	if delay, ok := trainerDelay(e); ok && l.FreeStep.Center > 0 {
+	// where it arises. Of a step on a device it is not known whether the device waited for that.
+	if delay, ok := trainerDelay(e); ok && l.FreeStep.Center > 0 && !l.StepRange {
 		late := delay / rate * left / own.Center
 		l.FreeStep = scaled(l.FreeStep, max(l.FreeStep.Center-late, min(left, l.FreeStep.Center))/l.FreeStep.Center)
 	}

@@ -48,6 +48,7 @@ def install(device):
     cuda.device_count = lambda: 1
     cuda.current_device = lambda: 0
     cuda.set_device = lambda index: None
+    cuda.is_current_stream_capturing = lambda: False
     cuda.synchronize = lambda index=None: device.sync()
     torch._C._cuda_hasPrimaryContext = lambda index: index == 0
     torch.Tensor.pin_memory = lambda tensor, device=None: tensor.clone()

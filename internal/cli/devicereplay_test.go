@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// What is promised of a step on a device, as e2e's TestDevice has it.
+const (
+	promiseOver = 0.10 // a promised rate may be so much above the true one
+	rateError   = 0.03 // the true headroom is a quotient of two rates, each measured once
+	covered     = 0.90 // share of recordings whose true headroom lies in the interval
+	nearTruth   = 0.90 // share of recordings whose data stall is as near the truth as is promised
+)
+
+// deviceTruth is what the stand-in GPU's own timeline tells of a recording.
+type deviceTruth struct {
+	Recording   string         // below testdata/recordings/device
+	Class       []report.Class // any of these is right
+	Open        bool           // no counter told whether the device was busy: stall and headroom may be wide
+	Stall, Most float64        // the data stall; with the time in which a neighbour's work hides it
+	Headroom    float64        // the rate with data for free, measured, over the rate
+	OthersCores float64        // CPUs that other programs used meanwhile
+}
+
+// TestDeviceRecordings replays loops that ran on the stand-in GPU and holds the reports to its truth.
+func TestDeviceRecordings(t *testing.T) {
+	folder := "../../testdata/recordings/device"
+	text, err := os.ReadFile(filepath.Join(folder, "truth.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var truths []deviceTruth
+	if err := json.Unmarshal(text, &truths); err != nil {
+		t.Fatal(err)
+	}
+	if files, _ := filepath.Glob(filepath.Join(folder, "*.jsonl")); len(files) != len(truths) || len(files) == 0 {
+		t.Fatalf("%d recordings and %d truths", len(files), len(truths))
+	}
+	within, near, tellable := 0, 0, 0
+	for _, x := range truths {
+		r := judged(t, filepath.Join(folder, x.Recording))
+		if !slices.Contains(x.Class, r.Verdict.Class) {
+			t.Errorf("%s: %s (%s), want %v", x.Recording, r.Verdict.Class, r.Verdict.Statement, x.Class)
+		}
+		if most, by := promised(r); most > (1+promiseOver)*max(x.Headroom, 1) {
+			t.Errorf("%s: %s promises %.2f times the rate, data for free brings %.2f", x.Recording, by, most, x.Headroom)
+		}
+		stall, head := r.Verdict.Step.DataStall, r.Verdict.Step.Headroom
+		if stall == nil || head == nil {
+			t.Errorf("%s: no data stall or headroom", x.Recording)
+			continue
+		}
+		if head.Lo <= x.Headroom*(1+rateError) && head.Hi >= x.Headroom*(1-rateError) {
+			within++
+		} else {
+			t.Logf("%s: headroom %.2f to %.2f, true %.2f", x.Recording, head.Lo, head.Hi, x.Headroom)
+		}
+		bound := 0.03
+		if strings.HasSuffix(x.Recording, "-launched.jsonl") {
+			bound = 0.01
+		}
+		if x.Open {
+			continue
+		}
+		tellable++
+		if off := max(x.Stall-stall.Center, stall.Center-x.Most); off <= bound {
+			near++
+		} else {
+			t.Logf("%s: data stall %.3f (%.3f to %.3f), true %.3f", x.Recording, stall.Center, stall.Lo, stall.Hi, x.Stall)
+		}
+	}
+	if float64(within) < covered*float64(len(truths)) {
+		t.Errorf("the true headroom is in the interval in %d of %d", within, len(truths))
+	}
+	if float64(near) < nearTruth*float64(tellable) {
+		t.Errorf("the data stall is as near as promised in %d of %d", near, tellable)
+	}
+	t.Logf("headroom within in %d of %d, data stall near in %d of %d", within, len(truths), near, tellable)
+}
+
+// promised is the most that a report says of changes of the loader: the upper end of an effect, as a multiple of the rate now. What it says of
+// the host, the GPU and other programs is not about data.
+func promised(r *report.Report) (most float64, by string) {
+	take := func(e *report.Effect, name string) {
+		if e != nil && e.Before > 0 && max(e.After, e.Hi)/e.Before > most {
+			most, by = max(e.After, e.Hi)/e.Before, name
+		}
+	}
+	for _, f := range r.Findings {
+		group, _, _ := strings.Cut(f.Rule, "/")
+		if slices.Contains([]string{"host", "gpu"}, group) || f.Rule == "cpu/noisy-neighbour" {
+			continue
+		}
+		for _, c := range f.Recommendations {
+			take(c.Effect, f.Rule)
+		}
+	}
+	for _, p := range r.Plans {
+		take(p.Effect, p.Name)
+	}
+	return cmp.Or(most, math.SmallestNonzeroFloat64), by
+}
