@@ -35,3 +35,22 @@ func TestHookAsksTheJobForNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestHookLeavesWhatItWrapsAsItWas: attributes, copies, pickles, signatures and protocols of loaders, iterators and fetchers; and what a signal handler or
+// another thread of the job throws comes through, as does its gc.disable().
+func TestHookLeavesWhatItWrapsAsItWas(t *testing.T) {
+	needTorch(t)
+	t.Parallel()
+	e := listen(t)
+	file := script(t, "untouched.py")
+	want, got := run(t, without(), file), e.run(nil, file)
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(outcome{})); diff != "" || want.status != 0 {
+		t.Errorf("status %d (-without +with):\n%s", want.status, diff)
+	}
+	if strings.Count(want.stdout, "True True") != 5 {
+		t.Errorf("without the hook:\n%s", want.stdout)
+	}
+	if off, ok := e.last("off", func(datagram) bool { return true }); ok {
+		t.Errorf("the hook went off: %s", off.Reason)
+	}
+}
