@@ -1,4 +1,5 @@
-"""What a job can see of its loaders, their iterators and fetchers from within, and what it throws into its own loop: the same with the hook and without."""
+"""What a job can see of its loaders, their iterators and fetchers from within, and what it throws into its own loop:
+the same with the hook and without."""
 
 import copy
 import ctypes
@@ -59,17 +60,21 @@ class Whose(Dataset):
 
 
 def seen():
-    print(inspect.signature(DataLoader.__init__), inspect.getfullargspec(DataLoader.__init__), inspect.getfullargspec(DataLoader.__iter__).args)
+    print(inspect.signature(DataLoader.__init__), inspect.getfullargspec(DataLoader.__init__))
+    print(inspect.getfullargspec(DataLoader.__iter__).args)
     for data in (TensorDataset(torch.zeros(20, 2)), Stream(), Whose()):
         loader = DataLoader(data, batch_size=2)
         iterator = iter(loader)
         next(iterator)
         fetcher = iterator._dataset_fetcher
-        print(sorted(vars(loader)), sorted(vars(iterator)), sorted(vars(fetcher)), type(fetcher.dataset).__name__, fetcher.collate_fn.__name__)
+        print(sorted(vars(loader)), sorted(vars(iterator)), sorted(vars(fetcher)))
+        print(type(fetcher.dataset).__name__, fetcher.collate_fn.__name__)
         twin = copy.deepcopy(fetcher)
-        print(type(twin).__name__, twin.fetch([1, 2]), sorted(vars(copy.copy(loader))) == sorted(vars(loader)), len(list(pickle.loads(pickle.dumps(loader)))))
+        print(type(twin).__name__, twin.fetch([1, 2]), sorted(vars(copy.copy(loader))) == sorted(vars(loader)))
+        print(len(list(pickle.loads(pickle.dumps(loader)))))
         going = getattr(fetcher, "dataset_iter", None)
-        print(isinstance(going, Stateful), type(going).__name__, getattr(fetcher, "ended", None), len(list(iterator)), getattr(fetcher, "ended", None))
+        print(isinstance(going, Stateful), type(going).__name__, getattr(fetcher, "ended", None))
+        print(len(list(iterator)), getattr(fetcher, "ended", None))
 
 
 class Late(Exception):
@@ -78,10 +83,11 @@ class Late(Exception):
 
 def rung(kind):
     """An alarm may strike within the hook: each one comes through, whatever its class."""
-    count = [0]
+    count, struck = [0], [""]
 
-    def ring(*_):
+    def ring(_, *frame):
         count[0] += 1
+        struck[0] = "%s:%s" % (frame[0].f_code.co_filename, frame[0].f_lineno)
         raise kind
 
     signal.signal(signal.SIGALRM, ring)
@@ -94,6 +100,9 @@ def rung(kind):
             signal.setitimer(signal.ITIMER_REAL, 0)
         except kind:
             caught += 1
+        if count[0] != caught:
+            print(count[0], "alarms, and", caught, "came through; the last struck at", struck[0])
+            break
     signal.setitimer(signal.ITIMER_REAL, 0)
     print("alarms that came through:", kind.__name__, count[0] == caught, caught > 20)
 
