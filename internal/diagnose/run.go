@@ -132,6 +132,12 @@ func lacks(rule *Rule, e *evidence.Evidence) (report.Abstained, bool) {
 	return a, len(a.Missing) > 0
 }
 
+// Why calls that wait for the GPU are not known in a launched job, and what would cure it.
+const (
+	Untimed  = "item(), cpu() and the like of CUDA tensors were not timed"
+	TimeThem = "start the job with pipetune diagnose --sync-points -- COMMAND"
+)
+
 // whyMissing adds to what the recording noted: the GPU's absence explains every signal of the GPU.
 func whyMissing(e *evidence.Evidence, d metric.Desc) (reason, cure string) {
 	if reason, cure = e.WhyMissing(d); reason != "" {
@@ -139,6 +145,9 @@ func whyMissing(e *evidence.Evidence, d metric.Desc) (reason, cure string) {
 	}
 	if gpuSignals[d.Name] {
 		return e.Facts.GPUWhyNot, ""
+	}
+	if h := e.Facts.Hook; h != nil && h.SyncsPartly && (d.Name == metric.SyncRatio.Name || d.Name == metric.SyncsPerStep.Name) {
+		return Untimed, TimeThem
 	}
 	if hookSignals[d.Name] && !Hooked(e) && e.Header.Mode == "launch" {
 		return "only the hook tells it, from inside the job, and it told nothing", ""

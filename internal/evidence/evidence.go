@@ -105,6 +105,7 @@ type Hook struct {
 	Others        []LoaderCall // loaders also gone over in the window: evaluation, or a second source
 	Opens         []Site       // lines that open HDF5 files, most time first
 	Syncs         []Site       // lines that wait for the GPU, most time first
+	SyncsPartly   bool         // of these the methods of Tensor, such as item, were not timed
 	Slow          []SlowItem   // slowest items, slowest first
 	Steps, Epochs float64      // batches of the training loop in the window, and its epochs that ended there
 	Epoch         EpochCost    // of all epochs that were told, those before the window too

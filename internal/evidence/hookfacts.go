@@ -35,6 +35,7 @@ func (b *builder) hookFacts(r *rank) {
 			out.Others = append(out.Others, call)
 		}
 	}
+	out.SyncsPartly = hello["sync_points"] == "0"
 	out.Opens, out.Syncs = topSites(b.sites(h.all(), "open")), topSites(b.sites([]*hookLoop{h.training}, "sync"))
 	out.Slow = b.slowItems(h.training)
 	b.ev.Facts.Hook = out

@@ -287,7 +287,7 @@ func pretended(t *testing.T, e *ear, calls float64) {
 	if steps := e.steps(0); steps["steps"] != 100.0 || steps["device_steps"] != nil {
 		t.Errorf("on another GPU than the current one: %v", steps)
 	}
-	if steps := e.steps(2); steps["steps"] != 40.0 || steps["device_steps"] == nil {
+	if steps := e.steps(2); steps["steps"] != 80.0 || steps["device_steps"] == nil {
 		t.Errorf("on two GPUs by turns, and graphs captured: %v", steps)
 	}
 	if off, ok := e.last("off", func(datagram) bool { return true }); ok {

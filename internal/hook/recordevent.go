@@ -25,6 +25,7 @@ func (l *ledger) greet(sink recording.Sink) {
 			attrs := map[string]string{"state": "loaded"}
 			put(attrs, "python", p.python)
 			put(attrs, "torch", p.torch)
+			attrs["sync_points"] = bit(l.config.SyncPoints)
 			putNumber(attrs, "rank", p.rank)
 			l.event(sink, recording.EventHook, p.entity, attrs)
 		}

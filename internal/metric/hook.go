@@ -23,7 +23,7 @@ var (
 	HookEpochs    = Desc{"hook_epochs", Count, Counter, "epochs run to their end"}
 	HookBatchSize = Desc{"hook_batch_bytes", Bytes, Gauge, "bytes of the tensors of a batch, the last one measured"}
 
-	HookSyncs         = Desc{"hook_syncs", Count, Counter, "calls of the trainer that wait for the GPU: item, cpu or tolist of a CUDA tensor, torch.cuda.synchronize"}
+	HookSyncs         = Desc{"hook_syncs", Count, Counter, "calls of the trainer that wait for the GPU: synchronize of torch.cuda, of a stream or an event; with --sync-points item, cpu and the like of a CUDA tensor"}
 	HookSyncTime      = Desc{"hook_sync_s", Seconds, Counter, "time in these calls"}
 	HookDeviceSteps   = Desc{"hook_device_steps", Count, Counter, "steps timed with CUDA events"}
 	HookDeviceTime    = Desc{"hook_device_s", Seconds, Counter, "time of these steps on the device's own clock, from the batch's arrival to the last work queued"}

@@ -17,6 +17,7 @@ import (
 //	anew TIMES                    the call made so many loaders, one for each epoch
 //	open FILE:LINE CALLS SECONDS WHAT    a line that opens HDF5 files
 //	sync FILE:LINE CALLS SECONDS WHAT    a line that waits for the GPU
+//	sync_points false             the methods of Tensor that wait for it were not timed
 //	slow INDEX SECONDS TIMES      one of the slowest items
 func setHook(f *evidence.Facts, key, value string) error {
 	if f.Hook == nil {
@@ -45,6 +46,8 @@ func setHook(f *evidence.Facts, key, value string) error {
 		h.Others = append(h.Others, other)
 	case "open":
 		h.Opens, err = addSite(h.Opens, value)
+	case "sync_points":
+		h.SyncsPartly = value == "false"
 	case "sync":
 		h.Syncs, err = addSite(h.Syncs, value)
 	case "slow":

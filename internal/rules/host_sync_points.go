@@ -18,11 +18,12 @@ var hostSyncPoints = diagnose.Rule{
 	Title: "The training loop waits for the GPU in each step",
 	Doc: `
 ## What it means
-loss.item(), tensor.cpu(), tolist() and torch.cuda.synchronize() stop the training loop until the GPU has done all its work. Until the loop has queued
+torch.cuda.synchronize(), synchronize() of an event or a stream, loss.item(), tensor.cpu() and tolist() stop the training loop until the GPU has done all its work. Until the loop has queued
 the next step, the GPU then has nothing to do: host and device take turns instead of working side by side.
 
 ## How it is detected
-Only a launched job tells it: the hook times these calls, and names their lines. The time in them is not lost where the GPU is busy meanwhile. What is at
+Only a launched job reports it: the hook times these calls, and names their lines; item(), cpu(), to("cpu"), tolist(), nonzero() and the conversions to
+bool, int and float of CUDA tensors only with --sync-points, since that replaces methods of torch.Tensor. Without it few calls are no verdict. The time in them is not lost where the GPU is busy meanwhile. What is at
 stake is the time the GPU is idle although data is there, and no more than the time in these calls: a call that does not wait costs nothing.
 
 ## How to mend it
@@ -31,7 +32,7 @@ torch.cuda.synchronize() in the loop. Code that branches on a value of the GPU (
 
 ## When it is wrong
 In a GPU-bound job one such call per step costs little: the wait only moves to the next place that needs the GPU. The finding is then for information. Its figures are
-of calls the hook knows; boolean tests, printing a tensor and copies that block are not among them.
+of calls the hook knows; printing a tensor and other copies that block are not among them.
 `,
 	Needs:  []metric.Desc{metric.SyncRatio, metric.SyncsPerStep},
 	Limits: limits(syncsLimit, gainLimit),
@@ -44,6 +45,9 @@ of calls the hook knows; boolean tests, printing a tensor and copies that block 
 	Eval: func(p *diagnose.Pass) error {
 		synced, each := share(p.Get(metric.SyncRatio)), p.Get(metric.SyncsPerStep)
 		if synced < diagnose.Moderate.Value || each < p.Limit(syncsLimit.Name) {
+			if h := p.Evidence.Facts.Hook; h != nil && h.SyncsPartly {
+				p.Abstain(diagnose.Untimed, diagnose.TimeThem)
+			}
 			return nil
 		}
 		idle, ok := deviceIdle(p)

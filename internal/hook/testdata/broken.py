@@ -59,7 +59,7 @@ def main():
         file["rows"] = numpy.ones((6, 4), "f4")
     hook = {name: module for name, module in sys.modules.items() if name.startswith("pipetune_hook")}
     results, went_off = {once()}, 0
-    answering = {"failed", "foreign", "alarmed", "frames", "given_to", "of_the_hook", "reason"}
+    answering = {"failed", "switched_off", "foreign", "alarmed", "frames", "given_to", "of_the_hook", "reason"}
     patches = answering | {"patch", "waiting", "wrap", "untraced", "standing_for"}  # what runs at import only
     for holder, name in functions(hook):
         if name in patches:

@@ -59,10 +59,10 @@ def main():
         total += batch.as_subclass(OnDevice).item()
         total += batch.item()
         torch.cuda.synchronize()
-    for batch in DataLoader(range(40), batch_size=1):
-        current[0] = int(batch) // 20
+    for batch in DataLoader(range(80), batch_size=1):
+        current[0] = int(batch) // 40
         contexts.add(current[0])
-        capturing[0] = int(batch) % 4 == 3
+        capturing[0] = int(batch) % 5 == 3
         time.sleep(0.006)
     print(total, torch.Tensor.item.__name__, batch.tolist(), batch.cpu())
     subclasses()

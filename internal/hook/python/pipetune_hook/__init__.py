@@ -1,13 +1,14 @@
 """pipetune's hook inside a training job: tells, by datagrams, what each step waited for and what each item cost.
 
-It promises not to hurt the job. No thread, lock, finalizer, exit handler or signal handler; nothing printed, nothing written; sends never
-block; each wrapper calls the original exactly once and lets its result and its exceptions through. A failure of its own turns it off in
-this process. What it tells, and in which words, stands in message.go next to this folder.
+It promises not to hurt the job. No thread, lock, finalizer, exit handler or signal handler; nothing printed, nothing
+written; sends never block; each wrapper calls the original exactly once and lets its result and its exceptions through;
+no other code of the job's is called. A failure of its own turns it off in this process. What it tells, and in which
+words, stands in message.go next to this folder.
 """
 
 import sys
 
-from . import state
+from . import guise, state
 
 PATCHES = {
     "torch.utils.data": "trainer",
@@ -28,6 +29,7 @@ def imported(name):
         for each in names:
             patch = __import__(__name__ + "." + PATCHES[each], fromlist=["patch"]).patch
             patch(sys.modules[each])
+        guise.skip_all(__name__ + ".")
     except Exception as error:
         state.failed(error)
     finally:

@@ -1,16 +1,15 @@
 """Tells the hook's own failures from what was meant for the job and only happened to strike within the hook's code.
 
-The hook calls no code of the job's, so an error of a class that neither Python nor torch has was thrown in by another thread, or by a signal handler. A
-class of Python's own that another thread throws into the hook's few microseconds cannot be told from a failure: it turns the hook off, and goes no further.
-"""
+The hook calls no code of the job's, so an error of a class that neither Python nor torch has was thrown in by another
+thread, or by a signal handler. A class of Python's own that another thread throws into the hook's few microseconds
+cannot be told from a failure: it turns the hook off, and goes no further. """
 
 import os
 import sys
 
-from .look import class_module
-
 HERE = __file__.rpartition("/")[0] + "/"
 STDLIB = os.path.dirname(os.__file__) + "/"
+class_module = type.__dict__["__module__"].__get__
 trace_of = BaseException.__dict__["__traceback__"].__get__
 OPTIMIZED, VARARGS = 1, 4  # flags of code: locals in slots; *args
 
@@ -47,8 +46,8 @@ def given_to(frame, wanted):
 
 
 def foreign(error):
-    """Says whether error is none of the hook's: a signal handler's, or thrown in by another thread. Should the hook have called code of the job's after all,
-    what that raised is a failure of the hook."""
+    """Says whether error is none of the hook's: a signal handler's, or thrown in by another thread. Should the hook
+    have called code of the job's after all, what that raised is a failure of the hook."""
     if alarmed(error):
         return True
     module = class_module(type(error))

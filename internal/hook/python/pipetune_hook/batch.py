@@ -1,5 +1,5 @@
-"""The size of a batch: bytes of its tensors, and samples as the first axis of the first of them. Only what torch and numpy themselves made is asked; what
-is of another class, a subclass of theirs too, is of unknown size."""
+"""The size of a batch: bytes of its tensors, and samples as the first axis of the first of them. Only what torch and
+numpy themselves made is asked; what is of another class, a subclass of theirs too, is of unknown size."""
 
 import sys
 from collections import UserDict
@@ -15,7 +15,8 @@ SOME = slice(0, MOST)
 
 torch = sys.modules["torch"]
 Tensor = torch.Tensor
-modes = getattr(torch._C, "_len_torch_function_stack", int)  # that would see each call; before PyTorch 1.13 there are none
+# That would see each call; before PyTorch 1.13 there are none.
+modes = getattr(torch._C, "_len_torch_function_stack", int)
 tracing = getattr(torch._C, "_get_tracing_state", bool)  # of torch.jit.trace, which would record each call
 # Within it none sees a call; before PyTorch 2.0, whose name for subclasses alone says so, it is for these only.
 Hidden = torch._C.DisableTorchFunction if hasattr(torch._C, "DisableTorchFunctionSubclass") else None

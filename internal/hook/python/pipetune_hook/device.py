@@ -12,13 +12,14 @@ from time import monotonic_ns as clock
 
 from . import settings, state
 from .alarm import alarmed
-from .look import class_fields, standing_for, untraced
+from .guise import standing_for
+from .look import class_fields
 from .loop import add_site
 
 EVERY = 50000000  # nanoseconds between two steps that are timed
 WAITING = 8  # timed steps whose events the GPU has not passed
 OURS = "__pipetune__"
-SYNC_POINTS = "PIPETUNE_HOOK_SYNC_POINTS"  # in the environment where the methods of Tensor that wait are to be timed as well
+SYNC_POINTS = "PIPETUNE_HOOK_SYNC_POINTS"  # in the environment where methods of Tensor are to be timed as well
 process = state.process
 local = state.local
 
@@ -42,8 +43,9 @@ class Device:
         return event
 
     def ready(self):
-        """Says whether events may be recorded and asked. What was begun on another GPU than the current one is dropped: events of two cannot be compared. So
-        is a step in which a graph is captured, of which an event would become part, and which asking one would spoil."""
+        """Says whether events may be recorded and asked. What was begun on another GPU than the current one is dropped:
+        events of two cannot be compared. So is a step in which a graph is captured: an event would become part of it,
+        and asking for one would spoil it."""
         index = in_use(self.cuda)
         if index != self.index:
             self.drop()
@@ -90,9 +92,12 @@ class Device:
 
     def give_up(self, error):
         """Whatever a version of torch.cuda or the capture of a graph has against it, the rest of the hook goes on."""
-        if alarmed(error):
-            raise error
-        self.on = False
+        try:
+            if alarmed(error):
+                raise error
+            self.on = False
+        finally:
+            error = None  # as in failed()
 
     def drop(self):
         for event in (self.arrival, self.end):
@@ -166,7 +171,7 @@ def waiting(holder, name, what):
         return result
 
     setattr(timed, OURS, True)
-    setattr(holder, name, untraced(timed))
+    setattr(holder, name, timed)
 
 
 def waited(what, took):

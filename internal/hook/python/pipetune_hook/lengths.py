@@ -1,12 +1,14 @@
-"""The length of a dataset, found without asking it: a __len__ is the job's code, and may print, or count the lines of a file.
+"""The length of a dataset, found without asking it: a __len__ is the job's code, and may print, or count the lines of a
+file.
 
-Of Python's, numpy's and torch's own classes it is known where they keep it. Of another class the instructions of its __len__ are read, and what they say is
-worked out where that takes no call but len() of such: `return len(self.files) * 2` of a list of files.
-"""
+Of Python's, numpy's and torch's own classes it is known where they keep it. Of another class the instructions of its
+__len__ are read, and what they say is worked out where that takes no call but len() of such: `return len(self.files) *
+2` of a list of files. """
 
 import sys
 from types import FunctionType
 
+from .alarm import alarmed
 from .batch import Tensor, array, modes, tracing
 from .look import fields, of_class, one_of
 
@@ -18,7 +20,8 @@ ITSELF, LEN = object(), object()  # on the stack: the dataset, and the function
 IDLE = {"RESUME", "CACHE", "PRECALL", "PUSH_NULL", "NOP", "TO_BOOL", "EXTENDED_ARG"}
 SIGNS = {
     "*": int.__mul__, "+": int.__add__, "-": int.__sub__, "//": int.__floordiv__,
-    "BINARY_MULTIPLY": int.__mul__, "BINARY_ADD": int.__add__, "BINARY_SUBTRACT": int.__sub__, "BINARY_FLOOR_DIVIDE": int.__floordiv__,
+    "BINARY_MULTIPLY": int.__mul__, "BINARY_ADD": int.__add__, "BINARY_SUBTRACT": int.__sub__,
+    "BINARY_FLOOR_DIVIDE": int.__floordiv__,
 }
 
 
@@ -30,7 +33,11 @@ def length(dataset):
     """len(dataset); None where it is not known."""
     try:
         return long(dataset, 0)
-    except (Unknown, ArithmeticError, LookupError):
+    except Unknown:
+        return None
+    except (ArithmeticError, LookupError) as error:
+        if alarmed(error):
+            raise
         return None
 
 
@@ -48,7 +55,8 @@ def long(thing, depth):
     if kind is data.ConcatDataset:
         return whole(kept(thing, "cumulative_sizes", list)[-1])
     method = of_class(kind, "__len__")
-    if type(method) is not FunctionType or depth > DEEPEST or of_class(kind, "__getattribute__") is not object.__getattribute__:
+    plain = of_class(kind, "__getattribute__") is object.__getattribute__
+    if type(method) is not FunctionType or not plain or depth > DEEPEST:
         raise Unknown
     return whole(worked_out(method, thing, depth))
 

@@ -1,14 +1,14 @@
-"""Looks at objects of the job without a call into their code: by exact types, and by what Python itself keeps of a class and of an object.
+"""Looks at objects of the job without a call into their code: by exact types, and by what Python itself keeps of a
+class and of an object.
 
-isinstance() asks an object for its __class__, getattr() its __getattribute__, a dictionary its keys for hashes: all of that may be the job's code. What
-is here reads C structures only.
-"""
+isinstance() asks an object for its __class__, getattr() its __getattribute__, a dictionary its keys for hashes: all of
+that may be the job's code. What is here reads C structures only. """
 
-import inspect
-import sys
 import weakref
-from functools import partial, wraps
+from functools import partial
 from types import BuiltinFunctionType, FunctionType, GetSetDescriptorType, MethodType
+
+from .alarm import class_module
 
 STRING = 512  # characters of a string
 ROOM = 256  # entries after which those of objects that are gone are looked for
@@ -16,7 +16,7 @@ ROOM = 256  # entries after which those of objects that are gone are looked for
 bases = type.__dict__["__mro__"].__get__
 class_fields = type.__dict__["__dict__"].__get__
 class_name = type.__dict__["__qualname__"].__get__
-class_module = type.__dict__["__module__"].__get__
+weak_at = type.__dict__["__weakrefoffset__"].__get__  # 0: its objects have no weak references
 
 
 def text(value):
@@ -64,16 +64,14 @@ def name_of(thing):
 
 
 def reference_to(thing):
-    """A weak reference, without a callback: nothing of the hook's runs when the job lets go of the thing. None where its kind allows none."""
-    try:
-        return weakref.ref(thing)
-    except TypeError:
-        return None
+    """A weak reference, without a callback: nothing of the hook's runs when the job lets go of the thing. None where
+    its kind allows none."""
+    return weakref.ref(thing) if weak_at(type(thing)) else None
 
 
 class Beside:
-    """What the hook knows of objects of the job, kept beside them: they look, copy and pickle as without it. An address alone would not do, the next
-    object may get it."""
+    """What the hook knows of objects of the job, kept beside them: they look, copy and pickle as without it. An address
+    alone would not do, the next object may get it."""
 
     def __init__(self):
         self.known = {}  # address: (weak reference, what is known)
@@ -99,31 +97,3 @@ class Beside:
     def alive(self):
         """The objects that are still there."""
         return [thing for thing in [known[0]() for known in list(self.known.values())] if thing is not None]
-
-
-def standing_for(original):
-    """Makes a function look like the one that it stands for, to getfullargspec too, which does not follow __wrapped__."""
-
-    def dress(function):
-        function = wraps(original)(function)
-        try:
-            function.__signature__ = inspect.signature(original)
-        except (TypeError, ValueError):
-            pass  # one of C's has none to show
-        return function
-
-    return dress
-
-
-def untraced(function):
-    """Keeps torch.compile out of a function: neither its frame nor a call of it becomes part of a graph."""
-    function._torchdynamo_disable = True
-    frames = getattr(getattr(sys.modules["torch"]._C, "_dynamo", None), "eval_frame", None)
-    try:
-        if hasattr(frames, "skip_code"):
-            frames.skip_code(function.__code__)
-        elif hasattr(frames, "set_code_exec_strategy"):
-            frames.set_code_exec_strategy(function.__code__, frames._FrameExecStrategy(frames._FrameAction.SKIP, frames._FrameAction.DEFAULT))
-    except (AttributeError, TypeError):
-        pass  # another version's: the mark above still keeps it out of other functions' graphs
-    return function

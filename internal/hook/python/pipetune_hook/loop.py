@@ -274,7 +274,7 @@ def add_site(sites, kind, what, place, took):
 
 
 def another_site(sites, kind, what, place):
-    """The site of a call that is not known yet: one of its own, that of the line's further files, or None where there is no room."""
+    """The site of a call that is not known yet: one of its own, that of the line's further files, or None if full."""
     further = (kind, "") + place
     site = sites.get(further)
     if site is None and len(sites) < SITES:

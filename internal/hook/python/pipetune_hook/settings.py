@@ -97,7 +97,7 @@ def now(loader):
 
 
 def start_method(context):
-    """How workers are begun; asking must not settle the platform's default, which the job may still change. None where it is not known."""
+    """How workers are begun, None where it is not known; asking must not settle the default, which may still change."""
     import multiprocessing
 
     if context is None or type(context) is multiprocessing.context.DefaultContext:

@@ -52,7 +52,7 @@ class Process:
 
     def __init__(self):
         self.on = True
-        self.loaders = Beside()  # of each loader: number of the process, the loader's own or None, settings and place of its construction
+        self.loaders = Beside()  # of each loader: number of the process, its own or None, settings and place
         self.iterators = Beside()  # of each iterator: its Epoch
         self.inherited = []  # iterators of the process that this worker was forked from
         self.begin()
@@ -107,20 +107,28 @@ def here():
 
 
 def failed(error):
-    """Turns the hook off in this process and says why. What a signal handler or another thread threw goes on to whom it is meant for."""
-    if foreign(error):
-        raise error
-    if not process.on:
-        return
-    process.on = False
+    """Turns the hook off in this process and says why. What a signal handler or another thread threw goes on."""
+    try:
+        if foreign(error):
+            raise error
+        if process.on:
+            process.on = False
+            switched_off(error)
+    finally:
+        error = None  # its traceback holds this frame, which would hold what the job is rid of until the collector comes
+
+
+def switched_off(error):
     try:
         sender = wire.Sender()
         try:
             sender.send(process, {"kind": "off", "reason": reason(error)})
         finally:
             sender.close()
-    except Exception:
-        pass  # nobody to tell
+    except Exception as another:
+        if alarmed(another):
+            raise
+        # Else there is nobody to tell.
 
 
 def reason(error):
@@ -151,30 +159,39 @@ def tell(now):
         return True
     if process.telling:
         return False
-    process.telling = True
-    process.next = now + EVERY
-    process.look = True
     sender = wire.Sender()
     try:
-        for message, told in pending(now):
-            if process.room.at(now) <= 0:
-                return False  # what is left comes with the next telling
-            outcome = sender.send(process, message)
-            process.room.left -= sender.cost
-            if outcome == wire.GONE:
-                process.on = False
-                return True
-            if outcome == wire.FULL:
-                process.lost += 1
-                process.next = now + process.retry
-                process.retry = min(2 * process.retry, EVERY)
-                return False
-            told()
-        process.retry = SOON
-        return True
-    finally:
-        process.telling = False
-        sender.close()
+        try:
+            process.telling = True
+            process.next = now + EVERY
+            process.look = True
+            return tell_all(now, sender)
+        finally:
+            process.telling = False
+            sender.close()
+    finally:  # for an alarm that strikes in the lines above: the socket, if left to the collector, would swallow the next one
+        if not sender.closed:
+            process.telling = False
+            sender.close()
+
+
+def tell_all(now, sender):
+    for message, told in pending(now):
+        if process.room.at(now) <= 0:
+            return False  # what is left comes with the next telling
+        outcome = sender.send(process, message)
+        process.room.left -= sender.cost
+        if outcome == wire.GONE:
+            process.on = False
+            return True
+        if outcome == wire.FULL:
+            process.lost += 1
+            process.next = now + process.retry
+            process.retry = min(2 * process.retry, EVERY)
+            return False
+        told()
+    process.retry = SOON
+    return True
 
 
 def tell_at_last():
@@ -216,7 +233,9 @@ def drop(epochs, epoch):
     try:
         epochs.remove(epoch)
         return True
-    except ValueError:
+    except ValueError as error:
+        if alarmed(error):
+            raise
         return False
 
 

@@ -7,7 +7,7 @@ from types import MethodType
 from . import state
 from .alarm import alarmed
 from .device import waited
-from .look import untraced
+from .guise import untraced
 
 METHODS = ("item", "cpu", "tolist", "to", "nonzero", "__bool__", "__float__", "__int__")
 process = state.process
@@ -28,8 +28,8 @@ def patch(torch):
 class Timed:
     """A method of Tensor that waits for the GPU where the tensor is there.
 
-    PyTorch hands it to the __torch_function__ of subclasses, which look it up among methods that they noted when they were imported, before the
-    hook came, or compare it with what is Tensor's now: it equals the one and is the other.
+    PyTorch hands it to the __torch_function__ of subclasses, which look it up among methods that they noted when they
+    were imported, before the hook came, or compare it with what is Tensor's now: it equals the one and is the other.
     """
 
     def __init__(self, holder, name, original, overridden):
@@ -61,8 +61,10 @@ class Timed:
 
     def __call__(self, *args, **kwargs):
         original = self.original
-        if process.device is None or not process.on or local.inside or not args or self.overridden(args[0]) or not on_gpu(args[0]):
-            return original(*args, **kwargs)  # a __torch_function__ comes here again where it goes on to the method itself
+        off = process.device is None or not process.on or local.inside
+        if off or not args or self.overridden(args[0]) or not on_gpu(args[0]):
+            # A __torch_function__ comes here again where it goes on to the method itself.
+            return original(*args, **kwargs)
         begun = clock()
         result = original(*args, **kwargs)
         try:

@@ -3,7 +3,7 @@
 from time import monotonic_ns as clock
 
 from . import state
-from .look import standing_for
+from .guise import standing_for
 
 process = state.process
 local = state.local
@@ -11,8 +11,8 @@ OURS = "__pipetune__"  # marks wrappers, for a module that runs twice
 
 
 def wrap(holder, name, count):
-    """Replaces a function of a module or class by one that calls count(work, nanoseconds, arguments, result, whether it came to one) after it, within a
-    fetch."""
+    """Replaces a function of a module or class by one that calls count(work, nanoseconds, arguments, result, whether it
+    came to one) after it, within a fetch."""
     original = getattr(holder, name, None)
     if original is None or getattr(original, OURS, False):
         return

@@ -7,7 +7,8 @@ from time import monotonic_ns as clock
 from . import device as gpu
 from . import lengths, numbers, settings, state, work, worker
 from . import loop as loops
-from .look import Beside, fields, reference_to, standing_for
+from .guise import standing_for, untraced
+from .look import Beside, fields, reference_to
 
 process = state.process
 local = state.local
@@ -184,7 +185,7 @@ def stepping(original, torch):
         return batch
 
     __next__.__code__ = passed_over(__next__.__code__)
-    return __next__
+    return untraced(__next__)
 
 
 def passed_over(code):

@@ -32,6 +32,7 @@ class Sender:
 
     def __init__(self):
         self.socket = None
+        self.closed = False
         self.cost = 0  # of the last message
 
     def send(self, process, message):
@@ -51,7 +52,8 @@ class Sender:
                 return SENT  # cannot be: lists are bounded, and strings were cut
             self.cost = 1 + len(data) // COST
             if self.socket is None:
-                self.socket = _socket.socket(_socket.AF_UNIX, KIND)
+                self.socket = _socket.socket.__new__(_socket.socket)
+                self.socket.__init__(_socket.AF_UNIX, KIND)  # apart, so that an alarm of the job's leaves none open
             self.socket.sendto(data, FLAGS, PATH)
             return SENT
         except OSError as error:
@@ -62,6 +64,7 @@ class Sender:
     def close(self):
         if self.socket is not None:
             self.socket.close()
+        self.closed = True
 
 
 def cut(value, length):

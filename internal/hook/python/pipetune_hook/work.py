@@ -6,7 +6,8 @@ from time import monotonic_ns as clock
 from time import thread_time_ns
 
 from . import state
-from .look import fields, one_of, standing_for
+from .guise import standing_for
+from .look import fields, one_of
 from .loop import LISTED, site_messages, with_sites
 
 SLOWEST = 8
@@ -176,7 +177,7 @@ def fetching(original, kind):
 
 
 def counted(fetcher, index):
-    """How many items a batch has, by its index; 0 where that is of a class that is not Python's own, or the dataset gives as many as it likes."""
+    """How many items a batch has, by its index; 0: that is none of Python's own, or the dataset gives what it likes."""
     own = fields(fetcher)
     if "dataset_iter" in own:
         return 0
@@ -186,7 +187,7 @@ def counted(fetcher, index):
 
 
 def timed(fetcher, work):
-    """A fetcher for one fetch, with clocks around what it calls. The one that the job has stays as it is, for whoever looks at it."""
+    """A fetcher for one fetch, with clocks around what it calls. The job's own stays as it is, whoever looks at it."""
     twin = object.__new__(type(fetcher))
     own = fields(twin)
     own.update(fields(fetcher))

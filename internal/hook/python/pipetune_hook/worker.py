@@ -8,7 +8,8 @@ from time import monotonic_ns as clock
 
 from . import state, work
 from .alarm import HERE
-from .look import fields, standing_for
+from .guise import standing_for
+from .look import fields
 
 KEY = "_pipetune_loader"  # in the configuration of a process: the number of the loader it works for
 process = state.process
@@ -48,8 +49,9 @@ def working(original):
     @standing_for(original)
     def _worker_loop(*args, **kwargs):
         try:
-            # The iterators of PyTorch have finalizers that end their workers, or wait for them, and a worker that was forked finds those that were about. One in a
-            # cycle is finalized when the collector comes by, which may be as the hook makes its messages. Held for good, none ever is, whoever makes objects.
+            # The iterators of PyTorch have finalizers that end their workers, or wait for them, and a worker that was
+            # forked finds those that were about. One in a cycle is finalized when the collector comes by, which may be
+            # as the hook makes its messages. Held for good, none ever is, whoever makes objects.
             process.inherited = process.iterators.alive()
             if here():
                 worker_began(args)

@@ -7,14 +7,22 @@ import time
 import torch
 from torch.utils.data import get_worker_info
 
-# Whatever an object can be asked, but for what makes it. Of classes of other names than Python's, those that tensors, arrays, files and datasets have.
-METHODS = """__getattribute__ __setattr__ __delattr__ __dir__ __len__ __length_hint__ __iter__ __next__ __reversed__ __getitem__ __setitem__ __delitem__
-__getitems__ __missing__ __contains__ __bool__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __hash__ __str__ __repr__ __format__ __bytes__ __fspath__ __int__ __index__
-__float__ __complex__ __call__ __add__ __radd__ __mul__ __rmul__ __mod__ __rmod__ __and__ __or__ __neg__ __invert__ __abs__ __round__ __trunc__
-__enter__ __exit__ __await__ __aiter__ __anext__ __get__ __set_name__ __instancecheck__ __subclasscheck__ __prepare__ __mro_entries__ __copy__
-__deepcopy__ __reduce__ __reduce_ex__ __getstate__ __setstate__ __getnewargs__ __sizeof__ __array__ __array_interface__ __dlpack__ __buffer__
-size dim numel nelement element_size values items keys get pop append extend count read state_dict load_state_dict""".split()
-PROPERTIES = "__class__ __dict__ __module__ __doc__ __wrapped__ __self__ __func__ __code__ __name__ __qualname__ __weakref__ shape nbytes dtype device is_cuda data func".split()
+# Whatever an object can be asked, but for what makes it. Of classes of other names than Python's, those that tensors,
+# arrays, files and datasets have.
+METHODS = """
+__getattribute__ __setattr__ __delattr__ __dir__ __len__ __length_hint__ __iter__ __next__ __reversed__ __getitem__
+__setitem__ __delitem__ __getitems__ __missing__ __contains__ __bool__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__
+__hash__ __str__ __repr__ __format__ __bytes__ __fspath__ __int__ __index__ __float__ __complex__ __call__ __add__
+__radd__ __mul__ __rmul__ __mod__ __rmod__ __and__ __or__ __neg__ __invert__ __abs__ __round__ __trunc__ __enter__
+__exit__ __await__ __aiter__ __anext__ __get__ __set_name__ __instancecheck__ __subclasscheck__ __prepare__
+__mro_entries__ __copy__ __deepcopy__ __reduce__ __reduce_ex__ __getstate__ __setstate__ __getnewargs__ __sizeof__
+__array__ __array_interface__ __dlpack__ __buffer__ size dim numel nelement element_size values items keys get pop
+append extend count read state_dict load_state_dict
+""".split()
+PROPERTIES = """
+__class__ __dict__ __module__ __doc__ __wrapped__ __self__ __func__ __code__ __name__ __qualname__ __weakref__ shape
+nbytes dtype device is_cuda data func
+""".split()
 TRAINER = os.getpid()
 mode = "logs"
 place = [None]  # where calls are noted
@@ -73,7 +81,8 @@ made = {}  # name: class
 
 
 def hostile(kind, base=object, metaclass=type, **needed):
-    """A class with every method there is; those that are needed for anything to work at all are given, and are noted too."""
+    """A class with every method there is; those that are needed for anything to work at all are given, and are noted
+    too."""
     space = {"__slots__": ()} if base is tuple else {}
     for name in METHODS:
         space[name] = method(kind, name)

@@ -1,12 +1,14 @@
-"""Goes over loaders of hostile classes, and prints what came of each and every call that was made on one of them: the same with the hook and without."""
+"""Goes over loaders of hostile classes, and prints what came of each and every call that was made on one of them: the
+same with the hook and without."""
 
 import collections
 import os
 import sys
 import tempfile
+from functools import partial
 
 import torch
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset
 from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
 
 import classes
@@ -28,7 +30,8 @@ Proxy = hostile("Proxy", **handed)
 Listing = hostile("Listing", list, **handed)
 Tupling = hostile("Tupling", tuple, **handed)
 Mapping = hostile("Mapping", dict, **handed)
-Wrapping = hostile("Wrapping", collections.UserDict, **dict(handed, __setattr__=None, __setitem__=None, data=None, keys=None, __len__=None, __iter__=None, __getitem__=None))
+wrapped = dict.fromkeys("__setattr__ __setitem__ __len__ __iter__ __getitem__ data keys".split())
+Wrapping = hostile("Wrapping", collections.UserDict, **handed, **wrapped)
 Texting = hostile("Texting", str, **handed)
 Counting = hostile("Counting", int, **handed)
 Keyed = hostile("Keyed", __hash__=lambda self: 1, **handed)
@@ -37,32 +40,54 @@ Of = Meta("Of", (), {"__reduce_ex__": lambda self, protocol: (int, (8,))})
 Pair = collections.namedtuple("Pair", "left right")
 
 BATCHES = {
-    "proxy": lambda items: Proxy(), "in a list": lambda items: [Proxy(), torch.zeros(3)], "in a tuple": lambda items: (Proxy(),), "in a dict": lambda items: {"x": Proxy()},
-    "as a key": lambda items: {Keyed(): torch.zeros(2)}, "in a named tuple": lambda items: Pair(Proxy(), Listing([1])),
-    "deep": lambda items: [({"x": [Proxy(), Listing([torch.zeros(2)])]},)], "list": lambda items: Listing(items), "tuple": lambda items: Tupling(items),
-    "dict": lambda items: Mapping(x=Listing(items)), "user dict": lambda items: Wrapping({"x": Proxy()}), "text": lambda items: Texting("x"),
-    "number": lambda items: Counting(3), "tensor": lambda items: torch.zeros(4, 2).as_subclass(Tensor),
-    "tensor in a list": lambda items: [torch.zeros(4, 2).as_subclass(Tensor), torch.zeros(4)], "metaclass": lambda items: Of(), "the class itself": lambda items: Of,
-    "nested tensor": lambda items: torch.nested_tensor([torch.zeros(2), torch.zeros(3)]) if hasattr(torch, "nested_tensor") else 0,
+    "proxy": lambda items: Proxy(),
+    "in a list": lambda items: [Proxy(), torch.zeros(3)],
+    "in a tuple": lambda items: (Proxy(),),
+    "in a dict": lambda items: {"x": Proxy()},
+    "as a key": lambda items: {Keyed(): torch.zeros(2)},
+    "in a named tuple": lambda items: Pair(Proxy(), Listing([1])),
+    "deep": lambda items: [({"x": [Proxy(), Listing([torch.zeros(2)])]},)],
+    "list": lambda items: Listing(items),
+    "tuple": lambda items: Tupling(items),
+    "dict": lambda items: Mapping(x=Listing(items)),
+    "user dict": lambda items: Wrapping({"x": Proxy()}),
+    "text": lambda items: Texting("x"),
+    "number": lambda items: Counting(3),
+    "tensor": lambda items: torch.zeros(4, 2).as_subclass(Tensor),
+    "tensor in a list": lambda items: [torch.zeros(4, 2).as_subclass(Tensor), torch.zeros(4)],
+    "metaclass": lambda items: Of(),
+    "the class itself": lambda items: Of,
 }
-UNABLE = {"batch: tensor", "batch: tensor in a list", "batch: metaclass", "batch: the class itself"}  # to get out of a worker, where they make trouble
+# What cannot get out of a worker where it makes trouble.
+UNABLE = {"batch: tensor", "batch: tensor in a list", "batch: metaclass", "batch: the class itself"}
 
+usable = {"__getattribute__": plain, "__class__": None}
 Index = hostile("Index", **handed)
-Indices = hostile("Indices", list, __getattribute__=plain, __iter__=list.__iter__, __class__=None, __reduce_ex__=lambda self, protocol: (list, ([1, 2],)))
-Sampler = hostile("Sampler", __getattribute__=plain, __iter__=lambda self: iter(range(ITEMS)), __len__=lambda self: ITEMS, __class__=None)
-Objects = hostile("Objects", __getattribute__=plain, __iter__=lambda self: iter([Index() for _ in range(4)]), __class__=None)
-Batches = hostile("Batches", __getattribute__=plain, __iter__=lambda self: iter([Indices([1, 2]), (3, 4), [5]]), __len__=lambda self: 3, __class__=None)
-Collate = hostile("Collate", __getattribute__=plain, __call__=lambda self, items: len(items), __class__=None, __name__=None)
-Data = hostile("Data", torch.utils.data.Dataset, __getattribute__=plain, __getitem__=lambda self, index: index if type(index) is int else 0, __len__=lambda self: ITEMS, __class__=None,
-               __getitems__=None)
-Several = hostile("Several", torch.utils.data.Dataset, __getattribute__=plain, __getitem__=lambda self, index: 1, __len__=lambda self: ITEMS, __class__=None,
-                  __getitems__=lambda self, indices: [2 for _ in indices])
-Going = hostile("Going", __getattribute__=plain, __iter__=lambda self: self, __next__=lambda self: step(self), __class__=None)
-Stream = hostile("Stream", IterableDataset, __getattribute__=plain, __iter__=lambda self: Going(), __class__=None)
-Loader = hostile("Loader", DataLoader, __getattribute__=plain, __setattr__=lambda self, name, value: DataLoader.__setattr__(self, name, value), __iter__=DataLoader.__iter__,
-                 __class__=None, __len__=DataLoader.__len__)
-Iterating = hostile("Iterating", _SingleProcessDataLoaderIter, __getattribute__=plain, __setattr__=None, __iter__=lambda self: self, __next__=_SingleProcessDataLoaderIter.__next__,
-                    __class__=None)
+Indices = hostile("Indices", list, __iter__=list.__iter__, **dict(handed, __reduce_ex__=lambda self, _: (list, ([1, 2],))))
+Sampler = hostile("Sampler", __iter__=lambda self: iter(range(ITEMS)), __len__=lambda self: ITEMS, **usable)
+Objects = hostile("Objects", __iter__=lambda self: iter([Index() for _ in range(4)]), **usable)
+Batches = hostile(
+    "Batches", __iter__=lambda self: iter([Indices([1, 2]), (3, 4), [5]]), __len__=lambda self: 3, **usable
+)
+Collate = hostile("Collate", __call__=lambda self, items: len(items), __name__=None, **usable)
+Data = hostile(
+    "Data", Dataset, __getitem__=lambda self, index: index if type(index) is int else 0, __len__=lambda self: ITEMS,
+    __getitems__=None, **usable
+)
+Several = hostile(
+    "Several", Dataset, __getitem__=lambda self, index: 1, __len__=lambda self: ITEMS,
+    __getitems__=lambda self, indices: [2 for _ in indices], **usable
+)
+Going = hostile("Going", __iter__=lambda self: self, __next__=lambda self: step(self), **usable)
+Stream = hostile("Stream", IterableDataset, __iter__=lambda self: Going(), **usable)
+Loader = hostile(
+    "Loader", DataLoader, __setattr__=lambda self, name, value: DataLoader.__setattr__(self, name, value),
+    __iter__=DataLoader.__iter__, __len__=DataLoader.__len__, **usable
+)
+Iterating = hostile(
+    "Iterating", _SingleProcessDataLoaderIter, __setattr__=None, __iter__=lambda self: self,
+    __next__=_SingleProcessDataLoaderIter.__next__, **usable
+)
 
 
 class Otherwise(DataLoader):
@@ -85,7 +110,7 @@ class Bool:
         return False
 
 
-class Doubting(torch.utils.data.Dataset):
+class Doubting(Dataset):
     __getitems__ = Bool()
 
     def __len__(self):
@@ -106,7 +131,7 @@ def step(self):
 
 def cases():
     for name, collate in BATCHES.items():
-        yield "batch: " + name, lambda collate=collate, **named: DataLoader(range(ITEMS), batch_size=4, collate_fn=collate, **named)
+        yield "batch: " + name, partial(DataLoader, range(ITEMS), batch_size=4, collate_fn=collate)
     data = list(range(ITEMS))
     yield "sampler", lambda **named: DataLoader(data, batch_size=4, sampler=Sampler(), **named)
     yield "index objects", lambda **named: DataLoader(Data(), batch_size=2, sampler=Objects(), **named)
@@ -138,10 +163,12 @@ def go(name, make, workers):
             for _ in range(2):
                 for batch in loader:
                     kind = type(batch)
-                    print(type.__dict__["__qualname__"].__get__(kind), batch if kind is int or kind is torch.Tensor else "", end="; ")
+                    shown = batch if kind is int or kind is torch.Tensor else ""
+                    print(type.__dict__["__qualname__"].__get__(kind), shown, end="; ")
             print()
         except BaseException as error:
-            print(type(error).__name__, str(error).strip().split("\n")[-1][:60] if type(error) is not RecursionError else "")
+            said = str(error).strip().split("\n")[-1][:60]
+            print(type(error).__name__, said if type(error) is not RecursionError else "")
             error.__traceback__ = None
             failed = True
         classes.place[0] = None
