@@ -240,7 +240,7 @@ func TestEnviron(t *testing.T) {
 		"nothing":          {nil, []string{"PYTHONPATH=" + python}},
 		"empty":            {[]string{"PYTHONPATH="}, []string{"PYTHONPATH=" + python}},
 		"a path of theirs": {[]string{"A=b=c", "PYTHONPATH=/a::/b:", "Z="}, []string{"A=b=c", "Z=", "PYTHONPATH=" + python + ":/a::/b:"}},
-		"ours is replaced": {[]string{EnvSocket + "=/old", EnvToken + "=old"}, []string{"PYTHONPATH=" + python}},
+		"ours is replaced": {[]string{EnvSocket + "=/old", EnvToken + "=old", EnvSyncPoints + "=1"}, []string{"PYTHONPATH=" + python}},
 		"twice":            {[]string{"PYTHONPATH=/first", "PYTHONPATH=/second"}, []string{"PYTHONPATH=" + python + ":/first"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -249,5 +249,8 @@ func TestEnviron(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+	if env := open(t, Config{SyncPoints: true}).Environ(nil); env[0] != EnvSyncPoints+"=1" {
+		t.Errorf("with sync points: %q", env)
 	}
 }

@@ -7,7 +7,7 @@ from time import thread_time_ns
 
 from . import state
 from .guise import standing_for
-from .look import fields, one_of
+from .look import fields
 from .loop import LISTED, site_messages, with_sites
 
 SLOWEST = 8
@@ -147,10 +147,11 @@ def fetching(original, kind):
             return original(self, possibly_batched_index)
         fetcher, cpu, done = self, None, False
         try:
-            items, before = counted(self, possibly_batched_index), work.items
+            exact = type(self) is kind
+            items, before = counted(self.__dict__, possibly_batched_index) if exact else 0, work.items
             if work.skip > 0 and items:
                 work.skip -= 1
-            elif type(self) is kind:
+            elif exact:
                 fetcher, work.collated = timed(self, work), 0
                 cpu = thread_time_ns()
             work.mark = begun = clock()
@@ -176,14 +177,14 @@ def fetching(original, kind):
     return fetch
 
 
-def counted(fetcher, index):
+def counted(own, index):
     """How many items a batch has, by its index; 0: that is none of Python's own, or the dataset gives what it likes."""
-    own = fields(fetcher)
     if "dataset_iter" in own:
         return 0
     if own.get("auto_collation") is not True:
         return 1
-    return len(index) if one_of(type(index), (list, tuple, range)) else 0
+    kind = type(index)
+    return len(index) if kind is list or kind is tuple or kind is range else 0
 
 
 def timed(fetcher, work):
