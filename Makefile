@@ -96,13 +96,20 @@ e2e: ## all end-to-end jobs and datasets, and a real DataLoader beside bench-io;
 
 .PHONY: e2e-run
 e2e-run:
-	$(GO) test -tags e2e ./e2e -run '$(if $(E2E_SUITE),,TestDataLoader|)TestDeviceLibrary|TestLayouts|TestJobs|TestCases$$|TestLaunch$$|TestPatch|TestHostile' -count=1 -v -timeout 5h
+	$(GO) test -tags e2e ./e2e -run '$(if $(E2E_SUITE),,TestDataLoader|)TestDeviceLibrary|TestGPUProof|TestLayouts|TestJobs|TestCases$$|TestLaunch$$|TestPatch|TestHostile' -count=1 -v -timeout 5h
 
 .PHONY: device
 device: ## training loops on a stand-in GPU, attached and launched, against its own timeline; DEVICE='regexp' selects
 	@scripts/deps build job
 	@$(MAKE) build
 	E2E_DEVICE='$(DEVICE)' $(GO) test -tags e2e ./e2e -run '^TestDevice$$' -count=1 -v -timeout 2h
+
+# OUT is the folder that results go to. Without Go the binary is brought along: this builds it only where it is missing.
+OUT ?= gpu-proof
+.PHONY: gpu-proof
+gpu-proof: ## loops on a real GPU against what they note themselves, to OUT (gpu-proof); no Go; STAND_IN=1 for the stand-in
+	@[[ -x bin/pipetune || -n "$$PIPETUNE_BIN" ]] || $(MAKE) build
+	@STAND_IN='$(STAND_IN)' scripts/gpu-proof '$(OUT)'
 
 # RELIABILITY is an expression over the ids of trials: RELIABILITY='F8|D3'.
 RELIABILITY ?= .*

@@ -1,0 +1,97 @@
+"""Folds the truth of a loop, and what a report says of it, to a row of the table."""
+
+COLUMNS = (
+    "loop", "mode", "expected", "true busy", "true kernels", "true stall", "true wait", "true headroom", "reported",
+    "stall", "headroom", "promised", "missed",
+)
+STALL_OFF = {"attached": 0.03, "launched": 0.01}  # how far the data stall may be off
+RATE_OFF = 0.03  # of the true headroom: a quotient of two rates
+PROMISE_OFF = 0.10
+
+
+def overlap(a, b, start, end):
+    return max(0.0, min(b, end) - max(a, start))
+
+
+def shares(steps, start, end):
+    """What the device and the loop did from start to end, as shares of it.
+
+    busy is the device's span of a step, idle gaps between its kernels included. starved: nothing is left on the
+    device, and the loop waits for its next batch.
+    """
+    busy = starved = waited = copied = 0.0
+    done_before, count = 0.0, 0
+    for ask, got, begun, there, done in steps:
+        busy += overlap(max(begun, done_before), done, start, end)
+        copied += overlap(max(begun, done_before), there, start, end)
+        waited += overlap(ask, got, start, end)
+        if done_before:
+            starved += overlap(max(done_before, ask), got, start, end)
+        count += start <= done < end
+        done_before = max(done, done_before)
+    took = end - start
+    return {
+        "busy": busy / took, "starved": starved / took, "waited": waited / took, "copied": copied / took,
+        "steps_per_s": count / took,
+    }
+
+
+def promised(report):
+    """The most that the report says the rate can become, as a multiple of what it is, by changes to the loading."""
+    most = 0.0
+    effects = [plan.get("effect") for plan in report.get("plans") or []]
+    for finding in report.get("findings") or []:
+        if not finding["rule"].startswith(("host/", "gpu/")):
+            effects += [change.get("effect") for change in finding.get("recommendations") or []]
+    for e in effects:
+        if e and e["metric"] in ("batches_per_s", "samples_per_s") and e["before"] > 0:
+            most = max(most, max(e["after"], e.get("hi") or 0) / e["before"])
+    return most
+
+
+def interval(found):
+    if not found:
+        return "absent"
+    center, lo, hi = ("%.2f" % found[k] if found.get(k) is not None else "?" for k in ("center", "lo", "hi"))
+    return "%s (%s–%s)" % (center, lo, hi)
+
+
+def covers(found, true):
+    lo, hi = found.get("lo"), found.get("hi")
+    return lo is not None and hi is not None and lo <= true * (1 + RATE_OFF) and hi >= true * (1 - RATE_OFF)
+
+
+def misses(expected, mode, truth, report, most):
+    verdict = report["verdict"]
+    step, found = verdict.get("step") or {}, []
+    if verdict["class"] not in expected:
+        found.append("class")
+    stall, headroom, true = step.get("data_stall_ratio"), step.get("headroom"), truth["headroom"]
+    hidden = truth.get("unfed", 0)
+    if not stall or stall.get("center") is None:
+        found.append("no stall")
+    elif not -STALL_OFF[mode] <= stall["center"] - truth["starved"] <= STALL_OFF[mode] + hidden:
+        found.append("stall")
+    if true and headroom and not covers(headroom, true):
+        found.append("headroom")
+    if true and most > (1 + PROMISE_OFF) * max(true, 1):
+        found.append("promise")
+    return found
+
+
+def row(name, expected, mode, truth, report):
+    verdict = report["verdict"]
+    step, most = verdict.get("step") or {}, promised(report)
+    kernels = truth.get("kernels")
+    return (
+        name, mode, " or ".join(expected), "%.3f" % truth["busy"], "-" if kernels is None else "%.3f" % kernels,
+        "%.3f" % truth["starved"], "%.3f" % truth["waited"], "%.2f" % truth["headroom"] if truth["headroom"] else "-",
+        "%s (%s)" % (verdict["class"], verdict["confidence"]), interval(step.get("data_stall_ratio")),
+        interval(step.get("headroom")), "%.2f" % most if most else "-",
+        ", ".join(misses(expected, mode, truth, report, most)) or "-",
+    )
+
+
+def table(rows):
+    lines = [COLUMNS, tuple("---" for _ in COLUMNS)] + rows
+    return "".join("| %s |\n" % " | ".join(line) for line in lines)
