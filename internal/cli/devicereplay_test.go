@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -18,8 +19,23 @@ const (
 	promiseOver = 0.10 // a promised rate may be so much above the true one
 	rateError   = 0.03 // the true headroom is a quotient of two rates, each measured once
 	covered     = 0.90 // share of recordings whose true headroom lies in the interval
-	nearTruth   = 0.90 // share of recordings whose data stall is as near the truth as is promised
 )
+
+// knownMisses are the recordings of which a figure is not as near the truth as is promised, and why. Any other miss fails.
+var knownMisses = map[string]string{
+	"async-device-limits-attached.jsonl": "others used the CPUs: between the bounds min(wait, 1 - busy) and 0 nothing tells where the stall lies",
+	"async-input-attached.jsonl":         "the device begins some milliseconds after the batch, which from outside looks like the stall",
+	"copy-beside-attached.jsonl":         "of the copies only the link's traffic is seen, which bounds their time to within a quarter",
+	"evaluation-attached.jsonl":          "waits of the evaluation count as training's from outside",
+	"no-workers-memory-attached.jsonl":   "without workers nothing tells loading from other work of the main thread from outside",
+	"ranks-one-starved-attached.jsonl":   "others used the CPUs while it was recorded",
+
+	"backward-beside-launched.jsonl": "the true headroom, 0.98, is a quotient of two rates that differ by noise",
+	"copy-pageable-attached.jsonl":   "the rate with free data was measured while others used less of the CPUs",
+	"copy-pageable-launched.jsonl":   "the rate with free data was measured while others used less of the CPUs",
+	"evaluation-launched.jsonl":      "free data makes the evaluation shorter as well, which is no part of the step",
+	"host-python-attached.jsonl":     "the rate with free data was measured while others used less of the CPUs",
+}
 
 // deviceTruth is what the stand-in GPU's own timeline tells of a recording.
 type deviceTruth struct {
@@ -62,7 +78,7 @@ func TestDeviceRecordings(t *testing.T) {
 		if head.Lo <= x.Headroom*(1+rateError) && head.Hi >= x.Headroom*(1-rateError) {
 			within++
 		} else {
-			t.Logf("%s: headroom %.2f to %.2f, true %.2f", x.Recording, head.Lo, head.Hi, x.Headroom)
+			known(t, x.Recording, "headroom %.2f to %.2f, true %.2f", head.Lo, head.Hi, x.Headroom)
 		}
 		bound := 0.03
 		if strings.HasSuffix(x.Recording, "-launched.jsonl") {
@@ -75,16 +91,24 @@ func TestDeviceRecordings(t *testing.T) {
 		if off := max(x.Stall-stall.Center, stall.Center-x.Most); off <= bound {
 			near++
 		} else {
-			t.Logf("%s: data stall %.3f (%.3f to %.3f), true %.3f", x.Recording, stall.Center, stall.Lo, stall.Hi, x.Stall)
+			known(t, x.Recording, "data stall %.3f (%.3f to %.3f), true %.3f", stall.Center, stall.Lo, stall.Hi, x.Stall)
 		}
 	}
 	if float64(within) < covered*float64(len(truths)) {
 		t.Errorf("the true headroom is in the interval in %d of %d", within, len(truths))
 	}
-	if float64(near) < nearTruth*float64(tellable) {
-		t.Errorf("the data stall is as near as promised in %d of %d", near, tellable)
-	}
 	t.Logf("headroom within in %d of %d, data stall near in %d of %d", within, len(truths), near, tellable)
+}
+
+// known fails for a miss that is not listed.
+func known(t *testing.T, recording, format string, args ...any) {
+	t.Helper()
+	text := recording + ": " + fmt.Sprintf(format, args...)
+	if why, listed := knownMisses[recording]; listed {
+		t.Log(text + "; known: " + why)
+		return
+	}
+	t.Error(text)
 }
 
 // promised is the most that a report says of changes of the loader: the upper end of an effect, as a multiple of the rate now. What it says of
