@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -131,5 +129,5 @@ func promised(r *report.Report) (most float64, by string) {
 	for _, p := range r.Plans {
 		take(p.Effect, p.Name)
 	}
-	return cmp.Or(most, math.SmallestNonzeroFloat64), by
+	return most, by
 }

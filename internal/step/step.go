@@ -192,6 +192,5 @@ func (s Seen) hostAlone(at Step) Range {
 		return Share(0, min(own.Likely, 1-at.Device.Likely), min(own.Hi, 1-at.Device.Lo))
 	}
 	idle := Range{max(1-s.Busy.Hi-at.Stall.Hi, 0), max(1-s.Busy.Likely-at.Stall.Likely, 0), max(1-s.Busy.Lo-at.Stall.Lo, 0)}
-	// Beside others' work the parts may overlap; what is left is then nothing.
 	return Share(max(own.Lo-s.Busy.Hi, 0), min(own.Likely, idle.Likely), min(own.Hi, idle.Hi))
 }
