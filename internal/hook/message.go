@@ -116,8 +116,9 @@ type stepTotals struct {
 	Waits         []int64 `json:"waits,omitempty"` // waits in microseconds of the steps since the last message, the first of an epoch left out
 }
 
-// workTotals are what one process did to make batches of one loader. Of batches shorter than a millisecond one in sixteen is timed in full; how its
-// time divides into items, collate and CPU stands for those before it.
+// workTotals are what one process did to make batches of one loader. Counts and fetch_time are of all batches. Of those
+// shorter than a millisecond one in 10 ms at most is timed in full; how its time divides into items, collate and CPU
+// stands for those before it.
 type workTotals struct {
 	Fetches    int64   `json:"fetches"`
 	Items      int64   `json:"items"`

@@ -14,7 +14,7 @@ from . import settings, state
 from .alarm import alarmed
 from .guise import standing_for
 from .look import class_fields
-from .loop import add_site
+from .loop import add_site, current
 
 EVERY = 50000000  # nanoseconds between two steps that are timed
 WAITING = 8  # timed steps whose events the GPU has not passed
@@ -86,9 +86,15 @@ class Device:
                 self.last = now
                 self.arrival = self.mark()
                 self.loop = loop
+                for epoch in list(process.open):
+                    epoch.due = 0
             self.collect()
         except Exception as error:
             self.give_up(error)
+
+    def due(self):
+        """From when on it is to be called at each step of an epoch."""
+        return 0 if self.loop is not None and self.on else self.last + EVERY
 
     def give_up(self, error):
         """Whatever a version of torch.cuda or the capture of a graph has against it, the rest of the hook goes on."""
@@ -176,8 +182,8 @@ def waiting(holder, name, what):
 
 def waited(what, took):
     """Books a call that waited for the GPU to the loader whose step it lies in."""
-    loop = local.current
-    if loop is None or local.fetching is not None:
+    loop = current() if local.fetching is None else None
+    if loop is None:
         return
     loop.syncs += 1
     loop.sync_time += took
