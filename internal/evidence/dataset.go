@@ -9,58 +9,40 @@ import (
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
-	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // place is a folder or file of data the job reads.
 type place struct {
 	entity string
 	attrs  map[string]string
-	opens  float64 // in the steady window
-	seen   float64 // looks at workers that found it open
+	known  bool    // of a known kind of data, unlike what may be anything, a log or a checkpoint
+	opens  float64 // in the steady window, and looks at workers that found it open
+	size   float64 // bytes
 }
 
-// places returns the dataset's places, the one that is read most first: by opens and handles seen, then by size.
-func (b *builder) places() []place {
-	byEntity := map[string]map[string]string{}
-	for _, e := range b.rec.Events {
-		if e.Kind != recording.EventDataset {
-			continue
-		}
-		if byEntity[e.Entity] == nil {
-			byEntity[e.Entity] = map[string]string{}
-		}
-		for k, v := range e.Attrs { // what is learnt later adds to what was known
-			byEntity[e.Entity][k] = v
-		}
-	}
+// readPlaces returns the dataset's places, the one that is read most first: by opens and handles seen, then by size.
+func (b *builder) readPlaces() []place {
 	var out []place
-	for entity, attrs := range byEntity {
-		out = append(out, place{entity: entity, attrs: attrs,
-			opens: sum(b.grow(metric.DatasetOpens, entity)), seen: sum(b.grow(metric.DatasetPresent, entity))})
+	for entity, attrs := range eventsOf(b.rec, recording.EventDataset) {
+		size, _ := attr(attrs, "bytes")
+		out = append(out, place{entity: entity, attrs: attrs, known: attrs["kind"] != "" && attrs["kind"] != "other", size: size,
+			opens: sum(b.grow(metric.DatasetOpens, entity)) + sum(b.grow(metric.DatasetPresent, entity))})
 	}
-	size := func(p place) float64 { x, _ := attr(p.attrs, "bytes"); return x }
 	slices.SortFunc(out, func(x, y place) int {
-		return cmp.Or(cmp.Compare(known(y), known(x)), cmp.Compare(y.opens+y.seen, x.opens+x.seen), cmp.Compare(size(y), size(x)),
-			strings.Compare(x.entity, y.entity))
+		if x.known != y.known {
+			return map[bool]int{true: -1, false: 1}[x.known]
+		}
+		return cmp.Or(cmp.Compare(y.opens, x.opens), cmp.Compare(y.size, x.size), strings.Compare(x.entity, y.entity))
 	})
 	return out
 }
 
-// known ranks a place of a known kind of data above one that may be anything, a log or a checkpoint.
-func known(p place) int {
-	if kind := p.attrs["kind"]; kind == "" || kind == "other" {
-		return 0
-	}
-	return 1
-}
-
 // mainDataset returns the place that is read most, nil where none is known.
 func (b *builder) mainDataset() *place {
-	if places := b.places(); len(places) > 0 {
-		return &places[0]
+	if len(b.places) == 0 {
+		return nil
 	}
-	return nil
+	return &b.places[0]
 }
 
 // attr reads a number that is not below zero.
@@ -72,42 +54,117 @@ func attr(attrs map[string]string, key string) (float64, bool) {
 	return x, true
 }
 
-// dataset takes what was seen of the dataset's files and of its layout.
+// opens takes how often dataset files are opened, and whether they are the same again and again.
+func (b *builder) opens(r *rank) {
+	present, _ := b.ofPlaces(metric.DatasetPresent, "")
+	looks, _ := b.ofPlaces(metric.DatasetLooks, "")
+	b.take(metric.HandlePresent, ratio(present, looks), metric.DatasetPresent, metric.DatasetLooks)
+	opens, seen := b.ofPlaces(metric.DatasetOpens, "")
+	b.take(metric.FileOpens, ratio(opens, seen), metric.DatasetOpens)
+	hdf5, known := b.ofPlaces(metric.DatasetOpens, "hdf5")
+	if sum(known) == 0 {
+		hdf5 = nil
+	}
+	b.take(metric.HDF5Opens, ratio(hdf5, seen), metric.DatasetOpens)
+	// Since the start of the watch: a file that was opened before the steady window is none the less distinct.
+	all, distinct := 0.0, 0.0
+	for _, p := range b.places {
+		t, u := b.h.of(metric.DatasetOpens, p.entity), b.h.of(metric.DatasetDistinct, p.entity)
+		if t != nil && u != nil {
+			all, distinct = all+t.v[len(t.v)-1], distinct+u.v[len(u.v)-1]
+		}
+	}
+	if all < 1 {
+		all = 0
+	}
+	b.take(metric.DistinctOpens, exact(divide(distinct, all)), metric.DatasetDistinct, metric.DatasetOpens)
+	// Opens are counted by folder, by any process, so those of all trainers are over the batches of all.
+	batches := make([]float64, len(b.spans))
+	for _, other := range b.ranks {
+		if other.handed != nil {
+			add(batches, other.handed)
+		}
+	}
+	if r.handed == nil || sum(seen) == 0 {
+		batches = nil
+	}
+	b.perBatch(r, metric.OpensPerBatch, ratio(opens, batches), metric.DatasetOpens)
+}
+
+// ofPlaces is the growth of a counter over all places of a kind, "" for any, and for how long of each window any was read.
+func (b *builder) ofPlaces(d metric.Desc, kind string) (growth, seen []float64) {
+	growth, seen = make([]float64, len(b.spans)), make([]float64, len(b.spans))
+	for _, p := range b.places {
+		if kind == "" || p.attrs["kind"] == kind {
+			g, s := b.h.of(d, p.entity).grow(b.spans)
+			add(growth, g)
+			for i := range seen {
+				seen[i] = max(seen[i], s[i])
+			}
+		}
+	}
+	return growth, seen
+}
+
+// dataset takes what is known of the dataset that is read most, and of the layout of the largest HDF5 dataset.
 func (b *builder) dataset() {
-	b.opens()
-	b.layout()
+	var d place
+	if len(b.places) > 0 {
+		d = b.places[0]
+	}
+	noted := func(attrs map[string]string, key string, most float64) figure {
+		if x, ok := attr(attrs, key); ok {
+			return exact(min(x, most))
+		}
+		return figure{}
+	}
+	size, files := noted(d.attrs, "bytes", maxReading), noted(d.attrs, "files", maxReading)
+	file := noted(d.attrs, "file_bytes", maxReading)
+	if file.N == 0 && size.N > 0 && files.Center >= 1 {
+		file = exact(size.Center / files.Center).by(metric.Inferred) // the mean stands in for the median
+	}
+	b.take(metric.DatasetBytes, size, metric.DatasetFiles)
+	b.take(metric.DatasetFileN, files, metric.DatasetFiles)
+	b.take(metric.FileBytes, file, metric.DatasetFiles)
+	b.take(metric.StorageNet, noted(d.attrs, "network", 1), metric.DatasetFiles)
+	b.take(metric.StorageTmpfs, noted(d.attrs, "tmpfs", 1), metric.DatasetFiles)
+	b.take(metric.Rotational, noted(d.attrs, "rotational", 1), metric.DatasetFiles)
+
+	var whole reason
+	if kind := b.layout["layout"]; kind != "" && kind != "chunked" {
+		whole.text = "the dataset is stored in one piece (" + kind + "), not in chunks"
+	}
+	told := func(key string) figure { return noted(b.layout, key, maxReading) }
+	b.take(metric.HDF5Chunk, told("chunk_bytes").or(whole))
+	b.take(metric.HDF5PerChunk, told("items_per_chunk").or(whole))
+	b.take(metric.HDF5Touched, told("chunks_per_item").or(whole))
+	b.take(metric.HDF5Item, told("item_bytes"))
+	b.take(metric.HDF5Amplify, told("amplification"))
+	b.take(metric.HDF5Filters, told("filters_n"))
+	b.take(metric.HDF5Stored, told("stored_bytes"))
+	cache := told("cache_bytes")
+	if cache.N == 0 && b.layout != nil {
+		cache = positive(defaultChunkCache(b.library()))
+	}
+	b.take(metric.HDF5Cache, cache.by(metric.Assumed))
+}
+
+// datasetFacts takes what is no number.
+func (b *builder) datasetFacts() {
+	f := &b.ev.Facts
+	if l := b.layout; l != nil {
+		f.HDF5 = &HDF5{File: l["file"], Name: l["name"], Shape: l["shape"], Chunk: l["chunk"], Dtype: l["dtype"],
+			Filters: l["filters"], Library: b.library()}
+	}
 	d := b.mainDataset()
 	if d == nil {
 		return
 	}
-	size, sized := attr(d.attrs, "bytes")
-	files, counted := attr(d.attrs, "files")
-	if sized {
-		b.exact(metric.DatasetBytes, size, metric.Measured)
-	}
-	if counted {
-		b.exact(metric.DatasetFileN, files, metric.Measured)
-	}
-	if median, ok := attr(d.attrs, "file_bytes"); ok {
-		b.exact(metric.FileBytes, median, metric.Measured)
-	} else if sized && counted && files >= 1 {
-		b.exact(metric.FileBytes, size/files, metric.Inferred) // the mean stands in for the median
-	}
-	for _, flag := range []struct {
-		d   metric.Desc
-		key string
-	}{{metric.StorageNet, "network"}, {metric.StorageTmpfs, "tmpfs"}, {metric.Rotational, "rotational"}} {
-		if x, ok := attr(d.attrs, flag.key); ok {
-			b.exact(flag.d, min(x, 1), metric.Measured)
-		}
-	}
-	f := &b.ev.Facts
 	f.Dataset, f.DatasetKind, f.FSType, f.Device = d.attrs["path"], d.attrs["kind"], d.attrs["fstype"], d.attrs["device"]
-	f.Extension = d.attrs["extension"]
-	if f.Extension == "" && files <= 1 {
+	f.Extension, f.StorageKind = d.attrs["extension"], b.storageKind(d)
+	if files, _ := attr(d.attrs, "files"); f.Extension == "" && files <= 1 {
 		f.Extension = strings.ToLower(path.Ext(f.Dataset))
 	}
-	f.StorageKind = b.storageKind(d)
 }
 
 // storageKind says what the dataset lies on, by the dataset itself or by what the host told of its mounts.
@@ -130,99 +187,29 @@ func (b *builder) storageKind(d *place) string {
 	return ""
 }
 
-// opens takes how often dataset files are opened, and whether they are the same again and again.
-func (b *builder) opens() {
-	opens, clock := make([]float64, len(b.spans)), make([]float64, len(b.spans))
-	hdf5, looks, present := make([]float64, len(b.spans)), make([]float64, len(b.spans)), make([]float64, len(b.spans))
-	since, distinct := 0.0, 0.0
-	anyHDF5 := false
-	for _, p := range b.places() {
-		add(looks, b.grow(metric.DatasetLooks, p.entity))
-		add(present, b.grow(metric.DatasetPresent, p.entity))
-		t := b.h.of(metric.DatasetOpens, p.entity)
-		if t == nil {
-			continue
-		}
-		growth, seen := t.grow(b.spans)
-		add(opens, growth)
-		for i := range clock {
-			clock[i] = max(clock[i], seen[i])
-		}
-		if p.attrs["kind"] == "hdf5" {
-			anyHDF5 = true
-			add(hdf5, growth)
-		}
-		// Since the start of the watch: a file that was opened before the steady window is none the less distinct.
-		if u := b.h.of(metric.DatasetDistinct, p.entity); u != nil {
-			since, distinct = since+t.v[len(t.v)-1], distinct+u.v[len(u.v)-1]
-		}
-	}
-	b.share(metric.HandlePresent, present, looks, metric.Measured)
-	b.share(metric.FileOpens, opens, clock, metric.Measured)
-	if anyHDF5 {
-		b.share(metric.HDF5Opens, hdf5, clock, metric.Measured)
-	}
-	if since >= 1 {
-		b.exact(metric.DistinctOpens, distinct/since, metric.Measured)
-	}
-	if r := b.top(); r != nil && r.handed != nil && sum(clock) > 0 {
-		// Opens are counted by folder, by any process, so those of all trainers are over the batches of all.
-		batches := make([]float64, len(b.spans))
-		for _, r := range b.ranks {
-			if r.handed != nil {
-				add(batches, r.handed)
-			}
-		}
-		b.share(metric.OpensPerBatch, opens, batches, metric.Measured)
-	}
-}
-
-// layout takes the layout of the largest HDF5 dataset that was described.
-func (b *builder) layout() {
-	var attrs map[string]string
+// readLayout returns what was told of the largest HDF5 dataset; nil where none was described.
+func (b *builder) readLayout() (attrs map[string]string) {
 	largest := -1.0
 	for _, e := range b.rec.Events {
-		if e.Kind == recording.EventLayout {
-			if n, _ := attr(e.Attrs, "stored_bytes"); n > largest {
-				largest, attrs = n, e.Attrs
-			}
+		if n, _ := attr(e.Attrs, "stored_bytes"); e.Kind == recording.EventLayout && n > largest {
+			largest, attrs = n, e.Attrs
 		}
 	}
-	if attrs == nil {
-		return
-	}
-	for _, s := range []struct {
-		d   metric.Desc
-		key string
-	}{{metric.HDF5Chunk, "chunk_bytes"}, {metric.HDF5Item, "item_bytes"}, {metric.HDF5PerChunk, "items_per_chunk"},
-		{metric.HDF5Touched, "chunks_per_item"}, {metric.HDF5Amplify, "amplification"}, {metric.HDF5Filters, "filters_n"},
-		{metric.HDF5Stored, "stored_bytes"}} {
-		if x, ok := attr(attrs, s.key); ok {
-			b.set(s.d, stat.Exact(x), metric.Measured)
-		}
-	}
-	if attrs["layout"] != "" && attrs["layout"] != "chunked" {
-		b.miss("the dataset is stored in one piece ("+attrs["layout"]+"), not in chunks", "", metric.HDF5Chunk, metric.HDF5PerChunk, metric.HDF5Touched)
-	}
-	library := cmp.Or(attrs["library"], b.rec.Header.Job.HDF5Library)
-	if x, ok := attr(attrs, "cache_bytes"); ok {
-		b.exact(metric.HDF5Cache, x, metric.Assumed)
-	} else if x, ok := defaultChunkCache(library); ok {
-		b.exact(metric.HDF5Cache, x, metric.Assumed)
-	}
-	b.ev.Facts.HDF5 = &HDF5{File: attrs["file"], Name: attrs["name"], Shape: attrs["shape"], Chunk: attrs["chunk"], Dtype: attrs["dtype"],
-		Filters: attrs["filters"], Library: library}
+	return attrs
 }
 
+// library is the version of the HDF5 library that the job has.
+func (b *builder) library() string { return cmp.Or(b.layout["library"], b.rec.Header.Job.HDF5Library) }
+
 // defaultChunkCache returns the chunk cache a version of libhdf5 gives a dataset: rdcc_nbytes is 1 MiB, and 8 MiB from 2.0 on
-// (H5Pset_cache in the HDF5 reference manual; release notes of 2.0.0).
-func defaultChunkCache(library string) (float64, bool) {
+// (H5Pset_cache in the HDF5 reference manual; release notes of 2.0.0); 0 for an unknown one.
+func defaultChunkCache(library string) float64 {
 	major, err := strconv.Atoi(strings.SplitN(library, ".", 2)[0])
 	switch {
 	case err != nil || major < 1:
-		return 0, false
+		return 0
 	case major < 2:
-		return 1 << 20, true
+		return 1 << 20
 	}
-	return 8 << 20, true
+	return 8 << 20
 }

@@ -232,15 +232,10 @@ func (b *builder) hookFigures(r *rank) {
 	if h == nil {
 		return
 	}
-	r.hook, r.basis = h, metric.Measured
+	r.hook = h
 	r.batches = h.training.of(metric.HookSteps)
 	r.clock = h.trained()
 	r.rate = stat.Ratio(r.batches, r.clock)
-	r.wait = stat.Ratio(h.waits(), r.clock)
-	r.wait.Center, r.wait.Lo, r.wait.Hi = hold(r.wait.Center), hold(r.wait.Lo), hold(r.wait.Hi)
-	if h.aside() > mostlyAside {
-		r.wait = stat.Summary{}
-	}
 	slices.SortStableFunc(h.evaluations, func(x, y *hookLoop) int { return cmp.Compare(sum(y.time()), sum(x.time())) })
 	slices.SortStableFunc(h.sources, func(x, y *hookLoop) int { return cmp.Compare(sum(y.time()), sum(x.time())) })
 	b.hookCrew(r)

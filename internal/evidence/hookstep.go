@@ -41,8 +41,6 @@ func (b *builder) drop(ds ...metric.Desc) {
 func (b *builder) hookStep(r *rank) {
 	h := r.hook
 	trained, waits := h.trained(), h.waits()
-	b.replace(metric.InputWait, r.wait)
-	b.keep(metric.InputWait, waits, trained)
 	b.replace(metric.StepWait, stat.Ratio(waits, r.batches))
 	samples := h.training.of(metric.HookSamples)
 	size := h.training.call.BatchSize
