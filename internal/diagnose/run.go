@@ -168,7 +168,7 @@ var hookSignals = func() map[string]bool {
 
 var gpuSignals = func() map[string]bool {
 	set := map[string]bool{}
-	for _, d := range []metric.Desc{metric.GPUBusy, metric.GPUCount, metric.GPUMemUsedRatio, metric.GPUPowerRatio, metric.GPUThrottled,
+	for _, d := range []metric.Desc{metric.GPUBusy, metric.GPUCount, metric.GPUMemUsedRatio, metric.GPUPowerRatio, metric.GPUThrottled, metric.GPUClockLost,
 		metric.GPUSMActive, metric.GPUDRAMActive, metric.PcieGenRatio, metric.PcieRxRate, metric.GPUIdleJob} {
 		set[d.Name] = true
 	}

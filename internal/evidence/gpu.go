@@ -52,6 +52,7 @@ func (b *builder) gpu(r *rank) {
 	b.take(metric.GPUMemUsedRatio, of(b.gpuMemory), metric.GPUMemUsed, metric.GPUMemTotal)
 	b.take(metric.GPUPowerRatio, of(b.gpuPower), metric.GPUPower, metric.GPUPowerLimit)
 	b.take(metric.GPUThrottled, of(b.gpuThrottled), metric.GPUThrottle)
+	b.take(metric.GPUClockLost, of(b.gpuClockLost), metric.GPUThrottle, metric.GPUSMClock, metric.GPUSMClockMax)
 	b.take(metric.PcieGenRatio, of(b.gpuLink), metric.GPUPcieGen, metric.GPUPcieWidth,
 		metric.GPUPcieGenMax, metric.GPUPcieWidthMx)
 }
@@ -184,35 +185,67 @@ var costly = []struct {
 	name string
 }{{0x4, "power cap"}, {0x8, "hardware slowdown"}, {0x20, "thermal (software)"}, {0x40, "thermal (hardware)"}, {0x80, "power brake"}}
 
+// slowedBy is which reasons that cost speed a reading holds, by their place in costly; false where it is no set of reasons.
+func slowedBy(reading float64) (reasons []int, ok bool) {
+	const noMask = 1 << 52 // above it, no reading holds single bits
+	if reading < 0 || reading > noMask {
+		return nil, false
+	}
+	for k, c := range costly {
+		if uint64(reading)&c.bit != 0 {
+			reasons = append(reasons, k)
+		}
+	}
+	return reasons, true
+}
+
 // gpuThrottled is the share of readings with a reason that costs speed, of the GPU that has most of them.
 func (b *builder) gpuThrottled(job []string) (worst figure) {
-	const noMask = 1 << 52 // above it, no reading holds single bits
+	seen := make([]bool, len(costly))
 	for _, e := range job {
 		slowed, read := make([]float64, len(b.spans)), make([]float64, len(b.spans))
-		reasons := make([]bool, len(costly))
 		for i, s := range b.spans {
 			for _, v := range b.h.of(metric.GPUThrottle, e).in(s) {
-				if v < 0 || v > noMask {
+				reasons, ok := slowedBy(v)
+				if !ok {
 					continue
 				}
 				read[i]++
-				hit := false
-				for k, c := range costly {
-					if uint64(v)&c.bit != 0 {
-						hit, reasons[k] = true, true
-					}
-				}
-				if hit {
+				if len(reasons) > 0 {
 					slowed[i]++
 				}
-			}
-		}
-		for k, c := range costly {
-			if reasons[k] && !slices.Contains(b.ev.Facts.Throttle, c.name) {
-				b.ev.Facts.Throttle = append(b.ev.Facts.Throttle, c.name)
+				for _, k := range reasons {
+					seen[k] = true
+				}
 			}
 		}
 		if s := stat.Ratio(slowed, read); s.N > 0 && (worst.N == 0 || s.Center > worst.Center) {
+			worst.Summary = s
+		}
+	}
+	for k, c := range costly {
+		if seen[k] {
+			b.ev.Facts.Throttle = append(b.ev.Facts.Throttle, c.name)
+		}
+	}
+	return worst
+}
+
+// gpuClockLost is what the SM clock lacks of its highest in readings with a reason that costs speed, over all readings, of the GPU that
+// lacks most. The highest clock is not reached under every load, so that no more than this is lost for such a reason.
+func (b *builder) gpuClockLost(job []string) (worst figure) {
+	for _, e := range job {
+		highest, ok := b.usual(metric.GPUSMClockMax, e)
+		if !ok || highest <= 0 {
+			continue
+		}
+		lacking := b.h.of(metric.GPUThrottle, e).with(b.h.of(metric.GPUSMClock, e), func(reasons, clock float64) float64 {
+			if slowed, ok := slowedBy(reasons); !ok || len(slowed) == 0 {
+				return 0
+			}
+			return hold(1 - clock/highest)
+		})
+		if s := stat.Ratio(b.lasting(lacking.means(b.spans)), b.length); s.N > 0 && (worst.N == 0 || s.Center > worst.Center) {
 			worst.Summary = s
 		}
 	}

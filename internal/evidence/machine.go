@@ -70,7 +70,10 @@ func (b *builder) allCPUs() []float64 {
 	if idle == nil {
 		return nil
 	}
-	all, _ := idle.plus(b.h.of(metric.CPUIowait, host)).grow(b.spans)
+	if iowait := b.h.of(metric.CPUIowait, host); iowait != nil {
+		idle = idle.with(iowait, func(idle, waiting float64) float64 { return idle + waiting })
+	}
+	all, _ := idle.grow(b.spans)
 	return summed(all, b.grow(metric.CPUBusy, host), b.grow(metric.CPUSteal, host))
 }
 

@@ -213,15 +213,15 @@ func (t *track) begin(at float64) {
 	}
 }
 
-// plus returns the sum of two signals that were read together, at the moments at which both were; the other may be nil.
-func (t *track) plus(o *track) *track {
+// with makes one signal of two that were read together, at the moments at which both were; nil where one is.
+func (t *track) with(o *track, of func(v, other float64) float64) *track {
 	if t == nil || o == nil {
-		return t
+		return nil
 	}
 	out := &track{entity: t.entity}
 	for i, at := range t.at {
 		if j, read := slices.BinarySearch(o.at, at); read {
-			out.at, out.v = append(out.at, at), append(out.v, t.v[i]+o.v[j])
+			out.at, out.v = append(out.at, at), append(out.v, of(t.v[i], o.v[j]))
 		}
 	}
 	return out
