@@ -60,10 +60,9 @@ type builder struct {
 	ranks []*rank // in the order of Evidence.Ranks
 	gpus  gpuShare
 
-	calls      map[string]LoaderCall        // of loops, by entity
-	epochs     map[string][]epochTold       // of loops, by entity; nil until read
-	siteEvents map[string]map[string]string // attributes by entity; nil until read
-	thin       []thinHook
+	calls  map[string]LoaderCall  // of loops, by entity
+	epochs map[string][]epochTold // of loops, by entity; nil until read
+	thin   []thinHook
 }
 
 // set takes a signal, unless it is no number or nothing is behind it. Ratios are held to 0..1.

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"iter"
 	"math"
 	"reflect"
 	"strconv"
@@ -98,6 +99,21 @@ func parse(v reflect.Value, s string, signed bool) bool {
 		v.SetString(s)
 	}
 	return true
+}
+
+// Each returns the events of a kind with their rows.
+func Each[T any](rec *Recording, kind string) iter.Seq2[Event, T] {
+	return func(yield func(Event, T) bool) {
+		for _, e := range rec.Events {
+			var row T
+			if e.Kind != kind {
+				continue
+			}
+			if e.Into(&row); !yield(e, row) {
+				return
+			}
+		}
+	}
 }
 
 // Rows returns what the events of a kind say of each entity; a later one adds to what those before said.
