@@ -14,7 +14,8 @@ func (b *builder) hookCrew(r *rank) {
 	h, of := r.hook, r.hook.all()
 	told := recording.Rows[recording.Hook](b.rec, recording.EventHook)
 	evaluates := func(w *actor) bool {
-		return slices.ContainsFunc(h.evaluations, func(l *hookLoop) bool { return slices.Contains(l.members, told[w.entity].Loop) })
+		loop := told[w.entity].Loop
+		return slices.ContainsFunc(h.evaluations, func(l *hookLoop) bool { return slices.Contains(l.members, loop) })
 	}
 	own := slices.DeleteFunc(slices.Clone(r.crew), evaluates)
 	if !h.training.loadsItself() && len(own) > 0 && len(own) < len(r.crew) {

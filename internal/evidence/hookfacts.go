@@ -84,10 +84,14 @@ func (b *builder) sites(loops []*hookLoop, kind string) []Site {
 		calls, _ := l.clock.sinceBirth(t).grow(b.spans)
 		took, _ := l.clock.sinceBirth(b.h.of(metric.HookSiteTime, t.entity)).grow(b.spans)
 		if sum(calls) > 0 {
-			all = append(all, Site{What: row.What, File: row.File, Line: row.Line, Function: row.Function, Calls: sum(calls), Seconds: sum(took)})
+			all = append(all, Site{What: row.What, File: row.File, Line: row.Line, Function: row.Function,
+				Calls: sum(calls), Seconds: sum(took)})
 		}
 	}
-	return mergeSites(all, func(s Site) Site { return Site{What: s.What, File: s.File, Line: s.Line, Function: s.Function} })
+	return mergeSites(all, func(s Site) Site {
+		s.Calls, s.Seconds = 0, 0
+		return s
+	})
 }
 
 // topSites makes one of a line's files: the one that takes most time names it.
@@ -108,7 +112,9 @@ func mergeSites(all []Site, key func(Site) Site) []Site {
 		}
 		out[i].Calls, out[i].Seconds = out[i].Calls+s.Calls, out[i].Seconds+s.Seconds
 	}
-	slices.SortStableFunc(out, func(x, y Site) int { return cmp.Or(cmp.Compare(y.Seconds, x.Seconds), cmp.Compare(y.Calls, x.Calls)) })
+	slices.SortStableFunc(out, func(x, y Site) int {
+		return cmp.Or(cmp.Compare(y.Seconds, x.Seconds), cmp.Compare(y.Calls, x.Calls))
+	})
 	return out
 }
 

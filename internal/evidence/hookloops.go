@@ -197,16 +197,17 @@ func placeOf(c LoaderCall) (callPlace, bool) {
 	if c.Workers != nil {
 		workers = *c.Workers
 	}
-	return callPlace{c.File, c.Function, c.Class, c.Dataset, c.Sampler, c.Collate, c.Line, workers, c.Evaluates}, c.File != "" && c.Line > 0
+	return callPlace{c.File, c.Function, c.Class, c.Dataset, c.Sampler, c.Collate, c.Line, workers, c.Evaluates},
+		c.File != "" && c.Line > 0
 }
 
 // readCalls reads how each loader was made.
 func readCalls(rec *recording.Recording) map[string]LoaderCall {
 	out := map[string]LoaderCall{}
 	for entity, m := range recording.Rows[recording.Loader](rec, recording.EventLoader) {
-		out[entity] = LoaderCall{Class: m.Class, Dataset: m.Dataset, Sampler: m.Sampler, Collate: m.Collate, File: m.File, Line: m.Line,
-			Function: m.Function, Given: m.Given, Workers: m.NumWorkers, Prefetch: m.Prefetch, BatchSize: m.BatchSize, Persistent: m.Persistent,
-			PinMemory: m.PinMemory, InOrder: m.InOrder, StartMethod: m.StartMethod, Iterable: m.Iterable, Items: m.Items}
+		out[entity] = LoaderCall{Class: m.Class, Dataset: m.Dataset, Sampler: m.Sampler, Collate: m.Collate,
+			File: m.File, Line: m.Line, Function: m.Function, Given: m.Given, Workers: m.NumWorkers, Prefetch: m.Prefetch,
+			BatchSize: m.BatchSize, Persistent: m.Persistent, PinMemory: m.PinMemory, InOrder: m.InOrder, StartMethod: m.StartMethod, Iterable: m.Iterable, Items: m.Items}
 	}
 	return out
 }

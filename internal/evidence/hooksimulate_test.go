@@ -45,7 +45,8 @@ func launch(t *testing.T, header recording.Header, id string) *launched {
 
 // join lets a trainer of a simulation tell.
 func join(s *simulation, id string) *launched {
-	l := &launched{simulation: s, id: id, looks: moment{asleep: 1, gpu: -1}, totals: map[string]float64{}, sent: map[string]float64{}, epochs: map[int]*recording.Epoch{}, written: map[string]news{}}
+	l := &launched{simulation: s, id: id, looks: moment{asleep: 1, gpu: -1}, totals: map[string]float64{},
+		sent: map[string]float64{}, epochs: map[int]*recording.Epoch{}, written: map[string]news{}}
 	s.r.Event(recording.EventHook, "process/"+id, map[string]string{"state": "loaded", "torch": "2.6.0", "python": "3.13.5"})
 	return l
 }

@@ -103,6 +103,6 @@ func epochCost(epochs []epochTold) EpochCost {
 			drain = append(drain, *e.Drain)
 		}
 	}
-	return EpochCost{Batches: stat.Median(whole), Create: stat.Median(create), First: stat.Median(first), Drain: stat.Median(drain),
-		Resume: stat.Median(resume)}
+	return EpochCost{Batches: stat.Median(whole), Create: stat.Median(create), First: stat.Median(first),
+		Drain: stat.Median(drain), Resume: stat.Median(resume)}
 }

@@ -33,7 +33,8 @@ func TestSpreadOfARecording(t *testing.T) {
 
 func TestEpochCost(t *testing.T) {
 	first := epochTold{Epoch: recording.Epoch{Create: 3, FirstWait: new(2.0), Drain: new(0.1), WorkersBorn: 2, Steps: 40}}
-	usual := epochTold{Epoch: recording.Epoch{Create: 0.03, FirstWait: new(0.4), Drain: new(0.01), WorkersBorn: 2, Steps: 40}}
+	usual := epochTold{Epoch: recording.Epoch{Create: 0.03, FirstWait: new(0.4), Drain: new(0.01), WorkersBorn: 2,
+		Steps: 40}}
 	kept := epochTold{Epoch: recording.Epoch{Create: 0.004, FirstWait: new(0.2), Drain: new(0.001), Steps: 40}}
 	left := epochTold{Epoch: recording.Epoch{Create: 0.03, FirstWait: new(0.4), WorkersBorn: 2, Steps: 7}}
 	for _, c := range []struct {

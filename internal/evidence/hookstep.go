@@ -83,8 +83,8 @@ func (b *builder) delayPerCPU(r *rank) float64 {
 }
 
 // ofWorkers are the signals that mean nothing where the trainer loads by itself; workers seen there are those of an evaluation.
-var ofWorkers = slices.Concat(mixed, []metric.Desc{metric.WorkerWaitBatch, metric.WorkerThreads, metric.WorkerRSS, metric.WorkerPrivate,
-	metric.WorkerGrowth, metric.WorkersOneCPUSet, metric.Restarts, metric.EpochGap, metric.EpochTime, metric.RestartGap})
+var ofWorkers = slices.Concat(mixed, []metric.Desc{metric.WorkerWaitBatch, metric.WorkerThreads, metric.WorkerRSS,
+	metric.WorkerPrivate, metric.WorkerGrowth, metric.WorkersOneCPUSet, metric.Restarts, metric.EpochGap, metric.EpochTime, metric.RestartGap})
 
 // hookLoader takes what the loader was given, and the size of a batch.
 func (b *builder) hookLoader(r *rank) {

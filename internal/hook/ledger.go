@@ -61,7 +61,8 @@ type ledger struct {
 	greeted, recruits, events     int // of the recording under way: greetings in it, workers among all, events in it
 }
 
-// innerPID is a process number as the process itself knows it. Those of a container are kept apart from those that are our own numbers too.
+// innerPID is a process number as the process itself knows it. Those of a container are kept apart from those that are
+// our own numbers too.
 type innerPID struct {
 	pid  int
 	same bool
@@ -69,7 +70,8 @@ type innerPID struct {
 
 func newLedger(c Config, token string, uid uint32) *ledger {
 	return &ledger{config: c, token: token, uid: uid, gone: func(pid int) bool { return unix.Kill(pid, 0) == unix.ESRCH },
-		processes: map[int]*process{}, inner: map[innerPID]*process{}, told: map[innerPID]*loop{}, resting: map[int]rest{}, notes: map[note]string{}}
+		processes: map[int]*process{}, inner: map[innerPID]*process{}, told: map[innerPID]*loop{},
+		resting: map[int]rest{}, notes: map[note]string{}}
 }
 
 // process is one process of the job that the hook was loaded in.
@@ -159,8 +161,8 @@ func (l *ledger) take(from sender, data []byte, whole bool, at time.Duration) {
 	l.apply(p, m, at)
 }
 
-// read decodes a datagram into m. Of one that is not to be heard it returns the count that it belongs to: refused where it holds another token than
-// the job was given, malformed where no hook can have sent it.
+// read decodes a datagram into m. Of one that is not to be heard it returns the count that it belongs to: refused
+// where it holds another token than the job was given, malformed where no hook can have sent it.
 func (l *ledger) read(data []byte, whole bool, m *message) *int64 {
 	switch {
 	case !whole || json.Unmarshal(data, m) != nil:
@@ -186,7 +188,8 @@ const (
 	processPrefix = "process/"
 	// sweepEvery is the least time between two sweeps.
 	sweepEvery = time.Second
-	// restTime is for how long a process is not heard that was found to have no hook: finding out whose it is takes several files of /proc.
+	// restTime is for how long a process is not heard that was found to have no hook: finding out whose it is takes
+	// several files of /proc.
 	restTime = 200 * time.Millisecond
 )
 
@@ -210,7 +213,8 @@ func (l *ledger) refuse(pid int, at time.Duration) {
 	l.rest(pid, false, at)
 }
 
-// admit makes a process known. One that is gone already has no entity, and is let in where the trainer or worker that began it is known.
+// admit makes a process known. One that is gone already has no entity, and is let in where the trainer or worker that
+// began it is known.
 func (l *ledger) admit(pid int, entity string, m *message) *process {
 	inner := innerPID{m.PID, m.PID == pid}
 	parent := innerPID{m.Parent, inner.same}
@@ -237,8 +241,8 @@ func (l *ledger) forget(p *process) {
 	}
 }
 
-// sweep is called when no message is left to be read. Workers that were gone by the last sweep cannot speak any more: with the table three quarters
-// full their places are given to others.
+// sweep is called when no message is left to be read. Workers that were gone by the last sweep cannot speak any more:
+// with the table three quarters full their places are given to others.
 func (l *ledger) sweep(at time.Duration) {
 	if len(l.processes) < maxProcesses*3/4 || at-l.swept < sweepEvery {
 		return
@@ -255,7 +259,8 @@ func (l *ledger) sweep(at time.Duration) {
 	}
 }
 
-// loop finds a loop by the number its trainer gave it, or begins one, which makes the process a trainer; nil where there is no room.
+// loop finds a loop by the number its trainer gave it, or begins one, which makes the process a trainer; nil where
+// there is no room.
 func (l *ledger) loop(p *process, number int) *loop {
 	if lp := p.byNum[number]; lp != nil {
 		return lp
@@ -269,8 +274,8 @@ func (l *ledger) loop(p *process, number int) *loop {
 		l.trainers = append(l.trainers, p)
 	}
 	number += p.base
-	lp := &loop{trainer: p, name: p.entity[len(processPrefix):] + "." + strconv.Itoa(number), number: number, epochs: map[int]*epochTold{},
-		sites: map[recording.Site]*site{}}
+	lp := &loop{trainer: p, name: p.entity[len(processPrefix):] + "." + strconv.Itoa(number), number: number,
+		epochs: map[int]*epochTold{}, sites: map[recording.Site]*site{}}
 	if p.hello != nil {
 		lp.folder = p.hello.Folder
 	}

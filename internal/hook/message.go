@@ -166,8 +166,8 @@ const (
 
 // sound says whether a message is one that a hook can have sent.
 func (m *message) sound() bool {
-	if m.V != Version || m.PID == 0 || max(m.PID, m.Parent) > maxPID || m.Seq == 0 || m.Loader != nil && *m.Loader >= maxNumber ||
-		!bounded(reflect.ValueOf(m).Elem()) {
+	if m.V != Version || m.PID == 0 || max(m.PID, m.Parent) > maxPID || m.Seq == 0 ||
+		m.Loader != nil && *m.Loader >= maxNumber || !bounded(reflect.ValueOf(m).Elem()) {
 		return false
 	}
 	for _, s := range m.Sites {

@@ -74,7 +74,8 @@ func listen(c Config, files []source) (*Receiver, error) {
 	if err != nil {
 		return nil, errors.Join(err, dir.remove())
 	}
-	r := &Receiver{folder: dir, socket: s, token: hex.EncodeToString(secret), closed: make(chan struct{}), ended: make(chan struct{})}
+	r := &Receiver{folder: dir, socket: s, token: hex.EncodeToString(secret), closed: make(chan struct{}),
+		ended: make(chan struct{})}
 	r.ledger = newLedger(c, r.token, uint32(os.Geteuid()))
 	go r.listen()
 	return r, nil

@@ -154,8 +154,8 @@ func (l *ledger) recordEpochs(sink recording.Sink, lp *loop, entity string) {
 		if number%each != 0 {
 			continue
 		}
-		row := recording.Epoch{Number: number, Begun: seconds(e.Begun - l.start), Create: seconds(e.Create), Steps: e.Steps, Wait: seconds(e.Wait),
-			Wall: seconds(e.Wall), WorkersBorn: e.Born, Grad: e.Grad}
+		row := recording.Epoch{Number: number, Begun: seconds(e.Begun - l.start), Create: seconds(e.Create),
+			Steps: e.Steps, Wait: seconds(e.Wait), Wall: seconds(e.Wall), WorkersBorn: e.Born, Grad: e.Grad}
 		if e.FirstWait != nil {
 			row.FirstWait = new(seconds(*e.FirstWait))
 		}
@@ -177,7 +177,8 @@ func (l *ledger) recordSites(sink recording.Sink, lp *loop) {
 		}
 		entity := "site/" + lp.name + "/" + strconv.Itoa(k)
 		if s.recorded == (siteCalls{}) {
-			row := recording.Site{Kind: s.Kind, What: l.name(s.What), File: l.path(s.File), Line: s.Line, Function: l.name(s.Function)}
+			row := recording.Site{Kind: s.Kind, What: l.name(s.What), File: l.path(s.File), Line: s.Line,
+				Function: l.name(s.Function)}
 			if s.Kind == "open" {
 				row.What = l.path(s.What)
 			}
@@ -202,7 +203,8 @@ func (l *ledger) recordSlow(sink recording.Sink, lp *loop, entity string) {
 		}
 		s.said, s.saidMicros = max(s.times, 1), mean
 		lp.recorded.slow++
-		l.event(sink, recording.EventSlowItem, entity, recording.SlowItem{Index: s.index, Seconds: float64(mean) / 1e6, Times: int(s.times)})
+		l.event(sink, recording.EventSlowItem, entity, recording.SlowItem{Index: s.index,
+			Seconds: float64(mean) / 1e6, Times: int(s.times)})
 	}
 }
 
@@ -219,7 +221,8 @@ func (l *ledger) event(sink recording.Sink, kind, entity string, row any) {
 // anew begins another recording: all that is known is to be recorded in it, but for the epochs of the one before and
 // the workers that are gone.
 func (l *ledger) anew() {
-	l.greetings = slices.DeleteFunc(l.greetings, func(g greeting) bool { return g.loop != nil && l.processes[g.p.pid] != g.p })
+	l.greetings = slices.DeleteFunc(l.greetings,
+		func(g greeting) bool { return g.loop != nil && l.processes[g.p.pid] != g.p })
 	l.events, l.greeted, l.recruits = 0, 0, 0
 	for _, g := range l.greetings {
 		if g.loop != nil {
@@ -244,7 +247,8 @@ func (l *ledger) name(s string) string {
 
 // path makes a file's name fit to be recorded: relative to the folder the job was started in where it lies below it.
 func (l *ledger) path(s string) string {
-	if below, ok := strings.CutPrefix(s, strings.TrimSuffix(l.config.Folder, "/")+"/"); ok && l.config.Folder != "" && below != "" {
+	folder := strings.TrimSuffix(l.config.Folder, "/") + "/"
+	if below, ok := strings.CutPrefix(s, folder); ok && l.config.Folder != "" && below != "" {
 		s = below
 	}
 	return l.name(s)

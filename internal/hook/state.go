@@ -63,7 +63,8 @@ func (l *ledger) state() State {
 		if t.begun == 0 {
 			continue
 		}
-		told := Trainer{PID: t.pid, Entity: t.entity, Rank: -1, Begun: t.begun, Heard: t.heard, Off: t.off, Call: t.call(), Calls: t.calls()}
+		told := Trainer{PID: t.pid, Entity: t.entity, Rank: -1, Begun: t.begun, Heard: t.heard, Off: t.off,
+			Call: t.call(), Calls: t.calls()}
 		if h := t.hello; h != nil {
 			told.Python, told.Torch, told.Executable = h.Python, h.Torch, h.Executable
 			if h.Rank != nil {

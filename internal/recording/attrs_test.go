@@ -15,13 +15,18 @@ func TestRowsAreAttributesAndBack(t *testing.T) {
 	}{
 		"hook": {Hook{State: "loaded", SyncPoints: new(false), Rank: new(0)}, new(Hook),
 			map[string]string{"state": "loaded", "sync_points": "0", "rank": "0"}},
-		"loader": {Loader{Class: "a,b", NumWorkers: new(0), PinMemory: new(true), Timeout: new(0.5), Given: []string{"x", "y"}}, new(Loader),
-			map[string]string{"class": "a,b", "num_workers": "0", "pin_memory": "1", "timeout": "0.5", "iterable": "0", "given": "x,y"}},
+		"loader": {Loader{Class: "a,b", NumWorkers: new(0), PinMemory: new(true), Timeout: new(0.5),
+			Given: []string{"x", "y"}}, new(Loader),
+			map[string]string{"class": "a,b", "num_workers": "0", "pin_memory": "1", "timeout": "0.5",
+				"iterable": "0", "given": "x,y"}},
 		"epoch": {Epoch{Number: 7, Begun: -0.25, Drain: new(1e-9), Grad: true, Each: 10}, new(Epoch),
-			map[string]string{"epoch": "7", "begun_s": "-0.250000000", "create_s": "0.000000000", "drain_s": "0.000000001", "steps": "0",
+			map[string]string{"epoch": "7", "begun_s": "-0.250000000", "create_s": "0.000000000",
+				"drain_s": "0.000000001", "steps": "0",
 				"wait_s": "0.000000000", "wall_s": "0.000000000", "workers_born": "0", "grad": "1", "each": "10"}},
-		"site":      {Site{Kind: "open"}, new(Site), map[string]string{"kind": "open", "what": "", "file": "", "line": "0", "function": ""}},
-		"slow item": {SlowItem{Index: -3, Seconds: 0.5, Times: 2}, new(SlowItem), map[string]string{"index": "-3", "seconds": "0.500000", "times": "2"}},
+		"site": {Site{Kind: "open"}, new(Site), map[string]string{"kind": "open", "what": "", "file": "",
+			"line": "0", "function": ""}},
+		"slow item": {SlowItem{Index: -3, Seconds: 0.5, Times: 2}, new(SlowItem), map[string]string{"index": "-3",
+			"seconds": "0.500000", "times": "2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, Attrs(c.row)); diff != "" {
@@ -36,7 +41,8 @@ func TestRowsAreAttributesAndBack(t *testing.T) {
 }
 
 func TestAttributesThatAreNoneLeaveTheRowAsItIs(t *testing.T) {
-	for name, bad := range map[string]string{"num_workers": "-2", "batch_size": "1e3", "items": "99999999999999999999", "timeout": "NaN", "line": "x",
+	for name, bad := range map[string]string{"num_workers": "-2", "batch_size": "1e3",
+		"items": "99999999999999999999", "timeout": "NaN", "line": "x",
 		"persistent_workers": "perhaps", "prefetch_factor": ""} {
 		row := Loader{NumWorkers: new(4), BatchSize: new(32), Line: 88}
 		before := Attrs(row)
@@ -75,7 +81,8 @@ func FuzzInto(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, row := range []any{new(Hook), new(Loader), new(Epoch), new(Site), new(SlowItem)} {
 			attrs := Attrs(reflect.ValueOf(row).Elem().Interface())
-			for _, name := range []string{"state", "rank", "num_workers", "pin_memory", "timeout", "given", "begun_s", "drain_s", "line", "index"} {
+			for _, name := range []string{"state", "rank", "num_workers", "pin_memory", "timeout", "given", "begun_s",
+				"drain_s", "line", "index"} {
 				attrs[name] = s
 			}
 			Event{Attrs: attrs}.Into(row)

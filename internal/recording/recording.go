@@ -76,8 +76,8 @@ const (
 	EventHook = "hook"
 	// EventLoader: a DataLoader was made in a launched job. Entity loop/…; row Loader.
 	EventLoader = "loader"
-	// EventEpoch: a loop went over its loader once, or gave up. Entity loop/…; row Epoch. Of more than 200 epochs of a loop, each 10th has an event,
-	// of more than 2,000 each 100th, and so on.
+	// EventEpoch: a loop went over its loader once, or gave up. Entity loop/…; row Epoch. Of more than 200 epochs of a loop, each 10th
+	// has an event, of more than 2,000 each 100th, and so on.
 	EventEpoch = "epoch"
 	// EventSite: a line of the person's source that the hook counts calls of. Entity site/…; row Site.
 	EventSite = "site"
