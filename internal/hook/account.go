@@ -12,7 +12,7 @@ import (
 type account struct {
 	loop  *loop // nil until it is known whose batches they are
 	seq   int64
-	work  workTotals // times are kept in times
+	work  workTotals // without its Times
 	times []int64    // of batches told before the loop was known, in microseconds, at most maxHeld
 	sites map[recording.Site]siteCalls
 }
