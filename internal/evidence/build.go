@@ -78,10 +78,9 @@ type builder struct {
 	places []place           // of the dataset, the one that is read most first
 	layout map[string]string // of the largest HDF5 dataset; nil where none was described
 
-	calls      map[string]LoaderCall        // of loops, by entity
-	epochs     map[string][]epochTold       // of loops, by entity; nil until read
-	siteEvents map[string]map[string]string // attributes by entity; nil until read
-	thin       []thinHook
+	calls  map[string]LoaderCall  // of loops, by entity
+	epochs map[string][]epochTold // of loops, by entity; nil until read
+	thin   []thinHook
 }
 
 // set takes a signal, unless it is no number or nothing is behind it. Ratios are held to 0..1.

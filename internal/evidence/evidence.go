@@ -131,11 +131,7 @@ type Site struct {
 }
 
 // SlowItem is one of the slowest items.
-type SlowItem struct {
-	Index   int64
-	Seconds float64
-	Times   int // how often it was measured
-}
+type SlowItem = recording.SlowItem
 
 // HDF5 is the layout of the dataset most likely read.
 type HDF5 struct {

@@ -18,9 +18,11 @@ const modelConfidence = 0.95
 // lead applies the model of a step to each trainer and orders them: the one whose device starves most comes first, and among
 // equals the one that waits most.
 func (b *builder) lead() {
-	accelerators := eventsOf(b.rec, recording.EventProcess)
+	accelerators := recording.Rows[struct {
+		Name string `json:"accelerator"`
+	}](b.rec, recording.EventProcess)
 	for _, r := range b.ranks {
-		r.accelerator = cmp.Or(accelerators[r.entity]["accelerator"], b.rec.Header.Job.Accelerator)
+		r.accelerator = cmp.Or(accelerators[r.entity].Name, b.rec.Header.Job.Accelerator)
 		b.model(r)
 	}
 	stall := func(r *rank) float64 {
@@ -134,7 +136,7 @@ func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 	storage = b.ofLooks(r, b.states(r.entity, metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen))
 	polls := b.ofLooks(r, b.states(r.entity, metric.LooksQueuePoll, metric.LooksPipeRead)) // receiving a batch is waiting for it
 	var loads []float64
-	if r.hook != nil && r.hook.loadsItself() {
+	if r.hook != nil && r.hook.training.loadsItself() {
 		loads = r.hook.training.made(metric.HookFetchCPU)
 	}
 	for i := range running {
