@@ -85,7 +85,8 @@ func (p Pipeline) Limit(set Setting, r Reach) Clamp {
 		}
 		return ByCPUs
 	}
-	more := p.QueueBytes(set.Workers, set.Prefetch) - p.QueueBytes(now.Workers, now.Prefetch) // a slow pinning thread leaves all there
+	// A slow pinning thread leaves the whole queue in /dev/shm.
+	more := p.QueueBytes(set.Workers, set.Prefetch) - p.QueueBytes(now.Workers, now.Prefetch)
 	if !r.AnyShm && p.ShmFree > 0 && more > p.ShmFree {
 		return ByShm
 	}

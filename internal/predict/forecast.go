@@ -266,7 +266,7 @@ func (f *Forecaster) interval(within stat.Summary, rates, usual []float64, newPr
 	if len(rates) == 0 || len(usual) == 0 || within.Center <= 0 {
 		return out
 	}
-	confidence := Confidence // as a float64, in which 200 resamples leave as many values beyond one end as beyond the other
+	confidence := Confidence // in float64, which leaves as many of 200 values beyond one end as beyond the other
 	tail := (1 - confidence) / 2
 	middle := quantile(slices.Clone(usual), 0.5)
 	lo, hi := quantile(slices.Clone(rates), tail)/middle, quantile(slices.Clone(rates), 1-tail)/middle

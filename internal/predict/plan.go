@@ -35,8 +35,11 @@ type Plans struct {
 // it are choices on either side of that. in_order=False changes the order of training and is aggressive for that, not
 // for its cost.
 func tiers(unordered bool) ([]Plan, []Reach) {
-	return []Plan{{Name: report.Conservative, Risk: "low"}, {Name: report.Moderate, Risk: "medium"}, {Name: report.Aggressive, Risk: "high"}},
-		[]Reach{
+	return []Plan{
+			{Name: report.Conservative, Risk: "low"},
+			{Name: report.Moderate, Risk: "medium"},
+			{Name: report.Aggressive, Risk: "high"},
+		}, []Reach{
 			{Memory: memoryShare / 2, PerCore: 1, Waiting: 1},
 			{Memory: memoryShare, PerCore: 1, Waiting: waiting, Prefetches: []int{2, 4, 8}, Start: true},
 			{Memory: (1 + memoryShare) / 2, PerCore: waiting, Waiting: 2 * waiting, Prefetches: []int{2, 4, 8, 16},
