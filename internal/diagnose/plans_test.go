@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -243,6 +244,15 @@ func TestShellWord(t *testing.T) {
 	for path, want := range map[string]string{"/data/train.h5": "/data/train.h5", "/my data/x.h5": "'/my data/x.h5'", "~/my data/x.h5": "~/'my data/x.h5'", "-x": "'./-x'", "~/x.h5": "~/x.h5"} {
 		if got := ShellWord(path); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}
+
+// Whatever a plan changes, the report says what can go wrong with it and what to look at.
+func TestEachSettingHasItsRisk(t *testing.T) {
+	for _, k := range predict.Knobs {
+		if text := knobText[k]; text.risk == "" || text.watch == "" {
+			t.Errorf("%s: nothing is said about it", k)
 		}
 	}
 }

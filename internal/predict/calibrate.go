@@ -17,21 +17,17 @@ type Calibration struct {
 	Source string // where they were measured
 }
 
-// of is the error that fits a setting.
-func (c Calibration) of(newPrograms bool) float64 {
-	if newPrograms {
-		return max(c.NewPrograms, 0)
-	}
-	return max(c.Other, 0)
-}
-
 // Widen adds the model's own error to an interval of what the inputs leave open, as independent errors are added: in
 // squares, of logarithms.
 func (c Calibration) Widen(s stat.Summary, newPrograms bool) stat.Summary {
 	if !(s.Center > 0 && s.Lo > 0) {
 		return s
 	}
-	own := math.Log1p(c.of(newPrograms))
+	off := c.Other
+	if newPrograms {
+		off = c.NewPrograms
+	}
+	own := math.Log1p(max(off, 0))
 	below, above := max(math.Log(s.Center/s.Lo), 0), max(math.Log(s.Hi/s.Center), 0)
 	s.Lo, s.Hi = s.Center*math.Exp(-math.Hypot(below, own)), s.Center*math.Exp(math.Hypot(above, own))
 	return s

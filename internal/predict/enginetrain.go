@@ -139,7 +139,6 @@ func (e *engine) look() bool {
 		m.at = ended
 		cost := e.costs.ending(e.set)
 		e.tally.starting += cost
-		e.tally.ending += cost
 		return e.take(e.set.Workers, wall, cost, 0)
 	}
 	if at := m.taken % len(e.held); e.held[at] {
@@ -195,11 +194,13 @@ func (e *engine) step() bool {
 			m.at = done
 		case e.pause.after(n):
 			m.at, m.stood = resting, e.t
-			return e.spend(e.pause.computing, e.pause.threads)
+			computing, _, threads := e.pause.parts()
+			return e.spend(computing, threads)
 		}
 	case resting:
 		m.at = rested
-		return e.take(e.set.Workers, wall, e.pause.rest, 0)
+		_, rest, _ := e.pause.parts()
+		return e.take(e.set.Workers, wall, rest, 0)
 	case rested:
 		m.at = ask
 		e.tally.paused += e.t - m.stood

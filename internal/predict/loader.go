@@ -28,7 +28,7 @@ type Loader struct {
 	Storage    stat.Summary // bytes per second storage can give, where a ceiling is known
 	FromStore  stat.Summary // bytes from storage per batch
 
-	Host, Device, Copy stat.Summary // seconds per batch of the step's parts, which may overlap
+	Device, Copy stat.Summary // seconds per batch of the step's parts, which may overlap
 
 	Pause Pause // what interrupts training in the middle of epochs
 

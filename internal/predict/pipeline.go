@@ -51,7 +51,7 @@ func (p Pipeline) costs(at point, set Setting) (costs, bool) {
 		step: known(at.step), compute: known(at.trainer), cpu: known(at.cpu),
 		handover: known(p.Handover), receive: known(p.Receive), dispatch: known(p.Dispatch),
 		pin: p.Pin, resume: known(p.Resume),
-		cores: known(at.cpus), others: at.others, slices: p.Slices, pause: p.Pause.parts(),
+		cores: known(at.cpus), others: at.others, slices: p.Slices, pause: p.Pause,
 	}
 	start := p.Starts[set.Start]
 	c.start = StartCost{Trainer: known(start.Trainer), Worker: known(start.Worker), End: known(start.End)}
@@ -68,17 +68,7 @@ func (p Pipeline) costs(at point, set Setting) (costs, bool) {
 		more := max(least-c.storage, 0)
 		c.storage += more
 		c.other = max(c.other-more, 0)
-		c.readers = limited(c.storage/least, set.Workers)
+		c.readers = c.storage / least
 	}
 	return c, c.finite()
-}
-
-// limited is the speed-up of storage with 1, 2, … workers reading at once, over one alone: their number, until it
-// gives no more.
-func limited(most float64, workers int) []float64 {
-	out := make([]float64, max(min(int(math.Ceil(min(most, ceiling))), workers), 1))
-	for i := range out {
-		out[i] = min(float64(i+1), max(most, 1))
-	}
-	return out
 }
