@@ -76,7 +76,7 @@ type builder struct {
 	ranks  []*rank // in the order of Evidence.Ranks
 	gpus   gpuShare
 	places []place           // of the dataset, the one that is read most first
-	layout map[string]string // of the largest HDF5 dataset; nil where none was described
+	layout *recording.Layout // of the largest HDF5 dataset; nil where none was described
 
 	calls  map[string]LoaderCall  // of loops, by entity
 	epochs map[string][]epochTold // of loops, by entity; nil until read

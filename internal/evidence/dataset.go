@@ -14,18 +14,17 @@ import (
 // place is a folder or file of data the job reads.
 type place struct {
 	entity string
-	attrs  map[string]string
-	known  bool    // of a known kind of data, unlike what may be anything, a log or a checkpoint
-	opens  float64 // in the steady window, and looks at workers that found it open
-	size   float64 // bytes
+	recording.Dataset
+	known bool    // of a known kind of data, unlike what may be anything, a log or a checkpoint
+	opens float64 // in the steady window, and looks at workers that found it open
+	size  float64 // bytes
 }
 
 // readPlaces returns the dataset's places, the one that is read most first: by opens and handles seen, then by size.
 func (b *builder) readPlaces() []place {
 	var out []place
-	for entity, attrs := range eventsOf(b.rec, recording.EventDataset) {
-		size, _ := attr(attrs, "bytes")
-		out = append(out, place{entity: entity, attrs: attrs, known: attrs["kind"] != "" && attrs["kind"] != "other", size: size,
+	for entity, row := range recording.Rows[recording.Dataset](b.rec, recording.EventDataset) {
+		out = append(out, place{entity: entity, Dataset: row, known: row.Kind != "" && row.Kind != "other", size: noted(row.Bytes).Center,
 			opens: sum(b.grow(metric.DatasetOpens, entity)) + sum(b.grow(metric.DatasetPresent, entity))})
 	}
 	slices.SortFunc(out, func(x, y place) int {
@@ -45,13 +44,20 @@ func (b *builder) mainDataset() *place {
 	return &b.places[0]
 }
 
-// attr reads a number that is not below zero.
-func attr(attrs map[string]string, key string) (float64, bool) {
-	x, err := strconv.ParseFloat(attrs[key], 64)
-	if err != nil || !finite(x) || x < 0 || x > maxReading {
-		return 0, false
+// noted is what a row says; none where it is nil.
+func noted[T int | int64 | float64](x *T) figure {
+	if x == nil {
+		return figure{}
 	}
-	return x, true
+	return exact(min(float64(*x), maxReading))
+}
+
+// truth is 1 or 0; none where it is nil.
+func truth(x *bool) figure {
+	if x == nil {
+		return figure{}
+	}
+	return exact(map[bool]float64{true: 1}[*x])
 }
 
 // opens takes how often dataset files are opened, and whether they are the same again and again.
@@ -95,7 +101,7 @@ func (b *builder) opens(r *rank) {
 func (b *builder) ofPlaces(d metric.Desc, kind string) (growth, seen []float64) {
 	growth, seen = make([]float64, len(b.spans)), make([]float64, len(b.spans))
 	for _, p := range b.places {
-		if kind == "" || p.attrs["kind"] == kind {
+		if kind == "" || p.Kind == kind {
 			g, s := b.h.of(d, p.entity).grow(b.spans)
 			add(growth, g)
 			for i := range seen {
@@ -112,37 +118,33 @@ func (b *builder) dataset() {
 	if len(b.places) > 0 {
 		d = b.places[0]
 	}
-	noted := func(attrs map[string]string, key string, most float64) figure {
-		if x, ok := attr(attrs, key); ok {
-			return exact(min(x, most))
-		}
-		return figure{}
-	}
-	size, files := noted(d.attrs, "bytes", maxReading), noted(d.attrs, "files", maxReading)
-	file := noted(d.attrs, "file_bytes", maxReading)
+	size, files, file := noted(d.Bytes), noted(d.Files), noted(d.FileBytes)
 	if file.N == 0 && size.N > 0 && files.Center >= 1 {
 		file = exact(size.Center / files.Center).by(metric.Inferred) // the mean stands in for the median
 	}
 	b.take(metric.DatasetBytes, size, metric.DatasetFiles)
 	b.take(metric.DatasetFileN, files, metric.DatasetFiles)
 	b.take(metric.FileBytes, file, metric.DatasetFiles)
-	b.take(metric.StorageNet, noted(d.attrs, "network", 1), metric.DatasetFiles)
-	b.take(metric.StorageTmpfs, noted(d.attrs, "tmpfs", 1), metric.DatasetFiles)
-	b.take(metric.Rotational, noted(d.attrs, "rotational", 1), metric.DatasetFiles)
+	b.take(metric.StorageNet, truth(d.Network), metric.DatasetFiles)
+	b.take(metric.StorageTmpfs, truth(d.Tmpfs), metric.DatasetFiles)
+	b.take(metric.Rotational, truth(d.Rotational), metric.DatasetFiles)
 
+	var l recording.Layout
+	if b.layout != nil {
+		l = *b.layout
+	}
 	var whole reason
-	if kind := b.layout["layout"]; kind != "" && kind != "chunked" {
+	if kind := l.Layout; kind != "" && kind != "chunked" {
 		whole.text = "the dataset is stored in one piece (" + kind + "), not in chunks"
 	}
-	told := func(key string) figure { return noted(b.layout, key, maxReading) }
-	b.take(metric.HDF5Chunk, told("chunk_bytes").or(whole))
-	b.take(metric.HDF5PerChunk, told("items_per_chunk").or(whole))
-	b.take(metric.HDF5Touched, told("chunks_per_item").or(whole))
-	b.take(metric.HDF5Item, told("item_bytes"))
-	b.take(metric.HDF5Amplify, told("amplification"))
-	b.take(metric.HDF5Filters, told("filters_n"))
-	b.take(metric.HDF5Stored, told("stored_bytes"))
-	cache := told("cache_bytes")
+	b.take(metric.HDF5Chunk, noted(l.ChunkBytes).or(whole))
+	b.take(metric.HDF5PerChunk, noted(l.ItemsPerChunk).or(whole))
+	b.take(metric.HDF5Touched, noted(l.ChunksPerItem).or(whole))
+	b.take(metric.HDF5Item, noted(l.ItemBytes))
+	b.take(metric.HDF5Amplify, noted(l.Amplification))
+	b.take(metric.HDF5Filters, noted(l.FilterCount))
+	b.take(metric.HDF5Stored, noted(l.StoredBytes))
+	cache := noted(l.CacheBytes)
 	if cache.N == 0 && b.layout != nil {
 		cache = positive(defaultChunkCache(b.library()))
 	}
@@ -153,16 +155,15 @@ func (b *builder) dataset() {
 func (b *builder) datasetFacts() {
 	f := &b.ev.Facts
 	if l := b.layout; l != nil {
-		f.HDF5 = &HDF5{File: l["file"], Name: l["name"], Shape: l["shape"], Chunk: l["chunk"], Dtype: l["dtype"],
-			Filters: l["filters"], Library: b.library()}
+		f.HDF5 = &HDF5{File: l.File, Name: l.Name, Shape: l.Shape, Chunk: l.Chunk, Dtype: l.Dtype, Filters: l.Filters, Library: b.library()}
 	}
 	d := b.mainDataset()
 	if d == nil {
 		return
 	}
-	f.Dataset, f.DatasetKind, f.FSType, f.Device = d.attrs["path"], d.attrs["kind"], d.attrs["fstype"], d.attrs["device"]
-	f.Extension, f.StorageKind = d.attrs["extension"], b.storageKind(d)
-	if files, _ := attr(d.attrs, "files"); f.Extension == "" && files <= 1 {
+	f.Dataset, f.DatasetKind, f.FSType, f.Device = d.Path, d.Kind, d.FSType, d.Device
+	f.Extension, f.StorageKind = d.Extension, b.storageKind(d)
+	if f.Extension == "" && noted(d.Files).Center <= 1 {
 		f.Extension = strings.ToLower(path.Ext(f.Dataset))
 	}
 }
@@ -170,36 +171,41 @@ func (b *builder) datasetFacts() {
 // storageKind says what the dataset lies on, by the dataset itself or by what the host told of its mounts.
 func (b *builder) storageKind(d *place) string {
 	for _, s := range b.rec.Header.Host.Storage {
-		if s.Path != "" && (s.Path == d.attrs["path"] || len(b.rec.Header.Host.Storage) == 1) {
+		if s.Path != "" && (s.Path == d.Path || len(b.rec.Header.Host.Storage) == 1) {
 			return s.Kind
 		}
 	}
 	switch {
-	case strings.HasPrefix(d.attrs["fstype"], "fuse"):
+	case strings.HasPrefix(d.FSType, "fuse"):
 		return "fuse"
-	case d.attrs["tmpfs"] == "1":
+	case truth(d.Tmpfs).Center == 1:
 		return "tmpfs"
-	case d.attrs["network"] == "1":
+	case truth(d.Network).Center == 1:
 		return "network"
-	case d.attrs["device"] != "":
+	case d.Device != "":
 		return "disk"
 	}
 	return ""
 }
 
 // readLayout returns what was told of the largest HDF5 dataset; nil where none was described.
-func (b *builder) readLayout() (attrs map[string]string) {
+func (b *builder) readLayout() (layout *recording.Layout) {
 	largest := -1.0
-	for _, e := range b.rec.Events {
-		if n, _ := attr(e.Attrs, "stored_bytes"); e.Kind == recording.EventLayout && n > largest {
-			largest, attrs = n, e.Attrs
+	for _, row := range recording.Each[recording.Layout](b.rec, recording.EventLayout) {
+		if n := noted(row.StoredBytes).Center; n > largest {
+			largest, layout = n, &row
 		}
 	}
-	return attrs
+	return layout
 }
 
 // library is the version of the HDF5 library that the job has.
-func (b *builder) library() string { return cmp.Or(b.layout["library"], b.rec.Header.Job.HDF5Library) }
+func (b *builder) library() string {
+	if b.layout != nil && b.layout.Library != "" {
+		return b.layout.Library
+	}
+	return b.rec.Header.Job.HDF5Library
+}
 
 // defaultChunkCache returns the chunk cache a version of libhdf5 gives a dataset: rdcc_nbytes is 1 MiB, and 8 MiB from 2.0 on
 // (H5Pset_cache in the HDF5 reference manual; release notes of 2.0.0); 0 for an unknown one.

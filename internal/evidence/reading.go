@@ -72,15 +72,15 @@ var fetchesCounted = []string{"nfs", "nfs4", "cifs", "smb3", "afs", "ceph", "9p"
 // nothing at all, which would look like a page cache that has everything.
 func (b *builder) fetchesUncounted() string {
 	d := b.mainDataset()
-	if d == nil || d.attrs["fstype"] == "" {
+	if d == nil || d.FSType == "" {
 		return ""
 	}
-	switch fs := d.attrs["fstype"]; {
+	switch fs := d.FSType; {
 	case strings.HasPrefix(fs, "fuse"), fs == "virtiofs": // virtiofs is FUSE with the server on the host (Documentation/filesystems/virtiofs.rst)
 		return "the kernel does not count what is fetched through " + fs
-	case d.attrs["tmpfs"] == "1", slices.Contains(fetchesCounted, fs), fs == "overlay": // an overlay whose layers cannot be seen: those of containers lie on disks
+	case truth(d.Tmpfs).Center == 1, slices.Contains(fetchesCounted, fs), fs == "overlay": // an overlay whose layers cannot be seen: those of containers lie on disks
 		return ""
-	case d.attrs["network"] == "0" && fs != "zfs": // on a block device; ZFS has a cache of its own
+	case d.Network != nil && !*d.Network && fs != "zfs": // on a block device; ZFS has a cache of its own
 		return ""
 	default:
 		return "whether the kernel counts what is fetched through " + fs + " is not known"

@@ -101,19 +101,19 @@ func (b *builder) warnings() {
 
 // warnFull tells what the recording had no room for.
 func (b *builder) warnFull() {
-	for _, e := range b.rec.Events {
-		if e.Kind != recording.EventFull {
-			continue
-		}
-		kept, known := attr(e.Attrs, "kept")
-		if !known {
-			kept = recording.MaxProcesses
+	type full struct {
+		Kept *int `json:"kept"`
+	}
+	for e, row := range recording.Each[full](b.rec, recording.EventFull) {
+		kept := recording.MaxProcesses
+		if row.Kept != nil {
+			kept = *row.Kept
 		}
 		if b.End.Seconds() <= e.At.Seconds() {
-			b.warn("more than %.0f processes took part in the job, which is what a recording holds: the figures are of the %s until then", kept,
+			b.warn("more than %d processes took part in the job, which is what a recording holds: the figures are of the %s until then", kept,
 				e.At.Round(100*time.Millisecond))
 		} else {
-			b.warn("more than %.0f processes take part in the job, which is what a recording holds: the figures are of the first of them", kept)
+			b.warn("more than %d processes take part in the job, which is what a recording holds: the figures are of the first of them", kept)
 		}
 		break
 	}

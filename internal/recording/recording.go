@@ -56,11 +56,9 @@ const (
 	EventExit = "exit"
 	// EventPin: a trainer's pinning thread was found. Entity pin/….
 	EventPin = "pin-thread"
-	// EventDataset: a folder or file of data the job reads was found. Entity dataset/<n>; attrs: path (redacted), kind (hdf5, image, npy, tar,
-	// other), bytes, files, fstype, device, network (0, 1), tmpfs (0, 1), rotational (0, 1), how (fd, map, inotify).
+	// EventDataset: a folder or file of data the job reads was found. Entity dataset/<n>; row Dataset.
 	EventDataset = "dataset"
-	// EventLayout: the layout of the HDF5 dataset most likely read. Entity dataset/<n>; attrs: file, name, shape, dtype, layout, chunk, filters,
-	// chunk_bytes, item_bytes, items_per_chunk, chunks_per_item, amplification, stored_bytes, filters_n, library (version the job uses), cache_bytes.
+	// EventLayout: the layout of the HDF5 dataset most likely read. Entity dataset/<n>; row Layout.
 	EventLayout = "hdf5-layout"
 	// EventGap: pipetune itself was not running (stopped, suspended) for longer than three intervals. Attrs: lasted_s.
 	EventGap = "gap"

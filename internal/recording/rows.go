@@ -1,5 +1,42 @@
 package recording
 
+// Dataset is the row of EventDataset. Nil and empty are unknown.
+type Dataset struct {
+	Path       string `json:"path"`   // redacted
+	How        string `json:"how"`    // it was found: fd, map or inotify
+	Kind       string `json:"kind"`   // hdf5, image, npy, tar, other
+	Folder     bool   `json:"folder"` // else one file
+	Bytes      *int64 `json:"bytes,omitempty"`
+	Files      *int64 `json:"files,omitempty"`
+	FileBytes  *int64 `json:"file_bytes,omitempty"` // of the median file
+	Extension  string `json:"extension"`            // most common suffix, with the dot
+	FSType     string `json:"fstype,omitempty"`
+	Tmpfs      *bool  `json:"tmpfs,omitempty"`
+	Network    *bool  `json:"network,omitempty"` // a network or FUSE file system, or one shared with a host
+	Rotational *bool  `json:"rotational,omitempty"`
+	Device     string `json:"device,omitempty"` // names with a comma between them
+}
+
+// Layout is the row of EventLayout. Nil and empty are unknown.
+type Layout struct {
+	File          string   `json:"file"` // redacted
+	Name          string   `json:"name"`
+	Shape         string   `json:"shape"`
+	Chunk         string   `json:"chunk,omitempty"`
+	Dtype         string   `json:"dtype"`
+	Layout        string   `json:"layout"` // chunked, contiguous, compact, virtual
+	Filters       string   `json:"filters,omitempty"`
+	FilterCount   *int     `json:"filters_n,omitempty"`
+	Library       string   `json:"library,omitempty"` // version the job uses
+	ChunkBytes    *int64   `json:"chunk_bytes,omitempty"`
+	StoredBytes   *int64   `json:"stored_bytes,omitempty"`
+	ItemBytes     *int64   `json:"item_bytes,omitempty"` // an item is what an index of the first axis delivers
+	ItemsPerChunk *int64   `json:"items_per_chunk,omitempty"`
+	ChunksPerItem *int64   `json:"chunks_per_item,omitempty"`
+	Amplification *float64 `json:"amplification,omitempty"` // bytes of chunks touched over bytes of the item
+	CacheBytes    *int64   `json:"cache_bytes,omitempty"`   // chunk cache of a dataset that nobody configured
+}
+
 // The rows of what a launched job's hook tells. In all of them an empty text and a nil pointer are unknown.
 
 // Hook is the row of EventHook.
