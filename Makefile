@@ -81,6 +81,7 @@ test: ## everything: lint, race-enabled unit tests, the binary's promises, end-t
 	@$(STAGE) "binary check" scripts/check-binary bin/pipetune
 	@$(STAGE) "reliability suite, the quick trials" $(MAKE) trials RELIABILITY_QUICK=1
 	@$(STAGE) "end-to-end suite" $(MAKE) e2e-run E2E_SUITE=1
+	@$(STAGE) "loops on the stand-in GPU" $(MAKE) device DEVICE='^(spin-keeps-up|accumulate-keeps-up|accumulate-input)$$'
 
 .PHONY: unit
 unit: ## race-enabled unit tests alone
