@@ -148,7 +148,7 @@ func (c calibration) text() string {
 			disturbed++
 		}
 	}
-	line("Measured on %s: %s; %s. The grid took %.0f minutes. In %d of %d configurations others used more than %g cores, three runs long.\n",
+	line("Measured on %s: %s; %s. The grid took %.0f minutes. In %d of %d predictions others used more than %g cores, three runs long.\n",
 		time.Now().UTC().Format(time.DateOnly), c.machine, c.versions, c.seconds/60, disturbed, len(c.trials), nearlyAlone)
 	line("| | configurations | median error | nine of ten within | worst | inside a report's 90 %% interval | inside one by the other half's errors |")
 	line("|---|--:|--:|--:|--:|--:|--:|")
@@ -183,8 +183,8 @@ func (c calibration) text() string {
 // table is a row for each configuration.
 func table(trials []trial) string {
 	var b strings.Builder
-	b.WriteString("| workload | workers | prefetch | workers are | predicted, steps/s | 90 % interval | limit | observed | error | inside |\n")
-	b.WriteString("|---|--:|--:|---|--:|---|---|--:|--:|---|\n")
+	b.WriteString("| workload | workers | prefetch | workers are | predicted from a run that was | predicted, steps/s | 90 % interval | limit | observed | error | inside |\n")
+	b.WriteString("|---|--:|--:|---|---|--:|---|---|--:|--:|---|\n")
 	for _, t := range trials {
 		kept, prefetch, inside := "–", "–", "yes"
 		if t.Workers > 0 {
@@ -200,7 +200,7 @@ func table(trials []trial) string {
 		if t.others > nearlyAlone {
 			mark = fmt.Sprintf(" (others used %.2f cores)", t.others)
 		}
-		fmt.Fprintf(&b, "| %s | %d | %s | %s | %.2f | %.2f – %.2f | %s | %.2f%s | %+.1f %% | %s |\n", t.Workload, t.Workers, prefetch, kept, t.foreseen.told.Center,
+		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %.2f | %.2f – %.2f | %s | %.2f%s | %+.1f %% | %s |\n", t.Workload, t.Workers, prefetch, kept, t.how, t.foreseen.told.Center,
 			t.told.Lo, t.told.Hi, cmp.Or(string(t.foreseen.Limit), "–"), t.observed, mark, 100*t.off(), inside)
 	}
 	return b.String()
