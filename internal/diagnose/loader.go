@@ -124,6 +124,7 @@ type stepCost struct {
 	ranged             bool         // free lies anywhere in its interval
 	host, device, copy stat.Summary // parts of it, which may overlap; N = 0: unknown
 	spin               float64      // of the trainer's CPU time, what only waits for the device
+	own                float64      // of free, what holds the trainer, the device working behind it; 0: all of it
 }
 
 // stepOf is the one place where the model reads what the step takes; false where that is unknown. Of a step on a device the parts are known as well,
@@ -140,6 +141,7 @@ func stepOf(e *evidence.Evidence) (s stepCost, ok bool) {
 		return stat.Summary{Center: r.Likely / batches.Center, Lo: r.Lo / batches.Center, Hi: r.Hi / batches.Center, N: batches.N}
 	}
 	s.ranged, s.spin = true, lead.Spin.Likely/batches.Center
+	s.own = (1 - lead.Wait.Likely) / batches.Center
 	s.device = per(lead.Device)
 	if lead.Copies.Likely > 0 {
 		s.copy = per(lead.Copies)
@@ -158,6 +160,9 @@ func leadingStep(e *evidence.Evidence) (step.Step, bool) {
 func (l *Loader) takeStep(s stepCost) {
 	l.FreeStep, l.StepRange, l.Spin = l.others.step(s.free), s.ranged, s.spin
 	l.Host, l.Device, l.Copy = s.host, s.device, s.copy
+	if s.own > 0 { // other loaders hold the trainer
+		l.TrainerStep = s.own + l.FreeStep.Center - s.free.Center
+	}
 }
 
 // counted is a loader with workers whose batches were counted.

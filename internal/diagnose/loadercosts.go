@@ -55,8 +55,15 @@ func (l *Loader) overheads(e *evidence.Evidence) {
 	}
 	l.Dispatch = dispatchPart * taking
 	l.Receive = taking - l.Dispatch
+	if l.Setting.Workers > 0 {
+		l.Sending = min(handoverCPU, l.CPU.Center)
+	}
 	if making, ok := e.Get(metric.FetchCPU); ok && Hooked(e) {
-		l.Handover = max(handoverCPU-max(l.CPU.Center-making.Center, 0), 0)
+		beside := max(l.CPU.Center-making.Center, 0)
+		l.Handover = max(handoverCPU-beside, 0)
+		if l.Setting.Workers > 0 {
+			l.Sending = beside
+		}
 	}
 	l.Resume = resumeCPU
 }

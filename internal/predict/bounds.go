@@ -18,7 +18,7 @@ const (
 	Workers Term = "workers" // W/(c+w): all workers are at work all the time
 	CPUs    Term = "cpus"    // K/(c+t): all cores are at work all the time
 	Storage Term = "storage" // D/b: storage gives what it can
-	Serial  Term = "serial"  // 1/(c+w+G): no workers, loading and step take turns
+	Serial  Term = "serial"  // 1/(c+w+N): no workers, loading takes turns with what holds the trainer of a step
 )
 
 // OfStep reports whether the term is the step, or a part of it.
@@ -52,15 +52,15 @@ func (p Pipeline) bounds(at point, c costs, set Setting) []Bound {
 			stored = max(stored, c.speedup(n))
 		}
 	}
-	work := known(at.cpu) + known(at.wait)
+	work := c.cpu + known(at.wait)
 	all := []Bound{
 		{p.stepTerm(), rate(1, at.step)},
-		{CPUs, rate(cores, known(at.cpu)+c.compute)}, // what spins is no bound: nobody waits for it
+		{CPUs, rate(cores, c.cpu+c.compute)}, // what spins is no bound: nobody waits for it
 		{Storage, rate(stored, fromStore)},
 		{Workers, rate(float64(set.Workers), work)},
 	}
 	if set.Workers == 0 {
-		all[3] = Bound{Serial, rate(1, work+known(at.step))}
+		all[3] = Bound{Serial, rate(1, work+known(at.step)-c.behind)}
 	}
 	all = slices.DeleteFunc(all, func(b Bound) bool { return math.IsInf(b.Rate, 1) })
 	slices.SortStableFunc(all, func(a, b Bound) int { return cmp.Compare(a.Rate, b.Rate) })

@@ -213,9 +213,11 @@ func (e *engine) stepFactor() float64 {
 }
 
 // serial is a loader without workers: loading and step take turns, and only other programs, or a quota below one
-// core, stretch anything.
+// core, stretch anything. What the device does of a step behind the trainer goes on while the next batch is loaded; it
+// is at most a step behind.
 func (e *engine) serial() {
 	slow, stretched := 1/e.pace(1), 1/e.pace(e.threadsOf)
+	behind, done := min(e.behind, e.device), 0.0
 	for k := range e.stop {
 		f, g := e.draws.service[k%len(e.draws.service)], e.draws.stepOf(k)
 		wait := f*(e.storage+e.other+e.cpu*slow) + e.dispatch*slow
@@ -223,7 +225,11 @@ func (e *engine) serial() {
 			e.tally.begun++
 			e.tally.first += wait
 		}
-		e.t += wait + g*(e.computing*stretched+e.device)
+		loaded := e.t + wait
+		e.t = loaded + g*(e.computing*stretched+e.device-behind)
+		if behind > 0 {
+			e.t, done = max(e.t, done), max(loaded, done)+g*(e.computing*stretched+e.device)
+		}
 		e.tally.waits = append(e.tally.waits, wait)
 		if k+1 == e.mark {
 			e.tally.marked = e.t
