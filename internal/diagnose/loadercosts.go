@@ -8,6 +8,7 @@ import (
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/predict"
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // What handing a batch over costs beside making it, where the job was not seen to do it often enough to tell:
@@ -171,26 +172,29 @@ func (l *Loader) spreads(e *evidence.Evidence, rate float64) {
 	l.Fetch = predict.Lognormal(max(variation(e, rate), leastVariation))
 }
 
+// normalMAD makes the median absolute deviation of normally distributed values their standard deviation.
+const normalMAD = 1.4826
+
 // variation is the coefficient of variation of a batch's cost that the windows allow: a mean of n batches varies by
-// the square root of n less than one batch does.
+// the square root of n less than one batch does. Windows in which workers start, or at whose end batches are not
+// counted yet, are outliers and say nothing of batches; so the spread is the median absolute deviation.
 func variation(e *evidence.Evidence, rate float64) float64 {
 	values := e.Windows(metric.WorkerCPUBatch)
 	time, ok := e.Get(metric.WindowTime)
 	if len(values) < 3 || !ok || rate <= 0 {
 		return 0
 	}
-	mean, squares := 0.0, 0.0
-	for _, v := range values {
-		mean += v / float64(len(values))
-	}
-	for _, v := range values {
-		squares += (v - mean) * (v - mean) / float64(len(values)-1)
-	}
-	if mean <= 0 {
+	middle, _ := stat.Quantile(values, 0.5)
+	if middle <= 0 {
 		return 0
 	}
+	off := make([]float64, len(values))
+	for i, v := range values {
+		off[i] = math.Abs(v - middle)
+	}
+	spread, _ := stat.Quantile(off, 0.5)
 	per := rate * time.Center / float64(len(values)) // batches of a window
-	return min(math.Sqrt(squares*max(per, 1))/mean, mostVariation)
+	return min(normalMAD*spread*math.Sqrt(max(per, 1))/middle, mostVariation)
 }
 
 // waitsForStorage is the part of a worker's waiting that is for storage.
