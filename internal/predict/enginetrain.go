@@ -38,6 +38,8 @@ type trainer struct {
 	begun    float64
 	asked    float64
 	stood    float64 // when the pause began
+	loaded   float64 // when the step's batch was there
+	worked   float64 // when the device was done with the step before
 }
 
 // spend lets the main thread compute; false where there is nothing to compute.
@@ -173,11 +175,11 @@ func (e *engine) step() bool {
 			e.tally.starting += wait
 		}
 		e.tally.waits = append(e.tally.waits, wait)
-		m.at = computed
+		m.at, m.loaded = computed, e.t
 		return e.spend(e.computing*e.stepFactor(), e.threadsOf)
 	case computed:
 		m.at = stepped
-		if e.take(e.set.Workers, wall, e.device*e.stepFactor(), 0) {
+		if e.take(e.set.Workers, wall, e.onDevice(), 0) {
 			m.weight, m.spinning = 0, e.spinning
 			e.use(cpu, e.spinning)
 			return true
@@ -205,6 +207,19 @@ func (e *engine) step() bool {
 		e.tally.paused += e.t - m.stood
 	}
 	return false
+}
+
+// onDevice is how long the trainer stays with its device from now on. What the device does behind the trainer holds it only
+// where the device is still at the step before.
+func (e *engine) onDevice() float64 {
+	m, g := &e.main, e.stepFactor()
+	behind := min(e.behind, e.device)
+	if behind <= 0 {
+		return e.device * g
+	}
+	until := max(e.t+(e.device-behind)*g, m.worked)
+	m.worked = max(m.loaded, m.worked) + e.costs.step*g
+	return until - e.t
 }
 
 // stepFactor is how much longer than usual the present step is.
