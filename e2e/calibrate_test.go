@@ -23,10 +23,10 @@ import (
 
 // What predictions promise, over the whole grid.
 const (
-	maxMedianError  = 0.05
-	maxTailError    = 0.15 // nine of ten configurations
+	maxMedianError  = 0.04
+	maxTailError    = 0.12 // nine of ten predictions
 	tailShare       = 0.9
-	leastCoverage   = 0.80 // of the 90 % intervals
+	leastCoverage   = 0.80 // of the 90 % intervals, over all and in each class
 	mostCoverage    = 0.97
 	calibratedShare = 0.9
 	leastTrials     = 60
@@ -35,7 +35,7 @@ const (
 // What disturbs a run here is less than what disturbs a diagnosis: a few percent count.
 const (
 	nearlyAlone   = 0.1 // cores that others used
-	mostAttempts  = 3
+	mostAttempts  = 2
 	answerWithin  = 3 * time.Minute
 	calibrationBy = "E2E_CALIBRATION" // environment: the page to write the table to, when the whole grid was run
 )
@@ -70,6 +70,10 @@ func TestCalibration(t *testing.T) {
 	m := findMachine(t)
 	wanted := regexp.MustCompile(os.Getenv("E2E_JOBS"))
 	all := calibrationGrid()
+	if m.root != "" {
+		fmt.Println("the stand-in GPU is built for this machine: in a chroot its workloads are left out")
+		all = slices.DeleteFunc(all, func(g grid) bool { return onDevice(g.Workload) })
+	}
 	asked := slices.DeleteFunc(slices.Clone(all), func(g grid) bool { return !wanted.MatchString(g.name()) })
 	if len(asked) == 0 {
 		t.Fatalf("no configuration matches E2E_JOBS=%s", wanted)
@@ -88,7 +92,7 @@ func TestCalibration(t *testing.T) {
 	}
 	if left > 0 {
 		fmt.Printf("%d of %d configurations are left: run it again with the same E2E_RESULTS\n", left, len(asked))
-		return
+		asked = slices.DeleteFunc(asked, func(g grid) bool { return !kept.has(g) })
 	}
 	trials, refused, err := kept.trials(asked)
 	if err != nil {

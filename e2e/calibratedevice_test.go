@@ -82,6 +82,14 @@ func deviceOf(workload string) deviceWorkload {
 	return deviceWorkloads[slices.IndexFunc(deviceWorkloads, func(w deviceWorkload) bool { return devicePrefix+w.name == workload })]
 }
 
+// ranks is how many trainers a configuration has.
+func (g grid) ranks() int {
+	if !onDevice(g.Workload) {
+		return 1
+	}
+	return max(deviceOf(g.Workload).ranks, 1)
+}
+
 // never reports whether the trainer goes on without waiting for its device after each step.
 func (w deviceWorkload) never() bool { return strings.HasSuffix(w.name, "async") }
 

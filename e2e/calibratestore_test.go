@@ -5,9 +5,11 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -70,7 +72,12 @@ func (r *results) file() string { return filepath.Join(r.folder, "runs.jsonl") }
 // add keeps a run, and its recording where it was watched.
 func (r *results) add(m keptRun, recording []byte) error {
 	if len(recording) > 0 {
-		if err := os.WriteFile(r.recordingOf(m.Run), recording, 0o644); err != nil {
+		var packed bytes.Buffer
+		w := gzip.NewWriter(&packed)
+		if _, err := w.Write(recording); err != nil {
+			return err
+		}
+		if err := errors.Join(w.Close(), os.WriteFile(r.recordingOf(m.Run), packed.Bytes(), 0o644)); err != nil {
 			return err
 		}
 	}
@@ -86,7 +93,7 @@ func (r *results) add(m keptRun, recording []byte) error {
 }
 
 func (r *results) recordingOf(run string) string {
-	return filepath.Join(r.folder, strings.ReplaceAll(run, " ", "_")+".jsonl")
+	return filepath.Join(r.folder, strings.ReplaceAll(run, " ", "_")+".jsonl.gz")
 }
 
 // known is a run that was watched, and what others are predicted from.
@@ -101,7 +108,16 @@ func (r *results) known(from grid, how way) (k known, err error) {
 	if !ok {
 		return k, fmt.Errorf("%s was not measured", from.watched(how))
 	}
-	text, err := os.ReadFile(r.recordingOf(m.Run))
+	file, err := os.Open(r.recordingOf(m.Run))
+	if err != nil {
+		return k, err
+	}
+	defer file.Close()
+	packed, err := gzip.NewReader(file)
+	if err != nil {
+		return k, err
+	}
+	text, err := io.ReadAll(packed)
 	if err != nil {
 		return k, err
 	}

@@ -180,7 +180,7 @@ func (l *Loader) effect(to predict.Forecast, gain stat.Summary, othersMayGo bool
 		}
 	}
 	if l.contended(to) {
-		lo = min(lo, l.error.Widen(stat.Summary{Center: now, Lo: now, Hi: now}, to.NewPrograms).Lo)
+		lo = min(lo, l.error.Widen(stat.Summary{Center: now, Lo: now, Hi: now}, to.Kind).Lo)
 	}
 	after := math.Sqrt(rate.Center * gained.Center)
 	if len(to.Bounds) > 0 {

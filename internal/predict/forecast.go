@@ -47,11 +47,11 @@ type Forecast struct {
 	Remedy  Remedy
 	Outcome
 
-	StepsPerS   stat.Summary // steps per second over whole epochs; its center is Outcome.Rate
-	Bounds      []Bound      // the ceilings in steps per second, the lowest first
-	Limit       Term         // the lowest
-	Next        Term         // the next one; "" where no other is known
-	NewPrograms bool         // each epoch starts workers as new programs (spawn, forkserver), or in a way that was not seen
+	StepsPerS stat.Summary // steps per second over whole epochs; its center is Outcome.Rate
+	Bounds    []Bound      // the ceilings in steps per second, the lowest first
+	Limit     Term         // the lowest
+	Next      Term         // the next one; "" where no other is known
+	Kind      Kind         // what its own error goes by
 
 	// Rates with what is only known to lie in a range at either end: least with the longest step and the smallest
 	// saving, most with the shortest and the largest. Both are Outcome.Rate where nothing is known as a range.
@@ -166,7 +166,7 @@ func (f *Forecaster) ForecastWith(set Setting, r Remedy) (Forecast, bool) {
 		out.Most = max(f.rate(r.at(best, r.SavedHi), out.Setting, f.brief, steps)/usual, out.Rate)
 	}
 	within := stat.Summary{Center: out.Rate, Lo: out.Least, Hi: out.Most}
-	out.StepsPerS = f.interval(within, out.rates, usual, out.NewPrograms)
+	out.StepsPerS = f.interval(within, out.rates, usual, out.Kind)
 	f.known[key] = out
 	return out, true
 }
@@ -197,7 +197,7 @@ func (f *Forecaster) point(set Setting, r Remedy, d *draws, steps int) (Forecast
 		return Forecast{}, false
 	}
 	out := Forecast{Setting: set, Remedy: r, Outcome: f.simulate(c, at, set, d, steps),
-		Bounds: f.pipeline.bounds(at, c, set), NewPrograms: f.pipeline.Epoch > 0 && set.startsPrograms()}
+		Bounds: f.pipeline.bounds(at, c, set)}
 	out.Least, out.Most = out.Rate, out.Rate
 	out.StepsPerS = stat.Summary{Center: out.Rate, Lo: out.Rate, Hi: out.Rate, N: f.behind()}
 	if len(out.Bounds) > 0 {
@@ -205,6 +205,12 @@ func (f *Forecaster) point(set Setting, r Remedy, d *draws, steps int) (Forecast
 	}
 	if len(out.Bounds) > 1 {
 		out.Next = out.Bounds[1].Term
+	}
+	switch {
+	case f.pipeline.Epoch > 0 && set.startsPrograms():
+		out.Kind = NewPrograms
+	case out.Limit == CPUs:
+		out.Kind = CPULimited
 	}
 	return out, out.Rate > 0
 }
@@ -256,7 +262,7 @@ func (f *Forecaster) rate(at point, set Setting, d *draws, steps int) float64 {
 
 // interval is how the resampled rates lie around those with the inputs as measured, beyond what is known as a range
 // only, and with the model's own error added.
-func (f *Forecaster) interval(within stat.Summary, rates, usual []float64, newPrograms bool) stat.Summary {
+func (f *Forecaster) interval(within stat.Summary, rates, usual []float64, k Kind) stat.Summary {
 	out := within
 	out.N = f.behind()
 	if len(rates) == 0 || len(usual) == 0 || within.Center <= 0 {
@@ -267,7 +273,7 @@ func (f *Forecaster) interval(within stat.Summary, rates, usual []float64, newPr
 	lo, hi := quantile(slices.Clone(rates), tail)/middle, quantile(slices.Clone(rates), 1-tail)/middle
 	out.Lo, out.Hi = within.Lo*min(lo, 1), within.Hi*max(hi, 1)
 	out.Confidence = f.options.Confidence
-	return f.options.Calibration.Widen(out, newPrograms)
+	return f.options.Calibration.Widen(out, k)
 }
 
 // Gain is how many times as fast as before a setting is, resample by resample: what both have in common cancels.
@@ -292,5 +298,5 @@ func (f *Forecaster) Gain(before, after Forecast) stat.Summary {
 		return within
 	}
 	usual := []float64{quantile(slices.Clone(ratios), 0.5)}
-	return f.interval(within, ratios, usual, before.NewPrograms || after.NewPrograms)
+	return f.interval(within, ratios, usual, max(before.Kind, after.Kind))
 }
