@@ -28,7 +28,8 @@ const (
 
 // TestDevice watches loops on the stand-in GPU, attached and launched, and holds what is said of each against its
 // timeline and against the same loop with data for free. E2E_DEVICE='regexp' selects loops, E2E_DEVICE_HOW='attached'
-// or 'launched' one way; E2E_KEEP keeps each loop's recordings with their truth in a folder of its name.
+// or 'launched' one way; E2E_KEEP keeps each loop's recordings with their truth in a folder of its name;
+// E2E_RECORDINGS is a folder of recordings to replay, such as testdata/recordings/device, to which each watch is added.
 func TestDevice(t *testing.T) {
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -99,6 +100,11 @@ func (m machine) watchLoop(ctx context.Context, loop deviceLoop, how *regexp.Reg
 		}
 		r.loop, r.how, r.free = loop, way.how, free
 		rows = append(rows, r)
+		if folder := os.Getenv("E2E_RECORDINGS"); folder != "" {
+			if err := r.record(folder, filepath.Join(s.dir, way.how+".jsonl")); err != nil {
+				return rows, err
+			}
+		}
 	}
 	return rows, nil
 }

@@ -133,4 +133,50 @@ var deviceLoops = []deviceLoop{
 		name: "cpu-loader-keeps-up", class: gpuBound,
 		args: "--load=cpu --loader-ms=50 --device-ms=80 --launch-ms=5 --sync=block",
 	},
+	{
+		// The gradients of four steps are summed up before the optimizer waits for the device.
+		name: "accumulate-keeps-up", class: gpuBound,
+		args: "--loader-ms=50 --device-ms=60 --launch-ms=10 --sync-every=4",
+	},
+	{
+		name: "accumulate-input", class: inputBound,
+		args: "--workers=2 --prefetch=4 --loader-ms=160 --device-ms=40 --launch-ms=10 --sync-every=8 --sync=block",
+	},
+	{
+		// The thread that spins for the device takes a CPU from the workers.
+		name: "cpu-workers-spin", class: inputBound,
+		args: "--workers=2 --load=cpu --loader-ms=120 --device-ms=25 --launch-ms=5",
+	},
+	{
+		// Without a wait for the device the main thread loads beside the kernels.
+		name: "no-workers-beside-device", class: gpuBound,
+		args: "--workers=0 --load=cpu --loader-ms=50 --device-ms=80 --launch-ms=5 --sync-every=0",
+	},
+	{
+		name: "no-workers-input", class: inputBound,
+		args: "--workers=0 --load=cpu --loader-ms=80 --device-ms=30 --launch-ms=5 --sync-every=0",
+	},
+	{
+		name: "slow-store", class: inputBound,
+		args: "--workers=3 --loader-ms=300 --device-ms=20 --launch-ms=5 --sync=yield",
+	},
+	{name: "host-launches", class: hostBound, args: "--loader-ms=30 --launch-ms=70 --device-ms=40 --sync-every=0"},
+	{
+		name: "copy-pinned", class: transferBound, conf: "gpm=1",
+		args: "--pin --loader-ms=30 --device-ms=25 --launch-ms=2 --copy-mb=500 --copy=pinned --sync=block",
+	},
+	{
+		name: "ranks-starved", class: inputBound, ranks: 2, conf: "devices=2",
+		args: "--loader-ms=120 --device-ms=40 --launch-ms=5 --collective-ms=3 --sync=block",
+	},
+	{name: "amp-input", class: inputBound, args: "--amp --loader-ms=100 --device-ms=30 --launch-ms=5 --after-ms=3"},
+	{
+		name: "hdf5-keeps-up", class: gpuBound,
+		args: "--load=hdf5 --loader-ms=40 --device-ms=80 --launch-ms=5 --sync-every=20",
+	},
+	{
+		// Data lacks for a seventh of the step: between the two verdicts, but stall and headroom are to be right.
+		name: "nearly-keeps-up", class: append(one(report.InputBound), report.GPUBound),
+		args: "--loader-ms=60 --device-ms=50 --launch-ms=2",
+	},
 }

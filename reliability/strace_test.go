@@ -21,31 +21,48 @@ type conduct struct {
 	self    int      // its process
 }
 
-// traced is one line of `strace -f -y`.
-var traced = regexp.MustCompile(`^(\d+) +(\w+)\((.*)$`)
+// traced is one line of `strace -f -y`; resumed is the end of a call that another thread's line cut in two.
+var (
+	traced  = regexp.MustCompile(`^(\d+) +(\w+)\((.*)$`)
+	resumed = regexp.MustCompile(`^(\d+) +<\.\.\. (\w+) resumed>(.*)$`)
+)
 
 // breaches lists what is forbidden beside a job, in the calls of `strace -f -y`: a line each.
 func (c conduct) breaches(trace io.Reader) (found []string, calls int, err error) {
 	family := map[int]bool{c.self: true}
 	lines := bufio.NewScanner(trace)
 	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		m := traced.FindStringSubmatch(lines.Text())
-		if m == nil {
-			continue
-		}
+	check := func(text, pid, call, args string) {
 		calls++
-		pid, _ := strconv.Atoi(m[1]) // of digits
-		family[pid] = true
-		if why := c.breach(m[2], m[3], family); why != "" {
-			found = append(found, why+": "+lines.Text())
+		number, _ := strconv.Atoi(pid) // of digits
+		family[number] = true
+		if why := c.breach(call, args, family); why != "" {
+			found = append(found, why+": "+text)
 		}
+	}
+	begun := map[string][]string{} // the first halves of calls that were cut in two, by thread
+	for lines.Scan() {
+		text := lines.Text()
+		if m := resumed.FindStringSubmatch(text); m != nil && begun[m[1]] != nil {
+			check(text, m[1], m[2], begun[m[1]][3]+m[3])
+			delete(begun, m[1])
+		} else if m := traced.FindStringSubmatch(text); m != nil {
+			first, cut := strings.CutSuffix(m[3], "<unfinished ...>")
+			if m[3] = first; cut {
+				begun[m[1]] = m
+				continue
+			}
+			check(text, m[1], m[2], m[3])
+		}
+	}
+	for _, m := range begun { // nothing came of these
+		check(m[0], m[1], m[2], m[3])
 	}
 	return found, calls, lines.Err()
 }
 
 // never are calls that are forbidden whatever their arguments.
-var never = map[string]bool{"ptrace": true, "process_vm_readv": true, "process_vm_writev": true, "flock": true, "setxattr": true, "lsetxattr": true, "fsetxattr": true,
+var never = map[string]bool{"ptrace": true, "process_vm_writev": true, "flock": true, "setxattr": true, "lsetxattr": true, "fsetxattr": true,
 	"listen": true, "truncate": true, "chmod": true, "fchmodat": true, "chown": true, "fchownat": true, "utimensat": true, "mkdir": true, "rmdir": true, "link": true,
 	"symlink": true, "mount": true, "umount2": true, "sched_setaffinity": true, "ioprio_set": true, "process_madvise": true}
 
@@ -83,6 +100,10 @@ func (c conduct) breach(call, args string, family map[int]bool) string {
 	case call == "fadvise64" || call == "posix_fadvise":
 		if strings.Contains(args, "<"+c.folder) {
 			return "advice on the job's file"
+		}
+	case call == "process_vm_readv":
+		if strings.Count(args, "iov_len=4}") != 2 || strings.Count(args, "iov_len=") != 2 {
+			return "a read of more than one descriptor"
 		}
 	case call == "fcntl":
 		if strings.Contains(args, "F_SETLK") || strings.Contains(args, "F_SETLEASE") || strings.Contains(args, "F_OFD_SETLK") {
@@ -135,9 +156,12 @@ func TestBreachesAreSeen(t *testing.T) {
 101 fadvise64(9</other/x>, 0, 0, POSIX_FADV_RANDOM) = 0
 101 socket(AF_UNIX, SOCK_STREAM, 0) = 5
 101 read(3<pipe:[1]>, "text, with kill(77, SIGKILL)", 100) = 28
+102 process_vm_readv(77,  <unfinished ...>
+102 <... process_vm_readv resumed>[{iov_base="\3\0\0\0", iov_len=4}], 1, [{iov_base=0x7f, iov_len=4}], 1, 0) = 4
+101 process_vm_readv(77, [{iov_base="\3\0\0\0", iov_len=4}], 1, [{iov_base=0x7f, iov_len=4}], 1, 0) = 4
 `
 	found, calls, err := c.breaches(strings.NewReader(clean))
-	if len(found) > 0 || calls != 12 || err != nil {
+	if len(found) > 0 || calls != 14 || err != nil {
 		t.Fatalf("a clean run of %d calls: %q, %v", calls, found, err)
 	}
 	for _, planted := range []string{
@@ -145,7 +169,9 @@ func TestBreachesAreSeen(t *testing.T) {
 		`100 kill(77, SIGSTOP) = 0`,
 		`100 pidfd_send_signal(9<pid:77>, SIGKILL, NULL, 0) = 0`,
 		`100 pidfd_send_signal(9, SIGKILL, NULL, 0) = 0`,
-		`101 process_vm_readv(77, [{iov_base=0x1, iov_len=8}], 1, [], 1, 0) = 8`,
+		`101 process_vm_readv(77, [{iov_base=0x1, iov_len=8}], 1, [{iov_base=0x2, iov_len=8}], 1, 0) = 8`,
+		`101 process_vm_readv(77, [{iov_base=0x1, iov_len=4}], 1, [{iov_base=0x2, iov_len=4}, {iov_base=0x3, iov_len=4}], 2, 0) = 4`,
+		"102 openat(AT_FDCWD</>, \"/data/train.h5\", O_RDWR <unfinished ...>\n102 <... openat resumed>) = 5</data/train.h5>",
 		`101 openat(AT_FDCWD</>, "/data/train.h5", O_RDWR) = 5</data/train.h5>`,
 		`101 openat(AT_FDCWD</>, "/tmp/else", O_WRONLY|O_CREAT, 0600) = 5`,
 		`101 open("/tmp/else", O_WRONLY|O_CREAT, 0600) = 5`,
@@ -165,6 +191,7 @@ func TestBreachesAreSeen(t *testing.T) {
 			continue
 		}
 		_, line, _ := strings.Cut(got[0], ": ")
+		planted = planted[strings.LastIndexByte(planted, '\n')+1:]
 		if diff := cmp.Diff(planted, line); diff != "" {
 			t.Error(diff)
 		}

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -147,18 +146,18 @@ func (h *hookSampler) finish(r *recording.Recorder, watched time.Duration, o *di
 	}
 	if h.receiver != nil {
 		if n := h.receiver.State().Refused; n > 0 {
-			r.Event(recording.EventHook, "", map[string]string{"state": "refused", "messages": strconv.FormatInt(n, 10)})
+			r.Event(recording.EventHook, "", recording.Attrs(recording.Hook{State: "refused", Messages: n}))
 		}
 	}
 	if !h.taking {
 		trainer := h.trainer()
-		attrs := map[string]string{"state": "absent", "reason": h.why}
+		said := recording.Hook{State: "absent", Reason: h.why}
 		if off, is := h.switchedOff(trainer.PID); is {
-			attrs["state"], attrs["reason"] = "off", off.Reason
+			said = recording.Hook{State: "off", Reason: off.Reason}
 		} else if h.receiver != nil && h.receiver.State().Loaded > 0 {
-			attrs["state"], attrs["reason"] = "silent", loaded(h.receiver.State())
+			said = recording.Hook{State: "silent", Reason: loaded(h.receiver.State())}
 		}
-		r.Event(recording.EventHook, job.Entity(trainer), attrs)
+		r.Event(recording.EventHook, job.Entity(trainer), recording.Attrs(said))
 	}
 }
 

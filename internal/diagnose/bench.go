@@ -16,8 +16,7 @@ func Bench(r *report.Report, e *evidence.Evidence, rules []Rule) {
 	if r.Benchmark == nil {
 		return
 	}
-	s := &subject{evidence: e}
-	judgeAll(r, rules, s.judgeMeasured)
+	judgeAll(r, rules, func(rule *Rule) ([]report.Finding, []report.Abstained, error) { return JudgeMeasured(rule, e) })
 	sayOnce(r.Findings)
 	r.Plans = []report.Plan{}
 	if r.Metrics == nil {

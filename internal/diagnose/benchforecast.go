@@ -35,7 +35,7 @@ func Forecast(r *report.Report, e *evidence.Evidence, t TrainingAhead) {
 	if !ok {
 		return
 	}
-	f := predict.NewForecaster(p, predict.Options{Confidence: Confidence, Calibration: ModelError})
+	f := predict.NewForecaster(p, predict.Options{Calibration: ModelError})
 	best, rates := 0.0, make([]float64, mostAhead(p.UsableCPUs)+1) // by num_workers
 	limit := predict.Term("")                                      // of the most workers
 	for w := range rates {
@@ -52,17 +52,17 @@ func Forecast(r *report.Report, e *evidence.Evidence, t TrainingAhead) {
 		if w&(w-1) != 0 && w != needed && w != int(p.UsableCPUs) {
 			continue // powers of two, and those that matter
 		}
-		one, _ := f.Forecast(predict.Setting{Workers: w})
+		one, _ := f.Forecast(predict.Setting{Workers: w}, predict.Remedy{})
 		out.Rows = append(out.Rows, aheadRow(p, one, t))
 		if w == needed {
-			out.Statement = aheadStatement(r, out.Rows[len(out.Rows)-1], beyond(len(rates)-1, limit))
+			out.Statement = aheadStatement(r, out.Rows[len(out.Rows)-1], ModelError.Of(one.Kind), beyond(len(rates)-1, limit))
 		}
 	}
 	r.Forecast = &out
 }
 
-// aheadStatement says what the number of workers that is enough gives, and what more of them bring.
-func aheadStatement(r *report.Report, x report.ForecastRow, more string) string {
+// aheadStatement says what the number of workers that is enough gives, by a model that is off by own, and what more of them bring.
+func aheadStatement(r *report.Report, x report.ForecastRow, own float64, more string) string {
 	rate := "samples/s"
 	if r.Benchmark.Kind == "other" {
 		rate = "blocks/s (blocks of the files: what a sample of the training is was not known)"
@@ -75,7 +75,7 @@ func aheadStatement(r *report.Report, x report.ForecastRow, more string) string 
 	if x.Limit != "" {
 		text += ", limited by " + x.Limit
 	}
-	return text + "; " + more + ". The intervals hold the model's own error, " + unit.Percent(ModelError.Other) +
+	return text + "; " + more + ". The intervals hold the model's own error, " + unit.Percent(own) +
 		" as measured of other DataLoaders, not on this machine. Collating, and what else the training's own code does to" +
 		" an item, is in it only as far as --transform-time says."
 }
@@ -99,7 +99,7 @@ func aheadOf(e *evidence.Evidence, t TrainingAhead) (predict.Pipeline, report.Fo
 		return predict.Pipeline{}, report.Forecast{}, false
 	}
 	out := report.Forecast{BatchSize: cmp.Or(t.BatchSize, usualBatch), BatchSizeGiven: t.BatchSize > 0, Item: "warm",
-		TransformTimeS: t.Transform.Seconds(), PrefetchFactor: predict.DefaultPrefetch, Confidence: Confidence, Rows: []report.ForecastRow{}}
+		TransformTimeS: t.Transform.Seconds(), PrefetchFactor: predict.DefaultPrefetch, Confidence: predict.Confidence, Rows: []report.ForecastRow{}}
 	cpu, wait := item.Summary, stat.Summary{}
 	if isCold {
 		out.Item = "cold"
@@ -169,7 +169,7 @@ func aheadRow(p predict.Pipeline, one predict.Forecast, t TrainingAhead) report.
 	row := report.ForecastRow{NumWorkers: one.Setting.Workers, SamplesPerS: rate.Center, Lo: rate.Lo, Hi: rate.Hi,
 		Limit: limitAhead[one.Limit]}
 	if t.Step > 0 {
-		row.WaitS, row.InputWaitRatio = known(one.Wait), known(unitShare(one.WaitRatio))
+		row.WaitS, row.InputWaitRatio = known(one.Wait), known(stat.Share(one.WaitRatio))
 	}
 	if p.BatchBytes > 0 {
 		n := int64(p.QueueBytes(one.Setting.Workers, cmp.Or(one.Setting.Prefetch, predict.DefaultPrefetch)))

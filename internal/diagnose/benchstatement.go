@@ -7,6 +7,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -199,5 +200,5 @@ func storageShare(e *evidence.Evidence, isCold bool) string {
 		return ""
 	}
 	return fmt.Sprintf(" Cold, an item takes %s; storage has %s of that.", unit.Seconds(cold.Center),
-		unit.Percent(unitShare(share.Center)))
+		unit.Percent(stat.Share(share.Center)))
 }

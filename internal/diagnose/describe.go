@@ -7,6 +7,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -71,7 +72,7 @@ func window(e *evidence.Evidence) *report.Window {
 		n := int(math.Round(v.Center))
 		w.Epochs = &n // each replaced set of workers is the end of an epoch; without restarts epochs cannot be told from outside
 	}
-	if h := e.Facts.Hook; h != nil && finite(h.Steps, h.Epochs) {
+	if h := e.Facts.Hook; h != nil && stat.Finite(h.Steps, h.Epochs) {
 		n := int(math.Round(h.Epochs))
 		w.Steps, w.Epochs = &h.Steps, &n
 	}
@@ -94,7 +95,7 @@ var comparedBy = []string{metric.SamplesPerS.Name, metric.BatchesPerS.Name, metr
 func metrics(e *evidence.Evidence) map[string]report.Metric {
 	out := map[string]report.Metric{}
 	for _, d := range slices.Concat(metric.Derived, metric.HookDerived) {
-		if v, ok := e.Get(d); ok && finite(v.Center, v.Lo, v.Hi) {
+		if v, ok := e.Get(d); ok && stat.Finite(v.Center, v.Lo, v.Hi) {
 			m := report.Metric{Center: v.Center, Lo: v.Lo, Hi: v.Hi, Confidence: v.Confidence, N: v.N, Unit: string(d.Unit), Basis: basis(v.Basis)}
 			if slices.Contains(comparedBy, d.Name) && len(e.Windows(d)) <= report.MaxWindows {
 				m.Windows = e.Windows(d)
@@ -120,14 +121,35 @@ func ranks(e *evidence.Evidence) []report.Rank {
 	for i, r := range e.Ranks {
 		row := report.Rank{Rank: r.Name, PID: r.PID, Worst: i == 0}
 		if r.InputWait != nil {
-			x := unitShare(r.InputWait.Center)
+			x := stat.Share(r.InputWait.Center)
 			row.InputWaitRatio = &x
 		}
-		if r.BatchRate != nil && finite(r.BatchRate.Center) {
+		if r.BatchRate != nil && stat.Finite(r.BatchRate.Center) {
 			x := r.BatchRate.Center
 			row.BatchesPerS = &x
 		}
 		out = append(out, row)
 	}
 	return out
+}
+
+// RecreatedEachEpoch reports whether the job constructs the DataLoader of the training loop per epoch.
+// persistent_workers cannot help then.
+func RecreatedEachEpoch(e *evidence.Evidence) bool { return Hooked(e) && e.Facts.Hook.Loader.Anew }
+
+// called adds to a loader what the hook told of the call that made it. Its settings are among the facts already.
+func called(e *evidence.Evidence, l *report.Loader) {
+	if !Hooked(e) {
+		return
+	}
+	c := e.Facts.Hook.Loader
+	l.Source, l.Dataset, l.Sampler, l.InOrder, l.Iterable = "hook", c.Dataset, c.Sampler, c.InOrder, c.Iterable
+	for _, i := range e.Facts.Hook.Slow {
+		if stat.Finite(i.Seconds) {
+			l.SlowItems = append(l.SlowItems, report.SlowItem{Index: i.Index, Seconds: i.Seconds, Times: i.Times})
+		}
+	}
+	if c.File != "" && c.Line > 0 {
+		l.Location = &report.Location{File: c.File, Line: c.Line}
+	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/step"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -129,10 +130,10 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 		d.add("no GPU counters were read%s: a main thread that spins while it waits for the GPU looks the same", because(e.Facts.GPUWhyNot))
 	}
 	if others, ok := e.Get(metric.GPUOthersBusy); ok && others.Center >= Moderate.Value {
-		d.add("processes outside the job compute on its GPUs %s of the time", unit.Percent(unitShare(others.Center)))
+		d.add("processes outside the job compute on its GPUs %s of the time", unit.Percent(stat.Share(others.Center)))
 	}
 	if delay, ok := e.Get(metric.MainRunDelay); ok && class == report.HostBound && delay.Center >= s.host*dominant {
-		d.add("most of that time the main thread was ready but had no CPU (%s of the watch)", unit.Percent(unitShare(delay.Center)))
+		d.add("most of that time the main thread was ready but had no CPU (%s of the watch)", unit.Percent(stat.Share(delay.Center)))
 	}
 	if class == report.GPUBound && s.stall.Center >= Moderate.Value {
 		d.add("the GPU may lack data %s of the time, which no rule explains", unit.Percent(s.stall.Center))

@@ -37,9 +37,6 @@ type Loader struct {
 // its result a factor.
 const Relative = "relative_throughput"
 
-// Confidence is that of the intervals of effects.
-const Confidence = 0.9
-
 // LoaderOf makes the model of a watched loader, which is off by as much as own says; false where its costs are too
 // little known. Without workers, and where batches do not pass through shared memory, no batches can be counted from
 // outside, and the model is relative; the hook counts them all.
@@ -74,8 +71,8 @@ func LoaderOf(e *evidence.Evidence, own predict.Calibration) (*Loader, bool) {
 
 // simulate prepares predictions of what is known of the loader; false where that is too little.
 func (l *Loader) simulate() (ok bool) {
-	l.forecaster = predict.NewForecaster(l.Pipeline, predict.Options{Confidence: Confidence, Calibration: l.error})
-	l.present, ok = l.forecaster.Forecast(l.Setting)
+	l.forecaster = predict.NewForecaster(l.Pipeline, predict.Options{Calibration: l.error})
+	l.present, ok = l.forecaster.Forecast(l.Setting, predict.Remedy{})
 	return ok
 }
 
@@ -118,33 +115,27 @@ func (l *Loader) costs(e *evidence.Evidence) (rate float64, ok bool) {
 	return batches.Center, true
 }
 
-// stepCost is what a step takes beside loading: in seconds or, where batches are not counted, of one step as it is now.
-type stepCost struct {
-	free               stat.Summary // without waiting for data
-	ranged             bool         // free lies anywhere in its interval
-	host, device, copy stat.Summary // parts of it, which may overlap; N = 0: unknown
-	spin               float64      // of the trainer's CPU time, what only waits for the device
-}
-
-// stepOf is the one place where the model reads what the step takes; false where that is unknown. Of a step on a device the parts are known as well,
-// and how long it takes with free data only as a range.
-func stepOf(e *evidence.Evidence) (s stepCost, ok bool) {
+// takeStep takes what a step takes beside loading, where batches are counted; false where that is unknown. Of a step on
+// a device the parts are known as well, and how long it takes with free data only as a range.
+func (l *Loader) takeStep(e *evidence.Evidence) bool {
 	free, ok := e.Get(metric.FreeStepTime)
-	s.free = free.Summary
+	l.FreeStep = l.others.step(free.Summary)
 	lead, onDevice := leadingStep(e)
 	batches, counted := e.Get(metric.BatchesPerS)
 	if !onDevice || !counted || batches.Center <= 0 {
-		return s, ok
+		return ok
 	}
 	per := func(r step.Range) stat.Summary {
 		return stat.Summary{Center: r.Likely / batches.Center, Lo: r.Lo / batches.Center, Hi: r.Hi / batches.Center, N: batches.N}
 	}
-	s.ranged, s.spin = true, lead.Spin.Likely/batches.Center
-	s.device = per(lead.Device)
-	if lead.Copies.Likely > 0 {
-		s.copy = per(lead.Copies)
+	l.StepRange, l.Spin, l.Device = true, lead.Spin.Likely/batches.Center, per(lead.Device)
+	if own := (1 - lead.Wait.Likely) / batches.Center; own > 0 { // other loaders hold the trainer
+		l.TrainerStep = own + l.FreeStep.Center - free.Center
 	}
-	return s, ok
+	if lead.Copies.Likely > 0 {
+		l.Copy = per(lead.Copies)
+	}
+	return ok
 }
 
 // leadingStep is the step of the trainer that leads, where it is on a device.
@@ -155,19 +146,12 @@ func leadingStep(e *evidence.Evidence) (step.Step, bool) {
 	return *e.Ranks[0].Step, true
 }
 
-func (l *Loader) takeStep(s stepCost) {
-	l.FreeStep, l.StepRange, l.Spin = l.others.step(s.free), s.ranged, s.spin
-	l.Host, l.Device, l.Copy = s.host, s.device, s.copy
-}
-
 // counted is a loader with workers whose batches were counted.
 func (l *Loader) counted(e *evidence.Evidence, workers, rate float64) bool {
-	step, ok := stepOf(e)
-	cpu, ok2 := e.Get(metric.WorkerCPUBatch)
-	if !ok || !ok2 {
+	cpu, ok := e.Get(metric.WorkerCPUBatch)
+	if !l.takeStep(e) || !ok {
 		return false
 	}
-	l.takeStep(step)
 	l.CPU = cpu.Summary
 	if v, ok := e.Get(metric.WorkerWaitBatch); ok {
 		l.Wait = v.Summary
@@ -222,13 +206,11 @@ func (l *Loader) uncounted(e *evidence.Evidence, workers float64) bool {
 
 // relative makes one step as it is now the unit of time, of which free is without data; on a device the model of the step says how much.
 func (l *Loader) relative(e *evidence.Evidence, free stat.Summary) {
-	cost := stepCost{free: free}
 	if lead, ok := leadingStep(e); ok {
-		f := lead.Free
-		cost.free = stat.Summary{Center: f.Likely, Lo: f.Lo, Hi: f.Hi, Confidence: free.Confidence, N: free.N}
-		cost.ranged, cost.spin = true, lead.Spin.Likely
+		free.Center, free.Lo, free.Hi = lead.Free.Likely, lead.Free.Lo, lead.Free.Hi
+		l.StepRange, l.Spin = true, lead.Spin.Likely
 	}
-	l.takeStep(cost)
+	l.FreeStep = l.others.step(free)
 	l.Metric, l.Unit, l.Now = Relative, string(metric.Count), stat.Exact(1)
 }
 
@@ -247,7 +229,7 @@ func (l *Loader) inTrainer(e *evidence.Evidence) bool {
 	}
 	wait := 0.0
 	if v, ok := e.Get(metric.MainStorage); ok {
-		wait = min(unitShare(v.Center), load.Center)
+		wait = min(stat.Share(v.Center), load.Center)
 	}
 	l.relative(e, rest(load.Summary))
 	l.CPU, l.Wait = scaled(load.Summary, 1-wait/load.Center), scaled(load.Summary, wait/load.Center)
@@ -256,16 +238,15 @@ func (l *Loader) inTrainer(e *evidence.Evidence) bool {
 
 // timedInside is a loader without workers whose batches the hook counted and whose loading it timed.
 func (l *Loader) timedInside(e *evidence.Evidence) bool {
-	step, ok := stepOf(e)
-	fetch, ok2 := e.Get(metric.FetchTime)
-	if !Hooked(e) || !ok || !ok2 || step.free.Center <= 0 || fetch.Center <= 0 {
+	free, _ := e.Get(metric.FreeStepTime)
+	fetch, ok := e.Get(metric.FetchTime)
+	if !Hooked(e) || !ok || free.Center <= 0 || fetch.Center <= 0 || !l.takeStep(e) {
 		return false
 	}
 	onCPU := 1.0 // without a figure, loading is taken to compute: then more workers than CPUs are never advised
 	if cpu, ok := e.Get(metric.FetchCPU); ok {
-		onCPU = unitShare(cpu.Center / fetch.Center)
+		onCPU = stat.Share(cpu.Center / fetch.Center)
 	}
-	l.takeStep(step)
 	l.CPU, l.Wait = scaled(fetch.Summary, onCPU), scaled(fetch.Summary, 1-onCPU)
 	if wait, ok := e.Get(metric.WorkerWaitBatch); ok { // without what it was ready for without a CPU
 		l.Wait = wait.Summary
@@ -294,3 +275,37 @@ func scaled(s stat.Summary, by float64) stat.Summary {
 
 // Trainers is how many trainers of the job were watched, each with a loader like this one; at least one.
 func (l *Loader) Trainers() int { return max(int(math.Round(l.ranks)), 1) }
+
+// otherLoaders are the other DataLoaders of each step, where there are several, as in zip: they stay as they are when
+// the one that is modelled changes.
+type otherLoaders struct {
+	leastStep float64 // seconds that a step takes with them at least
+	cpus      float64 // cores that their workers use
+}
+
+func otherLoadersOf(e *evidence.Evidence) otherLoaders {
+	if h := e.Facts.Hook; h != nil && h.Together > 1 {
+		return otherLoaders{max(h.LeastStep, 0), max(h.BesideCPUs, 0)}
+	}
+	return otherLoaders{}
+}
+
+// step is how short a step can get by changes of the one loader.
+func (o otherLoaders) step(free stat.Summary) stat.Summary {
+	if by := o.leastStep - free.Center; by > 0 {
+		free.Center, free.Lo, free.Hi = free.Center+by, free.Lo+by, free.Hi+by
+	}
+	return free
+}
+
+// leastLeft is the part of the CPUs that is left to a loader, whatever the others use: what they use they also give
+// way with.
+const leastLeft = 0.2
+
+// left is what of the CPUs the others leave.
+func (o otherLoaders) left(cpus stat.Summary) stat.Summary {
+	for _, x := range []*float64{&cpus.Center, &cpus.Lo, &cpus.Hi} {
+		*x = max(*x-o.cpus, leastLeft**x)
+	}
+	return cpus
+}

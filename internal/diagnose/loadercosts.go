@@ -8,6 +8,7 @@ import (
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/predict"
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // What handing a batch over costs beside making it, where the job was not seen to do it often enough to tell:
@@ -55,8 +56,15 @@ func (l *Loader) overheads(e *evidence.Evidence) {
 	}
 	l.Dispatch = dispatchPart * taking
 	l.Receive = taking - l.Dispatch
+	if l.Setting.Workers > 0 {
+		l.Sending = min(handoverCPU, l.CPU.Center)
+	}
 	if making, ok := e.Get(metric.FetchCPU); ok && Hooked(e) {
-		l.Handover = max(handoverCPU-max(l.CPU.Center-making.Center, 0), 0)
+		beside := max(l.CPU.Center-making.Center, 0)
+		l.Handover = max(handoverCPU-beside, 0)
+		if l.Setting.Workers > 0 {
+			l.Sending = beside
+		}
 	}
 	l.Resume = resumeCPU
 }
@@ -164,26 +172,29 @@ func (l *Loader) spreads(e *evidence.Evidence, rate float64) {
 	l.Fetch = predict.Lognormal(max(variation(e, rate), leastVariation))
 }
 
+// normalMAD makes the median absolute deviation of normally distributed values their standard deviation.
+const normalMAD = 1.4826
+
 // variation is the coefficient of variation of a batch's cost that the windows allow: a mean of n batches varies by
-// the square root of n less than one batch does.
+// the square root of n less than one batch does. Windows in which workers start, or at whose end batches are not
+// counted yet, are outliers and say nothing of batches; so the spread is the median absolute deviation.
 func variation(e *evidence.Evidence, rate float64) float64 {
 	values := e.Windows(metric.WorkerCPUBatch)
 	time, ok := e.Get(metric.WindowTime)
 	if len(values) < 3 || !ok || rate <= 0 {
 		return 0
 	}
-	mean, squares := 0.0, 0.0
-	for _, v := range values {
-		mean += v / float64(len(values))
-	}
-	for _, v := range values {
-		squares += (v - mean) * (v - mean) / float64(len(values)-1)
-	}
-	if mean <= 0 {
+	middle, _ := stat.Quantile(values, 0.5)
+	if middle <= 0 {
 		return 0
 	}
+	off := make([]float64, len(values))
+	for i, v := range values {
+		off[i] = math.Abs(v - middle)
+	}
+	spread, _ := stat.Quantile(off, 0.5)
 	per := rate * time.Center / float64(len(values)) // batches of a window
-	return min(math.Sqrt(squares*max(per, 1))/mean, mostVariation)
+	return min(normalMAD*spread*math.Sqrt(max(per, 1))/middle, mostVariation)
 }
 
 // waitsForStorage is the part of a worker's waiting that is for storage.
@@ -191,7 +202,7 @@ func waitsForStorage(e *evidence.Evidence) float64 {
 	at := func(ds ...metric.Desc) (sum float64) {
 		for _, d := range ds {
 			v, _ := e.Get(d)
-			sum += unitShare(v.Center)
+			sum += stat.Share(v.Center)
 		}
 		return sum
 	}
@@ -201,4 +212,46 @@ func waitsForStorage(e *evidence.Evidence) float64 {
 		return 0
 	}
 	return stored / all
+}
+
+// evaluating is what evaluations take; nothing where it is not told.
+func evaluating(e *evidence.Evidence) evidence.Evaluating {
+	if h := e.Facts.Hook; h != nil && h.Evaluating.Time < 1 {
+		return h.Evaluating
+	}
+	return evidence.Evaluating{}
+}
+
+// trainerCPU is the CPU time of one trainer in a second of training: without what it computes in evaluations, as
+// rates are.
+func trainerCPU(e *evidence.Evidence) (stat.Summary, bool) {
+	all, ok := e.Get(metric.TrainerCPU)
+	if !ok {
+		return stat.Summary{}, false
+	}
+	ranks := 1.0
+	if n, ok := e.Get(metric.Ranks); ok && n.Center > 1 {
+		ranks = n.Center
+	}
+	s := scaled(all.Summary, 1/ranks)
+	if x := evaluating(e); x.Time > 0 && s.Center > 0 {
+		s = scaled(s, max(s.Center-x.CPU, 0)/s.Center/(1-x.Time))
+	}
+	return s, true
+}
+
+// trainerDelay is how long, in a second of training, the trainer's main thread was ready to run without a CPU.
+func trainerDelay(e *evidence.Evidence) (float64, bool) {
+	delay, ok := e.Get(metric.MainRunDelay)
+	x := evaluating(e)
+	return max(delay.Center-x.Delay, 0) / (1 - x.Time), ok
+}
+
+// pauses is what interrupts training while its workers go on.
+func pauses(e *evidence.Evidence) predict.Pause {
+	h := e.Facts.Hook
+	if h == nil {
+		return predict.Pause{}
+	}
+	return predict.Pause{Every: h.Pauses.Every, Length: h.Pauses.Length, CPU: h.Pauses.CPU}
 }

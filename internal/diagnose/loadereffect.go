@@ -16,11 +16,11 @@ const mostMisfit = 1.25
 // Predict returns what the model expects of a setting with a remedy, and the same as an effect on what was seen;
 // false where it cannot tell.
 func (l *Loader) Predict(set predict.Setting, r predict.Remedy) (predict.Forecast, *report.Effect, bool) {
-	to, ok := l.forecaster.ForecastWith(set, r)
+	to, ok := l.forecaster.Forecast(set, r)
 	if !ok {
 		return to, nil, false
 	}
-	effect := l.effect(to, l.forecaster.Gain(l.present, to), true)
+	effect := l.effect(to, true)
 	return to, effect, effect != nil
 }
 
@@ -39,7 +39,7 @@ func (l *Loader) SteadyGain(n int) float64 {
 	set.Workers = n
 	for _, r := range []predict.Remedy{{}, {Cores: l.CPUs.Center}} {
 		if to, ok := l.forecaster.Point(set, r); ok && to.Steady > 0 {
-			sum += unitShare(1 - l.present.Steady/to.Steady)
+			sum += stat.Share(1 - l.present.Steady/to.Steady)
 		}
 	}
 	return sum / 2
@@ -63,12 +63,12 @@ func (l *Loader) With(r predict.Remedy) *report.Effect {
 
 // Saving is the effect of saving between lo and hi of what a batch costs, 0..1, which is as closely as it can be said.
 func (l *Loader) Saving(lo, hi float64) *report.Effect {
-	return l.With(predict.Saving(unitShare(lo), unitShare(max(hi, lo))))
+	return l.With(predict.Saving(stat.Share(lo), stat.Share(max(hi, lo))))
 }
 
 // SavingUnthrottled is Saving by a change that raises the limit on reading, or that reads from elsewhere.
 func (l *Loader) SavingUnthrottled(lo, hi float64) *report.Effect {
-	r := predict.Saving(unitShare(lo), unitShare(max(hi, lo)))
+	r := predict.Saving(stat.Share(lo), stat.Share(max(hi, lo)))
 	r.Unthrottled = true
 	return l.With(r)
 }
@@ -79,7 +79,7 @@ func (l *Loader) AloneGain(usable float64) float64 {
 	if !ok {
 		return 0
 	}
-	return unitShare(1 - l.present.Rate/to.Rate)
+	return stat.Share(1 - l.present.Rate/to.Rate)
 }
 
 // Alone is the effect of so many usable cores for the job alone; its ranks share them.
@@ -105,13 +105,8 @@ type Needed struct {
 }
 
 // WorkersNeeded chooses num_workers by what workers give that live on from epoch to epoch: what starting them costs
-// is another matter. False where nothing can be predicted.
-func (l *Loader) WorkersNeeded() (Needed, bool) { return l.needed(false) }
-
-// WorkersWanted is WorkersNeeded, had /dev/shm room for them.
-func (l *Loader) WorkersWanted() (Needed, bool) { return l.needed(true) }
-
-func (l *Loader) needed(anyShm bool) (Needed, bool) {
+// is another matter; anyShm says to take /dev/shm for large enough. False where nothing can be predicted.
+func (l *Loader) WorkersNeeded(anyShm bool) (Needed, bool) {
 	set := l.Setting
 	set.Persistent = set.Persistent || !l.Anew
 	found, ok := l.forecaster.WorkersNeeded(set, anyShm)
@@ -161,9 +156,9 @@ const byGroup = "other programs use the CPU time that it needs, and the kernel s
 // effect says a forecast in the job's own unit. The model gives it in two ways: the rate itself, and how many times
 // as fast as now that is, applied to what was seen. The interval is the narrower one with room for both figures, and,
 // where others may go, up to what would be without other programs; it ends where the inputs' best ends do.
-func (l *Loader) effect(to predict.Forecast, gain stat.Summary, othersMayGo bool) *report.Effect {
+func (l *Loader) effect(to predict.Forecast, othersMayGo bool) *report.Effect {
 	now, rate := l.Now.Center, scaled(to.StepsPerS, l.PerBatch)
-	gained := scaled(gain, now)
+	gained := scaled(l.forecaster.Gain(l.present, to), now)
 	if !l.fits() || l.StepRange { // then the model's own rate says nothing, or less than the rate that was seen
 		rate = gained
 	}
@@ -180,7 +175,7 @@ func (l *Loader) effect(to predict.Forecast, gain stat.Summary, othersMayGo bool
 		}
 	}
 	if l.contended(to) {
-		lo = min(lo, l.error.Widen(stat.Summary{Center: now, Lo: now, Hi: now}, to.NewPrograms).Lo)
+		lo = min(lo, l.error.Widen(stat.Summary{Center: now, Lo: now, Hi: now}, to.Kind).Lo)
 	}
 	after := math.Sqrt(rate.Center * gained.Center)
 	if len(to.Bounds) > 0 {
@@ -198,7 +193,7 @@ func (l *Loader) effect(to predict.Forecast, gain stat.Summary, othersMayGo bool
 	}
 	out := &report.Effect{Metric: l.Metric, Unit: l.Unit, Before: now, After: after, Lo: lo, Hi: hi,
 		Basis: report.Modelled, Limit: limitText[to.Limit]}
-	if !finite(out.Before, out.After, out.Lo, out.Hi) {
+	if !stat.Finite(out.Before, out.After, out.Lo, out.Hi) {
 		return nil
 	}
 	return out
@@ -207,7 +202,6 @@ func (l *Loader) effect(to predict.Forecast, gain stat.Summary, othersMayGo bool
 // limitText says what bounds a prediction.
 var limitText = map[predict.Term]string{
 	predict.Step:    "the training step itself",
-	predict.Host:    "the host's own work",
 	predict.Device:  "the device",
 	predict.Copy:    "copies to the device",
 	predict.Workers: "the workers",

@@ -1,10 +1,15 @@
 package diagnose
 
 import (
+	"fmt"
+	"maps"
+	"math"
 	"regexp"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -51,4 +56,88 @@ func ShellWord(path string) string {
 		path = "./" + path
 	}
 	return quoted(path)
+}
+
+// tooShort is the rule that says that a watch was, and the only one to judge a watch from which nothing can be concluded.
+const tooShort = "quality/too-short"
+
+// tooLittle says whether the steady window is too short for any rule: the line below which there is no verdict either. A handful of looks
+// gives shares of 0 or 100 % and no interval, and a rule that holds them against its limits finds what chance put there.
+func tooLittle(e *evidence.Evidence) bool {
+	v, ok := e.Get(metric.WindowTime)
+	return ok && v.Center < leastWindow
+}
+
+// judgeShort stands in place of Judge where too little was seen.
+func (s *subject) judgeShort(rule *Rule) ([]report.Finding, []report.Abstained, error) {
+	switch {
+	case rule.ID == tooShort:
+		return s.judge(rule)
+	case rule.Eval == nil:
+		return nil, nil, nil
+	}
+	reason := "too little was seen to judge by: at least " + unit.Seconds(leastWindow) + " are needed after the warm-up"
+	return nil, []report.Abstained{{Rule: rule.ID, Missing: []string{}, Reason: reason}}, nil
+}
+
+// withhold takes off a report what a handful of looks cannot tell: how a step and a worker's time divide, and figures without an interval.
+func withhold(r *report.Report) {
+	r.Verdict.Step = report.Step{}
+	r.Phases, r.Plans, r.Ranks = []report.Phase{}, []report.Plan{}, nil
+	maps.DeleteFunc(r.Metrics, func(_ string, m report.Metric) bool { return m.Confidence == 0 })
+}
+
+// promiseNothing takes off a report from which nothing follows what would follow: what changes would bring, and what were if data were free.
+func promiseNothing(r *report.Report) {
+	r.Joint = nil
+	for _, f := range r.Findings {
+		for i := range f.Recommendations {
+			f.Recommendations[i].Effect = nil
+		}
+	}
+	delete(r.Metrics, metric.FreeStepTime.Name)
+}
+
+// How a watch ended, as recordings name it.
+const (
+	byDuration = "duration"
+	bySteps    = "steps"
+)
+
+// For how long to watch at least where this watch was too short, in seconds.
+const (
+	longEnough     = 60.0 // twice the default
+	enoughTraining = 30.0 // of a launched job, all of which is watched: what an attached watch takes by default
+)
+
+// Longer is the setting that makes a watch long enough, and its value, where the steps to be seen take so many seconds; 0 where they are not
+// known. It depends on what ended this watch: a longer --duration is of no use to a job that ends before.
+func Longer(e *evidence.Evidence, steps float64) (setting, to string) {
+	launched := e.Header.Mode == "launch"
+	rate, counted := e.Get(metric.BatchesPerS)
+	switch {
+	case launched && e.Window.By == bySteps && counted && rate.Center > 0:
+		return "--steps", fmt.Sprintf("%.0f", math.Ceil(rate.Center*max(steps, longEnough)))
+	case launched && e.Window.By != byDuration && e.Window.By != bySteps:
+		return "length of the job", fmt.Sprintf("at least %.0f s of training", math.Ceil(max(steps, enoughTraining)))
+	case e.Window.Ended:
+		return "start of the watch", "earlier in the job, or with it: pipetune diagnose -- COMMAND"
+	}
+	return "--duration", fmt.Sprintf("%.0fs", math.Ceil(max(steps, longEnough)))
+}
+
+// longerWatch is the command that watches for long enough.
+func longerWatch(e *evidence.Evidence) string {
+	switch setting, to := Longer(e, 0); {
+	case e.Header.Mode != "launch" && !e.Window.Ended:
+		return "pipetune diagnose " + setting + " " + to
+	case e.Header.Mode != "launch":
+		return "pipetune diagnose -- COMMAND  # the job ended while it was watched"
+	case !tooLittle(e):
+		return "pipetune doctor" // it was watched for as long as it trained: what is missing is not time
+	case setting == "length of the job":
+		return "pipetune diagnose -- COMMAND  # let the job run longer: " + to
+	default:
+		return "pipetune diagnose " + setting + " " + to + " -- COMMAND"
+	}
 }

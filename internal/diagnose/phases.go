@@ -6,6 +6,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -49,7 +50,7 @@ func phases(e *evidence.Evidence) []report.Phase {
 	making := 0.0
 	for _, p := range workerPhases {
 		v, ok := e.Get(p.signal)
-		share := unitShare(v.Center)
+		share := stat.Share(v.Center)
 		switch {
 		case !ok:
 		case told && p.making:
@@ -66,7 +67,7 @@ func phases(e *evidence.Evidence) []report.Phase {
 		}
 	}
 	if told {
-		out = append(out, made(e, unitShare(making))...)
+		out = append(out, made(e, stat.Share(making))...)
 	}
 	slices.SortStableFunc(out, func(a, b report.Phase) int { return cmp.Compare(b.Ratio, a.Ratio) })
 	return out
@@ -76,13 +77,13 @@ func phases(e *evidence.Evidence) []report.Phase {
 // makes them nobody's wait tells the share; what they cost and how many come does.
 func ownWork(e *evidence.Evidence) (making float64, rest report.Phase) {
 	if wait, ok := InputWait(e); ok {
-		making = unitShare(wait.Center)
+		making = stat.Share(wait.Center)
 		step, _ := e.Get(metric.FreeStepTime)
 		return making, report.Phase{Name: "training, not loading", Ratio: 1 - making, BatchS: max(step.Center, 0), Basis: report.Measured}
 	}
 	fetch, _ := e.Get(metric.FetchTime)
 	rate, _ := e.Get(metric.BatchesPerS)
-	making = unitShare(fetch.Center * rate.Center)
+	making = stat.Share(fetch.Center * rate.Center)
 	return making, report.Phase{Name: "not loading", Ratio: 1 - making, Basis: report.Measured}
 }
 
@@ -106,10 +107,63 @@ func made(e *evidence.Evidence, share float64) []report.Phase {
 	}
 	for _, p := range hookPhases {
 		v, ok := e.Get(p.signal)
-		part := unitShare(v.Center / item.Center)
+		part := stat.Share(v.Center / item.Center)
 		if ok && part*share >= shownPhase {
 			out = append(out, report.Phase{Name: p.name, Ratio: part * share, BatchS: part * batch.Center, ItemS: v.Center, Basis: basis(v.Basis)})
 		}
 	}
+	return out
+}
+
+// The parts of an item's time in one worker, in the words of the report.
+const (
+	phaseOpen    = "opening the file"
+	phaseStorage = "waiting for storage"
+	phaseRead    = "reading"
+	phaseUndo    = "reading and HDF5 filters" // not timed apart
+	phaseFilter  = "HDF5 filters"
+	phaseDecode  = "decoding"
+)
+
+// filtersUntimed tells whether the data has filters and what they take was not measured.
+func filtersUntimed(e *evidence.Evidence) bool {
+	filters, _ := e.Get(metric.HDF5Filters)
+	_, timed := e.Get(metric.BenchFilter)
+	return filters.Center >= 1 && !timed
+}
+
+// itemPhases says where the time of one item goes in one worker, the largest part first. Opening, filters and
+// decoding were measured by themselves; reading is what they leave of a warm item, and storage what a cold one
+// takes beyond that. They add up to 1.
+func itemPhases(e *evidence.Evidence) []report.Phase {
+	out := []report.Phase{}
+	item, isCold, ok := Settled(e)
+	if !ok || item.Center <= 0 {
+		return out
+	}
+	left := item.Center
+	add := func(name string, seconds float64, b metric.Basis) {
+		seconds = min(seconds, left)
+		left -= seconds
+		if share := stat.Share(seconds / item.Center); share >= shownPhase {
+			out = append(out, report.Phase{Name: name, Ratio: share, ItemS: seconds, Basis: basis(b)})
+		}
+	}
+	if warm, ok := e.Get(metric.BenchItem); isCold && ok {
+		add(phaseStorage, max(item.Center-warm.Center, 0), metric.Measured)
+	}
+	decode, _ := e.Get(metric.BenchDecode)
+	add(phaseDecode, decode.Center, decode.Basis)
+	filter, _ := e.Get(metric.BenchFilter)
+	add(phaseFilter, filter.Center, filter.Basis)
+	if open, _ := e.Get(metric.BenchOpen); e.OpensPerItem() {
+		add(phaseOpen, open.Center, open.Basis)
+	}
+	if filtersUntimed(e) {
+		add(phaseUndo, left, metric.Inferred)
+	} else {
+		add(phaseRead, left, metric.Inferred)
+	}
+	slices.SortStableFunc(out, func(a, b report.Phase) int { return cmp.Compare(b.Ratio, a.Ratio) })
 	return out
 }

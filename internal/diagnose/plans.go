@@ -10,6 +10,7 @@ import (
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/predict"
+	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -127,15 +128,16 @@ func checkCommand(e *evidence.Evidence) string {
 // plan tells one plan.
 func (l *Loader) plan(x predict.Plan, check string) report.Plan {
 	out := report.Plan{Name: x.Name, Risk: x.Risk, Changes: []report.Recommendation{},
-		Effect: l.effect(x.After, x.Gain, true), Check: check,
-		Next: limitText[x.After.Next], Clamp: string(x.Clamp), InputWaitRatio: known(unitShare(x.After.WaitRatio))}
+		Effect: l.effect(x.After, true), Check: check,
+		Next: limitText[x.After.Next], Clamp: string(x.Clamp), InputWaitRatio: known(stat.Share(x.After.WaitRatio))}
 	if out.Effect != nil && out.Effect.After > 0 {
 		out.StepTimeS = known(l.PerBatch / out.Effect.After)
 		if l.Epoch > 0 {
 			out.EpochTimeS = known(float64(l.Epoch) * l.PerBatch / out.Effect.After)
 		}
 	}
-	out.ExtraMemoryBytes, out.ExtraShmBytes = l.bytes(x.Extra.Total()*float64(l.Trainers())), l.bytes(x.Extra.Shm*float64(l.Trainers()))
+	before, after := l.Memory(l.present.Setting), l.Memory(x.After.Setting)
+	out.ExtraMemoryBytes, out.ExtraShmBytes = l.bytes(after.Total()-before.Total()), l.bytes(after.Shm-before.Shm)
 	if l.WorkerBytes == 0 && l.Setting.Workers == 0 { // of workers that are not there yet nothing is known
 		out.ExtraMemoryBytes = nil
 	}
@@ -149,8 +151,15 @@ func (l *Loader) plan(x predict.Plan, check string) report.Plan {
 
 func (l *Loader) change(at predict.Setting, c predict.Change) report.Recommendation {
 	from, to := c.Knob.Value(at), c.Knob.Value(c.Then.Setting)
-	out := report.Recommendation{Setting: string(c.Knob), To: to, Caveat: c.Risk, Watch: c.Watch,
-		Effect: l.effect(c.Alone, c.Gain, true)}
+	text := knobText[c.Knob]
+	if c.Knob == predict.PrefetchFactor && l.Pause.Simulated() {
+		text.risk = deeperInPauses
+	}
+	out := report.Recommendation{Setting: string(c.Knob), To: to, Caveat: text.risk, Watch: text.watch,
+		Effect: l.effect(c.Alone, true)}
+	if at.Workers == 0 && c.Knob != predict.NumWorkers {
+		out.Effect = nil // without workers it means nothing, and PyTorch 2 refuses it
+	}
 	if l.seen(c.Knob) {
 		out.From = &from
 	}
@@ -167,6 +176,39 @@ func (l *Loader) change(at predict.Setting, c predict.Change) report.Recommendat
 	return out
 }
 
+// knobText is what can go wrong with a change of a setting, and what to look at after it.
+var knobText = map[predict.Knob]struct{ risk, watch string }{
+	predict.NumWorkers: {
+		risk: "each worker is a process with a copy of what the dataset holds in Python objects; a dataset that " +
+			"keeps an open file or a random state from before the start needs a worker_init_fn",
+		watch: "the workers' CPU and memory, the run queue, and whether storage gets slower as more of them read",
+	},
+	predict.PrefetchFactor: {
+		risk: "finished batches fill /dev/shm; with order kept, depth only evens out how batches vary and does not " +
+			"raise the mean",
+		watch: "free space in /dev/shm",
+	},
+	predict.PersistentWorkers: {
+		risk: "the dataset's state lives on from epoch to epoch: changes made to it in the trainer between epochs " +
+			"no longer reach the workers",
+		watch: "the workers' memory from epoch to epoch",
+	},
+	predict.Context: {
+		risk: "spawn and forkserver need a dataset that can be pickled and a main guard; fork is unsafe once the " +
+			"trainer runs threads or has used CUDA in ways the workers use too",
+		watch: "the time to the first batch of an epoch",
+	},
+	predict.InOrder: {
+		risk: "the order of batches depends on their timing, so a run can no longer be repeated exactly, and slow " +
+			"samples come later than their turn",
+		watch: "the loss, against a run with order kept",
+	},
+}
+
+// deeperInPauses is the risk of a deeper queue where training pauses while its workers go on.
+const deeperInPauses = "finished batches fill /dev/shm; with order kept, depth evens out how batches vary and holds more of " +
+	"what is made while training pauses, and does not raise the mean else"
+
 // seen tells whether the present value of a setting was observed, and is not just PyTorch's default.
 func (l *Loader) seen(k predict.Knob) bool {
 	switch k {
@@ -181,14 +223,16 @@ func (l *Loader) seen(k predict.Knob) bool {
 }
 
 func known(x float64) *float64 {
-	if !finite(x) {
+	if !stat.Finite(x) {
 		return nil
 	}
 	return &x
 }
 
+// bytes is what so much more memory for each loader comes to in all trainers.
 func (l *Loader) bytes(x float64) *int64 {
-	if !finite(x) || math.Abs(x) > math.MaxInt64/2 || l.BatchBytes == 0 && l.WorkerBytes == 0 {
+	x *= float64(l.Trainers())
+	if !stat.Finite(x) || math.Abs(x) > math.MaxInt64/2 || l.BatchBytes == 0 && l.WorkerBytes == 0 {
 		return nil
 	}
 	n := int64(math.Round(x))
@@ -197,9 +241,8 @@ func (l *Loader) bytes(x float64) *int64 {
 
 // outlook says what the plans come to.
 func (l *Loader) outlook(p predict.Plans, r *report.Report) *report.Outlook {
-	now := l.effect(p.Now, l.forecaster.Gain(p.Now, p.Now), false)
-	o := &report.Outlook{Outcome: p.Outcome, Now: now, Limit: limitText[p.Now.Limit], Next: limitText[p.Now.Next],
-		Confidence: Confidence, Calibrated: l.error.Source, Assumed: l.assumed, First: firstCause(r)}
+	o := &report.Outlook{Outcome: p.Outcome, Now: l.effect(p.Now, false), Limit: limitText[p.Now.Limit], Next: limitText[p.Now.Next],
+		Confidence: predict.Confidence, Calibrated: l.error.Source, Assumed: l.assumed, First: firstCause(r)}
 	if p.Headroom > 0 {
 		o.Headroom = known(p.Headroom)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -214,7 +215,7 @@ func TestPlansBesideOtherPrograms(t *testing.T) {
 	if len(r.Plans) == 0 || r.Plans[0].Changes[0].Setting != "num_workers" {
 		t.Fatalf("%+v, %+v", r.Outlook, r.Abstained)
 	}
-	if e, least := r.Plans[0].Effect, 1/(1+ModelError.Other); math.Abs(e.Lo/e.Before-least) > 0.001 || e.Hi <= e.Before {
+	if e, least := r.Plans[0].Effect, 1/(1+ModelError.CPUs); math.Abs(e.Lo/e.Before-least) > 0.001 || e.Hi <= e.Before {
 		t.Errorf("beside a full core of others: %+v, want no gain less the model's own error at the least: %.3f of the present rate", e, least)
 	}
 	if !strings.Contains(r.Outlook.Statement, "sched(7)") || !strings.Contains(r.Plans[0].Changes[0].Caveat, "no gain is possible") {
@@ -243,6 +244,15 @@ func TestShellWord(t *testing.T) {
 	for path, want := range map[string]string{"/data/train.h5": "/data/train.h5", "/my data/x.h5": "'/my data/x.h5'", "~/my data/x.h5": "~/'my data/x.h5'", "-x": "'./-x'", "~/x.h5": "~/x.h5"} {
 		if got := ShellWord(path); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}
+
+// Whatever a plan changes, the report says what can go wrong with it and what to look at.
+func TestEachSettingHasItsRisk(t *testing.T) {
+	for _, k := range predict.Knobs {
+		if text := knobText[k]; text.risk == "" || text.watch == "" {
+			t.Errorf("%s: nothing is said about it", k)
 		}
 	}
 }

@@ -42,9 +42,13 @@ type Measured struct {
 	Eval    func(*Pass) error
 }
 
-// byMeasurement is the rule as bench-io judges by it: the same cause, found in the second way.
+// byMeasurement is the rule as bench-io judges by it: the same cause, found in the second way. Without one it judges
+// nothing.
 func (r *Rule) byMeasurement() *Rule {
 	m := r.Measured
+	if m == nil {
+		m = &Measured{}
+	}
 	return &Rule{ID: r.ID, Title: r.Title, Doc: r.Doc, Explains: r.Explains, Needs: m.Needs, Limits: m.Limits, Applies: m.Applies, Eval: m.Eval}
 }
 
@@ -122,4 +126,23 @@ func (p *Pass) Report(f report.Finding) {
 // Abstain says that the rule cannot judge, although its signals are there.
 func (p *Pass) Abstain(reason, cure string) {
 	p.abstains = append(p.abstains, report.Abstained{Rule: p.rule.ID, Missing: []string{}, Reason: reason, Cure: cure})
+}
+
+// The two lines that grade a share of the step. Published thresholds for "input-bound" spread from 5 % to 30 %; these two agree with most.
+var (
+	Moderate = Limit{"moderate share of the step", 0.05, metric.Ratio,
+		"TensorFlow profiler, op_stats_to_input_pipeline_analysis: from 5 % moderately input-bound; PyTorch tb_plugin flags the DataLoader above 5 %"}
+	High = Limit{"high share of the step", 0.20, metric.Ratio,
+		"TensorFlow profiler, op_stats_to_input_pipeline_analysis: from 20 % highly input-bound; TraceML calls 20 % critical"}
+)
+
+// Grade gives a finding the severity of the share of step time it costs now.
+func Grade(share float64) report.Severity {
+	switch {
+	case share >= High.Value:
+		return report.Error
+	case share >= Moderate.Value:
+		return report.Warning
+	}
+	return report.Info
 }

@@ -67,7 +67,7 @@ type subject struct {
 func (s *subject) model() (*Loader, bool) {
 	if !s.modelled {
 		s.modelled = true
-		if l, ok := LoaderOf(s.evidence, ModelError); ok {
+		if l, ok := LoaderOf(s.evidence, OwnError(s.evidence)); ok {
 			s.loader = l
 		}
 	}
@@ -104,14 +104,7 @@ func (s *subject) judge(rule *Rule) ([]report.Finding, []report.Abstained, error
 // JudgeMeasured holds the evidence of a benchmark against one rule, as Judge does that of a job. A rule without a
 // measured half gives nothing.
 func JudgeMeasured(rule *Rule, e *evidence.Evidence) ([]report.Finding, []report.Abstained, error) {
-	return (&subject{evidence: e}).judgeMeasured(rule)
-}
-
-func (s *subject) judgeMeasured(rule *Rule) ([]report.Finding, []report.Abstained, error) {
-	if rule.Measured == nil {
-		return nil, nil, nil
-	}
-	return s.judge(rule.byMeasurement())
+	return Judge(rule.byMeasurement(), e)
 }
 
 // lacks tells which needed signals are absent, why, and what would cure it.
@@ -168,7 +161,7 @@ var hookSignals = func() map[string]bool {
 
 var gpuSignals = func() map[string]bool {
 	set := map[string]bool{}
-	for _, d := range []metric.Desc{metric.GPUBusy, metric.GPUCount, metric.GPUMemUsedRatio, metric.GPUPowerRatio, metric.GPUThrottled,
+	for _, d := range []metric.Desc{metric.GPUBusy, metric.GPUCount, metric.GPUMemUsedRatio, metric.GPUPowerRatio, metric.GPUThrottled, metric.GPUClockLost,
 		metric.GPUSMActive, metric.GPUDRAMActive, metric.PcieGenRatio, metric.PcieRxRate, metric.GPUIdleJob} {
 		set[d.Name] = true
 	}
@@ -177,19 +170,17 @@ var gpuSignals = func() map[string]bool {
 
 // tidy holds a finding to the schema: finite numbers, a score within 0..1, lists that are never null.
 func tidy(f *report.Finding) {
-	f.Score = unitShare(f.Score)
+	f.Score = stat.Share(f.Score)
 	if f.Evidence == nil {
 		f.Evidence = []report.Evidence{}
 	}
-	f.Evidence = slices.DeleteFunc(f.Evidence, func(x report.Evidence) bool { return !finite(x.Value) })
+	f.Evidence = slices.DeleteFunc(f.Evidence, func(x report.Evidence) bool { return !stat.Finite(x.Value) })
 	if f.Recommendations == nil {
 		f.Recommendations = []report.Recommendation{}
 	}
 	for i, c := range f.Recommendations {
-		if e := c.Effect; e != nil && !(finite(e.Before, e.After, e.Lo, e.Hi) && e.Lo <= e.Hi) {
+		if e := c.Effect; e != nil && !(stat.Finite(e.Before, e.After, e.Lo, e.Hi) && e.Lo <= e.Hi) {
 			f.Recommendations[i].Effect = nil
 		}
 	}
 }
-
-func finite(xs ...float64) bool { return stat.Finite(xs...) }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/step"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -78,7 +79,7 @@ func statement(e *evidence.Evidence, s split, class report.Class, lead *report.F
 		text = fmt.Sprintf("Data is ready in time (input wait %s), but the main thread itself runs on the CPU %s of the time: Python, logging, metrics or copies between steps.",
 			wait, unit.Percent(s.host))
 		if delay, ok := e.Get(metric.MainRunDelay); ok && delay.Center >= Moderate.Value {
-			text += fmt.Sprintf(" Part of that it is ready to run but has no CPU: %s of the time.", unit.Percent(unitShare(delay.Center)))
+			text += fmt.Sprintf(" Part of that it is ready to run but has no CPU: %s of the time.", unit.Percent(stat.Share(delay.Center)))
 		}
 		return text
 	case report.TransferBound:
@@ -115,7 +116,7 @@ func starving(e *evidence.Evidence, s split) string {
 	workers, ok := e.Get(metric.NumWorkers)
 	busy, ok2 := e.Get(metric.WorkerBusy)
 	if ok && ok2 {
-		text += fmt.Sprintf("; its %s busy %s of the time", plural(int(workers.Center+0.5), "worker is", "workers are"), unit.Percent(unitShare(busy.Center)))
+		text += fmt.Sprintf("; its %s busy %s of the time", plural(int(workers.Center+0.5), "worker is", "workers are"), unit.Percent(stat.Share(busy.Center)))
 	}
 	if s.stall.Center < High.Value {
 		text += ": moderately input-bound"

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/step"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -25,17 +26,17 @@ type split struct {
 func splitOf(e *evidence.Evidence) split {
 	s := split{workerless: Workerless(e)}
 	s.stall, s.seen = Stall(e)
-	s.stall.Center, s.stall.Lo, s.stall.Hi = unitShare(s.stall.Center), unitShare(s.stall.Lo), unitShare(s.stall.Hi)
+	s.stall.Center, s.stall.Lo, s.stall.Hi = stat.Share(s.stall.Center), stat.Share(s.stall.Lo), stat.Share(s.stall.Hi)
 	wait, ok := InputWait(e)
-	if s.wait = unitShare(wait.Center); !ok {
+	if s.wait = stat.Share(wait.Center); !ok {
 		s.wait = s.stall.Center
 	}
 	host, ok := e.Get(metric.HostTime)
-	s.host, s.hostOK = unitShare(host.Center), ok
+	s.host, s.hostOK = stat.Share(host.Center), ok
 	device, ok := e.Get(metric.DeviceTime)
-	s.device, s.devOK = unitShare(device.Center), ok
+	s.device, s.devOK = stat.Share(device.Center), ok
 	copies, _ := e.Get(metric.CopyTime)
-	s.copies = unitShare(copies.Center)
+	s.copies = stat.Share(copies.Center)
 	if _, counted := e.Get(metric.GPUBusy); counted {
 		s.sight = step.Counted
 	}
@@ -45,7 +46,7 @@ func splitOf(e *evidence.Evidence) split {
 	}
 	if s.workerless && s.seen { // loading runs on the main thread too: it must not be counted twice
 		s.device = min(s.device, 1-s.stall.Center)
-		s.host = unitShare(min(s.host, 1-s.stall.Center-s.device))
+		s.host = stat.Share(min(s.host, 1-s.stall.Center-s.device))
 	}
 	return s
 }
@@ -58,14 +59,14 @@ func (s split) hidden() bool {
 // step is the split in the report's form.
 func (s split) step(e *evidence.Evidence) report.Step {
 	var out report.Step
-	if v, ok := e.Get(metric.StepTime); ok && finite(v.Center) {
+	if v, ok := e.Get(metric.StepTime); ok && stat.Finite(v.Center) {
 		out.TimeS = &v.Center
 	}
 	if s.seen {
 		out.InputWaitRatio = &s.wait
 		out.DataStall = &report.Interval{Center: s.stall.Center, Lo: s.stall.Lo, Hi: s.stall.Hi}
 	}
-	if v, ok := e.Get(metric.Headroom); ok && finite(v.Center, v.Lo, v.Hi) {
+	if v, ok := e.Get(metric.Headroom); ok && stat.Finite(v.Center, v.Lo, v.Hi) {
 		out.Headroom = &report.Interval{Center: v.Center, Lo: v.Lo, Hi: v.Hi}
 	}
 	if s.hostOK {
@@ -75,7 +76,7 @@ func (s split) step(e *evidence.Evidence) report.Step {
 		out.DeviceRatio = &s.device
 	}
 	if gap, ok := e.Get(metric.EpochGap); ok && gap.Center > 0 {
-		out.EpochGapRatio = known(unitShare(gap.Center))
+		out.EpochGapRatio = known(stat.Share(gap.Center))
 	}
 	return out
 }

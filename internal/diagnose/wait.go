@@ -3,6 +3,7 @@ package diagnose
 import (
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // Workerless tells whether the trainer was seen to have no loader workers.
@@ -49,15 +50,7 @@ func InputWait(e *evidence.Evidence) (evidence.Value, bool) {
 // Stall is the center of the data stall within 0..1; 0 where it is unknown, and then nothing is at stake that could be told.
 func (p *Pass) Stall() float64 {
 	v, _ := Stall(p.Evidence)
-	return unitShare(v.Center)
-}
-
-// unitShare forces a share into 0..1; noise can carry one slightly outside.
-func unitShare(x float64) float64 {
-	if !(x > 0) { // NaN too
-		return 0
-	}
-	return min(x, 1)
+	return stat.Share(v.Center)
 }
 
 // atWork is the share of their time in which those that make batches do so: the workers or, where a thread of the trainer's own does it, that one.
@@ -68,11 +61,25 @@ func atWork(e *evidence.Evidence) (share float64, ok bool) {
 		return share, ok
 	}
 	busy, ok := e.Get(metric.WorkerBusy)
-	return unitShare(busy.Center), ok
+	return stat.Share(busy.Center), ok
 }
 
 // setsThePace says whether the loader has nothing to spare: a faster step could bring at most Moderate more.
 func setsThePace(e *evidence.Evidence) bool {
 	share, ok := atWork(e)
 	return ok && share >= 1-Moderate.Value
+}
+
+// NativeCores is how many cores a trainer uses from which on its native threads compute: Python runs on one thread at a time.
+const NativeCores = 1.2
+
+// ModelOnCPU tells on how many cores each trainer computes where it is its model that does; false where that does not show, or a GPU is at work.
+func ModelOnCPU(e *evidence.Evidence) (cores float64, ok bool) {
+	all, ok := e.Get(metric.TrainerCPU)
+	if gpu, seen := e.Get(metric.GPUBusy); !ok || seen && gpu.Center >= Moderate.Value {
+		return 0, false
+	}
+	ranks, _ := e.Get(metric.Ranks)
+	cores = all.Center / max(ranks.Center, 1)
+	return cores, cores >= NativeCores
 }

@@ -44,34 +44,40 @@ func (b *builder) hookAside(r *rank) {
 	}
 }
 
-// seemsAside leaves it out where it must be so by what was seen from outside.
-func (b *builder) seemsAside(r *rank) {
-	wait, ok := b.center(metric.InputWait)
-	if !ok || r.hook != nil || r.noLoader || wait >= hardlyWaits {
-		return
+// asideFromOutside leaves it out where that must be so, or may be, by what was seen from outside.
+func (b *builder) asideFromOutside() {
+	r := b.top()
+	switch {
+	case r == nil || r.hook != nil || sum(r.looks) == 0:
+	case r.noLoader && b.loadsBeside(r):
+		b.aside(AtWorkBeside, b.fromInside())
+	case r.noLoader:
+		b.miss("the trainer has no workers (num_workers=0): it loads between its steps, and a load looks like any other work",
+			b.fromInside(), metric.InputWait)
+	case b.seemsAside():
+		b.aside(SeemsAside, inMainThread)
+		b.ev.Ranks[0].InputWait = nil
 	}
+}
+
+// seemsAside tells whether the workers are never idle and the main thread does not wait for them either.
+func (b *builder) seemsAside() bool {
+	wait, ok := b.center(metric.InputWait)
 	atWork := 0.0
 	for _, d := range working {
 		share, _ := b.center(d)
 		atWork += share
 	}
-	if atWork < alwaysAtWork || b.unexplained(wait) < asleepApart {
-		return
-	}
-	b.aside(SeemsAside, inMainThread)
-	b.ev.Ranks[0].InputWait = nil
+	return ok && wait < hardlyWaits && atWork >= alwaysAtWork && b.unexplained(wait) >= asleepApart
 }
 
-// besideMain leaves it out where a trainer without workers may load in a thread of its own, or in processes that are no DataLoader's.
-func (b *builder) besideMain(r *rank) {
+// loadsBeside tells whether a trainer without workers may load in a thread of its own, or in processes that are no DataLoader's.
+func (b *builder) loadsBeside(r *rank) bool {
 	loads, _ := b.center(metric.InWorkerless)
 	main, seen := b.h.of(metric.ProcMainCPU, r.entity).grow(b.spans)
 	job, _ := b.center(metric.JobCPU)
 	beside := job/float64(len(b.ranks)) - divide(sum(main), sum(seen))
-	if r.hook != nil || loads >= hardlyWaits || !(beside >= busyBeside) || b.unexplained(loads) < asleepApart {
-		return
-	}
-	b.aside(AtWorkBeside, b.fromInside())
+	return loads < hardlyWaits && beside >= busyBeside && b.unexplained(loads) >= asleepApart
 }
 
 // fromInside is the cure for what only the hook could tell; "" for a job that pipetune has launched: no DataLoader told of itself there, and inside

@@ -8,7 +8,6 @@ import (
 
 	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/metric"
-	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -77,7 +76,7 @@ func (b *benchBuilder) set(d metric.Desc, v Value, why reason) {
 	case v.N > 0 && stat.Finite(v.Center, v.Lo, v.Hi):
 		b.ev.values[d.Name] = v
 	case !known && why.text != "":
-		b.ev.Unseen = append(b.ev.Unseen, recording.Unseen{Signal: d.Name, Reason: why.text, Cure: why.cure})
+		b.ev.absent[d.Name] = why
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// figure is one figure of a probe with an interval of 2 % to either side; labels are pairs of name and value.
-func figure(probe string, d metric.Desc, x float64, labels ...string) report.Measurement {
+// probed is one figure of a probe with an interval of 2 % to either side; labels are pairs of name and value.
+func probed(probe string, d metric.Desc, x float64, labels ...string) report.Measurement {
 	m := report.Measurement{Probe: probe, Metric: d.Name, Labels: map[string]string{},
 		Value: report.Metric{Center: x, Lo: 0.98 * x, Hi: 1.02 * x, Confidence: 0.95, N: 12, Unit: string(d.Unit), Basis: report.Measured}}
 	for i := 0; i+1 < len(labels); i += 2 {
@@ -39,40 +39,40 @@ func inflated() *report.Report {
 		Layout: &report.Layout{Storage: "chunked", Shape: []int64{4000, 64, 128}, Dtype: "float32", Chunk: []int64{64, 64, 128}, ChunkBytes: &chunk,
 			Filters: []string{"gzip-4"}, StoredBytes: &stored, ItemsPerChunk: &perChunk, ChunksPerItem: &perItem, ItemShape: []int64{1, 64, 128}},
 		Storage: &report.Storage{Path: "/", Kind: "disk", FSType: "ext4", Devices: []string{"vda"}}, Cold: report.Cold{Possible: true, How: "cachestat"}},
-		figure(report.ProbeOpen, metric.OpenTime, 90e-6, "cache", "warm"),
-		figure(report.ProbeOpen, metric.OpenTime, 500e-6, "cache", "cold"),
-		figure(report.ProbeHDF5, metric.OpenTime, 97e-6, "cache", "warm", "mode", "locked"),
-		figure(report.ProbeHDF5, metric.OpenTime, 90e-6, "cache", "warm", "mode", "unlocked"),
-		figure(report.ProbeRead, metric.ItemTime, 0.0168, "cache", "warm", "order", "random", "handle", "kept"),
-		figure(report.ProbeRead, metric.ItemTime, 0.0170, "cache", "warm", "order", "sequential", "handle", "kept"),
-		figure(report.ProbeRead, metric.ItemTime, 0.0175, "cache", "cold", "order", "random", "handle", "kept"),
-		figure(report.ProbeRead, metric.Amplification, 50, "cache", "cold", "order", "random", "handle", "kept"),
-		figure(report.ProbeRead, metric.ItemStorage, 50*32<<10, "cache", "cold", "order", "random", "handle", "kept"),
-		figure(report.ProbeHDF5, metric.ItemTime, 0.0171, "cache", "warm", "order", "random", "handle", "reopened"),
-		figure(report.ProbeHDF5, metric.FilterTime, 0.0163, "order", "random"),
-		figure(report.ProbeHDF5, metric.ItemTime, 0.0168, "order", "random", "chunk_cache_bytes", "1048576"),
-		figure(report.ProbeHDF5, metric.ItemTime, 0.0166, "order", "random", "chunk_cache_bytes", "4194304"),
-		figure(report.ProbeHDF5, metric.ItemTime, 0.0160, "order", "random", "chunk_cache_bytes", "67108864"),
-		figure(report.ProbeHDF5, metric.ItemTime, 0.0170, "order", "sequential", "chunk_cache_bytes", "1048576"),
-		figure(report.ProbeHDF5, metric.ItemTime, 0.00029, "order", "sequential", "chunk_cache_bytes", "4194304"),
-		figure(report.ProbeHDF5, metric.ItemTime, 0.00028, "order", "sequential", "chunk_cache_bytes", "67108864"),
-		figure(report.ProbeScaling, metric.ItemRate, 60, "workers", "1", "bound", "none"),
-		figure(report.ProbeScaling, metric.ItemRate, 114, "workers", "2", "bound", "none"),
-		figure(report.ProbeScaling, metric.Efficiency, 0.95, "workers", "2"),
-		figure(report.ProbeScaling, metric.ItemRate, 115, "workers", "4", "bound", "cpu"),
-		figure(report.ProbeDevice, metric.ReadRate, 10000, "mode", "direct", "order", "random", "depth", "1", "block_bytes", "32768"),
-		figure(report.ProbeDevice, metric.ReadTime, 100e-6, "mode", "direct", "order", "random", "depth", "1", "block_bytes", "32768"),
-		figure(report.ProbeDevice, metric.ReadRate, 60000, "mode", "direct", "order", "random", "depth", "32", "block_bytes", "32768"),
-		figure(report.ProbeDevice, metric.ReadRate, 1500, "mode", "direct", "order", "sequential", "depth", "1", "block_bytes", "1048576"),
-		figure(report.ProbeDevice, metric.ByteRate, 2e9, "mode", "direct", "order", "sequential", "depth", "8", "block_bytes", "1048576"),
-		figure(report.ProbeDevice, metric.ByteRate, 9e9, "mode", "page-cache", "order", "sequential", "depth", "8", "block_bytes", "1048576"),
-		figure(report.ProbePython, metric.ItemTime, 0.0177, "decoder", "h5py", "version", "3.7.0", "cache", "warm", "order", "random", "handle", "kept"),
-		figure(report.ProbePython, metric.ItemTime, 0.0182, "decoder", "h5py", "version", "3.7.0", "cache", "warm", "order", "random", "handle", "reopened"),
-		figure(report.ProbePython, metric.ItemTime, 0.000001, "decoder", "torch collate", "batch_size", "32"),
-		figure(report.ProbeTry, metric.ItemTime, 0.0168, "candidate", "as-is", "cache", "warm", "order", "random"),
-		figure(report.ProbeTry, metric.ItemTime, 0.00027, "candidate", "chunk-item", "cache", "warm", "order", "random", "command", "h5repack -l images:CHUNK=1x64x128 in.h5 out.h5"),
-		figure(report.ProbeTry, metric.StoredRatio, 1.02, "candidate", "chunk-item"),
-		figure(report.ProbeTry, metric.ItemTime, 0.00001, "candidate", "contiguous", "cache", "warm", "order", "random"),
+		probed(report.ProbeOpen, metric.OpenTime, 90e-6, "cache", "warm"),
+		probed(report.ProbeOpen, metric.OpenTime, 500e-6, "cache", "cold"),
+		probed(report.ProbeHDF5, metric.OpenTime, 97e-6, "cache", "warm", "mode", "locked"),
+		probed(report.ProbeHDF5, metric.OpenTime, 90e-6, "cache", "warm", "mode", "unlocked"),
+		probed(report.ProbeRead, metric.ItemTime, 0.0168, "cache", "warm", "order", "random", "handle", "kept"),
+		probed(report.ProbeRead, metric.ItemTime, 0.0170, "cache", "warm", "order", "sequential", "handle", "kept"),
+		probed(report.ProbeRead, metric.ItemTime, 0.0175, "cache", "cold", "order", "random", "handle", "kept"),
+		probed(report.ProbeRead, metric.Amplification, 50, "cache", "cold", "order", "random", "handle", "kept"),
+		probed(report.ProbeRead, metric.ItemStorage, 50*32<<10, "cache", "cold", "order", "random", "handle", "kept"),
+		probed(report.ProbeHDF5, metric.ItemTime, 0.0171, "cache", "warm", "order", "random", "handle", "reopened"),
+		probed(report.ProbeHDF5, metric.FilterTime, 0.0163, "order", "random"),
+		probed(report.ProbeHDF5, metric.ItemTime, 0.0168, "order", "random", "chunk_cache_bytes", "1048576"),
+		probed(report.ProbeHDF5, metric.ItemTime, 0.0166, "order", "random", "chunk_cache_bytes", "4194304"),
+		probed(report.ProbeHDF5, metric.ItemTime, 0.0160, "order", "random", "chunk_cache_bytes", "67108864"),
+		probed(report.ProbeHDF5, metric.ItemTime, 0.0170, "order", "sequential", "chunk_cache_bytes", "1048576"),
+		probed(report.ProbeHDF5, metric.ItemTime, 0.00029, "order", "sequential", "chunk_cache_bytes", "4194304"),
+		probed(report.ProbeHDF5, metric.ItemTime, 0.00028, "order", "sequential", "chunk_cache_bytes", "67108864"),
+		probed(report.ProbeScaling, metric.ItemRate, 60, "workers", "1", "bound", "none"),
+		probed(report.ProbeScaling, metric.ItemRate, 114, "workers", "2", "bound", "none"),
+		probed(report.ProbeScaling, metric.Efficiency, 0.95, "workers", "2"),
+		probed(report.ProbeScaling, metric.ItemRate, 115, "workers", "4", "bound", "cpu"),
+		probed(report.ProbeDevice, metric.ReadRate, 10000, "mode", "direct", "order", "random", "depth", "1", "block_bytes", "32768"),
+		probed(report.ProbeDevice, metric.ReadTime, 100e-6, "mode", "direct", "order", "random", "depth", "1", "block_bytes", "32768"),
+		probed(report.ProbeDevice, metric.ReadRate, 60000, "mode", "direct", "order", "random", "depth", "32", "block_bytes", "32768"),
+		probed(report.ProbeDevice, metric.ReadRate, 1500, "mode", "direct", "order", "sequential", "depth", "1", "block_bytes", "1048576"),
+		probed(report.ProbeDevice, metric.ByteRate, 2e9, "mode", "direct", "order", "sequential", "depth", "8", "block_bytes", "1048576"),
+		probed(report.ProbeDevice, metric.ByteRate, 9e9, "mode", "page-cache", "order", "sequential", "depth", "8", "block_bytes", "1048576"),
+		probed(report.ProbePython, metric.ItemTime, 0.0177, "decoder", "h5py", "version", "3.7.0", "cache", "warm", "order", "random", "handle", "kept"),
+		probed(report.ProbePython, metric.ItemTime, 0.0182, "decoder", "h5py", "version", "3.7.0", "cache", "warm", "order", "random", "handle", "reopened"),
+		probed(report.ProbePython, metric.ItemTime, 0.000001, "decoder", "torch collate", "batch_size", "32"),
+		probed(report.ProbeTry, metric.ItemTime, 0.0168, "candidate", "as-is", "cache", "warm", "order", "random"),
+		probed(report.ProbeTry, metric.ItemTime, 0.00027, "candidate", "chunk-item", "cache", "warm", "order", "random", "command", "h5repack -l images:CHUNK=1x64x128 in.h5 out.h5"),
+		probed(report.ProbeTry, metric.StoredRatio, 1.02, "candidate", "chunk-item"),
+		probed(report.ProbeTry, metric.ItemTime, 0.00001, "candidate", "contiguous", "cache", "warm", "order", "random"),
 	)
 }
 
@@ -120,11 +120,11 @@ func TestFromBenchmark(t *testing.T) {
 // A picture's item is opening, reading and decoding; the read probe has the first two.
 func TestFromBenchmarkOfPictures(t *testing.T) {
 	r := benchOf(report.Benchmark{Path: "/data/train", Kind: "image", Format: "jpeg", Files: 1000, FilesExact: true, Bytes: 94 << 20, LargestDir: 1000},
-		figure(report.ProbeOpen, metric.OpenTime, 8e-6, "cache", "warm"),
-		figure(report.ProbeRead, metric.ItemTime, 30e-6, "cache", "warm", "order", "random"),
-		figure(report.ProbeRead, metric.ItemBytes, 96256, "cache", "warm", "order", "random"),
-		figure(report.ProbeDecode, metric.DecodeTime, 0.00126, "decoder", "libjpeg-turbo", "format", "jpeg"),
-		figure(report.ProbePython, metric.DecodeTime, 0.0021, "decoder", "pillow", "format", "jpeg"))
+		probed(report.ProbeOpen, metric.OpenTime, 8e-6, "cache", "warm"),
+		probed(report.ProbeRead, metric.ItemTime, 30e-6, "cache", "warm", "order", "random"),
+		probed(report.ProbeRead, metric.ItemBytes, 96256, "cache", "warm", "order", "random"),
+		probed(report.ProbeDecode, metric.DecodeTime, 0.00126, "decoder", "libjpeg-turbo", "format", "jpeg"),
+		probed(report.ProbePython, metric.DecodeTime, 0.0021, "decoder", "pillow", "format", "jpeg"))
 	e := fromReport(r)
 	for d, want := range map[metric.Desc]float64{metric.BenchItem: 0.00129, metric.BenchOpenRatio: 8e-6 / 0.00129, metric.BenchDecodeRatio: 0.00126 / 0.00129,
 		metric.BenchPerFile: 1, metric.BenchFolder: 1000, metric.BenchItemBytes: 96256, metric.BenchPython: 0.00213} {
@@ -139,10 +139,10 @@ func TestFromBenchmarkOfPictures(t *testing.T) {
 
 // Pictures of two formats take what one process took for all as they are mixed.
 func TestFromBenchmarkOfMixedPictures(t *testing.T) {
-	png := figure(report.ProbeDecode, metric.DecodeTime, 0.012, "decoder", "go/png", "format", "png")
-	jpeg := figure(report.ProbeDecode, metric.DecodeTime, 0.002, "decoder", "libjpeg-turbo", "format", "jpeg")
-	read := figure(report.ProbeRead, metric.ItemTime, 0.001, "cache", "warm", "order", "random")
-	rate := figure(report.ProbeScaling, metric.ItemRate, 200, "cache", "warm", "order", "random", "workers", "1")
+	png := probed(report.ProbeDecode, metric.DecodeTime, 0.012, "decoder", "go/png", "format", "png")
+	jpeg := probed(report.ProbeDecode, metric.DecodeTime, 0.002, "decoder", "libjpeg-turbo", "format", "jpeg")
+	read := probed(report.ProbeRead, metric.ItemTime, 0.001, "cache", "warm", "order", "random")
+	rate := probed(report.ProbeScaling, metric.ItemRate, 200, "cache", "warm", "order", "random", "workers", "1")
 	for name, c := range map[string]struct {
 		kind         string
 		rows         []report.Measurement
@@ -169,10 +169,10 @@ func TestFromBenchmarkOfMixedPictures(t *testing.T) {
 // Only what decodes a picture is compared as a decoder.
 func TestDecodersDecode(t *testing.T) {
 	e := fromReport(benchOf(report.Benchmark{Kind: "tar", Files: 1, FilesExact: true, Bytes: 94 << 20},
-		figure(report.ProbePython, metric.ItemTime, 20e-6, "decoder", "python", "cache", "warm", "order", "random", "handle", "reopened"),
-		figure(report.ProbePython, metric.ItemTime, 10e-6, "decoder", "torch as_tensor", "cache", "warm"),
-		figure(report.ProbePython, metric.ItemTime, 0.002, "decoder", "torchvision", "cache", "warm", "order", "random"),
-		figure(report.ProbePython, metric.ItemTime, 0.003, "decoder", "pillow", "cache", "warm", "order", "random")))
+		probed(report.ProbePython, metric.ItemTime, 20e-6, "decoder", "python", "cache", "warm", "order", "random", "handle", "reopened"),
+		probed(report.ProbePython, metric.ItemTime, 10e-6, "decoder", "torch as_tensor", "cache", "warm"),
+		probed(report.ProbePython, metric.ItemTime, 0.002, "decoder", "torchvision", "cache", "warm", "order", "random"),
+		probed(report.ProbePython, metric.ItemTime, 0.003, "decoder", "pillow", "cache", "warm", "order", "random")))
 	if d := e.Bench.Decoders; len(d) != 2 || d[0].Name != "torchvision" || d[1].Name != "pillow" {
 		t.Errorf("got %+v", d)
 	}
@@ -206,7 +206,7 @@ func TestFromBenchmarkSaysWhyNot(t *testing.T) {
 
 // Reads that were neither warm nor cold are taken for neither.
 func TestUnlabelledReadsAreNeitherWarmNorCold(t *testing.T) {
-	r := benchOf(report.Benchmark{Kind: "npy"}, figure(report.ProbeRead, metric.ItemTime, 0.001, "order", "random", "handle", "kept"))
+	r := benchOf(report.Benchmark{Kind: "npy"}, probed(report.ProbeRead, metric.ItemTime, 0.001, "order", "random", "handle", "kept"))
 	for _, d := range []metric.Desc{metric.BenchItem, metric.BenchColdItem} {
 		if v, ok := fromReport(r).Get(d); ok {
 			t.Errorf("%s = %v", d.Name, v.Center)
@@ -236,7 +236,7 @@ func FuzzFromBenchmark(f *testing.F) {
 			}
 		}
 		e := fromReport(r)
-		for _, name := range e.Names() {
+		for name := range e.values {
 			v := e.values[name]
 			if !finite(v.Center) || !finite(v.Lo) || !finite(v.Hi) || !(v.Lo <= v.Center && v.Center <= v.Hi) {
 				t.Errorf("%s = %+v", name, v)
@@ -251,8 +251,8 @@ func FuzzFromBenchmark(f *testing.F) {
 
 // An interval that reaches down to 0 makes a quotient vague, not absent and not infinite.
 func TestQuotientOfVagueFigures(t *testing.T) {
-	r := benchOf(report.Benchmark{Kind: "npy"}, figure(report.ProbeRead, metric.ItemTime, 0.001, "cache", "warm", "order", "random"),
-		figure(report.ProbeRead, metric.ItemTime, 0.002, "cache", "cold", "order", "random"))
+	r := benchOf(report.Benchmark{Kind: "npy"}, probed(report.ProbeRead, metric.ItemTime, 0.001, "cache", "warm", "order", "random"),
+		probed(report.ProbeRead, metric.ItemTime, 0.002, "cache", "cold", "order", "random"))
 	r.Measurements[1].Value.Lo = 0
 	v, ok := fromReport(r).Get(metric.BenchStorage)
 	if !ok || v.Center != 0.5 || v.Lo != 0 || v.Hi <= v.Center || v.Hi > 1 {

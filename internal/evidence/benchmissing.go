@@ -6,9 +6,6 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// reason is why a signal is absent, and what would cure that; "" is unknown.
-type reason struct{ text, cure string }
-
 var noRoom = reason{text: "the memory that can still be used is not known"}
 
 // cures of probes that run only when asked.

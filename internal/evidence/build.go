@@ -30,21 +30,37 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 	turns := b.cast.takeTurns(b.h, end)
 	b.frame = newFrame(rec, b.h, b.cast, turns.life)
 	b.Ended = ended
-	b.ev = &Evidence{Header: rec.Header, Window: b.Window, Unseen: slices.Clone(rec.Unseen), values: map[string]Value{}, windows: map[string][]float64{}}
-	b.trainers()
-	b.gpu()
+	b.ev = &Evidence{Header: rec.Header, Window: b.Window, Unseen: slices.Clone(rec.Unseen), values: map[string]Value{},
+		windows: map[string][]float64{}, absent: map[string]reason{}, from: map[string][]metric.Desc{}}
+	b.places, b.layout = b.readPlaces(), b.readLayout()
+	for _, a := range b.cast.trainers {
+		b.ranks = append(b.ranks, b.rankOf(a))
+	}
+	b.findGPUs()
 	b.lead()
 	b.warnTurns(turns)
-	b.loader()
-	b.workers()
-	b.reading()
+	r := b.top()
+	if r == nil {
+		r = &rank{actor: &actor{entity: "no trainer"}} // of which nothing was read, so that nothing is derived, and why is known
+	}
+	b.park(r)
+	b.gpu(r)
+	b.trainer(r)
+	b.loader(r)
+	b.workers(r)
+	b.reading(r)
+	b.opens(r)
 	b.dataset()
 	b.machine()
 	b.memory()
 	b.disk()
-	b.steps()
+	b.rates(r)
+	b.steps(r)
+	b.restarts(r)
+	b.asideFromOutside()
 	b.told() // what the hook told stands in place of what was seen
-	b.watch()
+	b.watch(r)
+	b.warnings()
 	b.facts()
 	b.hookSettings()
 	return b.ev, nil
@@ -56,14 +72,15 @@ type builder struct {
 	h    history
 	cast cast
 	frame
-	ev    *Evidence
-	ranks []*rank // in the order of Evidence.Ranks
-	gpus  gpuShare
+	ev     *Evidence
+	ranks  []*rank // in the order of Evidence.Ranks
+	gpus   gpuShare
+	places []place           // of the dataset, the one that is read most first
+	layout *recording.Layout // of the largest HDF5 dataset; nil where none was described
 
-	calls      map[string]LoaderCall        // of loops, by entity
-	epochs     map[string][]epochTold       // of loops, by entity; nil until read
-	siteEvents map[string]map[string]string // attributes by entity; nil until read
-	thin       []thinHook
+	calls  map[string]LoaderCall  // of loops, by entity
+	epochs map[string][]epochTold // of loops, by entity; nil until read
+	thin   []thinHook
 }
 
 // set takes a signal, unless it is no number or nothing is behind it. Ratios are held to 0..1.
@@ -103,11 +120,12 @@ func (b *builder) center(d metric.Desc) (float64, bool) {
 	return v.Center, ok
 }
 
-// miss notes why signals are absent, where the recording itself does not say.
-func (b *builder) miss(reason, cure string, ds ...metric.Desc) {
+// miss notes why signals are absent, where the recording itself does not say. The first reason stands.
+func (b *builder) miss(text, cure string, ds ...metric.Desc) {
 	for _, d := range ds {
-		if _, ok := b.ev.values[d.Name]; !ok {
-			b.ev.Unseen = append(b.ev.Unseen, recording.Unseen{Signal: d.Name, Reason: reason, Cure: cure})
+		_, there := b.ev.values[d.Name]
+		if _, known := b.ev.absent[d.Name]; !there && !known && text != "" {
+			b.ev.absent[d.Name] = reason{text, cure}
 		}
 	}
 }
@@ -164,22 +182,17 @@ func (b *builder) wholeLife(t *track, a *actor) (growth, lived []float64) {
 	return growth, lived
 }
 
-// covered returns for how long of each window any entity's signal was read.
-func (b *builder) covered(d metric.Desc) []float64 {
-	out := make([]float64, len(b.spans))
+// everywhere is a counter's growth summed over all entities, per window, and for how long of each window any was read.
+func (b *builder) everywhere(d metric.Desc) (growth, seen []float64) {
+	growth, seen = make([]float64, len(b.spans)), make([]float64, len(b.spans))
 	for _, t := range b.h.all(d) {
-		_, seen := t.grow(b.spans)
-		for i := range out {
-			out[i] = max(out[i], seen[i])
+		g, s := t.grow(b.spans)
+		add(growth, g)
+		for i := range seen {
+			seen[i] = max(seen[i], s[i])
 		}
 	}
-	return out
-}
-
-// rate takes a counter of one entity as a rate.
-func (b *builder) rate(d, raw metric.Desc, entity string, basis metric.Basis) {
-	growth, seen := b.h.of(raw, entity).grow(b.spans)
-	b.share(d, growth, seen, basis)
+	return growth, seen
 }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

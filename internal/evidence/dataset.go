@@ -9,220 +9,213 @@ import (
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
-	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // place is a folder or file of data the job reads.
 type place struct {
 	entity string
-	attrs  map[string]string
-	opens  float64 // in the steady window
-	seen   float64 // looks at workers that found it open
+	recording.Dataset
+	known bool    // of a known kind of data, unlike what may be anything, a log or a checkpoint
+	opens float64 // in the steady window, and looks at workers that found it open
+	size  float64 // bytes
 }
 
-// places returns the dataset's places, the one that is read most first: by opens and handles seen, then by size.
-func (b *builder) places() []place {
-	byEntity := map[string]map[string]string{}
-	for _, e := range b.rec.Events {
-		if e.Kind != recording.EventDataset {
-			continue
-		}
-		if byEntity[e.Entity] == nil {
-			byEntity[e.Entity] = map[string]string{}
-		}
-		for k, v := range e.Attrs { // what is learnt later adds to what was known
-			byEntity[e.Entity][k] = v
-		}
-	}
+// readPlaces returns the dataset's places, the one that is read most first: by opens and handles seen, then by size.
+func (b *builder) readPlaces() []place {
 	var out []place
-	for entity, attrs := range byEntity {
-		out = append(out, place{entity: entity, attrs: attrs,
-			opens: sum(b.grow(metric.DatasetOpens, entity)), seen: sum(b.grow(metric.DatasetPresent, entity))})
+	for entity, row := range recording.Rows[recording.Dataset](b.rec, recording.EventDataset) {
+		out = append(out, place{entity: entity, Dataset: row, known: row.Kind != "" && row.Kind != "other", size: noted(row.Bytes).Center,
+			opens: sum(b.grow(metric.DatasetOpens, entity)) + sum(b.grow(metric.DatasetPresent, entity))})
 	}
-	size := func(p place) float64 { x, _ := attr(p.attrs, "bytes"); return x }
 	slices.SortFunc(out, func(x, y place) int {
-		return cmp.Or(cmp.Compare(known(y), known(x)), cmp.Compare(y.opens+y.seen, x.opens+x.seen), cmp.Compare(size(y), size(x)),
-			strings.Compare(x.entity, y.entity))
+		if x.known != y.known {
+			return map[bool]int{true: -1, false: 1}[x.known]
+		}
+		return cmp.Or(cmp.Compare(y.opens, x.opens), cmp.Compare(y.size, x.size), strings.Compare(x.entity, y.entity))
 	})
 	return out
 }
 
-// known ranks a place of a known kind of data above one that may be anything, a log or a checkpoint.
-func known(p place) int {
-	if kind := p.attrs["kind"]; kind == "" || kind == "other" {
-		return 0
-	}
-	return 1
-}
-
 // mainDataset returns the place that is read most, nil where none is known.
 func (b *builder) mainDataset() *place {
-	if places := b.places(); len(places) > 0 {
-		return &places[0]
+	if len(b.places) == 0 {
+		return nil
 	}
-	return nil
+	return &b.places[0]
 }
 
-// attr reads a number that is not below zero.
-func attr(attrs map[string]string, key string) (float64, bool) {
-	x, err := strconv.ParseFloat(attrs[key], 64)
-	if err != nil || !finite(x) || x < 0 || x > maxReading {
-		return 0, false
+// noted is what a row says; none where it is nil.
+func noted[T int | int64 | float64](x *T) figure {
+	if x == nil {
+		return figure{}
 	}
-	return x, true
+	return exact(min(float64(*x), maxReading))
 }
 
-// dataset takes what was seen of the dataset's files and of its layout.
+// truth is 1 or 0; none where it is nil.
+func truth(x *bool) figure {
+	if x == nil {
+		return figure{}
+	}
+	return exact(map[bool]float64{true: 1}[*x])
+}
+
+// opens takes how often dataset files are opened, and whether they are the same again and again.
+func (b *builder) opens(r *rank) {
+	present, _ := b.ofPlaces(metric.DatasetPresent, "")
+	looks, _ := b.ofPlaces(metric.DatasetLooks, "")
+	b.take(metric.HandlePresent, ratio(present, looks), metric.DatasetPresent, metric.DatasetLooks)
+	opens, seen := b.ofPlaces(metric.DatasetOpens, "")
+	b.take(metric.FileOpens, ratio(opens, seen), metric.DatasetOpens)
+	hdf5, known := b.ofPlaces(metric.DatasetOpens, "hdf5")
+	if sum(known) == 0 {
+		hdf5 = nil
+	}
+	b.take(metric.HDF5Opens, ratio(hdf5, seen), metric.DatasetOpens)
+	// Since the start of the watch: a file that was opened before the steady window is none the less distinct.
+	all, distinct := 0.0, 0.0
+	for _, p := range b.places {
+		t, u := b.h.of(metric.DatasetOpens, p.entity), b.h.of(metric.DatasetDistinct, p.entity)
+		if t != nil && u != nil {
+			all, distinct = all+t.v[len(t.v)-1], distinct+u.v[len(u.v)-1]
+		}
+	}
+	if all < 1 {
+		all = 0
+	}
+	b.take(metric.DistinctOpens, exact(divide(distinct, all)), metric.DatasetDistinct, metric.DatasetOpens)
+	// Opens are counted by folder, by any process, so those of all trainers are over the batches of all.
+	batches := make([]float64, len(b.spans))
+	for _, other := range b.ranks {
+		if other.handed != nil {
+			add(batches, other.handed)
+		}
+	}
+	if r.handed == nil || sum(seen) == 0 {
+		batches = nil
+	}
+	b.perBatch(r, metric.OpensPerBatch, ratio(opens, batches), metric.DatasetOpens)
+}
+
+// ofPlaces is the growth of a counter over all places of a kind, "" for any, and for how long of each window any was read.
+func (b *builder) ofPlaces(d metric.Desc, kind string) (growth, seen []float64) {
+	growth, seen = make([]float64, len(b.spans)), make([]float64, len(b.spans))
+	for _, p := range b.places {
+		if kind == "" || p.Kind == kind {
+			g, s := b.h.of(d, p.entity).grow(b.spans)
+			add(growth, g)
+			for i := range seen {
+				seen[i] = max(seen[i], s[i])
+			}
+		}
+	}
+	return growth, seen
+}
+
+// dataset takes what is known of the dataset that is read most, and of the layout of the largest HDF5 dataset.
 func (b *builder) dataset() {
-	b.opens()
-	b.layout()
+	var d place
+	if len(b.places) > 0 {
+		d = b.places[0]
+	}
+	size, files, file := noted(d.Bytes), noted(d.Files), noted(d.FileBytes)
+	if file.N == 0 && size.N > 0 && files.Center >= 1 {
+		file = exact(size.Center / files.Center).by(metric.Inferred) // the mean stands in for the median
+	}
+	b.take(metric.DatasetBytes, size, metric.DatasetFiles)
+	b.take(metric.DatasetFileN, files, metric.DatasetFiles)
+	b.take(metric.FileBytes, file, metric.DatasetFiles)
+	b.take(metric.StorageNet, truth(d.Network), metric.DatasetFiles)
+	b.take(metric.StorageTmpfs, truth(d.Tmpfs), metric.DatasetFiles)
+	b.take(metric.Rotational, truth(d.Rotational), metric.DatasetFiles)
+
+	var l recording.Layout
+	if b.layout != nil {
+		l = *b.layout
+	}
+	var whole reason
+	if kind := l.Layout; kind != "" && kind != "chunked" {
+		whole.text = "the dataset is stored in one piece (" + kind + "), not in chunks"
+	}
+	b.take(metric.HDF5Chunk, noted(l.ChunkBytes).or(whole))
+	b.take(metric.HDF5PerChunk, noted(l.ItemsPerChunk).or(whole))
+	b.take(metric.HDF5Touched, noted(l.ChunksPerItem).or(whole))
+	b.take(metric.HDF5Item, noted(l.ItemBytes))
+	b.take(metric.HDF5Amplify, noted(l.Amplification))
+	b.take(metric.HDF5Filters, noted(l.FilterCount))
+	b.take(metric.HDF5Stored, noted(l.StoredBytes))
+	cache := noted(l.CacheBytes)
+	if cache.N == 0 && b.layout != nil {
+		cache = positive(defaultChunkCache(b.library()))
+	}
+	b.take(metric.HDF5Cache, cache.by(metric.Assumed))
+}
+
+// datasetFacts takes what is no number.
+func (b *builder) datasetFacts() {
+	f := &b.ev.Facts
+	if l := b.layout; l != nil {
+		f.HDF5 = &HDF5{File: l.File, Name: l.Name, Shape: l.Shape, Chunk: l.Chunk, Dtype: l.Dtype, Filters: l.Filters, Library: b.library()}
+	}
 	d := b.mainDataset()
 	if d == nil {
 		return
 	}
-	size, sized := attr(d.attrs, "bytes")
-	files, counted := attr(d.attrs, "files")
-	if sized {
-		b.exact(metric.DatasetBytes, size, metric.Measured)
-	}
-	if counted {
-		b.exact(metric.DatasetFileN, files, metric.Measured)
-	}
-	if median, ok := attr(d.attrs, "file_bytes"); ok {
-		b.exact(metric.FileBytes, median, metric.Measured)
-	} else if sized && counted && files >= 1 {
-		b.exact(metric.FileBytes, size/files, metric.Inferred) // the mean stands in for the median
-	}
-	for _, flag := range []struct {
-		d   metric.Desc
-		key string
-	}{{metric.StorageNet, "network"}, {metric.StorageTmpfs, "tmpfs"}, {metric.Rotational, "rotational"}} {
-		if x, ok := attr(d.attrs, flag.key); ok {
-			b.exact(flag.d, min(x, 1), metric.Measured)
-		}
-	}
-	f := &b.ev.Facts
-	f.Dataset, f.DatasetKind, f.FSType, f.Device = d.attrs["path"], d.attrs["kind"], d.attrs["fstype"], d.attrs["device"]
-	f.Extension = d.attrs["extension"]
-	if f.Extension == "" && files <= 1 {
+	f.Dataset, f.DatasetKind, f.FSType, f.Device = d.Path, d.Kind, d.FSType, d.Device
+	f.Extension, f.StorageKind = d.Extension, b.storageKind(d)
+	if f.Extension == "" && noted(d.Files).Center <= 1 {
 		f.Extension = strings.ToLower(path.Ext(f.Dataset))
 	}
-	f.StorageKind = b.storageKind(d)
 }
 
 // storageKind says what the dataset lies on, by the dataset itself or by what the host told of its mounts.
 func (b *builder) storageKind(d *place) string {
 	for _, s := range b.rec.Header.Host.Storage {
-		if s.Path != "" && (s.Path == d.attrs["path"] || len(b.rec.Header.Host.Storage) == 1) {
+		if s.Path != "" && (s.Path == d.Path || len(b.rec.Header.Host.Storage) == 1) {
 			return s.Kind
 		}
 	}
 	switch {
-	case strings.HasPrefix(d.attrs["fstype"], "fuse"):
+	case strings.HasPrefix(d.FSType, "fuse"):
 		return "fuse"
-	case d.attrs["tmpfs"] == "1":
+	case truth(d.Tmpfs).Center == 1:
 		return "tmpfs"
-	case d.attrs["network"] == "1":
+	case truth(d.Network).Center == 1:
 		return "network"
-	case d.attrs["device"] != "":
+	case d.Device != "":
 		return "disk"
 	}
 	return ""
 }
 
-// opens takes how often dataset files are opened, and whether they are the same again and again.
-func (b *builder) opens() {
-	opens, clock := make([]float64, len(b.spans)), make([]float64, len(b.spans))
-	hdf5, looks, present := make([]float64, len(b.spans)), make([]float64, len(b.spans)), make([]float64, len(b.spans))
-	since, distinct := 0.0, 0.0
-	anyHDF5 := false
-	for _, p := range b.places() {
-		add(looks, b.grow(metric.DatasetLooks, p.entity))
-		add(present, b.grow(metric.DatasetPresent, p.entity))
-		t := b.h.of(metric.DatasetOpens, p.entity)
-		if t == nil {
-			continue
-		}
-		growth, seen := t.grow(b.spans)
-		add(opens, growth)
-		for i := range clock {
-			clock[i] = max(clock[i], seen[i])
-		}
-		if p.attrs["kind"] == "hdf5" {
-			anyHDF5 = true
-			add(hdf5, growth)
-		}
-		// Since the start of the watch: a file that was opened before the steady window is none the less distinct.
-		if u := b.h.of(metric.DatasetDistinct, p.entity); u != nil {
-			since, distinct = since+t.v[len(t.v)-1], distinct+u.v[len(u.v)-1]
+// readLayout returns what was told of the largest HDF5 dataset; nil where none was described.
+func (b *builder) readLayout() (layout *recording.Layout) {
+	largest := -1.0
+	for _, row := range recording.Each[recording.Layout](b.rec, recording.EventLayout) {
+		if n := noted(row.StoredBytes).Center; n > largest {
+			largest, layout = n, &row
 		}
 	}
-	b.share(metric.HandlePresent, present, looks, metric.Measured)
-	b.share(metric.FileOpens, opens, clock, metric.Measured)
-	if anyHDF5 {
-		b.share(metric.HDF5Opens, hdf5, clock, metric.Measured)
-	}
-	if since >= 1 {
-		b.exact(metric.DistinctOpens, distinct/since, metric.Measured)
-	}
-	if r := b.top(); r != nil && r.handed != nil && sum(clock) > 0 {
-		// Opens are counted by folder, by any process, so those of all trainers are over the batches of all.
-		batches := make([]float64, len(b.spans))
-		for _, r := range b.ranks {
-			if r.handed != nil {
-				add(batches, r.handed)
-			}
-		}
-		b.share(metric.OpensPerBatch, opens, batches, metric.Measured)
-	}
+	return layout
 }
 
-// layout takes the layout of the largest HDF5 dataset that was described.
-func (b *builder) layout() {
-	var attrs map[string]string
-	largest := -1.0
-	for _, e := range b.rec.Events {
-		if e.Kind == recording.EventLayout {
-			if n, _ := attr(e.Attrs, "stored_bytes"); n > largest {
-				largest, attrs = n, e.Attrs
-			}
-		}
+// library is the version of the HDF5 library that the job has.
+func (b *builder) library() string {
+	if b.layout != nil && b.layout.Library != "" {
+		return b.layout.Library
 	}
-	if attrs == nil {
-		return
-	}
-	for _, s := range []struct {
-		d   metric.Desc
-		key string
-	}{{metric.HDF5Chunk, "chunk_bytes"}, {metric.HDF5Item, "item_bytes"}, {metric.HDF5PerChunk, "items_per_chunk"},
-		{metric.HDF5Touched, "chunks_per_item"}, {metric.HDF5Amplify, "amplification"}, {metric.HDF5Filters, "filters_n"},
-		{metric.HDF5Stored, "stored_bytes"}} {
-		if x, ok := attr(attrs, s.key); ok {
-			b.set(s.d, stat.Exact(x), metric.Measured)
-		}
-	}
-	if attrs["layout"] != "" && attrs["layout"] != "chunked" {
-		b.miss("the dataset is stored in one piece ("+attrs["layout"]+"), not in chunks", "", metric.HDF5Chunk, metric.HDF5PerChunk, metric.HDF5Touched)
-	}
-	library := cmp.Or(attrs["library"], b.rec.Header.Job.HDF5Library)
-	if x, ok := attr(attrs, "cache_bytes"); ok {
-		b.exact(metric.HDF5Cache, x, metric.Assumed)
-	} else if x, ok := defaultChunkCache(library); ok {
-		b.exact(metric.HDF5Cache, x, metric.Assumed)
-	}
-	b.ev.Facts.HDF5 = &HDF5{File: attrs["file"], Name: attrs["name"], Shape: attrs["shape"], Chunk: attrs["chunk"], Dtype: attrs["dtype"],
-		Filters: attrs["filters"], Library: library}
+	return b.rec.Header.Job.HDF5Library
 }
 
 // defaultChunkCache returns the chunk cache a version of libhdf5 gives a dataset: rdcc_nbytes is 1 MiB, and 8 MiB from 2.0 on
-// (H5Pset_cache in the HDF5 reference manual; release notes of 2.0.0).
-func defaultChunkCache(library string) (float64, bool) {
+// (H5Pset_cache in the HDF5 reference manual; release notes of 2.0.0); 0 for an unknown one.
+func defaultChunkCache(library string) float64 {
 	major, err := strconv.Atoi(strings.SplitN(library, ".", 2)[0])
 	switch {
 	case err != nil || major < 1:
-		return 0, false
+		return 0
 	case major < 2:
-		return 1 << 20, true
+		return 1 << 20
 	}
-	return 8 << 20, true
+	return 8 << 20
 }

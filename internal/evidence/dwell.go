@@ -78,12 +78,3 @@ func (h history) inSeconds(entity string, whole []*track, counts []metric.Desc) 
 		r.t.at, r.t.v = r.at, r.v
 	}
 }
-
-// stepsOf returns the steps between readings.
-func stepsOf(at []float64) []span {
-	var out []span
-	for i := 1; i < len(at); i++ {
-		out = append(out, span{at[i-1], at[i]})
-	}
-	return out
-}

@@ -25,20 +25,21 @@ type Evidence struct {
 	Header   recording.Header
 	Window   Window
 	Facts    Facts
-	Ranks    []Rank // every trainer; Ranks[0] is the one whose device starves most, and the one the step signals are of
-	Workers  []Worker
-	Unseen   []recording.Unseen
-	Warnings []string // about the watch, for the person: gaps, thin data, a job that ended
-	Bench    *Bench   // of a benchmark: what it measured beyond single figures; nil for a watch
+	Ranks    []Rank             // every trainer; Ranks[0] is the one whose device starves most, and the one the step signals are of
+	Unseen   []recording.Unseen // what the watch could not read
+	Warnings []string           // about the watch, for the person: gaps, thin data, a job that ended
+	Bench    *Bench             // of a benchmark: what it measured beyond single figures; nil for a watch
 
 	values  map[string]Value
-	windows map[string][]float64 // by signal
-	spreads map[string][]Class   // by signal
+	absent  map[string]reason        // why derived signals are
+	from    map[string][]metric.Desc // the raw signals that derived ones are made from
+	windows map[string][]float64     // by signal
+	spreads map[string][]Class       // by signal
 }
 
 // New returns evidence that holds just these values and facts.
 func New(values map[string]Value, facts Facts) *Evidence {
-	return &Evidence{values: values, Facts: facts}
+	return &Evidence{values: values, Facts: facts, absent: map[string]reason{}}
 }
 
 // Get returns a derived signal; false means it could not be derived.
@@ -49,20 +50,6 @@ func (e *Evidence) Get(d metric.Desc) (Value, bool) {
 
 // Windows returns a signal's values window by window, in order of time, where they were kept; nil else.
 func (e *Evidence) Windows(d metric.Desc) []float64 { return e.windows[d.Name] }
-
-// Names lists the signals that are there, in no order.
-func (e *Evidence) Names() []string {
-	names := make([]string, 0, len(e.values))
-	for n := range e.values {
-		names = append(names, n)
-	}
-	return names
-}
-
-// WhyMissing tells why a derived signal is absent and what would cure it; both are "" where nothing was noted.
-func (e *Evidence) WhyMissing(d metric.Desc) (reason, cure string) {
-	return whyMissing(e.Unseen, d)
-}
 
 // Window is the steady stretch all values are from.
 type Window struct {
@@ -144,11 +131,7 @@ type Site struct {
 }
 
 // SlowItem is one of the slowest items.
-type SlowItem struct {
-	Index   int64
-	Seconds float64
-	Times   int // how often it was measured
-}
+type SlowItem = recording.SlowItem
 
 // HDF5 is the layout of the dataset most likely read.
 type HDF5 struct {
@@ -167,13 +150,4 @@ type Rank struct {
 	Step      *step.Step // where its time goes; nil where that is unknown
 	InputWait *Value
 	BatchRate *Value
-}
-
-// Worker is one loader worker over the window.
-type Worker struct {
-	Entity string
-	PID    int
-	Alive  time.Duration // within the window
-	Busy   float64       // share of its looks not waiting for work
-	CPU    float64       // CPU seconds per second alive
 }

@@ -1,10 +1,6 @@
 package evidence
 
-import (
-	"strings"
-
-	"github.com/pipetune/pipetune/internal/recording"
-)
+import "github.com/pipetune/pipetune/internal/metric"
 
 // facts takes what is no number.
 func (b *builder) facts() {
@@ -14,13 +10,15 @@ func (b *builder) facts() {
 		f.BatchSize = &n
 	}
 	f.GPUName = b.gpuName()
-	if _, ok := b.ev.values["gpu_busy_ratio"]; !ok {
+	if _, ok := b.center(metric.GPUBusy); !ok {
 		f.GPUWhyNot = b.gpuWhyNot()
 	}
+	b.datasetFacts()
 	r := b.top()
 	if r == nil {
 		return
 	}
+	f.Prefetch = b.prefetch(r)
 	for _, w := range r.crew {
 		if w.method != "" {
 			f.StartMethod = w.method
@@ -47,22 +45,4 @@ func (b *builder) pinMemory(r *rank) *bool {
 		return nil
 	}
 	return &yes
-}
-
-// gpuWhyNot tells why no GPU was watched.
-func (b *builder) gpuWhyNot() string {
-	if b.gpus.why != "" {
-		return b.gpus.why
-	}
-	for _, u := range b.rec.Unseen {
-		if u.Signal == "gpu_*" || strings.HasPrefix(u.Signal, "gpu_utilization") {
-			return u.Reason
-		}
-	}
-	for _, e := range b.rec.Events {
-		if e.Kind == recording.EventGPU && e.Attrs["state"] == "lost" {
-			return "the GPU was lost before the steady window"
-		}
-	}
-	return "no GPU was watched"
 }

@@ -1,111 +1,65 @@
 package evidence
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/pipetune/pipetune/internal/metric"
-	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/step"
 )
 
-// gpuShare is what a step needs to know of the GPUs.
-type gpuShare struct {
-	basis metric.Basis // of figures of the job's GPUs: measured where the driver says whose they are
-	none  bool         // no process of the job was on any of the GPUs: there is no device for a step to be on
-	why   string       // why GPUs were watched and busy tells nothing; "" where it does, or where none was
-	first string       // the first of the GPUs that are taken for the job's; "" where none is
+// gpu takes the figures of the GPUs the job uses, of the trainer r's own those of how busy they are, and how many nobody uses.
+func (b *builder) gpu(r *rank) {
+	g, idle, count := b.gpus, figure{}, figure{}
+	if all := b.h.all(metric.GPUUtil); len(all) > 0 {
+		all = slices.DeleteFunc(slices.Clone(all), func(t *track) bool {
+			return !b.unused(t.entity) || slices.Contains(g.job, t.entity)
+		})
+		idle = exact(float64(len(all))).by(metric.Inferred)
+	}
+	switch {
+	case g.none:
+		count = exact(0)
+	case g.unknown:
+		count.why = g.why
+	case len(g.job) > 0:
+		count = exact(float64(len(g.job))).by(g.basis)
+	}
+	b.take(metric.GPUIdleJob, idle, metric.GPUUtil, metric.GPUMemUsed)
+	b.take(metric.GPUCount, count, metric.GPUUtil)
+	of := func(derive func(job []string) figure) figure {
+		if len(g.job) == 0 || g.why.text != "" {
+			return figure{why: g.why}
+		}
+		return derive(g.job).by(g.basis)
+	}
+	mean := func(raw metric.Desc) figure {
+		return of(func(job []string) figure { return ratio(b.lasting(b.gpuMeans(raw, job)), b.length) })
+	}
+	others := mean(metric.GPUOthersUtil)
+	others.why = reason{} // a reason that is of the job's GPUs
+	b.take(metric.GPUBusy, of(func(job []string) figure {
+		if r.step != nil && r.step.Sight == step.Counted {
+			return b.modelled(r.step.Device).over(b.lasting(r.busy), b.length)
+		}
+		return ratio(b.lasting(b.busyOf(job)), b.length)
+	}), metric.GPUUtil)
+	b.take(metric.GPUSMActive, mean(metric.GPUSMActivity), metric.GPUSMActivity)
+	b.take(metric.GPUDRAMActive, mean(metric.GPUDRAM), metric.GPUDRAM)
+	b.take(metric.PcieRxRate, mean(metric.GPUPcieRx), metric.GPUPcieRx)
+	b.take(metric.GPUOthersBusy, others, metric.GPUOthersUtil)
+	b.take(metric.GPUMemUsedRatio, of(b.gpuMemory), metric.GPUMemUsed, metric.GPUMemTotal)
+	b.take(metric.GPUPowerRatio, of(b.gpuPower), metric.GPUPower, metric.GPUPowerLimit)
+	b.take(metric.GPUThrottled, of(b.gpuThrottled), metric.GPUThrottle)
+	b.take(metric.GPUClockLost, of(b.gpuClockLost), metric.GPUThrottle, metric.GPUSMClock, metric.GPUSMClockMax)
+	b.take(metric.PcieGenRatio, of(b.gpuLink), metric.GPUPcieGen, metric.GPUPcieWidth,
+		metric.GPUPcieGenMax, metric.GPUPcieWidthMx)
 }
 
-// offGPU is why figures of GPUs are missing where others use them, and the job does not.
-const offGPU = "no process of the job is on a GPU"
-
-// costly are the clock event reasons that cost speed, with their names: SW power cap, HW slowdown, SW thermal slowdown, HW thermal
-// slowdown, HW power brake (nvmlClocksEventReasons in nvml.h).
-var costly = []struct {
-	bit  uint64
-	name string
-}{{0x4, "power cap"}, {0x8, "hardware slowdown"}, {0x20, "thermal (software)"}, {0x40, "thermal (hardware)"}, {0x80, "power brake"}}
-
-// idleMemory is the share of a GPU's memory below which it is taken to hold no process's context: the driver itself keeps some hundred
-// megabytes of a large card.
-const idleMemory = 0.02
-
-// gpu takes the GPUs of the job. Where it is not known which those are, it takes those in use if there is one, or one for each trainer, and
-// else none: one GPU at work among eight would pass for eight that are hardly busy.
-func (b *builder) gpu() {
-	all := b.visibleGPUs()
-	job, matched := b.jobGPUs(all)
-	if !matched {
-		if job, b.gpus.why = b.byEnvironment(all, job); b.gpus.why != "" {
-			b.miss(b.gpus.why, cureMatch, append(slices.Clone(ofJobGPUs), metric.GPUCount)...)
-			b.gpuIdle(nil)
-			return
-		}
-	}
-	b.gpuIdle(job)
-	if b.gpus.none = len(all) > 0 && len(job) == 0; b.gpus.none {
-		b.gpus.why = offGPU
-		b.exact(metric.GPUCount, 0, metric.Measured)
-		b.miss(offGPU, "", ofJobGPUs...)
-	}
-	if len(job) == 0 {
-		return
-	}
-	b.gpus.first = job[0]
-	basis := metric.Inferred
-	if matched {
-		basis = metric.Measured
-	}
-	b.gpus.basis = basis
-	b.exact(metric.GPUCount, float64(len(job)), basis)
-	if !matched && len(job) > 1 && len(job) != len(b.ranks) && !b.unused(job[0]) {
-		b.gpus.why = fmt.Sprintf("which of the %d GPUs in use here are the job's is not known, and a mean over all would be of others too", len(job))
-		b.miss(b.gpus.why, cureMatch, ofJobGPUs...)
-		return
-	}
-	mean := func(d metric.Desc, per []float64) {
-		b.share(d, each(len(per), func(i int) float64 { return per[i] * b.length[i] }), b.length, basis)
-	}
-	mean(metric.GPUBusy, b.busyOf(job))
-	mean(metric.GPUSMActive, b.gpuMeans(metric.GPUSMActivity, job))
-	mean(metric.GPUDRAMActive, b.gpuMeans(metric.GPUDRAM, job))
-	mean(metric.PcieRxRate, b.gpuMeans(metric.GPUPcieRx, job))
-	mean(metric.GPUOthersBusy, b.gpuMeans(metric.GPUOthersUtil, job))
-	b.shareOut(job, matched)
-	b.gpuMemory(job, basis)
-	b.gpuPower(job, basis)
-	b.gpuThrottle(job, basis)
-	b.gpuLink(job, basis)
-	for _, e := range job {
-		if slices.Contains(b.h.of(metric.GPULost, e).within(b.steady), 1) {
-			b.warn("%s was lost during the watch: its figures end there", e)
-		}
-	}
-}
-
-// shareOut gives each trainer its own GPUs: those whose list of processes held one of its own. Where that is known of none, all trainers have
-// all of the job's. GPUs that nobody used in the watch, and that are not known to be the job's, say nothing of it.
-func (b *builder) shareOut(job []string, matched bool) {
-	used := map[string][]string{}
-	for _, e := range b.rec.Events {
-		if gpu := "gpu/" + e.Attrs["gpu"]; e.Kind == recording.EventGPUProcess && slices.Contains(job, gpu) {
-			used[e.Entity] = append(used[e.Entity], gpu)
-		}
-	}
-	for _, r := range b.ranks {
-		r.gpus = job
-		if own := used[r.entity]; len(own) > 0 {
-			r.gpus = own
-		}
-		busy := b.busyOf(r.gpus)
-		if s := stat.Ratio(busy, each(len(busy), func(int) float64 { return 1 })); s.N > 0 && (matched || s.Center > 0) {
-			r.busy = busy
-		}
-	}
+// lasting gives each window's mean the weight of the window.
+func (b *builder) lasting(means []float64) []float64 {
+	return each(len(means), func(i int) float64 { return means[i] * b.length[i] })
 }
 
 // busyOf is the share of each window in which GPUs ran work, mean over them: by the driver's samples, or, of a slice of one, by what its
@@ -167,61 +121,6 @@ func (b *builder) linkSpeed(gpu string, generation, lanes metric.Desc) float64 {
 	return lane[int(g)] * w
 }
 
-// ofJobGPUs are the signals that are of the GPUs the job uses, not of all that are visible.
-var ofJobGPUs = []metric.Desc{metric.GPUBusy, metric.GPUSMActive, metric.GPUDRAMActive, metric.PcieRxRate, metric.GPUMemUsedRatio, metric.GPUPowerRatio,
-	metric.GPUThrottled, metric.PcieGenRatio}
-
-// visibleGPUs returns all GPUs that anything was read of, in order.
-func (b *builder) visibleGPUs() (all []string) {
-	for _, d := range metric.GPU {
-		for _, t := range b.h.all(d) {
-			if strings.HasPrefix(t.entity, "gpu/") && !slices.Contains(all, t.entity) {
-				all = append(all, t.entity)
-			}
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
-// unlisted tells whether a GPU's list of processes could not be had, or not be believed, at some time of the watch.
-func (b *builder) unlisted(gpu string) bool {
-	return slices.ContainsFunc(b.rec.Unseen, func(u recording.Unseen) bool { return u.Signal == metric.GPUJobMemory.Name && u.Entity == gpu })
-}
-
-// jobGPUs returns the GPUs of the job, none where each GPU's list of processes was read and never held one of the job; matched is false where
-// neither is known, and those that somebody used are returned, or all where nobody did. A GPU that the job was on at any time of the watch is its own.
-func (b *builder) jobGPUs(all []string) (entities []string, matched bool) {
-	listed := 0
-	for _, e := range all {
-		held := b.h.of(metric.GPUJobMemory, e)
-		mine := held != nil && slices.Max(held.v) > 0
-		for _, g := range b.rec.Header.Host.GPUs {
-			mine = mine || g.OfJob && "gpu/"+g.UUID == e
-		}
-		if mine {
-			entities = append(entities, e)
-		}
-		if held != nil && !b.unlisted(e) {
-			listed++
-		}
-	}
-	if len(entities) > 0 || listed == len(all) {
-		return entities, true
-	}
-	if used := slices.DeleteFunc(slices.Clone(all), b.unused); len(used) > 0 {
-		return used, false
-	}
-	return all, false
-}
-
-// unused tells whether nobody was on a GPU in the window: never busy, its memory as good as empty.
-func (b *builder) unused(gpu string) bool {
-	busy := b.h.of(metric.GPUUtil, gpu).within(b.steady)
-	held := b.h.of(metric.GPUMemUsed, gpu).within(b.steady)
-	return len(busy) > 0 && len(held) > 0 && slices.Max(busy) == 0 && slices.Max(held) < idleMemory*b.gpuMemoryOf(gpu)
-}
-
 // gpuMeans returns the mean over GPUs of a gauge, per window.
 func (b *builder) gpuMeans(d metric.Desc, entities []string) []float64 {
 	total, n := make([]float64, len(b.spans)), make([]float64, len(b.spans))
@@ -235,8 +134,8 @@ func (b *builder) gpuMeans(d metric.Desc, entities []string) []float64 {
 	return each(len(total), func(i int) float64 { return divide(total[i], n[i]) })
 }
 
-// gpuMemory takes the fullest GPU's memory.
-func (b *builder) gpuMemory(job []string, basis metric.Basis) {
+// gpuMemory is the fullest GPU's.
+func (b *builder) gpuMemory(job []string) figure {
 	fullest := make([]float64, len(b.spans))
 	for i := range fullest {
 		fullest[i] = math.NaN()
@@ -249,12 +148,12 @@ func (b *builder) gpuMemory(job []string, basis metric.Basis) {
 			}
 		}
 	}
-	b.set(metric.GPUMemUsedRatio, stat.Median(fullest), basis)
+	return median(fullest)
 }
 
 // gpuMemoryOf returns a GPU's memory as it was read, or as the header has it; 0 where neither does.
 func (b *builder) gpuMemoryOf(entity string) float64 {
-	if x, ok := stat.Quantile(b.h.of(metric.GPUMemTotal, entity).within(b.steady), 0.5); ok {
+	if x, ok := b.usual(metric.GPUMemTotal, entity); ok {
 		return x
 	}
 	for _, g := range b.rec.Header.Host.GPUs {
@@ -265,71 +164,100 @@ func (b *builder) gpuMemoryOf(entity string) float64 {
 	return 0
 }
 
-// gpuPower takes the draw over the limit, mean over the job's GPUs.
-func (b *builder) gpuPower(job []string, basis metric.Basis) {
+// gpuPower is the draw over the limit, mean over the job's GPUs.
+func (b *builder) gpuPower(job []string) figure {
 	total, n := make([]float64, len(b.spans)), make([]float64, len(b.spans))
 	for _, e := range job {
-		limit, ok := stat.Quantile(b.h.of(metric.GPUPowerLimit, e).within(b.steady), 0.5)
-		if !ok {
-			continue
-		}
+		limit, _ := b.usual(metric.GPUPowerLimit, e)
 		for i, x := range b.h.of(metric.GPUPower, e).means(b.spans) {
 			if x = divide(x, limit); finite(x) {
 				total[i], n[i] = total[i]+x*b.length[i], n[i]+b.length[i]
 			}
 		}
 	}
-	b.share(metric.GPUPowerRatio, total, n, basis)
+	return ratio(total, n)
 }
 
-// gpuThrottle takes the share of readings with a reason that costs speed, of the GPU that has most of them.
-func (b *builder) gpuThrottle(job []string, basis metric.Basis) {
-	worst := stat.Summary{}
+// costly are the clock event reasons that cost speed, with their names: SW power cap, HW slowdown, SW thermal slowdown, HW thermal
+// slowdown, HW power brake (nvmlClocksEventReasons in nvml.h).
+var costly = []struct {
+	bit  uint64
+	name string
+}{{0x4, "power cap"}, {0x8, "hardware slowdown"}, {0x20, "thermal (software)"}, {0x40, "thermal (hardware)"}, {0x80, "power brake"}}
+
+// slowedBy is which reasons that cost speed a reading holds, by their place in costly; false where it is no set of reasons.
+func slowedBy(reading float64) (reasons []int, ok bool) {
+	const noMask = 1 << 52 // above it, no reading holds single bits
+	if reading < 0 || reading > noMask {
+		return nil, false
+	}
+	for k, c := range costly {
+		if uint64(reading)&c.bit != 0 {
+			reasons = append(reasons, k)
+		}
+	}
+	return reasons, true
+}
+
+// gpuThrottled is the share of readings with a reason that costs speed, of the GPU that has most of them.
+func (b *builder) gpuThrottled(job []string) (worst figure) {
+	seen := make([]bool, len(costly))
 	for _, e := range job {
-		t := b.h.of(metric.GPUThrottle, e)
 		slowed, read := make([]float64, len(b.spans)), make([]float64, len(b.spans))
-		reasons := uint64(0)
 		for i, s := range b.spans {
-			if t == nil {
-				break
-			}
-			from, _ := slices.BinarySearch(t.at, s.from)
-			for j := from; j < len(t.at) && t.at[j] < s.to; j++ {
-				if t.v[j] < 0 || t.v[j] > 1<<52 {
+			for _, v := range b.h.of(metric.GPUThrottle, e).in(s) {
+				reasons, ok := slowedBy(v)
+				if !ok {
 					continue
 				}
 				read[i]++
-				if hit := uint64(t.v[j]) & costlyMask(); hit != 0 {
+				if len(reasons) > 0 {
 					slowed[i]++
-					reasons |= hit
+				}
+				for _, k := range reasons {
+					seen[k] = true
 				}
 			}
 		}
-		for _, c := range costly {
-			if reasons&c.bit != 0 && !slices.Contains(b.ev.Facts.Throttle, c.name) {
-				b.ev.Facts.Throttle = append(b.ev.Facts.Throttle, c.name)
-			}
-		}
 		if s := stat.Ratio(slowed, read); s.N > 0 && (worst.N == 0 || s.Center > worst.Center) {
-			worst = s
+			worst.Summary = s
 		}
 	}
-	b.set(metric.GPUThrottled, worst, basis)
+	for k, c := range costly {
+		if seen[k] {
+			b.ev.Facts.Throttle = append(b.ev.Facts.Throttle, c.name)
+		}
+	}
+	return worst
 }
 
-func costlyMask() (mask uint64) {
-	for _, c := range costly {
-		mask |= c.bit
+// gpuClockLost is what the SM clock lacks of its highest in readings with a reason that costs speed, over all readings, of the GPU that
+// lacks most. The highest clock is not reached under every load, so that no more than this is lost for such a reason.
+func (b *builder) gpuClockLost(job []string) (worst figure) {
+	for _, e := range job {
+		highest, ok := b.usual(metric.GPUSMClockMax, e)
+		if !ok || highest <= 0 {
+			continue
+		}
+		lacking := b.h.of(metric.GPUThrottle, e).with(b.h.of(metric.GPUSMClock, e), func(reasons, clock float64) float64 {
+			if slowed, ok := slowedBy(reasons); !ok || len(slowed) == 0 {
+				return 0
+			}
+			return hold(1 - clock/highest)
+		})
+		if s := stat.Ratio(b.lasting(lacking.means(b.spans)), b.length); s.N > 0 && (worst.N == 0 || s.Center > worst.Center) {
+			worst.Summary = s
+		}
 	}
-	return mask
+	return worst
 }
 
 // lane is the bandwidth of one PCIe lane by generation, GB/s each way (PCI-SIG; what is lost to encoding taken off).
 var lane = []float64{0, 0.25, 0.5, 0.985, 1.969, 3.938, 7.563}
 
-// gpuLink takes the link's bandwidth over what device and slot allow: of each GPU the best that was seen, since links train down when
+// gpuLink is the link's bandwidth over what device and slot allow: of each GPU the best that was seen, since links train down when
 // idle, and of these the worst.
-func (b *builder) gpuLink(job []string, basis metric.Basis) {
+func (b *builder) gpuLink(job []string) figure {
 	worst := math.Inf(1)
 	for _, e := range job {
 		now := b.linkSpeed(e, metric.GPUPcieGen, metric.GPUPcieWidth)
@@ -338,20 +266,5 @@ func (b *builder) gpuLink(job []string, basis metric.Basis) {
 			worst = min(worst, now/can)
 		}
 	}
-	if finite(worst) {
-		b.exact(metric.PcieGenRatio, worst, basis)
-	}
-}
-
-// gpuIdle counts the visible GPUs that nobody uses and that are not taken for the job's.
-func (b *builder) gpuIdle(job []string) {
-	idle := 0
-	for _, t := range b.h.all(metric.GPUUtil) {
-		if b.unused(t.entity) && !slices.Contains(job, t.entity) {
-			idle++
-		}
-	}
-	if len(b.h.all(metric.GPUUtil)) > 0 {
-		b.exact(metric.GPUIdleJob, float64(idle), metric.Inferred)
-	}
+	return exact(worst) // none where it is no number
 }

@@ -188,3 +188,36 @@ func TestGPUOfTheEnvironment(t *testing.T) {
 		})
 	}
 }
+
+// TestClockHeldDown takes what the clock lacks only where a reason that costs speed was read with it.
+func TestClockHeldDown(t *testing.T) {
+	const capped, idles = 0x4, 0x1
+	for name, c := range map[string]struct {
+		reasons, clock, highest, want float64
+	}{
+		"held down":         {capped, 1500e6, 2000e6, 0.125}, // by a quarter, in half of the readings
+		"at its highest":    {capped, 2000e6, 2000e6, 0},
+		"above its highest": {capped, 2100e6, 2000e6, 0},
+		"low while idle":    {idles, 300e6, 2000e6, 0},
+		"no bits":           {-1, 1500e6, 2000e6, 0},
+		"no highest":        {capped, 1500e6, 0, absent},
+	} {
+		s := simulate(t, gpusOfHost("A"))
+		s.trainer("100.1")
+		s.bear("100.1", 2, 50)
+		m := onCPU
+		m.gpu = 0.8
+		for second := range 30 {
+			reasons := 0.0
+			if second%2 == 0 {
+				reasons = c.reasons
+			}
+			s.r.Add(metric.GPUThrottle, "gpu/A", reasons)
+			s.r.Add(metric.GPUSMClock, "gpu/A", c.clock)
+			s.r.Add(metric.GPUSMClockMax, "gpu/A", c.highest)
+			s.run(1, m)
+		}
+		t.Log(name)
+		want(t, s.evidence(), map[metric.Desc]float64{metric.GPUClockLost: c.want})
+	}
+}

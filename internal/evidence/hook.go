@@ -3,11 +3,9 @@ package evidence
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/metric"
-	"github.com/pipetune/pipetune/internal/recording"
 )
 
 // hookClock ties the ticks at which a trainer's totals were recorded to the moments up to which they hold. A trainer tells nothing while it waits:
@@ -164,14 +162,22 @@ func (l *hookLoop) sumOf(d metric.Desc, place func(*track) *track) []float64 {
 	if g, ok := l.grown[d.Name]; ok {
 		return g
 	}
-	total := make([]float64, len(l.b.spans))
+	l.grown[d.Name] = l.within(l.b.spans, d, place)
+	return l.grown[d.Name]
+}
+
+// within is the growth of a total in each span, its members' together.
+func (l *hookLoop) within(spans []span, d metric.Desc, place func(*track) *track) []float64 {
+	total := make([]float64, len(spans))
 	for _, m := range l.members {
-		g, _ := place(l.b.h.of(d, m)).grow(l.b.spans)
+		g, _ := place(l.b.h.of(d, m)).grow(spans)
 		add(total, g)
 	}
-	l.grown[d.Name] = total
 	return total
 }
+
+// loadsItself tells whether the loop is known to have no workers.
+func (l *hookLoop) loadsItself() bool { return l.call.Workers != nil && *l.call.Workers == 0 }
 
 // known tells whether a signal of the loop was told at all.
 func (l *hookLoop) known(d metric.Desc) bool {
@@ -216,38 +222,3 @@ func (b *builder) hookEntities(a *actor) []string {
 
 // maxLoop bounds the number of a loop; what has a greater one is no number.
 const maxLoop = 1 << 30
-
-// eventsOf returns what events of a kind tell of each entity; what a later one tells adds to it.
-func eventsOf(rec *recording.Recording, kind string) map[string]map[string]string {
-	out := map[string]map[string]string{}
-	for _, e := range rec.Events {
-		if e.Kind != kind {
-			continue
-		}
-		if out[e.Entity] == nil {
-			out[e.Entity] = map[string]string{}
-		}
-		for k, v := range e.Attrs {
-			out[e.Entity][k] = v
-		}
-	}
-	return out
-}
-
-// whole reads a whole number that is not below zero, nil where there is none.
-func whole(attrs map[string]string, key string) *int {
-	n, err := strconv.Atoi(attrs[key])
-	if err != nil || n < 0 {
-		return nil
-	}
-	return &n
-}
-
-// truth reads a truth value, nil where there is none.
-func truth(attrs map[string]string, key string) *bool {
-	v, err := strconv.ParseBool(attrs[key])
-	if err != nil {
-		return nil
-	}
-	return &v
-}

@@ -127,9 +127,11 @@ func TestHookRestarts(t *testing.T) {
 
 func TestHookManyEpochsAreToldInPart(t *testing.T) {
 	b := &builder{ev: &Evidence{values: map[string]Value{}}, frame: frame{steady: span{0, 100}}}
-	h := &hooked{training: &hookLoop{members: []string{"loop/1.1.0"}}}
+	h := &hooked{training: &hookLoop{members: []string{"loop/1.1.0"}, b: b}}
 	for i := range 5 { // each tenth of 50 epochs of 2 s
-		h.epochs = append(h.epochs, epochTold{entity: "loop/1.1.0", number: 200 + 10*i, begun: 20 * float64(i), create: 0.1, firstWait: 0.2, drain: 0.3, born: 2})
+		h.epochs = append(h.epochs, epochTold{"loop/1.1.0", recording.Epoch{Number: 200 + 10*i,
+			Begun: 20 * float64(i), Create: 0.1,
+			FirstWait: new(0.2), Drain: new(0.3), WorkersBorn: 2}})
 	}
 	b.hookEpochs(&rank{hook: h})
 	want(t, b.ev, map[metric.Desc]float64{metric.EpochTime: 2, metric.RestartGap: 0.6})

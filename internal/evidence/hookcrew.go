@@ -7,43 +7,26 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// hookCrew takes the workers of evaluations out of the trainer's crew, as far as the hook told whose they are: while training goes on they wait for work, and
-// that says nothing of the training loop's. What workers hand over is then of the training loop, else of all loaders that have workers.
+// hookCrew takes the workers of evaluations out of the trainer's crew, as far as the hook told whose they are: while
+// training goes on they wait for work, and that says nothing of the training loop's. What workers hand over is then of
+// the training loop, else of all loaders that have workers.
 func (b *builder) hookCrew(r *rank) {
-	h := r.hook
+	h, of := r.hook, r.hook.all()
+	told := recording.Rows[recording.Hook](b.rec, recording.EventHook)
+	evaluates := func(w *actor) bool {
+		loop := told[w.entity].Loop
+		return slices.ContainsFunc(h.evaluations, func(l *hookLoop) bool { return slices.Contains(l.members, loop) })
+	}
+	own := slices.DeleteFunc(slices.Clone(r.crew), evaluates)
+	if !h.training.loadsItself() && len(own) > 0 && len(own) < len(r.crew) {
+		r.others = slices.DeleteFunc(r.crew, func(w *actor) bool { return !evaluates(w) })
+		r.crew, of = own, append([]*hookLoop{h.training}, h.sources...)
+	}
 	r.handed = make([]float64, len(b.spans))
-	for _, l := range h.all() {
-		if n := l.call.Workers; n == nil || *n > 0 || h.loadsItself() {
+	for _, l := range of {
+		if !l.loadsItself() || h.training.loadsItself() {
 			add(r.handed, l.of(metric.HookSteps))
 		}
-	}
-	if h.loadsItself() {
-		return
-	}
-	evaluates := map[string]bool{}
-	for _, l := range h.evaluations {
-		for _, m := range l.members {
-			evaluates[m] = true
-		}
-	}
-	told := eventsOf(b.rec, recording.EventHook)
-	own := slices.DeleteFunc(slices.Clone(r.crew), func(w *actor) bool { return evaluates[told[w.entity]["loop"]] })
-	if len(own) == 0 || len(own) == len(r.crew) {
-		return
-	}
-	r.others = slices.DeleteFunc(slices.Clone(r.crew), func(w *actor) bool { return slices.Contains(own, w) })
-	r.crew = own
-	for _, l := range h.evaluations {
-		if n := l.call.Workers; n == nil || *n > 0 {
-			less(r.handed, l.of(metric.HookSteps))
-		}
-	}
-}
-
-// less takes xs off sums, window by window.
-func less(sums, xs []float64) {
-	for i := range sums {
-		sums[i] = max(sums[i]-xs[i], 0)
 	}
 }
 

@@ -2,8 +2,8 @@ package evidence
 
 import (
 	"cmp"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/metric"
@@ -21,8 +21,8 @@ const (
 // hookFacts takes what is no number.
 func (b *builder) hookFacts(r *rank) {
 	h := r.hook
-	hello := eventsOf(b.rec, recording.EventHook)[r.entity]
-	out := &Hook{Torch: hello["torch"], Python: cmp.Or(hello["python"], b.rec.Header.Job.Python), Loader: h.training.call,
+	hello := recording.Rows[recording.Hook](b.rec, recording.EventHook)[r.entity]
+	out := &Hook{Torch: hello.Torch, Python: cmp.Or(hello.Python, b.rec.Header.Job.Python), Loader: h.training.call,
 		Steps: sum(r.batches), Epochs: sum(h.training.of(metric.HookEpochs)), Epoch: epochCost(h.epochs)}
 	out.Loader.Made, out.Loader.Anew = h.made, h.anew()
 	out.Loader.Wait, out.Together = sum(h.training.waits()), len(h.partners)+1
@@ -35,7 +35,7 @@ func (b *builder) hookFacts(r *rank) {
 			out.Others = append(out.Others, call)
 		}
 	}
-	out.SyncsPartly = hello["sync_points"] == "0"
+	out.SyncsPartly = hello.SyncPoints != nil && !*hello.SyncPoints
 	out.Opens, out.Syncs = topSites(b.sites(h.all(), "open")), topSites(b.sites([]*hookLoop{h.training}, "sync"))
 	out.Slow = b.slowItems(h.training)
 	b.ev.Facts.Hook = out
@@ -65,99 +65,80 @@ func either[T any](a, b *T) *T {
 	return b
 }
 
-// sites returns the lines of a kind from which calls were made in the window, most time first; a line that opens several files is there once for each.
+// sites returns the lines of a kind from which calls were made in the window, most time first; a line that opens
+// several files is there once for each.
 func (b *builder) sites(loops []*hookLoop, kind string) []Site {
-	if b.siteEvents == nil {
-		b.siteEvents = eventsOf(b.rec, recording.EventSite)
-	}
+	rows := recording.Rows[recording.Site](b.rec, recording.EventSite)
 	of := map[string]*hookLoop{}
 	for _, l := range loops {
 		for _, m := range l.members {
 			of["site/"+m[len("loop/"):]] = l
 		}
 	}
-	merged := map[Site]*Site{}
-	var out []*Site
+	var all []Site
 	for _, t := range b.h.all(metric.HookSiteCalls) {
-		attrs := b.siteEvents[t.entity]
-		l := of[t.entity[:max(strings.LastIndexByte(t.entity, '/'), 0)]]
-		if l == nil || attrs["kind"] != kind {
+		l, row := of[t.entity[:max(strings.LastIndexByte(t.entity, '/'), 0)]], rows[t.entity]
+		if l == nil || row.Kind != kind {
 			continue
 		}
 		calls, _ := l.clock.sinceBirth(t).grow(b.spans)
 		took, _ := l.clock.sinceBirth(b.h.of(metric.HookSiteTime, t.entity)).grow(b.spans)
-		if sum(calls) <= 0 {
-			continue
+		if sum(calls) > 0 {
+			all = append(all, Site{What: row.What, File: row.File, Line: row.Line, Function: row.Function,
+				Calls: sum(calls), Seconds: sum(took)})
 		}
-		key := Site{What: attrs["what"], File: attrs["file"], Function: attrs["function"]}
-		if line := whole(attrs, "line"); line != nil {
-			key.Line = *line
-		}
-		if merged[key] == nil {
-			s := key
-			merged[key], out = &s, append(out, &s)
-		}
-		merged[key].Calls += sum(calls)
-		merged[key].Seconds += sum(took)
 	}
-	slices.SortStableFunc(out, func(x, y *Site) int { return cmp.Or(cmp.Compare(y.Seconds, x.Seconds), cmp.Compare(y.Calls, x.Calls)) })
-	all := make([]Site, len(out))
-	for i, s := range out {
-		all[i] = *s
-	}
-	return all
+	return mergeSites(all, func(s Site) Site {
+		s.Calls, s.Seconds = 0, 0
+		return s
+	})
 }
 
 // topSites makes one of a line's files: the one that takes most time names it.
 func topSites(all []Site) []Site {
+	out := mergeSites(all, func(s Site) Site { return Site{File: s.File, Line: s.Line, Function: s.Function} })
+	return out[:min(len(out), mostSites)]
+}
+
+// mergeSites adds up those of one key, which the first of them stands for, most time first.
+func mergeSites(all []Site, key func(Site) Site) []Site {
 	var out []Site
 	at := map[Site]int{}
 	for _, s := range all {
-		line := Site{File: s.File, Line: s.Line, Function: s.Function}
-		if i, ok := at[line]; ok {
-			out[i].Calls, out[i].Seconds = out[i].Calls+s.Calls, out[i].Seconds+s.Seconds
+		i, ok := at[key(s)]
+		if !ok {
+			at[key(s)], out = len(out), append(out, s)
 			continue
 		}
-		at[line] = len(out)
-		out = append(out, s)
+		out[i].Calls, out[i].Seconds = out[i].Calls+s.Calls, out[i].Seconds+s.Seconds
 	}
-	slices.SortStableFunc(out, func(x, y Site) int { return cmp.Compare(y.Seconds, x.Seconds) })
-	return out[:min(len(out), mostSites)]
+	slices.SortStableFunc(out, func(x, y Site) int {
+		return cmp.Or(cmp.Compare(y.Seconds, x.Seconds), cmp.Compare(y.Calls, x.Calls))
+	})
+	return out
 }
 
 // slowItems returns the slowest items of a loop, slowest first; of several times an item is told, the last stands.
 func (b *builder) slowItems(l *hookLoop) []SlowItem {
 	byIndex := map[int64]SlowItem{}
-	for _, e := range b.rec.Events {
-		if e.Kind != recording.EventSlowItem || !slices.Contains(l.members, e.Entity) {
-			continue
+	for e, item := range recording.Each[recording.SlowItem](b.rec, recording.EventSlowItem) {
+		if slices.Contains(l.members, e.Entity) && item.Seconds > 0 {
+			item.Times = max(item.Times, 1)
+			byIndex[item.Index] = item
 		}
-		index, err := strconv.ParseInt(e.Attrs["index"], 10, 64)
-		took, ok := attr(e.Attrs, "seconds")
-		times := whole(e.Attrs, "times")
-		if err != nil || !ok {
-			continue
-		}
-		item := SlowItem{Index: index, Seconds: took, Times: 1}
-		if times != nil {
-			item.Times = max(*times, 1)
-		}
-		byIndex[index] = item
 	}
-	out := make([]SlowItem, 0, len(byIndex))
-	for _, s := range byIndex {
-		out = append(out, s)
-	}
-	slices.SortFunc(out, func(x, y SlowItem) int {
+	out := slices.SortedFunc(maps.Values(byIndex), func(x, y SlowItem) int {
 		return cmp.Or(cmp.Compare(y.Seconds, x.Seconds), cmp.Compare(x.Index, y.Index))
 	})
 	return out[:min(len(out), mostSlow)]
 }
 
-// allSites is the share of opens that must be told by line for the files opened to be counted from them: the hook keeps a bounded number of lines.
+// allSites is the share of opens that must be told by line for the files opened to be counted from them: the hook
+// keeps a bounded number of lines.
 const allSites = 0.9
 
-// hookOpens takes how often HDF5 files are opened, where h5py opened any: another library's opens are seen from outside only.
+// hookOpens takes how often HDF5 files are opened, where h5py opened any: another library's opens are seen from
+// outside only.
 func (b *builder) hookOpens(r *rank) {
 	l := r.hook.training
 	opens := l.made(metric.HookOpens)

@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -38,12 +37,6 @@ func (h *hooked) waits() []float64 {
 		add(out, s.waits())
 	}
 	return out
-}
-
-// loadsItself tells whether the training loop has no workers.
-func (h *hooked) loadsItself() bool {
-	workers := h.training.call.Workers
-	return workers != nil && *workers == 0
 }
 
 // all returns every loop gone over in the window, training first.
@@ -111,11 +104,12 @@ func longest(loops []*hookLoop) *hookLoop {
 	return best
 }
 
-// leastOverlap is by how much loops must take more time together than there is for their steps to lie within each other's.
+// leastOverlap is by how much loops must take more time together than there is for their steps to lie within each
+// other's.
 const leastOverlap = 1.02
 
-// evaluate adds up the time of evaluations. Where two are gone over together, each has the other's time within its steps, and they are held to what
-// training leaves.
+// evaluate adds up the time of evaluations. Where two are gone over together, each has the other's time within its
+// steps, and they are held to what training leaves.
 func (h *hooked) evaluate() {
 	h.evaluated = make([]float64, len(h.told))
 	for _, l := range h.evaluations {
@@ -132,7 +126,7 @@ func (h *hooked) evaluate() {
 
 // gather makes loops of a trainer's DataLoaders: those that were made by the same call, one after the other, are one.
 func (b *builder) gather(entities []string, clock *hookClock) []*hookLoop {
-	byPlace := map[string][]*hookLoop{}
+	byPlace := map[callPlace][]*hookLoop{}
 	var out []*hookLoop
 	told := sum(clock.told(b.spans))
 	for _, e := range entities {
@@ -141,7 +135,7 @@ func (b *builder) gather(entities []string, clock *hookClock) []*hookLoop {
 		if l.spent = sum(l.time()); l.spent <= 0 {
 			continue
 		}
-		key, ok := callKey(l.call)
+		key, ok := placeOf(l.call)
 		same := slices.IndexFunc(byPlace[key], func(o *hookLoop) bool {
 			return o.spent+l.spent <= leastOverlap*told && !b.atOnce(o, e)
 		})
@@ -159,7 +153,8 @@ func (b *builder) gather(entities []string, clock *hookClock) []*hookLoop {
 	return out
 }
 
-// atOnce tells whether a loader was gone over while the last member of a loop was, as in zip: it had begun at a reading before the other's last.
+// atOnce tells whether a loader was gone over while the last member of a loop was, as in zip: it had begun at a
+// reading before the other's last.
 func (b *builder) atOnce(l *hookLoop, entity string) bool {
 	_, last := rises(l.clock.retime(b.h.of(metric.HookSteps, l.members[len(l.members)-1])))
 	first, _ := rises(l.clock.retime(b.h.of(metric.HookSteps, entity)))
@@ -188,34 +183,31 @@ func inCommon(before, call LoaderCall) LoaderCall {
 	return call
 }
 
-// callKey names a call of DataLoader by its place and what it was given, sizes left out: a loader for each task may be as long as the task has
-// samples. It is false where the place is not known.
-func callKey(c LoaderCall) (string, bool) {
-	number := func(n *int) string {
-		if n == nil {
-			return ""
-		}
-		return fmt.Sprint(*n)
+// callPlace is a call of DataLoader: where it stands and what it was given, sizes left out, for a loader of each task
+// may be as long as the task has samples.
+type callPlace struct {
+	file, function, class, dataset, sampler, collate string
+	line, workers                                    int // workers is -1 where that is not known
+	evaluates                                        bool
+}
+
+// placeOf returns the place of a call, false where it is not known.
+func placeOf(c LoaderCall) (callPlace, bool) {
+	workers := -1
+	if c.Workers != nil {
+		workers = *c.Workers
 	}
-	return strings.Join([]string{c.File, fmt.Sprint(c.Line), c.Function, c.Class, c.Dataset, c.Sampler, c.Collate, number(c.Workers),
-		fmt.Sprint(c.Evaluates)}, "\x00"), c.File != "" && c.Line > 0
+	return callPlace{c.File, c.Function, c.Class, c.Dataset, c.Sampler, c.Collate, c.Line, workers, c.Evaluates},
+		c.File != "" && c.Line > 0
 }
 
 // readCalls reads how each loader was made.
 func readCalls(rec *recording.Recording) map[string]LoaderCall {
 	out := map[string]LoaderCall{}
-	for entity, attrs := range eventsOf(rec, recording.EventLoader) {
-		c := LoaderCall{Class: attrs["class"], Dataset: attrs["dataset"], Sampler: attrs["sampler"], Collate: attrs["collate"], File: attrs["file"],
-			Function: attrs["function"], Workers: whole(attrs, "num_workers"), Prefetch: whole(attrs, "prefetch_factor"),
-			BatchSize: whole(attrs, "batch_size"), Persistent: truth(attrs, "persistent_workers"), PinMemory: truth(attrs, "pin_memory"),
-			InOrder: truth(attrs, "in_order"), StartMethod: attrs["start_method"], Iterable: attrs["iterable"] == "1", Items: whole(attrs, "items")}
-		if line := whole(attrs, "line"); line != nil {
-			c.Line = *line
-		}
-		if attrs["given"] != "" {
-			c.Given = strings.Split(attrs["given"], ",")
-		}
-		out[entity] = c
+	for entity, m := range recording.Rows[recording.Loader](rec, recording.EventLoader) {
+		out[entity] = LoaderCall{Class: m.Class, Dataset: m.Dataset, Sampler: m.Sampler, Collate: m.Collate,
+			File: m.File, Line: m.Line, Function: m.Function, Given: m.Given, Workers: m.NumWorkers, Prefetch: m.Prefetch,
+			BatchSize: m.BatchSize, Persistent: m.Persistent, PinMemory: m.PinMemory, InOrder: m.InOrder, StartMethod: m.StartMethod, Iterable: m.Iterable, Items: m.Items}
 	}
 	return out
 }
@@ -226,21 +218,17 @@ type thinHook struct {
 	told   float64 // seconds
 }
 
-// hookFigures gives the exact figures of a trainer in place of what was seen of it from outside, where the hook told them.
+// hookFigures gives the exact figures of a trainer in place of what was seen of it from outside, where the hook told
+// them.
 func (b *builder) hookFigures(r *rank) {
 	h := b.readHook(r.actor)
 	if h == nil {
 		return
 	}
-	r.hook, r.basis = h, metric.Measured
+	r.hook = h
 	r.batches = h.training.of(metric.HookSteps)
 	r.clock = h.trained()
 	r.rate = stat.Ratio(r.batches, r.clock)
-	r.wait = stat.Ratio(h.waits(), r.clock)
-	r.wait.Center, r.wait.Lo, r.wait.Hi = hold(r.wait.Center), hold(r.wait.Lo), hold(r.wait.Hi)
-	if h.aside() > mostlyAside {
-		r.wait = stat.Summary{}
-	}
 	slices.SortStableFunc(h.evaluations, func(x, y *hookLoop) int { return cmp.Compare(sum(y.time()), sum(x.time())) })
 	slices.SortStableFunc(h.sources, func(x, y *hookLoop) int { return cmp.Compare(sum(y.time()), sum(x.time())) })
 	b.hookCrew(r)

@@ -74,8 +74,8 @@ func (b *builder) evaluationSpans(h *hooked, step float64) (out []span) {
 	for _, l := range h.evaluations {
 		for _, m := range l.members {
 			for _, e := range b.readEpochs()[m] {
-				if e.wall > 0 && finite(e.wall) && !e.grad {
-					told = append(told, span{e.begun, e.begun + e.wall})
+				if e.Wall > 0 && !e.Grad {
+					told = append(told, span{e.Begun, e.Begun + e.Wall})
 				}
 			}
 		}

@@ -25,7 +25,7 @@ type launched struct {
 	written map[string]news
 	lost    float64
 	off     bool
-	epochs  map[int]*epochTold
+	epochs  map[int]*recording.Epoch
 	others  []*launched // trainers that run beside this one, in step with it
 	also    func()      // what else is seen at each tick
 }
@@ -45,7 +45,8 @@ func launch(t *testing.T, header recording.Header, id string) *launched {
 
 // join lets a trainer of a simulation tell.
 func join(s *simulation, id string) *launched {
-	l := &launched{simulation: s, id: id, looks: moment{asleep: 1, gpu: -1}, totals: map[string]float64{}, sent: map[string]float64{}, epochs: map[int]*epochTold{}, written: map[string]news{}}
+	l := &launched{simulation: s, id: id, looks: moment{asleep: 1, gpu: -1}, totals: map[string]float64{},
+		sent: map[string]float64{}, epochs: map[int]*recording.Epoch{}, written: map[string]news{}}
 	s.r.Event(recording.EventHook, "process/"+id, map[string]string{"state": "loaded", "torch": "2.6.0", "python": "3.13.5"})
 	return l
 }
@@ -141,9 +142,9 @@ func (l *launched) begin(n int, create float64, born int) {
 	e := l.loop(n)
 	number := 0
 	if before := l.epochs[n]; before != nil {
-		number = before.number + 1
+		number = before.Number + 1
 	}
-	l.epochs[n] = &epochTold{number: number, begun: l.now, create: create, born: float64(born), firstWait: -1}
+	l.epochs[n] = &recording.Epoch{Number: number, Begun: l.now, Create: create, WorkersBorn: born}
 	l.pass(create)
 	for _, d := range []metric.Desc{metric.HookSteps, metric.HookGradSteps, metric.HookSamples, metric.HookWait, metric.HookFirstWait, metric.HookDrain, metric.HookStepTime, metric.HookNested, metric.HookEpochs} {
 		l.grow(d, e, 0)
@@ -158,8 +159,8 @@ func (l *launched) step(n int, grad bool, wait, work float64, nested ...func()) 
 	e := l.loop(n)
 	l.pass(wait)
 	l.grow(metric.HookWait, e, wait)
-	if x := l.epochs[n]; x.firstWait < 0 {
-		x.firstWait = wait
+	if x := l.epochs[n]; x.FirstWait == nil {
+		x.FirstWait = new(wait)
 		l.grow(metric.HookFirstWait, e, wait)
 	}
 	before := l.now
@@ -171,7 +172,7 @@ func (l *launched) step(n int, grad bool, wait, work float64, nested ...func()) 
 	l.grow(metric.HookSteps, e, 1)
 	if grad {
 		l.grow(metric.HookGradSteps, e, 1)
-		l.epochs[n].grad = true
+		l.epochs[n].Grad = true
 	}
 	l.grow(metric.HookSamples, e, 32)
 	l.grow(metric.HookStepTime, e, wait+work)
@@ -185,13 +186,8 @@ func (l *launched) end(n int, drain float64) {
 	l.grow(metric.HookDrain, e, drain)
 	l.grow(metric.HookEpochs, e, 1)
 	l.tell()
-	f := func(v float64) string { return strconv.FormatFloat(v, 'f', 6, 64) }
-	grad := "0"
-	if x.grad {
-		grad = "1"
-	}
-	l.r.Event(recording.EventEpoch, e, map[string]string{"epoch": strconv.Itoa(x.number), "begun_s": f(x.begun), "create_s": f(x.create),
-		"first_wait_s": f(x.firstWait), "drain_s": f(drain), "wall_s": f(l.now - x.begun), "workers_born": strconv.Itoa(int(x.born)), "grad": grad})
+	x.Drain, x.Wall = new(drain), l.now-x.Begun
+	l.r.Event(recording.EventEpoch, e, recording.Attrs(*x))
 }
 
 // make lets workers make batches of 32 items that take 80 ms of a worker each, 50 ms of them on a CPU.

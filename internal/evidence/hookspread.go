@@ -85,26 +85,24 @@ type EpochCost struct {
 func epochCost(epochs []epochTold) EpochCost {
 	var whole, create, first, drain, resume []float64
 	for i, e := range epochs {
-		if finite(e.drain) && e.steps > 0 {
-			whole = append(whole, e.steps)
+		if e.Drain != nil && e.Steps > 0 {
+			whole = append(whole, float64(e.Steps))
 		}
-		if !(e.born > 0) {
-			if finite(e.born) && finite(e.create) {
-				resume = append(resume, e.create)
-			}
+		if e.WorkersBorn == 0 {
+			resume = append(resume, e.Create)
 			continue
 		}
 		if i == 1 && len(create) == 1 { // the first one is not alone any more
 			create, first = nil, nil
 		}
-		for _, x := range []struct {
-			to *[]float64
-			v  float64
-		}{{&create, e.create}, {&first, e.firstWait}, {&drain, e.drain}} {
-			if finite(x.v) {
-				*x.to = append(*x.to, x.v)
-			}
+		create = append(create, e.Create)
+		if e.FirstWait != nil {
+			first = append(first, *e.FirstWait)
+		}
+		if e.Drain != nil {
+			drain = append(drain, *e.Drain)
 		}
 	}
-	return EpochCost{Batches: stat.Median(whole), Create: stat.Median(create), First: stat.Median(first), Drain: stat.Median(drain), Resume: stat.Median(resume)}
+	return EpochCost{Batches: stat.Median(whole), Create: stat.Median(create), First: stat.Median(first),
+		Drain: stat.Median(drain), Resume: stat.Median(resume)}
 }

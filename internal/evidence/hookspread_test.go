@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
 )
 
 func TestSpreadOfARecording(t *testing.T) {
@@ -31,11 +32,11 @@ func TestSpreadOfARecording(t *testing.T) {
 }
 
 func TestEpochCost(t *testing.T) {
-	none := math.NaN()
-	first := epochTold{create: 3, firstWait: 2, drain: 0.1, born: 2, steps: 40}
-	usual := epochTold{create: 0.03, firstWait: 0.4, drain: 0.01, born: 2, steps: 40}
-	kept := epochTold{create: 0.004, firstWait: 0.2, drain: 0.001, steps: 40}
-	left := epochTold{create: 0.03, firstWait: 0.4, drain: none, born: 2, steps: 7}
+	first := epochTold{Epoch: recording.Epoch{Create: 3, FirstWait: new(2.0), Drain: new(0.1), WorkersBorn: 2, Steps: 40}}
+	usual := epochTold{Epoch: recording.Epoch{Create: 0.03, FirstWait: new(0.4), Drain: new(0.01), WorkersBorn: 2,
+		Steps: 40}}
+	kept := epochTold{Epoch: recording.Epoch{Create: 0.004, FirstWait: new(0.2), Drain: new(0.001), Steps: 40}}
+	left := epochTold{Epoch: recording.Epoch{Create: 0.03, FirstWait: new(0.4), WorkersBorn: 2, Steps: 7}}
 	for _, c := range []struct {
 		name                           string
 		epochs                         []epochTold

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
@@ -25,7 +26,8 @@ func TestCostOfBatchWithoutStarts(t *testing.T) {
 			l := &hookLoop{call: LoaderCall{Workers: &two}, grown: map[string][]float64{}}
 			h := &hooked{training: l}
 			for range 10 {
-				h.epochs = append(h.epochs, epochTold{create: 0.02, firstWait: 1.23, drain: 0.1, born: 2, steps: 20})
+				h.epochs = append(h.epochs, epochTold{Epoch: recording.Epoch{Create: 0.02, FirstWait: new(1.23),
+					Drain: new(0.1), WorkersBorn: 2, Steps: 20}})
 			}
 			b := &builder{ev: &Evidence{values: map[string]Value{}}, frame: frame{spans: []span{{0, 10}, {10, 20}}}}
 			b.ev.values[metric.Restarts.Name] = Value{Summary: stat.Exact(c.restarts)}

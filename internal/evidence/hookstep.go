@@ -41,8 +41,6 @@ func (b *builder) drop(ds ...metric.Desc) {
 func (b *builder) hookStep(r *rank) {
 	h := r.hook
 	trained, waits := h.trained(), h.waits()
-	b.replace(metric.InputWait, r.wait)
-	b.keep(metric.InputWait, waits, trained)
 	b.replace(metric.StepWait, stat.Ratio(waits, r.batches))
 	samples := h.training.of(metric.HookSamples)
 	size := h.training.call.BatchSize
@@ -83,11 +81,8 @@ func (b *builder) delayPerCPU(r *rank) float64 {
 }
 
 // ofWorkers are the signals that mean nothing where the trainer loads by itself; workers seen there are those of an evaluation.
-var ofWorkers = []metric.Desc{metric.WorkerIdle, metric.WorkerBusy, metric.WorkerRunning, metric.WorkerStorage, metric.WorkerOpenWait,
-	metric.WorkerFileLock, metric.WorkerLock, metric.WorkerHandOver, metric.WorkerOtherWait, metric.WorkerPrograms, metric.WorkerStopped, metric.WorkerCPU, metric.WorkerRunDelay,
-	metric.WorkerCPUBatch, metric.WorkerWaitBatch, metric.WorkerThreads, metric.WorkerRSS, metric.WorkerPrivate, metric.WorkerGrowth, metric.WorkerImbalance,
-	metric.WorkersOneCPUSet, metric.QueueBatches, metric.QueueCapacity, metric.Restarts, metric.EpochGap, metric.EpochTime, metric.RestartGap, metric.HeadOfLine,
-	metric.LoaderIsAhead, metric.IdleWhileWaits}
+var ofWorkers = slices.Concat(mixed, []metric.Desc{metric.WorkerWaitBatch, metric.WorkerThreads, metric.WorkerRSS,
+	metric.WorkerPrivate, metric.WorkerGrowth, metric.WorkersOneCPUSet, metric.Restarts, metric.EpochGap, metric.EpochTime, metric.RestartGap})
 
 // hookLoader takes what the loader was given, and the size of a batch.
 func (b *builder) hookLoader(r *rank) {
@@ -95,7 +90,7 @@ func (b *builder) hookLoader(r *rank) {
 	if call.Workers != nil {
 		b.exact(metric.NumWorkers, float64(*call.Workers), metric.Measured)
 		b.drop(metric.InWorkerless)
-		if r.hook.loadsItself() {
+		if r.hook.training.loadsItself() {
 			b.drop(ofWorkers...)
 			b.replace(metric.InWorkerless, r.wait) // what was bounded from outside is exact here
 		}
@@ -153,7 +148,7 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 		b.replace(metric.WorkerCPUBatch, scaled(seen.Summary, 1-besides/seen.Center))
 	}
 	delay, programs := make([]float64, len(took)), make([]float64, len(took))
-	if r.hook.loadsItself() {
+	if r.hook.training.loadsItself() {
 		per := b.delayPerCPU(r)
 		delay = each(len(took), func(i int) float64 { return cpu[i] * per })
 	} else if all, _, ok := b.total(metric.ProcRunDelay, r.crew); ok {
@@ -174,7 +169,7 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 func (b *builder) ofStarts(r *rank, fetches, took []float64) float64 {
 	restarts, ok := b.center(metric.Restarts)
 	workers := r.hook.training.call.Workers
-	if !ok || workers == nil || r.hook.loadsItself() {
+	if !ok || workers == nil || r.hook.training.loadsItself() {
 		return 0
 	}
 	epoch := epochCost(r.hook.epochs)

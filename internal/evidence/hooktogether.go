@@ -41,7 +41,7 @@ func together(x, y *hookLoop, told []float64) bool {
 // are gone over in each step have workers each, and what is not known of those of the one loader is not told at all.
 func (b *builder) hookWorkers(r *rank) {
 	h := r.hook
-	if _, seen := b.center(metric.WorkerBusy); h.loadsItself() || seen && len(h.partners) == 0 {
+	if _, seen := b.center(metric.WorkerBusy); h.training.loadsItself() || seen && len(h.partners) == 0 {
 		return
 	}
 	seenCPU, hasCPU := b.center(metric.WorkerCPU)

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -13,9 +14,9 @@ const fromOutside = "figures are from outside, as in attach mode"
 
 // warnHook says where the hook told less than it should. r is the trainer that waits most.
 func (b *builder) warnHook(r *rank) {
-	for _, e := range b.rec.Events {
-		if e.Kind == recording.EventHook && e.Attrs["state"] == "refused" {
-			b.warn("%s messages to the hook's socket were refused: they came from no process of the job, or without its token", e.Attrs["messages"])
+	for _, h := range recording.Each[recording.Hook](b.rec, recording.EventHook) {
+		if h.State == "refused" {
+			b.warn("%d messages to the hook's socket were refused: they came from no process of the job, or without its token", h.Messages)
 			break
 		}
 	}
@@ -23,23 +24,11 @@ func (b *builder) warnHook(r *rank) {
 		b.warnTold(r)
 		return
 	}
-	for _, e := range b.rec.Events {
-		if e.Kind != recording.EventHook {
-			continue
-		}
-		reason := e.Attrs["reason"]
-		if reason == "" {
-			reason = "no reason was given"
-		}
-		switch e.Attrs["state"] {
-		case "absent":
-			b.warn("the hook did not load: %s; %s", reason, fromOutside)
-			return
-		case "silent": // since it is in the job, that it did not load would be wrong
-			b.warn("the hook told nothing: %s; %s", reason, fromOutside)
-			return
-		case "off":
-			b.warn("the hook switched itself off: %s; %s", reason, fromOutside)
+	// Of a silent one, that it did not load would be wrong: it is in the job.
+	says := map[string]string{"absent": "did not load", "silent": "told nothing", "off": "switched itself off"}
+	for _, h := range recording.Each[recording.Hook](b.rec, recording.EventHook) {
+		if says[h.State] != "" {
+			b.warn("the hook %s: %s; %s", says[h.State], cmp.Or(h.Reason, "no reason was given"), fromOutside)
 			return
 		}
 	}
@@ -59,16 +48,16 @@ func (b *builder) warnTold(r *rank) {
 	if h.training.call.Evaluates {
 		b.warn("no loader was asked for batches with gradients enabled in the window: the figures are of an evaluation, or of inference")
 	}
-	for _, e := range b.rec.Events {
-		if e.Kind == recording.EventHook && e.Entity == r.entity && e.Attrs["state"] == "off" && e.At.Seconds() < b.steady.to {
-			b.warn("the hook switched itself off: %s; the exact figures are of the time before", e.Attrs["reason"])
+	for e, said := range recording.Each[recording.Hook](b.rec, recording.EventHook) {
+		if e.Entity == r.entity && said.State == "off" && e.At.Seconds() < b.steady.to {
+			b.warn("the hook switched itself off: %s; the exact figures are of the time before", said.Reason)
 			break
 		}
 	}
 	if lost := sum(b.grow(metric.HookLost, r.entity)); lost >= 1 {
 		ended := 0.0
 		for _, e := range h.epochs {
-			if end := e.begun + e.wall; finite(e.drain) && end >= b.steady.from && end <= b.steady.to {
+			if end := e.Begun + e.Wall; e.Drain != nil && end >= b.steady.from && end <= b.steady.to {
 				ended++
 			}
 		}

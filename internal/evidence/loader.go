@@ -5,46 +5,67 @@ import (
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// loader takes the settings of the loader of the trainer that waits most, and how its queue stands.
-func (b *builder) loader() {
-	r := b.top()
-	if r == nil {
-		return
+// loader takes how the queue of the leading trainer's loader stands.
+func (b *builder) loader(r *rank) {
+	s := b.standby(r)
+	ahead := ratio(b.grow(metric.LoaderAhead, r.loader()), b.grow(metric.LoaderLooks, r.loader()))
+	blocked := ratio(b.grow(metric.LoaderBlocked, r.loader()), s.looks)
+	if r.parked > 0 {
+		blocked.why.text = "workers of another loader stand by, so that some are always idle"
 	}
-	if r.noLoader {
-		b.exact(metric.NumWorkers, 0, metric.Measured)
-		return
-	}
-	parked := b.park(r)
-	b.workersAlive(r, parked)
-	entity := r.loader()
-	looks := b.grow(metric.LoaderLooks, entity)
-	waits := b.grow(metric.LoaderWaiting, entity)
-	b.share(metric.LoaderIsAhead, b.grow(metric.LoaderAhead, entity), looks, metric.Measured)
-	idle, alive := b.grow(metric.LoaderWaitIdle, entity), b.grow(metric.LoaderWaitAlive, entity)
-	blocked, told := b.grow(metric.LoaderBlocked, entity), slices.Clone(looks)
-	all := b.grow(metric.LoaderAliveSum, entity)
-	for i := range idle {
-		// Workers of another loader that stand by are idle in every look. The sampler leaves them out once they have been for a while;
-		// before, they are taken out here, and some being idle while others are busy says nothing.
-		if extra := min(divide(all[i], looks[i])-float64(len(r.crew)), float64(parked)); extra > 0.01 {
-			idle[i], alive[i] = max(idle[i]-extra*waits[i], 0), max(alive[i]-extra*waits[i], 0)
-			told[i] = math.NaN()
+	b.take(metric.LoaderIsAhead, ahead, metric.LoaderAhead, metric.LooksQueuePoll)
+	b.take(metric.HeadOfLine, r.alone(blocked), metric.LoaderBlocked, metric.LooksQueuePoll)
+	b.take(metric.IdleWhileWaits, r.alone(ratio(s.idle, s.alive)), metric.LoaderWaitIdle, metric.LooksQueuePoll)
+
+	var size, depth, capacity figure
+	if queued := b.h.of(metric.LoaderQueued, r.loader()); !r.noLoader {
+		size = median(b.h.of(metric.LoaderBatchBytes, r.loader()).within(b.steady))
+		if per, ok := b.tensorsPerBatch(r); ok {
+			batches := queued.means(b.spans)
+			depth = ratio(each(len(batches), func(i int) float64 { return batches[i] * (b.length[i] / per) }), b.length)
+			if readings := queued.within(b.steady); len(readings) > 0 {
+				capacity = exact(math.Round(slices.Max(readings) / per))
+			}
 		}
 	}
-	b.share(metric.HeadOfLine, blocked, told, metric.Measured)
-	b.share(metric.IdleWhileWaits, idle, alive, metric.Measured)
+	b.take(metric.BatchBytes, size, metric.LoaderBatchBytes, metric.LoaderTensors)
+	b.take(metric.QueueBatches, depth, metric.LoaderQueued, metric.LoaderTensors)
+	b.take(metric.QueueCapacity, capacity, metric.LoaderQueued, metric.LoaderTensors)
+}
+
+// alone leaves out what is of trainer and workers at once where some of the workers are of the evaluation's loader.
+func (r *rank) alone(f figure) figure {
 	if len(r.others) > 0 {
-		b.drop(metric.HeadOfLine, metric.IdleWhileWaits)
-		b.miss(besideEvaluation, "", metric.HeadOfLine, metric.IdleWhileWaits)
+		return none(besideEvaluation, "")
 	}
-	if parked > 0 {
-		b.miss("workers of another loader stand by, so that some are always idle", "", metric.HeadOfLine)
+	return f
+}
+
+// joint is what was seen of trainer and workers at once, per window, in seconds.
+type joint struct{ idle, alive, looks []float64 }
+
+// standby returns the workers that were idle and alive while the trainer waited, and the time in which it could be told
+// whether some are idle while others are busy. Workers of another loader that stand by are idle in every look. The
+// sampler leaves them out once they have been for a while; before, they are taken out here.
+func (b *builder) standby(r *rank) joint {
+	if r.noLoader {
+		return joint{}
 	}
-	b.queue(r)
+	entity := r.loader()
+	out := joint{b.grow(metric.LoaderWaitIdle, entity), b.grow(metric.LoaderWaitAlive, entity),
+		b.grow(metric.LoaderLooks, entity)}
+	waits, all := b.grow(metric.LoaderWaiting, entity), b.grow(metric.LoaderAliveSum, entity)
+	for i := range out.idle {
+		if extra := min(divide(all[i], out.looks[i])-float64(len(r.crew)), float64(r.parked)); extra > 0.01 {
+			out.idle[i], out.alive[i] = max(out.idle[i]-extra*waits[i], 0), max(out.alive[i]-extra*waits[i], 0)
+			out.looks[i] = math.NaN()
+		}
+	}
+	return out
 }
 
 // parkedIdle is the share of looks at a worker that must find it waiting for work for it to stand by; a worker of a loader in use
@@ -52,84 +73,45 @@ func (b *builder) loader() {
 const parkedIdle = 0.995
 
 // park takes out of the crew the sets of workers that stood by through the whole window, as those of a validation loader with
-// persistent_workers do while the trainer trains. It returns how many they are.
-func (b *builder) park(r *rank) int {
-	sets := workerSets(r.crew)
-	if len(sets) < 2 {
-		return 0
-	}
+// persistent_workers do while the trainer trains.
+func (b *builder) park(r *rank) {
 	var active, standby []*actor
-	for _, set := range sets {
-		idle, looks := 0.0, 0.0
-		whole := true
-		for _, w := range set {
-			idle += sum(b.grow(metric.LooksQueuePoll, w.entity))
-			looks += sum(b.grow(metric.LooksTotal, w.entity))
-			whole = whole && w.born <= b.steady.from && w.died >= b.steady.to
-		}
+	for _, set := range workerSets(r.crew) {
+		idle, looks := sum(b.totals(set, metric.LooksQueuePoll)), sum(b.totals(set, metric.LooksTotal))
+		whole := !slices.ContainsFunc(set, func(w *actor) bool { return w.born > b.steady.from || w.died < b.steady.to })
 		if whole && looks > 0 && idle >= parkedIdle*looks {
 			standby = append(standby, set...)
 		} else {
 			active = append(active, set...)
 		}
 	}
-	if len(active) == 0 || len(standby) == 0 {
-		return 0
+	if len(active) > 0 {
+		r.crew, r.parked = active, len(standby)
 	}
-	r.crew = active
-	return len(standby)
 }
 
-// workersAlive takes num_workers: the median of how many were alive while any was.
-func (b *builder) workersAlive(r *rank, parked int) {
-	var alive []float64
-	for _, v := range b.h.of(metric.LoaderWorkers, r.loader()).within(b.steady) {
-		if v > 0 && parked == 0 {
-			alive = append(alive, v)
-		}
+// numWorkers is the median of how many were alive while any was.
+func (b *builder) numWorkers(r *rank) figure {
+	if r.noLoader {
+		return exact(0)
 	}
-	if len(alive) == 0 {
-		for _, s := range b.spans {
-			n := 0
+	var alive []float64
+	if r.parked == 0 {
+		alive = slices.Clone(b.h.of(metric.LoaderWorkers, r.loader()).within(b.steady))
+	}
+	living := func(xs []float64) []float64 { return slices.DeleteFunc(xs, func(n float64) bool { return n <= 0 }) }
+	if alive = living(alive); len(alive) == 0 {
+		alive = living(each(len(b.spans), func(i int) (n float64) {
 			for _, w := range r.crew {
-				if w.born <= s.from && w.died >= s.to {
+				if w.born <= b.spans[i].from && w.died >= b.spans[i].to {
 					n++
 				}
 			}
-			if n > 0 {
-				alive = append(alive, float64(n))
-			}
-		}
+			return n
+		}))
 	}
-	n, ok := stat.Quantile(alive, 0.5)
-	if n = math.Floor(n); ok && n > 0 {
-		b.exact(metric.NumWorkers, n, metric.Measured)
-	}
-}
-
-// queue takes the batches on their way, in bytes and in number.
-func (b *builder) queue(r *rank) {
-	entity := r.loader()
-	if bytes := b.h.of(metric.LoaderBatchBytes, entity).within(b.steady); len(bytes) > 0 {
-		b.set(metric.BatchBytes, stat.Median(bytes), metric.Measured)
-	}
-	per, ok := b.tensorsPerBatch(r)
-	queued := b.h.of(metric.LoaderQueued, entity)
-	if !ok || queued == nil {
-		return
-	}
-	depth := queued.means(b.spans)
-	for i := range depth {
-		depth[i] *= b.length[i] / per
-	}
-	b.share(metric.QueueBatches, depth, b.length, metric.Measured)
-	readings := queued.within(b.steady)
-	if len(readings) == 0 {
-		return
-	}
-	most := slices.Max(readings) / per
-	b.exact(metric.QueueCapacity, math.Round(most), metric.Measured)
-	b.ev.Facts.Prefetch = b.prefetch(r, readings, per)
+	n, _ := stat.Quantile(alive, 0.5)
+	return positive(math.Floor(n))
 }
 
 // When the queue's greatest depth is taken for num_workers × prefetch_factor. The loader must be ahead for much of the time, for only
@@ -140,12 +122,14 @@ const (
 )
 
 // prefetch returns prefetch_factor where it shows. A pinning thread empties the queue, so it never shows there.
-func (b *builder) prefetch(r *rank, readings []float64, per float64) *int {
+func (b *builder) prefetch(r *rank) *int {
 	workers, known := b.center(metric.NumWorkers)
 	ahead, seen := b.center(metric.LoaderIsAhead)
-	if !known || !seen || ahead < aheadEnough || b.pinned(r) {
+	per, ok := b.tensorsPerBatch(r)
+	if !known || !seen || !ok || ahead < aheadEnough || b.pinned(r) {
 		return nil
 	}
+	readings := b.h.of(metric.LoaderQueued, r.loader()).within(b.steady)
 	full, _ := stat.Quantile(readings, 0.9)
 	times := 0
 	for _, v := range readings {
@@ -164,10 +148,7 @@ func (b *builder) prefetch(r *rank, readings []float64, per float64) *int {
 
 // pinned reports whether the trainer has a pinning thread.
 func (b *builder) pinned(r *rank) bool {
-	for _, e := range b.rec.Events {
-		if e.Kind == "pin-thread" && e.Entity == r.pin() {
-			return true
-		}
-	}
-	return b.h.of(metric.LooksTotal, r.pin()) != nil
+	return b.h.of(metric.LooksTotal, r.pin()) != nil || slices.ContainsFunc(b.rec.Events, func(e recording.Event) bool {
+		return e.Kind == recording.EventPin && e.Entity == r.pin()
+	})
 }

@@ -13,108 +13,116 @@ const (
 
 // machine takes the CPU time of the machine and of the job, and the pressure on CPU, memory and input.
 func (b *builder) machine() {
-	b.cores()
-	b.cpuTime()
-	b.jobTime()
-	b.throttling()
-	for _, p := range []struct{ d, raw metric.Desc }{{metric.CPUPressure, metric.PressureCPUSome}, {metric.IOPressure, metric.PressureIOSome},
-		{metric.MemPressure, metric.PressureMemFull}} {
-		entity := group
-		if b.h.of(p.raw, group) == nil {
-			entity = host
-		}
-		b.rate(p.d, p.raw, entity, metric.Measured)
+	b.take(metric.UsableCPUs, b.cores(metric.CPUUsable, b.rec.Header.Host.CPUsUsable), metric.CPUUsable)
+	b.take(metric.PresentCPUs, b.cores(metric.CPUPresent, float64(b.rec.Header.Host.CPUsPresent)), metric.CPUPresent)
+	busy, steal, all, job := b.grow(metric.CPUBusy, host), b.grow(metric.CPUSteal, host), b.allCPUs(), b.jobCPU()
+	b.take(metric.CPUBusyRatio, ratio(busy, all), metric.CPUBusy, metric.CPUIdle)
+	b.take(metric.UsableBusy, b.usableBusy(summed(busy, steal), all, job),
+		metric.CPUBusy, metric.CPUUsable, metric.CPUPresent)
+	if b.h.of(metric.CPUSteal, host) == nil {
+		steal = nil
 	}
+	b.take(metric.StealRatio, ratio(steal, all), metric.CPUSteal)
+	trainers, _, ok := b.total(metric.ProcCPU, b.cast.trainers)
+	if !ok {
+		trainers = nil
+	}
+	b.take(metric.JobCPU, ratio(job, b.length), metric.ProcCPU)
+	b.take(metric.TrainerCPU, ratio(trainers, b.length), metric.ProcCPU)
+	b.take(metric.OtherCPU, b.otherCPU(job), metric.CPUBusy, metric.ProcCPU)
+	b.take(metric.Throttled, b.throttled(), metric.CgroupCPUThrottled, metric.CgroupCPUPeriods)
+	b.take(metric.CPUPressure, b.rate(metric.PressureCPUSome, group, host), metric.PressureCPUSome)
+	b.take(metric.IOPressure, b.rate(metric.PressureIOSome, group, host), metric.PressureIOSome)
+	b.take(metric.MemPressure, b.rate(metric.PressureMemFull, group, host), metric.PressureMemFull)
 }
 
-// cores takes how many cores there are and how many the job may use.
-func (b *builder) cores() {
-	for _, c := range []struct {
-		d, raw metric.Desc
-		header float64
-	}{{metric.UsableCPUs, metric.CPUUsable, b.rec.Header.Host.CPUsUsable}, {metric.PresentCPUs, metric.CPUPresent, float64(b.rec.Header.Host.CPUsPresent)}} {
-		n, ok := stat.Quantile(b.h.of(c.raw, host).within(b.steady), 0.5)
-		if !ok {
-			n = c.header
-		}
-		if n > 0 {
-			b.exact(c.d, n, metric.Measured)
+// rate is a counter's growth per second, of the first of some entities that it was read of.
+func (b *builder) rate(raw metric.Desc, entities ...string) figure {
+	for _, e := range entities {
+		if t := b.h.of(raw, e); t != nil {
+			return ratio(t.grow(b.spans))
 		}
 	}
+	return figure{}
 }
 
-// idle is the time CPUs had nothing to run. The part of it in which a task waited for a disk may fall, when the task goes on elsewhere
-// (Documentation/filesystems/proc.rst on iowait); the kernel then has it in the other part, and only the sum is a counter.
-func (b *builder) idle() *track {
-	return b.h.of(metric.CPUIdle, host).plus(b.h.of(metric.CPUIowait, host))
+// cores is how many cores there are, as read in the watch or else before it.
+func (b *builder) cores(raw metric.Desc, header float64) figure {
+	if n, ok := b.usual(raw, host); ok {
+		return positive(n)
+	}
+	return positive(header)
 }
 
-// cpuTime takes the shares of all CPU time.
-func (b *builder) cpuTime() {
-	busy := b.grow(metric.CPUBusy, host)
-	steal := b.grow(metric.CPUSteal, host)
-	all, _ := b.idle().grow(b.spans)
-	add(all, busy)
-	add(all, steal)
-	if b.h.of(metric.CPUIdle, host) == nil {
-		return
+// positive is a figure that was read off; absent where it is not above 0.
+func positive(x float64) figure {
+	if !(x > 0) {
+		return figure{}
 	}
-	b.share(metric.CPUBusyRatio, busy, all, metric.Measured)
-	if b.h.of(metric.CPUSteal, host) != nil {
-		b.share(metric.StealRatio, steal, all, metric.Measured)
+	return exact(x)
+}
+
+// allCPUs is the time of all CPUs, per window; nil where it was not read. The part of their idle time in which a task
+// waited for a disk may fall, when the task goes on elsewhere (Documentation/filesystems/proc.rst on iowait); the
+// kernel then has it in the other part, and only the sum is a counter.
+func (b *builder) allCPUs() []float64 {
+	idle := b.h.of(metric.CPUIdle, host)
+	if idle == nil {
+		return nil
 	}
+	if iowait := b.h.of(metric.CPUIowait, host); iowait != nil {
+		idle = idle.with(iowait, func(idle, waiting float64) float64 { return idle + waiting })
+	}
+	all, _ := idle.grow(b.spans)
+	return summed(all, b.grow(metric.CPUBusy, host), b.grow(metric.CPUSteal, host))
+}
+
+// usableBusy is the share of the usable CPUs' time that was in use; used is what anybody used, or a hypervisor took,
+// of the time of all.
+func (b *builder) usableBusy(used, all, job []float64) figure {
 	usable, ok := b.center(metric.UsableCPUs)
 	present, known := b.center(metric.PresentCPUs)
-	if !ok || !known {
-		return
+	if !ok || !known || all == nil {
+		return figure{}
 	}
-	// What the hypervisor took is in use by others.
-	used := each(len(all), func(i int) float64 { return busy[i] + steal[i] })
 	if usable >= present-0.01 {
-		b.share(metric.UsableBusy, used, all, metric.Measured)
-		return
+		return ratio(used, all)
 	}
-	// Which cores the job may use is not told, and a quota is no set of cores: its own use of them is a lower bound, and where
-	// others keep the whole machine busier than that, they take part of its share too.
-	job, _ := b.jobCPU()
-	b.share(metric.UsableBusy, each(len(all), func(i int) float64 {
+	// Which cores the job may use is not told, and a quota is no set of cores: its own use of them is a lower bound, and
+	// where others keep the whole machine busier than that, they take part of its share too.
+	if job == nil {
+		job = make([]float64, len(all))
+	}
+	return ratio(each(len(all), func(i int) float64 {
 		return b.length[i] * max(divide(used[i], all[i]), job[i]/b.length[i]/usable)
-	}), b.length, metric.Inferred)
+	}), b.length).by(metric.Inferred)
 }
 
-// jobCPU returns the CPU time of every process of the job, per window.
-func (b *builder) jobCPU() (growth []float64, ok bool) {
-	growth = make([]float64, len(b.spans))
+// jobCPU returns the CPU time of every process of the job, per window; nil where none was read.
+func (b *builder) jobCPU() (growth []float64) {
 	workers := map[int]bool{}
 	for _, w := range b.cast.workers {
 		workers[w.pid] = true
 	}
-	add(growth, b.programs(b.cast.workers))
 	for _, t := range b.h.all(metric.ProcCPU) {
 		a := b.cast.all[t.entity]
 		if a != nil && a.role != "worker" && workers[a.parent] && finite(a.died) {
 			continue // a worker's program that ended: among what that worker ran
 		}
+		if growth == nil {
+			growth = b.programs(b.cast.workers)
+		}
 		g, _ := b.wholeLife(t, a)
 		add(growth, g)
-		ok = true
 	}
-	return growth, ok
+	return growth
 }
 
-// jobTime takes whose the used cores are.
-func (b *builder) jobTime() {
-	job, ok := b.jobCPU()
-	if !ok {
-		return
-	}
-	b.share(metric.JobCPU, job, b.length, metric.Measured)
-	if trainers, _, ok := b.total(metric.ProcCPU, b.cast.trainers); ok {
-		b.share(metric.TrainerCPU, trainers, b.length, metric.Measured)
-	}
+// otherCPU is what the machine's CPUs ran beside the job and pipetune.
+func (b *builder) otherCPU(job []float64) figure {
 	busy, seen := b.h.of(metric.CPUBusy, host).grow(b.spans)
-	if sum(seen) == 0 {
-		return
+	if job == nil || sum(seen) == 0 {
+		return figure{}
 	}
 	own := 0.0
 	if b.rec.End != nil && finite(b.rec.End.Overhead.CPURatio) {
@@ -123,26 +131,25 @@ func (b *builder) jobTime() {
 	s := stat.Ratio(each(len(job), func(i int) float64 {
 		return b.length[i] * (divide(busy[i], seen[i]) - job[i]/b.length[i] - own)
 	}), b.length)
-	s.Center, s.Lo, s.Hi = max(s.Center, 0), max(s.Lo, 0), max(s.Hi, 0)
-	b.set(metric.OtherCPU, s, metric.Measured)
+	return figure{Summary: notNegative(s)}
 }
 
-// throttling takes the share of quota periods in which the job was held back. Where periods were watched and none was enforced, there is
-// no quota, and the share is 0.
-func (b *builder) throttling() {
-	periods := b.h.of(metric.CgroupCPUPeriods, group)
-	held := b.h.of(metric.CgroupCPUThrottled, group)
-	if periods == nil || held == nil {
-		return
-	}
+// throttled is the share of quota periods in which the job was held back. Where periods were watched and none was
+// enforced, there is no quota, and the share is 0.
+func (b *builder) throttled() figure {
+	periods, held := b.h.of(metric.CgroupCPUPeriods, group), b.h.of(metric.CgroupCPUThrottled, group)
 	all, seen := periods.grow(b.spans)
-	if sum(seen) == 0 {
-		return
+	if held == nil || sum(seen) == 0 {
+		return figure{}
 	}
 	if sum(all) == 0 {
-		b.exact(metric.Throttled, 0, metric.Measured)
-		return
+		return exact(0)
 	}
 	growth, _ := held.grow(b.spans)
-	b.share(metric.Throttled, growth, all, metric.Measured)
+	return ratio(growth, all)
+}
+
+// usual is the median reading of a gauge in the window.
+func (b *builder) usual(raw metric.Desc, entity string) (float64, bool) {
+	return stat.Quantile(b.h.of(raw, entity).within(b.steady), 0.5)
 }

@@ -8,9 +8,38 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// leastRead is how much must have been read in the window for the shares and sizes of reads to mean something: an idle loader's pipes
-// carry some hundred bytes per batch.
+// leastRead is how much must have been read in the window for the shares and sizes of reads to mean something: an idle
+// loader's pipes carry some hundred bytes per batch.
 const leastRead = 1 << 20 // bytes
+
+// reading takes what the loading processes of all trainers read, and per batch what those of one do.
+func (b *builder) reading(r *rank) {
+	all := b.loading()
+	chars, calls := b.reads(metric.ProcReadChars, all), b.reads(metric.ProcReadCalls, all)
+	fetched, fetchedByCrew := b.reads(metric.ProcReadBytes, all), b.reads(metric.ProcReadBytes, r.crew)
+	var uncounted reason
+	if fetched != nil {
+		if uncounted.text = b.fetchesUncounted(); uncounted.text != "" {
+			fetched, fetchedByCrew = nil, nil
+		}
+	}
+	hits := stat.Ratio(fetched, chars)
+	hits.Center, hits.Lo, hits.Hi = 1-hits.Center, 1-hits.Hi, 1-hits.Lo
+	cached, size := figure{Summary: hits, why: uncounted}, ratio(chars, calls)
+	if sum(chars) < leastRead && len(all) > 0 {
+		little := none("less than 1 MiB was read through system calls in the window; memory-mapped files are not counted there", "")
+		size = little
+		if cached = little; uncounted.text != "" {
+			cached.why = uncounted
+		}
+	}
+	b.take(metric.ReadBytes, ratio(chars, b.length), metric.ProcReadChars)
+	b.take(metric.StorageBytes, ratio(fetched, b.length).or(uncounted), metric.ProcReadBytes)
+	b.take(metric.CacheHits, cached, metric.ProcReadBytes, metric.ProcReadChars)
+	b.take(metric.BytesPerRead, size, metric.ProcReadCalls, metric.ProcReadChars)
+	b.perBatch(r, metric.ReadsPerBatch, ratio(b.reads(metric.ProcReadCalls, r.crew), r.handed), metric.ProcReadCalls)
+	b.perBatch(r, metric.StoragePerBatch, ratio(fetchedByCrew, r.handed).or(uncounted), metric.ProcReadBytes)
+}
 
 // loading returns the processes that load data: the workers, and the trainers that have none.
 func (b *builder) loading() []*actor {
@@ -25,48 +54,13 @@ func (b *builder) loading() []*actor {
 	return out
 }
 
-// reading takes what the loading processes of all trainers read, and per batch what those of one do.
-func (b *builder) reading() {
-	all := b.loading()
-	if len(all) == 0 {
-		return
+// reads is what processes read by one of their counters, per window; nil where it was not counted.
+func (b *builder) reads(d metric.Desc, of []*actor) []float64 {
+	growth, _, ok := b.total(d, of)
+	if !ok {
+		return nil
 	}
-	chars, _, read := b.total(metric.ProcReadChars, all)
-	calls, _, called := b.total(metric.ProcReadCalls, all)
-	bytes, _, fetched := b.total(metric.ProcReadBytes, all)
-	if why := b.fetchesUncounted(); why != "" && fetched {
-		fetched = false
-		b.miss(why, "", metric.StorageBytes, metric.CacheHits, metric.StoragePerBatch)
-	}
-	if read {
-		b.share(metric.ReadBytes, chars, b.length, metric.Measured)
-	}
-	if fetched {
-		b.share(metric.StorageBytes, bytes, b.length, metric.Measured)
-	}
-	enough := sum(chars) >= leastRead
-	if read && fetched && enough {
-		s := stat.Ratio(bytes, chars)
-		s.Center, s.Lo, s.Hi = 1-s.Center, 1-s.Hi, 1-s.Lo
-		b.set(metric.CacheHits, s, metric.Measured)
-	}
-	if read && called && enough {
-		b.share(metric.BytesPerRead, chars, calls, metric.Measured)
-	}
-	if !enough {
-		b.miss("less than 1 MiB was read through system calls in the window; memory-mapped files are not counted there", "",
-			metric.CacheHits, metric.BytesPerRead)
-	}
-	r := b.top()
-	if r.handed == nil {
-		return
-	}
-	if calls, _, ok := b.total(metric.ProcReadCalls, r.crew); ok {
-		b.share(metric.ReadsPerBatch, calls, r.handed, metric.Measured)
-	}
-	if bytes, _, ok := b.total(metric.ProcReadBytes, r.crew); ok && fetched {
-		b.share(metric.StoragePerBatch, bytes, r.handed, metric.Measured)
-	}
+	return growth
 }
 
 // fetchesCounted are the file systems without a block device whose clients count what they fetch as read by the process that asked for it
@@ -78,15 +72,15 @@ var fetchesCounted = []string{"nfs", "nfs4", "cifs", "smb3", "afs", "ceph", "9p"
 // nothing at all, which would look like a page cache that has everything.
 func (b *builder) fetchesUncounted() string {
 	d := b.mainDataset()
-	if d == nil || d.attrs["fstype"] == "" {
+	if d == nil || d.FSType == "" {
 		return ""
 	}
-	switch fs := d.attrs["fstype"]; {
+	switch fs := d.FSType; {
 	case strings.HasPrefix(fs, "fuse"), fs == "virtiofs": // virtiofs is FUSE with the server on the host (Documentation/filesystems/virtiofs.rst)
 		return "the kernel does not count what is fetched through " + fs
-	case d.attrs["tmpfs"] == "1", slices.Contains(fetchesCounted, fs), fs == "overlay": // an overlay whose layers cannot be seen: those of containers lie on disks
+	case truth(d.Tmpfs).Center == 1, slices.Contains(fetchesCounted, fs), fs == "overlay": // an overlay whose layers cannot be seen: those of containers lie on disks
 		return ""
-	case d.attrs["network"] == "0" && fs != "zfs": // on a block device; ZFS has a cache of its own
+	case d.Network != nil && !*d.Network && fs != "zfs": // on a block device; ZFS has a cache of its own
 		return ""
 	default:
 		return "whether the kernel counts what is fetched through " + fs + " is not known"

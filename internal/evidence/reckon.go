@@ -43,10 +43,15 @@ func sum(xs []float64) (total float64) {
 }
 
 // each returns f of every window.
-func each(n int, f func(i int) float64) []float64 {
-	out := make([]float64, n)
+func each[T any](n int, f func(i int) T) []T {
+	out := make([]T, n)
 	for i := range out {
 		out[i] = f(i)
 	}
 	return out
+}
+
+// times is xs with each multiplied by a factor.
+func times(xs []float64, factor float64) []float64 {
+	return each(len(xs), func(i int) float64 { return xs[i] * factor })
 }

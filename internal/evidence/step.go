@@ -6,60 +6,50 @@ import (
 	"github.com/pipetune/pipetune/internal/step"
 )
 
-// asleepOutside are the places where a main thread sleeps that are neither its loader nor storage: with a GPU at work it is there that
-// it waits for it, and jobs that only act as if they had one sleep there too.
-var asleepOutside = []metric.Desc{metric.LooksFutexTime, metric.LooksFutex, metric.LooksSleep, metric.LooksDevice, metric.LooksOther}
-
-// steps says where a step of the leading trainer goes.
-func (b *builder) steps() {
-	r := b.top()
-	if r == nil {
-		return
-	}
-	b.mainThread(r)
-	b.rates(r)
-	if sum(r.looks) == 0 {
-		return
-	}
-	b.stepSignals(r)
-	if r.noLoader {
-		b.besideMain(r)
-		if r.hook == nil && b.ev.Facts.Aside == "" {
-			b.miss("the trainer has no workers (num_workers=0): it loads between its steps, and a load looks like any other work",
-				b.fromInside(), metric.InputWait, metric.FreeStepTime)
+// trainer takes how the leading trainer differs from the others, and what its main thread does.
+func (b *builder) trainer(r *rank) {
+	var stalls []float64
+	busy, counted := 0.0, 0.0
+	for _, other := range b.ranks[min(1, len(b.ranks)):] {
+		if other.step == nil {
+			continue
 		}
-		return
+		stalls = append(stalls, other.step.Stall.Likely)
+		if other.step.Sight == step.Counted {
+			busy, counted = busy+other.step.Device.Likely, counted+1
+		}
 	}
-	b.gapsOf(r)
-	b.seemsAside(r)
+	var spread figure
+	if middle, ok := stat.Quantile(stalls, 0.5); ok && r.step != nil {
+		spread = exact(max(r.step.Stall.Likely-middle, 0)).by(metric.Inferred)
+	}
+	stopped := ratio(b.grow(metric.LooksStopped, r.entity), r.looks)
+	if len(b.lostTo(false)) > 0 { // the windows leave out the halts, which this is about
+		in, _ := b.h.of(metric.LooksStopped, r.entity).grown(b.steady)
+		looks, _ := b.h.of(metric.LooksTotal, r.entity).grown(b.steady)
+		stopped = exact(divide(in, looks))
+	}
+	b.take(metric.Ranks, positive(float64(len(b.ranks))), metric.LooksTotal)
+	b.take(metric.RankStallSpread, spread, metric.LoaderWaiting, metric.LoaderLooks, metric.GPUUtil)
+	b.take(metric.RestBusy, exact(divide(busy, counted)).by(b.gpus.basis), metric.GPUUtil)
+	b.take(metric.NumWorkers, b.numWorkers(r), metric.LoaderWorkers)
+	b.take(metric.MainCPU, b.rate(metric.ProcMainCPU, r.entity), metric.ProcMainCPU)
+	b.take(metric.MainRunDelay, b.rate(metric.ProcRunDelay, r.entity), metric.ProcRunDelay)
+	b.take(metric.MainReadBytes, b.mainReads(r), metric.ProcReadChars)
+	storage := b.states(r.entity, metric.LooksDisk, metric.LooksFileRead)
+	b.take(metric.MainStorage, ratio(storage, r.looks), metric.LooksDisk)
+	b.take(metric.TrainerStopped, stopped, metric.LooksStopped)
 }
 
-// mainThread takes what the trainer's main thread does.
-func (b *builder) mainThread(r *rank) {
-	b.rate(metric.MainCPU, metric.ProcMainCPU, r.entity, metric.Measured)
-	b.rate(metric.MainRunDelay, metric.ProcRunDelay, r.entity, metric.Measured)
-	b.mainReads(r)
-	b.share(metric.MainStorage, b.states(r.entity, metric.LooksDisk, metric.LooksFileRead), r.looks, metric.Measured)
-	if len(b.halts) == 0 {
-		b.share(metric.TrainerStopped, b.states(r.entity, metric.LooksStopped), r.looks, metric.Measured)
-		return
-	}
-	// The windows leave out the halts, which this is about.
-	stopped, _ := b.h.of(metric.LooksStopped, r.entity).grown(b.steady)
-	looks, _ := b.h.of(metric.LooksTotal, r.entity).grown(b.steady)
-	b.exact(metric.TrainerStopped, divide(stopped, looks), metric.Measured)
-}
-
-// mainReads takes what the trainer itself reads. All that a child has read in its life is counted as its parent's once the parent has waited
+// mainReads is what the trainer itself reads. All that a child has read in its life is counted as its parent's once the parent has waited
 // for its end (kernel/exit.c, wait_task_zombie), so where a worker ended the two cannot be told apart.
-func (b *builder) mainReads(r *rank) {
+func (b *builder) mainReads(r *rank) figure {
 	for _, w := range b.cast.of(r.actor) {
 		if w.died > b.steady.from-lateNotice && w.died < b.steady.to+lateNotice {
-			b.miss("a worker ended in the window, and the kernel counts all it had read as read by the trainer", "", metric.MainReadBytes)
-			return
+			return none("a worker ended in the window, and the kernel counts all it had read as read by the trainer", "")
 		}
 	}
-	b.rate(metric.MainReadBytes, metric.ProcReadChars, r.entity, metric.Measured)
+	return b.rate(metric.ProcReadChars, r.entity)
 }
 
 // states adds up the looks that found a thread in any of these states, per window.
@@ -71,81 +61,124 @@ func (b *builder) states(entity string, states ...metric.Desc) []float64 {
 	return out
 }
 
-// rates takes batches per second and what follows from it.
+// rates takes batches per second, what follows from it, and the wait for them.
 func (b *builder) rates(r *rank) {
-	if r.rate.N == 0 {
-		reason := "no batch was seen to pass: batches are counted by their tensors in shared memory"
-		if r.noLoader {
-			reason = "the trainer has no workers (num_workers=0): no batch passes where it could be counted"
-		}
-		b.miss(reason, "", metric.BatchesPerS, metric.SamplesPerS, metric.StepTime, metric.FreeStepTime, metric.WorkerCPUBatch,
-			metric.WorkerWaitBatch, metric.ReadsPerBatch, metric.StoragePerBatch, metric.OpensPerBatch)
-		return
+	samples, n := figure{}, float64(b.rec.Header.BatchSize)
+	if r.rate.N > 0 && n > 0 {
+		samples = figure{Summary: scaled(r.rate, n), basis: metric.Inferred}.over(times(r.batches, n), r.clock)
+	} else if r.rate.N > 0 && r.hook == nil {
+		samples.why = reason{"the batch size is not known", "give it with --batch-size"}
 	}
-	b.set(metric.BatchesPerS, r.rate, metric.Measured)
-	b.keep(metric.BatchesPerS, r.batches, r.clock)
-	b.set(metric.StepTime, inverse(r.rate), metric.Measured)
-	b.keep(metric.StepTime, r.clock, r.batches)
-	if n := b.rec.Header.BatchSize; n > 0 {
-		b.set(metric.SamplesPerS, scaled(r.rate, float64(n)), metric.Inferred)
-		b.keep(metric.SamplesPerS, each(len(r.batches), func(i int) float64 { return r.batches[i] * float64(n) }), r.clock)
-	} else if r.hook == nil {
-		b.miss("the batch size is not known", "give it with --batch-size", metric.SamplesPerS)
+	wait, loads := figure{Summary: r.wait, basis: r.basis, num: r.waited, den: r.watched}, figure{}
+	switch {
+	case r.hook != nil:
+	case r.step == nil:
+		wait = figure{}
+	case r.noLoader: // what it waits is a range, and no wait
+		wait, loads = figure{}, wait
 	}
-	if r.step == nil {
-		return
-	}
-	if look := b.rec.Header.LookInterval.Seconds(); r.hook == nil && !r.noLoader && (1-r.wait.Center)*sum(b.length) < look {
-		b.miss("the trainer was found waiting for data in every sample: how long a step takes without the wait is unknown", "",
-			metric.FreeStepTime)
-		return
-	}
-	if r.step.Sight == step.NoDevice && !r.noLoader { // both from the same windows: their noise has a part in common
-		waits, whole := r.waiting, r.joint
-		if r.hook != nil {
-			waits, whole = r.hook.waits(), r.hook.trained()
-		}
-		free := each(len(b.spans), func(i int) float64 { return r.clock[i] * (1 - divide(waits[i], whole[i])) })
-		s := stat.Ratio(free, r.batches)
-		if s.N > 0 && s.Center > 0 { // one center for the rate and for what is made of it
-			b.set(metric.FreeStepTime, scaled(s, max(r.step.Free.Likely, 0)/r.rate.Center/s.Center), r.basis)
-		}
-		return
-	}
-	f := r.step.Free
-	b.set(metric.FreeStepTime, stat.Summary{Center: f.Likely / r.rate.Center, Lo: f.Lo / r.rate.Center, Hi: f.Hi / r.rate.Center,
-		Confidence: modelConfidence, N: r.rate.N}, r.basis)
+	b.perBatch(r, metric.BatchesPerS, figure{Summary: r.rate, num: r.batches, den: r.clock})
+	b.perBatch(r, metric.StepTime, figure{Summary: inverse(r.rate), num: r.clock, den: r.batches})
+	b.perBatch(r, metric.SamplesPerS, samples)
+	b.perBatch(r, metric.FreeStepTime, b.freeStep(r), metric.LoaderWaiting)
+	b.take(metric.InputWait, wait, metric.LoaderWaiting, metric.LoaderLooks, metric.LooksQueuePoll)
+	b.take(metric.InWorkerless, loads, metric.ProcReadChars, metric.LooksRunning)
 }
 
-// gapsOf takes what the restarts of the workers cost. No restart in a window in which the workers were watched is a share of 0.
-func (b *builder) gapsOf(r *rank) {
-	if len(r.crew) == 0 {
-		return
+// freeStep is the step if data were free.
+func (b *builder) freeStep(r *rank) figure {
+	if r.step == nil || r.rate.N == 0 {
+		return figure{}
 	}
-	b.exact(metric.Restarts, float64(len(r.restarts)), metric.Measured)
-	lost := make([]float64, len(b.spans))
-	var gaps, births []float64
-	for _, s := range r.restarts {
-		for i, part := range intersect(b.spans, s.gap()) {
-			lost[i] += part.length()
+	if look := b.rec.Header.LookInterval.Seconds(); r.hook == nil && !r.noLoader && (1-r.wait.Center)*sum(b.length) < look {
+		return none("the trainer was found waiting for data in every sample: how long a step takes without the wait is unknown", "")
+	}
+	f := r.step.Free
+	if r.step.Sight != step.NoDevice || r.noLoader {
+		return figure{basis: r.basis, Summary: stat.Summary{Center: f.Likely / r.rate.Center, Lo: f.Lo / r.rate.Center,
+			Hi: f.Hi / r.rate.Center, Confidence: modelConfidence, N: r.rate.N}}
+	}
+	// Both from the same windows: their noise has a part in common.
+	s := stat.Ratio(each(len(b.spans), func(i int) float64 {
+		return r.clock[i] * (1 - divide(r.waited[i], r.watched[i]))
+	}), r.batches)
+	if s.N == 0 || s.Center <= 0 {
+		return figure{}
+	}
+	// One center for the rate and for what is made of it.
+	return figure{Summary: scaled(s, max(f.Likely, 0)/r.rate.Center/s.Center), basis: r.basis}
+}
+
+// steps takes where a step of the leading trainer goes.
+func (b *builder) steps(r *rank) {
+	var stall, headroom, hostTime, device, wait, copies figure
+	if s := r.step; s != nil {
+		stall, headroom, hostTime = b.modelled(s.Stall), b.modelled(s.Headroom()), b.modelled(s.Host)
+		if s.Sight == step.NoDevice {
+			stall.basis, hostTime.basis = r.basis, metric.Measured
 		}
-		gaps = append(gaps, s.gap().length())
-	}
-	b.share(metric.EpochGap, lost, b.length, metric.Measured)
-	if len(gaps) == 0 {
-		b.miss("the workers were not replaced while they were watched", "watch for longer than an epoch", metric.RestartGap, metric.EpochTime)
-	}
-	b.set(metric.RestartGap, stat.Median(gaps), metric.Measured)
-	for _, set := range workerSets(b.cast.of(r.actor)) {
-		births = append(births, set[0].born)
-	}
-	var epochs []float64
-	for i := 1; i < len(births) && len(r.restarts) > 0; i++ {
-		if births[i] < b.steady.to && finite(births[i-1]) {
-			epochs = append(epochs, births[i]-births[i-1])
+		if r.watched != nil {
+			stall = stall.over(each(len(r.watched), func(i int) float64 { // the upper bound
+				if r.busy == nil {
+					return r.waited[i]
+				}
+				return min(r.waited[i], (1-r.busy[i])*r.watched[i])
+			}), r.watched)
+		}
+		switch {
+		case s.Sight == step.NoDevice && b.gpus.none: // whatever the main thread sleeps for, it is not a GPU
+			device.why.text = offGPU
+		case s.Sight == step.Unseen:
+			device.why = reason{"the job has a GPU open, and no counter of it could be read", "pipetune doctor"}
+		case s.Sight == step.NoDevice:
+			device = b.modelled(s.Device)
+		default:
+			device, copies = b.modelled(s.Device).by(b.gpus.basis), b.modelled(s.Copies)
+		}
+		if s.Sight != step.NoDevice {
+			wait = b.modelled(s.Blocked)
 		}
 	}
-	b.set(metric.EpochTime, stat.Median(epochs), metric.Measured)
+	b.take(metric.DataStall, stall, metric.LoaderWaiting, metric.LoaderLooks, metric.GPUUtil)
+	b.take(metric.Headroom, headroom, metric.LoaderWaiting, metric.LoaderLooks, metric.GPUUtil)
+	b.take(metric.HostTime, hostTime, metric.LooksRunning)
+	b.take(metric.DeviceTime, device, metric.GPUUtil, metric.LooksTotal)
+	b.take(metric.DeviceWait, wait, metric.GPUUtil, metric.HostSamples)
+	b.take(metric.CopyTime, copies, metric.GPUUtil, metric.GPUPcieRx)
+}
+
+// modelled is what the model of a step says of it.
+func (b *builder) modelled(r step.Range) figure {
+	return figure{Summary: summaryOf(r, len(b.spans)), basis: metric.Inferred}
+}
+
+// restarts takes what the restarts of the workers cost. No restart in a window in which the workers were watched is a share of 0.
+func (b *builder) restarts(r *rank) {
+	var count, gap, lasted, epoch figure
+	if sum(r.looks) > 0 && len(r.crew) > 0 {
+		lost, gaps, epochs := make([]float64, len(b.spans)), []float64{}, []float64{}
+		for _, s := range r.restarts {
+			for i, part := range intersect(b.spans, s.gap()) {
+				lost[i] += part.length()
+			}
+			gaps = append(gaps, s.gap().length())
+		}
+		sets := workerSets(b.cast.of(r.actor))
+		for i := 1; i < len(sets) && len(gaps) > 0; i++ {
+			if begun, before := sets[i][0].born, sets[i-1][0].born; begun < b.steady.to && finite(before) {
+				epochs = append(epochs, begun-before)
+			}
+		}
+		count, gap, lasted, epoch = exact(float64(len(gaps))), ratio(lost, b.length), median(gaps), median(epochs)
+		if len(gaps) == 0 {
+			why := reason{"the workers were not replaced while they were watched", "watch for longer than an epoch"}
+			lasted.why, epoch.why = why, why
+		}
+	}
+	b.take(metric.Restarts, count, metric.LoaderWorkers)
+	b.take(metric.EpochGap, gap, metric.LoaderLooks, metric.LoaderWorkers)
+	b.take(metric.RestartGap, lasted, metric.LoaderWorkers)
+	b.take(metric.EpochTime, epoch, metric.LoaderWorkers)
 }
 
 // inverse turns a rate with its interval into a time.

@@ -18,9 +18,11 @@ const modelConfidence = 0.95
 // lead applies the model of a step to each trainer and orders them: the one whose device starves most comes first, and among
 // equals the one that waits most.
 func (b *builder) lead() {
-	accelerators := eventsOf(b.rec, recording.EventProcess)
+	accelerators := recording.Rows[struct {
+		Name string `json:"accelerator"`
+	}](b.rec, recording.EventProcess)
 	for _, r := range b.ranks {
-		r.accelerator = cmp.Or(accelerators[r.entity]["accelerator"], b.rec.Header.Job.Accelerator)
+		r.accelerator = cmp.Or(accelerators[r.entity].Name, b.rec.Header.Job.Accelerator)
 		b.model(r)
 	}
 	stall := func(r *rank) float64 {
@@ -48,30 +50,6 @@ func (b *builder) lead() {
 	}
 	if len(b.ranks) == 0 {
 		b.warn("no trainer was recognised: only figures of the machine are given")
-		return
-	}
-	b.exact(metric.Ranks, float64(len(b.ranks)), metric.Measured)
-	b.compareRanks()
-}
-
-// compareRanks compares the trainer that leads with the others.
-func (b *builder) compareRanks() {
-	lead := b.ranks[0].step
-	var stalls, busy []float64
-	for _, r := range b.ranks[1:] {
-		if r.step == nil {
-			continue
-		}
-		stalls = append(stalls, r.step.Stall.Likely)
-		if r.step.Sight == step.Counted {
-			busy = append(busy, r.step.Device.Likely)
-		}
-	}
-	if middle, ok := stat.Quantile(stalls, 0.5); ok && lead != nil {
-		b.exact(metric.RankStallSpread, max(lead.Stall.Likely-middle, 0), metric.Inferred)
-	}
-	if len(busy) > 0 {
-		b.exact(metric.RestBusy, sum(busy)/float64(len(busy)), b.gpus.basis)
 	}
 }
 
@@ -86,18 +64,16 @@ func (r *rank) sight() step.Sight {
 	return step.NoDevice
 }
 
-// model applies the model of a step to what was seen of a trainer. It stays nil where the trainer's main thread was not sampled, or
-// what it waits is unknown.
+// model decides what a trainer waits and applies the model of a step to what was seen of it. Its step stays nil where its
+// main thread was not sampled, or what it waits is unknown.
 func (b *builder) model(r *rank) {
-	if sum(r.looks) == 0 || r.wait.N == 0 && !r.noLoader || r.hook != nil && r.wait.N == 0 {
-		return
-	}
 	running, asleep, storage := b.mainStates(r)
 	seen := step.Seen{
 		Device:   r.sight(),
 		Running:  b.range_(running),
 		Asleep:   b.range_(asleep),
 		OnDevice: b.range_(b.ofLooks(r, b.states(r.entity, metric.LooksDevice))),
+		Loads:    r.noLoader && r.hook == nil,
 	}
 	if seen.Device == step.Counted {
 		seen.Busy = b.range_(r.busy)
@@ -107,13 +83,12 @@ func (b *builder) model(r *rank) {
 		}
 	}
 	seen.Spin, seen.SpinTold = b.spin(r, seen)
-	if r.hook == nil && r.noLoader {
-		seen.Loads = true
-		seen.Wait = b.mayLoad(r, seen, b.range_(storage))
-		r.wait = summaryOf(seen.Wait, len(b.spans))
-		r.basis = metric.Inferred
-	} else {
-		seen.Wait = rangeOf(r.wait)
+	b.inputWait(r, seen, b.range_(storage))
+	if sum(r.looks) == 0 || r.wait.N == 0 {
+		return
+	}
+	seen.Wait = rangeOf(r.wait)
+	if !seen.Loads {
 		seen.Together = b.together(r)
 	}
 	if s, ok := b.starved(r); ok {
@@ -144,6 +119,10 @@ func (b *builder) ofLooks(r *rank, seconds []float64) []float64 {
 	return each(len(seconds), func(i int) float64 { return divide(seconds[i], r.looks[i]) })
 }
 
+// asleepOutside are the places where a main thread sleeps that are neither its loader nor storage: with a GPU at work it is there that
+// it waits for it, and jobs that only act as if they had one sleep there too.
+var asleepOutside = []metric.Desc{metric.LooksFutexTime, metric.LooksFutex, metric.LooksSleep, metric.LooksDevice, metric.LooksOther}
+
 // mainStates are the shares of each window in which a thread of the trainer that may hold the step up runs, in which its main thread
 // sleeps beside its loader, storage and device, and in which it waits for storage. What belongs to its loader is in none of them:
 // waiting for a batch, taking one, starting workers, and what the hook timed as loading.
@@ -157,7 +136,7 @@ func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 	storage = b.ofLooks(r, b.states(r.entity, metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen))
 	polls := b.ofLooks(r, b.states(r.entity, metric.LooksQueuePoll, metric.LooksPipeRead)) // receiving a batch is waiting for it
 	var loads []float64
-	if r.hook != nil && r.hook.loadsItself() {
+	if r.hook != nil && r.hook.training.loadsItself() {
 		loads = r.hook.training.made(metric.HookFetchCPU)
 	}
 	for i := range running {
@@ -309,64 +288,4 @@ func (b *builder) readsWhileRunning(r *rank) float64 {
 		}
 	}
 	return hold(orNothing(divide(loads, sum(r.looks))))
-}
-
-// stepSignals takes what the model says of the leading trainer's step.
-func (b *builder) stepSignals(r *rank) {
-	s := r.step
-	if s == nil {
-		return
-	}
-	n := len(b.spans)
-	if r.noLoader && r.hook == nil {
-		b.set(metric.InWorkerless, r.wait, metric.Inferred)
-	} else {
-		b.set(metric.InputWait, r.wait, r.basis)
-		b.keep(metric.InputWait, r.waiting, r.joint)
-	}
-	basis := r.basis
-	if s.Sight != step.NoDevice {
-		basis = metric.Inferred
-	}
-	b.set(metric.DataStall, summaryOf(s.Stall, n), basis)
-	b.keepStall(r)
-	b.set(metric.Headroom, summaryOf(s.Headroom(), n), metric.Inferred)
-	deviceBasis, hostBasis := b.gpus.basis, metric.Inferred
-	if s.Sight == step.NoDevice {
-		deviceBasis, hostBasis = metric.Inferred, metric.Measured
-	}
-	b.set(metric.HostTime, summaryOf(s.Host, n), hostBasis)
-	switch {
-	case s.Sight == step.NoDevice && b.gpus.none: // whatever the main thread sleeps for, it is not a GPU
-		b.miss(offGPU, "", metric.DeviceTime)
-	case s.Sight == step.Unseen:
-		b.miss("the job has a GPU open, and no counter of it could be read", "pipetune doctor", metric.DeviceTime)
-	default:
-		b.set(metric.DeviceTime, summaryOf(s.Device, n), deviceBasis)
-	}
-	if s.Sight != step.NoDevice {
-		b.set(metric.DeviceWait, summaryOf(s.Blocked, n), metric.Inferred)
-	}
-	if s.Sight == step.Counted {
-		b.set(metric.GPUBusy, summaryOf(s.Device, n), b.gpus.basis)
-		b.keep(metric.GPUBusy, each(n, func(i int) float64 { return r.busy[i] * b.length[i] }), b.length)
-		b.set(metric.CopyTime, summaryOf(s.Copies, n), metric.Inferred)
-	}
-}
-
-// keepStall keeps the upper bound of the data stall in each window, by which runs are compared.
-func (b *builder) keepStall(r *rank) {
-	if r.joint == nil && r.hook == nil {
-		return
-	}
-	waits, whole := r.waiting, r.joint
-	if r.hook != nil {
-		waits, whole = r.hook.waits(), r.hook.trained()
-	}
-	b.keep(metric.DataStall, each(len(waits), func(i int) float64 {
-		if r.busy == nil {
-			return waits[i]
-		}
-		return min(waits[i], (1-r.busy[i])*whole[i])
-	}), whole)
 }

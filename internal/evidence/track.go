@@ -145,23 +145,35 @@ func (t *track) within(s span) []float64 {
 	return nil
 }
 
+// in returns the readings in a span without its end.
+func (t *track) in(s span) []float64 {
+	if t == nil {
+		return nil
+	}
+	from, _ := slices.BinarySearch(t.at, s.from)
+	to, _ := slices.BinarySearch(t.at, s.to)
+	return t.v[from:max(from, to)]
+}
+
 // means returns the mean reading in each span, NaN where there was none.
 func (t *track) means(spans []span) []float64 {
-	out := make([]float64, len(spans))
-	for k, s := range spans {
-		sum, n := 0.0, 0
-		if t != nil {
-			from, _ := slices.BinarySearch(t.at, s.from)
-			for i := from; i < len(t.at) && t.at[i] < s.to; i++ {
-				sum, n = sum+t.v[i], n+1
-			}
-		}
-		out[k] = math.NaN()
-		if n > 0 {
-			out[k] = sum / float64(n)
-		}
+	return each(len(spans), func(k int) float64 {
+		readings := t.in(spans[k])
+		return divide(sum(readings), float64(len(readings)))
+	})
+}
+
+// steps returns the spans between readings, in order; the i-th ends at reading i+1.
+func (t *track) steps() []span {
+	if t == nil {
+		return nil
 	}
-	return out
+	return stepsOf(t.at)
+}
+
+// stepsOf returns the spans between moments.
+func stepsOf(at []float64) []span {
+	return each(max(len(at)-1, 0), func(i int) span { return span{at[i], at[i+1]} })
 }
 
 // last returns the time of the last reading, 0 for a nil track.
@@ -201,15 +213,15 @@ func (t *track) begin(at float64) {
 	}
 }
 
-// plus returns the sum of two signals that were read together, at the moments at which both were; the other may be nil.
-func (t *track) plus(o *track) *track {
+// with makes one signal of two that were read together, at the moments at which both were; nil where one is.
+func (t *track) with(o *track, of func(v, other float64) float64) *track {
 	if t == nil || o == nil {
-		return t
+		return nil
 	}
 	out := &track{entity: t.entity}
 	for i, at := range t.at {
 		if j, read := slices.BinarySearch(o.at, at); read {
-			out.at, out.v = append(out.at, at), append(out.v, t.v[i]+o.v[j])
+			out.at, out.v = append(out.at, at), append(out.v, of(t.v[i], o.v[j]))
 		}
 	}
 	return out

@@ -14,6 +14,7 @@ type rank struct {
 	*actor
 	crew      []*actor  // workers that lived within the steady window; those of evaluations are left out where the hook tells them apart
 	others    []*actor  // those left out
+	parked    int       // workers of another loader that stood by through the window, left out too
 	starts    []restart // of workers, that reach into the steady window
 	restarts  []restart // those that replaced others and began in it
 	looks     []float64 // seconds in which the main thread was looked at
@@ -25,23 +26,19 @@ type rank struct {
 	clock     []float64 // seconds in which batches could be counted
 	batches   []float64 // batches handed over, of the training loop where the hook tells it apart; nil where they could not be counted
 	handed    []float64 // batches of all its loaders
-	wait      stat.Summary
 	rate      stat.Summary
-	basis     metric.Basis
-	noLoader  bool       // it was seen to have no workers at all
-	gpus      []string   // entities of the GPUs it uses
-	busy      []float64  // share of each window in which they work, mean over them; nil where no counter tells
-	step      *step.Step // where its time goes; nil where that is unknown
+	source    waitSource
+	wait      stat.Summary // for its loader, by inputWait
+	basis     metric.Basis // of the wait
+	waited    []float64    // what the wait is of, in each window: seconds; nil where it is bounded only
+	watched   []float64    // and of how many
+	noLoader  bool         // it was seen to have no workers at all
+	gpus      []string     // entities of the GPUs it uses
+	busy      []float64    // share of each window in which they work, mean over them; nil where no counter tells
+	step      *step.Step   // where its time goes; nil where that is unknown
 
 	accelerator string  // what kind of device it has open: cuda, rocm, dxg; "" none was seen
 	hook        *hooked // what was told from inside; nil without it
-}
-
-// trainers works out what each trainer waits and gets.
-func (b *builder) trainers() {
-	for _, a := range b.cast.trainers {
-		b.ranks = append(b.ranks, b.rankOf(a))
-	}
 }
 
 // top returns the trainer that the step signals are of, nil where there is none.
@@ -52,8 +49,9 @@ func (b *builder) top() *rank {
 	return b.ranks[0]
 }
 
+// rankOf gathers what was seen of a trainer and its loader.
 func (b *builder) rankOf(a *actor) *rank {
-	r := &rank{actor: a, basis: metric.Measured}
+	r := &rank{actor: a}
 	all := b.cast.of(a)
 	for _, w := range all {
 		if w.died > b.steady.from && w.born < b.steady.to {
@@ -69,49 +67,68 @@ func (b *builder) rankOf(a *actor) *rank {
 		}
 	}
 	r.looks = b.grow(metric.LooksTotal, a.entity)
-	jointly := sum(b.grow(metric.LoaderLooks, a.loader())) + sum(b.grow(metric.LoaderNoWorkers, a.loader()))
-	r.noLoader = len(r.crew) == 0 && jointly == 0 && sum(r.looks) > 0 && !b.everMoreThan(metric.LoaderWorkers, a.loader(), 0)
-	if r.noLoader {
-		b.hookFigures(r)
-		return r
+	both := summed(b.grow(metric.LoaderLooks, a.loader()), b.grow(metric.LoaderNoWorkers, a.loader()))
+	workers := b.h.of(metric.LoaderWorkers, a.loader()).within(b.steady)
+	r.noLoader = len(r.crew) == 0 && sum(both) == 0 && sum(r.looks) > 0 &&
+		!slices.ContainsFunc(workers, func(n float64) bool { return n > 0 })
+	if !r.noLoader {
+		if sum(both) == 0 {
+			r.source = fromMain
+		}
+		b.waits(r, both)
+		b.batches(r)
+		b.receive(r)
+		r.handed = r.batches
 	}
-	b.waits(r)
-	if b.blind(a.entity) {
-		r.basis = metric.Inferred
-	}
-	b.batches(r)
-	b.receive(r)
-	r.wait = stat.Ratio(r.waiting, r.joint)
-	r.wait.Center, r.wait.Lo, r.wait.Hi = hold(r.wait.Center), hold(r.wait.Lo), hold(r.wait.Hi)
-	r.handed = r.batches
 	b.hookFigures(r)
 	return r
 }
 
-// everMoreThan reports whether a gauge was ever above x in the steady window.
-func (b *builder) everMoreThan(d metric.Desc, entity string, x float64) bool {
-	for _, v := range b.h.of(d, entity).within(b.steady) {
-		if v > x {
-			return true
+// waitSource is what tells how long a trainer waits for its loader.
+type waitSource int
+
+const (
+	fromBoth waitSource = iota // samples of the trainer's main thread and its workers at once
+	fromMain                   // samples of the main thread alone
+	fromHook                   // the hook timed it
+	fromStep                   // the model of the step bounds it: without workers, a load looks like any other work
+)
+
+// inputWait decides how long a trainer waits for its loader, and by which source. It is the only place that does.
+func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
+	r.basis = metric.Measured
+	switch {
+	case r.hook != nil:
+		r.source, r.waited, r.watched = fromHook, r.hook.waits(), r.hook.trained()
+		if r.hook.aside() > mostlyAside {
+			return // another thread waits, and for how long is not what a step waits
+		}
+	case r.noLoader:
+		r.source, r.basis = fromStep, metric.Inferred
+		r.wait = summaryOf(b.mayLoad(r, seen, storage), len(b.spans))
+		return
+	default:
+		r.waited, r.watched = r.waiting, r.joint
+		if r.source == fromMain || b.blind(r.entity) {
+			r.basis = metric.Inferred
 		}
 	}
-	return false
+	r.wait = stat.Ratio(r.waited, r.watched)
+	r.wait.Center, r.wait.Lo, r.wait.Hi = hold(r.wait.Center), hold(r.wait.Lo), hold(r.wait.Hi)
 }
 
 // waits adds up the time in which the trainer waited for its loader. Three parts, none of them counted twice: it waits for a batch; it does
 // anything else between the birth of the first new worker and their first batch, for it is then starting them; and while no worker is
 // left it ends the old ones or starts the first new one. What else it does meanwhile may be an evaluation or a checkpoint, and counts as
 // its own.
-func (b *builder) waits(r *rank) {
+func (b *builder) waits(r *rank, both []float64) {
 	r.polled = b.grow(metric.LoaderWaiting, r.loader())
 	r.starting = make([]float64, len(b.spans))
-	r.joint = b.grow(metric.LoaderLooks, r.loader())
-	none := b.grow(metric.LoaderNoWorkers, r.loader())
-	if sum(r.joint)+sum(none) == 0 {
+	r.joint = both
+	if r.source == fromMain {
 		b.waitsOfMain(r)
 		return
 	}
-	add(r.joint, none)
 	for i := range r.joint { // before the first worker was known, only the main thread was looked at
 		r.joint[i] = max(r.joint[i], r.looks[i])
 	}
@@ -136,7 +153,6 @@ func (b *builder) waits(r *rank) {
 func (b *builder) waitsOfMain(r *rank) {
 	r.joint = slices.Clone(r.looks)
 	r.polled = b.grow(metric.LooksQueuePoll, r.entity)
-	r.basis = metric.Inferred
 	pin := b.grow(metric.LooksQueuePoll, r.pin())
 	pinLooks := b.grow(metric.LooksTotal, r.pin())
 	timed := b.grow(metric.LooksFutexTime, r.entity)
@@ -258,7 +274,7 @@ func (b *builder) batches(r *rank) {
 	r.batches = each(len(growth), func(i int) float64 { return growth[i] / per })
 	r.clock = clock
 	r.rate = stat.Ratio(r.batches, clock)
-	if sum(r.batches) >= fewBatches || len(b.gaps) > 0 || r.rate.Center <= 0 {
+	if sum(r.batches) >= fewBatches || len(b.lostTo(true)) > 0 || r.rate.Center <= 0 {
 		return
 	}
 	var at []float64

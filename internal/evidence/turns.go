@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -17,47 +18,42 @@ type turns struct {
 
 // takeTurns keeps the trainers of the longest turn. Those that overlap are of one turn.
 func (c *cast) takeTurns(h history, end float64) turns {
-	lives := map[*actor]span{}
-	for _, a := range c.trainers {
-		lives[a] = lifeOf(h, a, end)
+	type turn struct {
+		life     span
+		trainers []*actor
 	}
-	order := slices.Clone(c.trainers)
-	slices.SortStableFunc(order, func(x, y *actor) int {
-		if lives[x].from < lives[y].from {
-			return -1
+	lives := each(len(c.trainers), func(i int) turn { return turn{lifeOf(h, c.trainers[i], end), c.trainers[i : i+1]} })
+	slices.SortStableFunc(lives, func(x, y turn) int { return cmp.Compare(x.life.from, y.life.from) })
+	var all []turn
+	longest := 0
+	for _, one := range lives {
+		n := len(all) - 1
+		if n >= 0 && one.life.overlap(all[n].life) > min(lateNotice, one.life.length()/2, all[n].life.length()/2) {
+			all[n].trainers = slices.Concat(all[n].trainers, one.trainers)
+			all[n].life.to = max(all[n].life.to, one.life.to)
+		} else {
+			all = append(all, one)
 		}
-		return 1
-	})
-	var sets [][]*actor
-	var whole []span
-	for _, a := range order {
-		life := lives[a]
-		n := len(sets) - 1
-		if n < 0 || life.overlap(whole[n]) <= min(lateNotice, life.length()/2, whole[n].length()/2) {
-			sets, whole = append(sets, []*actor{a}), append(whole, life)
-			continue
-		}
-		sets[n] = append(sets[n], a)
-		whole[n].to = max(whole[n].to, life.to)
 	}
-	if len(sets) < 2 {
+	if len(all) < 2 {
 		return turns{life: span{0, end}}
 	}
-	best := 0
-	for i := range sets {
-		if whole[i].length() > whole[best].length() {
-			best = i
+	for i, x := range all {
+		if x.life.length() > all[longest].life.length() {
+			longest = i
 		}
 	}
-	out := turns{life: whole[best]}
-	for i, set := range sets {
-		if i < best {
-			out.before += len(set)
-		} else if i > best {
-			out.after += len(set)
+	out := turns{life: all[longest].life}
+	for i, x := range all {
+		if i < longest {
+			out.before += len(x.trainers)
+		} else if i > longest {
+			out.after += len(x.trainers)
 		}
 	}
-	c.trainers = slices.DeleteFunc(slices.Clone(c.trainers), func(a *actor) bool { return !slices.Contains(sets[best], a) })
+	c.trainers = slices.DeleteFunc(slices.Clone(c.trainers), func(a *actor) bool {
+		return !slices.Contains(all[longest].trainers, a)
+	})
 	return out
 }
 

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -16,55 +17,41 @@ const (
 	thinLooks   = 0.5  // share of planned looks that were taken
 )
 
-// watch takes what can be said of the watch itself, and warns where it is thin.
-func (b *builder) watch() {
-	clean := sum(b.length)
-	b.exact(metric.WindowTime, clean, metric.Measured)
-	if v, ok := b.ev.values[metric.InputWait.Name]; ok && v.Confidence > 0 {
-		b.exact(metric.WaitNoise, v.Hi-v.Lo, metric.Measured)
+// watch takes what can be said of the watch itself.
+func (b *builder) watch(r *rank) {
+	var noise, cover figure
+	if v, ok := b.ev.Get(metric.InputWait); ok && v.Confidence > 0 {
+		noise = exact(v.Hi - v.Lo)
 	}
-	r := b.top()
-	if every := b.rec.Header.LookInterval.Seconds(); r != nil && every > 0 && sum(r.looks) > 0 {
-		taken := b.grow(looksTaken, r.entity)
-		b.share(metric.LookCover, taken, each(len(b.length), func(i int) float64 { return b.length[i] / every }), metric.Measured)
-		if cover, _ := b.center(metric.LookCover); cover < thinLooks {
-			b.warn("only %.0f of 100 planned looks at threads could be taken: the machine is too busy for pipetune itself", 100*cover)
-		}
+	if every := b.rec.Header.LookInterval.Seconds(); every > 0 && sum(r.looks) > 0 {
+		cover = ratio(b.grow(looksTaken, r.entity), each(len(b.length), func(i int) float64 { return b.length[i] / every }))
 	}
-	b.visible(r)
-	b.warnings(clean, r)
-}
-
-// visible takes the share of looks at the trainer and its workers for which the system call could be read.
-func (b *builder) visible(r *rank) {
-	if r == nil {
-		return
-	}
-	all, hidden := 0.0, 0.0
+	all, hidden := 0.0, 0.0 // looks at the trainer and its workers, and those for which the system call could not be read
 	for _, a := range append([]*actor{r.actor}, r.crew...) {
 		looks := sum(b.grow(metric.LooksTotal, a.entity))
-		all += looks
-		if b.blind(a.entity) {
+		if all += looks; b.blind(a.entity) {
 			hidden += looks
 		}
 	}
-	if all > 0 {
-		b.exact(metric.SyscallSeen, 1-hidden/all, metric.Measured)
-	}
+	b.take(metric.WindowTime, exact(sum(b.length)), metric.LooksTotal)
+	b.take(metric.WaitNoise, noise, metric.LoaderWaiting, metric.LoaderLooks)
+	b.take(metric.LookCover, cover, metric.LooksTotal)
+	b.take(metric.SyscallSeen, exact(1-divide(hidden, all)), metric.LooksQueuePoll) // noted as looks_* where system calls are refused
 }
 
 // blind reports whether the system calls of a thread could not be read, so that its state is taken from less.
 func (b *builder) blind(entity string) bool {
-	for _, u := range b.rec.Unseen {
-		if u.Signal == "looks_*" && (u.Entity == entity || u.Entity == "") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.rec.Unseen, func(u recording.Unseen) bool {
+		return u.Signal == "looks_*" && (u.Entity == entity || u.Entity == "")
+	})
 }
 
 // warnings tells what the person should know of this watch.
-func (b *builder) warnings(clean float64, r *rank) {
+func (b *builder) warnings() {
+	r, clean := b.top(), sum(b.length)
+	if cover, ok := b.center(metric.LookCover); ok && cover < thinLooks {
+		b.warn("only %.0f of 100 planned looks at threads could be taken: the machine is too busy for pipetune itself", 100*cover)
+	}
 	switch {
 	case b.Ended && b.rec.Header.Mode == "launch": // it is watched to its end
 	case b.Ended:
@@ -92,11 +79,7 @@ func (b *builder) warnings(clean float64, r *rank) {
 		}
 		b.warn("only %.0f batches passed in the window: %s", sum(r.batches), longer)
 	}
-	lost := 0.0
-	for _, g := range b.gaps {
-		lost += g.overlap(b.steady)
-	}
-	if lost > 0 {
+	if lost := lostOf(b.lostTo(true), b.steady); lost > 0 {
 		b.warn("pipetune itself did not run for %.1f s; that time is left out", lost)
 	}
 	b.warnFull()
@@ -118,19 +101,19 @@ func (b *builder) warnings(clean float64, r *rank) {
 
 // warnFull tells what the recording had no room for.
 func (b *builder) warnFull() {
-	for _, e := range b.rec.Events {
-		if e.Kind != recording.EventFull {
-			continue
-		}
-		kept, known := attr(e.Attrs, "kept")
-		if !known {
-			kept = recording.MaxProcesses
+	type full struct {
+		Kept *int `json:"kept"`
+	}
+	for e, row := range recording.Each[full](b.rec, recording.EventFull) {
+		kept := recording.MaxProcesses
+		if row.Kept != nil {
+			kept = *row.Kept
 		}
 		if b.End.Seconds() <= e.At.Seconds() {
-			b.warn("more than %.0f processes took part in the job, which is what a recording holds: the figures are of the %s until then", kept,
+			b.warn("more than %d processes took part in the job, which is what a recording holds: the figures are of the %s until then", kept,
 				e.At.Round(100*time.Millisecond))
 		} else {
-			b.warn("more than %.0f processes take part in the job, which is what a recording holds: the figures are of the first of them", kept)
+			b.warn("more than %d processes take part in the job, which is what a recording holds: the figures are of the first of them", kept)
 		}
 		break
 	}

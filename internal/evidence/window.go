@@ -3,7 +3,6 @@ package evidence
 import (
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
@@ -26,8 +25,7 @@ type frame struct {
 	steady span
 	spans  []span    // the windows, in order
 	length []float64 // their lengths
-	gaps   []span
-	halts  []halt
+	lost   []lost    // in order, over all of the watch
 }
 
 // watchEnd returns when the readings end, and whether the job ended before the watch did.
@@ -68,52 +66,11 @@ func watchEnd(rec *recording.Recording, h history, c cast) (end float64, ended b
 	return end, ended
 }
 
-// aliveLooks is the rate of looks, per second, from which on a stretch is no gap: the tick was late on a full machine, but looks went on.
-// A stopped pipetune takes one or two at the edges.
-const aliveLooks = 2.0
-
-// catchUp is how long, in seconds, the counts of a job may take after a gap until they hold all that came in it. A worker's batches are
-// counted by the number on the last one seen of it, and one of two workers was seen so late after a gap of 8 s that half of the gap's batches
-// were counted into the time after it: 43.9 a second where 31 came. A second is several looks at each worker.
-const catchUp = 1.0
-
-// readGaps returns the stretches in which pipetune itself did not run, widened by an interval before, and after by what counts need to catch
-// up, but no longer than the gap was: readings taken at the edge of a gap belong to it.
-func readGaps(rec *recording.Recording, h history, c cast) []span {
-	var gaps []span
-	for _, e := range rec.Events {
-		if e.Kind != recording.EventGap {
-			continue
-		}
-		lasted, err := strconv.ParseFloat(e.Attrs["lasted_s"], 64)
-		if err != nil || math.IsNaN(lasted) || lasted <= 0 {
-			continue
-		}
-		looks := 0.0
-		for _, a := range c.trainers {
-			g, _ := h.of(looksTaken, a.entity).grown(span{e.At.Seconds() - lasted, e.At.Seconds()})
-			looks = max(looks, g)
-		}
-		if looks >= max(aliveLooks*lasted, 3) {
-			continue
-		}
-		edge := min(max(rec.Header.Interval.Seconds(), 0), 1)
-		gaps = append(gaps, span{e.At.Seconds() - lasted - edge, e.At.Seconds() + max(edge, min(lasted, catchUp))})
-	}
-	slices.SortFunc(gaps, func(a, b span) int {
-		if a.from < b.from {
-			return -1
-		}
-		return 1
-	})
-	return gaps
-}
-
-// without returns the parts of whole that lie outside the gaps, which are in order.
-func without(whole span, gaps []span) []span {
+// without returns the parts of whole that lie outside of what is lost.
+func without(whole span, all []lost) []span {
 	var parts []span
 	at := whole.from
-	for _, g := range gaps {
+	for _, g := range all {
 		if g.from >= whole.to {
 			break // the job ended before, or the recording was full
 		}
@@ -150,25 +107,21 @@ func cut(parts []span, width float64) []span {
 
 // newFrame drops the warm-up of a stretch of the watch and cuts the rest into windows.
 func newFrame(rec *recording.Recording, h history, c cast, life span) frame {
-	f := frame{gaps: readGaps(rec, h, c), halts: readHalts(rec, h, c, life.to)}
-	if len(f.halts) == 0 { // where somebody was stopped, that says it all
-		f.halts = readStandstill(rec, h, c, life, rec.End != nil && rec.End.Reason == "job-ended")
-	}
-	lost := leftOut(f.gaps, f.halts)
+	f := frame{lost: readLost(rec, h, c, life)}
 	if rec.End != nil {
 		f.By = rec.End.Reason
 	}
 	asked := min(max(rec.Header.Warmup.Seconds(), 0), life.length()/2)
-	detected := min(detectWarmup(h, c, lost, life), life.length()/2)
+	detected := min(detectWarmup(h, c, f.lost, life), life.length()/2)
 	if spared := life.length() - LeastSteady - fringe; detected > spared && spared >= asked {
 		f.Kept = seconds(detected - spared)
 		detected = spared
 	}
 	f.steady = span{life.from + max(asked, detected), life.to}
 	f.Detected = detected > asked
-	f.Halted = seconds(halted(f.halts, f.steady))
+	f.Halted = seconds(lostOf(f.lostTo(false), f.steady))
 	f.Start, f.End, f.Warmup = seconds(f.steady.from), seconds(f.steady.to), seconds(max(asked, detected))
-	parts := without(f.steady, lost)
+	parts := without(f.steady, f.lost)
 	total := 0.0
 	for _, p := range parts {
 		total += p.length()
@@ -193,11 +146,11 @@ const waitFloor = 0.2
 
 // detectWarmup returns how many seconds at the start of a stretch clearly differ from the rest, by batches per second, the share of looks that wait, or
 // the GPUs' utilization. Starting up differs in all of them, and each alone may be missing.
-func detectWarmup(h history, c cast, gaps []span, life span) float64 {
+func detectWarmup(h history, c cast, all []lost, life span) float64 {
 	if life.length() <= 0 {
 		return 0
 	}
-	parts := without(life, gaps)
+	parts := without(life, all)
 	tensors, per := 0.0, 1.0
 	for _, t := range h.all(metric.LoaderTensors) {
 		g, _ := t.grown(life)

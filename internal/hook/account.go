@@ -3,7 +3,21 @@ package hook
 import (
 	"slices"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/recording"
 )
+
+// account is what one process told of one loader: its newest totals, so that what came since can be added to the
+// loop's.
+type account struct {
+	loop  *loop // nil until it is known whose batches they are
+	seq   int64
+	work  workTotals // without its Times
+	times []int64    // of batches told before the loop was known, in microseconds, at most maxHeld
+	sites map[recording.Site]siteCalls
+}
+
+const maxHeld = 4096
 
 // account finds what a process told of a loader; nil where there is no room.
 func (l *ledger) account(p *process, number int) *account {
@@ -14,10 +28,20 @@ func (l *ledger) account(p *process, number int) *account {
 			return nil
 		}
 		l.accounts++
-		a = &account{sites: map[siteKey]*siteSeen{}}
+		a = &account{sites: map[recording.Site]siteCalls{}}
 		p.accounts[number] = a
 	}
 	return a
+}
+
+// closeAccounts forgets what a process told; in its loops' totals it stays.
+func (l *ledger) closeAccounts(p *process) {
+	l.bind(p)
+	for _, a := range p.accounts {
+		l.accounts--
+		l.siteRecords -= len(a.sites)
+	}
+	p.accounts = map[int]*account{}
 }
 
 // work books what a process did to make batches.
@@ -30,94 +54,93 @@ func (l *ledger) work(p *process, m *message, at time.Duration) {
 	if a == nil {
 		return
 	}
-	if a.loop == nil {
-		l.unbound[p] = true
-		l.bindAll(p, at)
+	if a.loop == nil && !p.unbound {
+		p.unbound = true
+		l.unbound = append(l.unbound, p)
 	}
-	if m.Work != nil && m.Seq > a.seq {
-		values := m.Work.values()
-		if !plausible(workSignals[:], values[:], a.work[:]) {
+	if w := m.Work; w != nil && m.Seq > a.seq {
+		if shrinks(workSignals, w, &a.work) {
 			l.malformed++
 			return
 		}
-		before, slow := a.work, a.slow
-		a.seq, a.work, a.slow = m.Seq, values, slices.Clone(m.Work.Slow[:min(len(m.Work.Slow), 8)])
+		before, times := a.work, w.Times
+		w.Times, w.Slow = nil, slices.Clone(w.Slow[:min(len(w.Slow), 8)])
+		a.seq, a.work = m.Seq, *w
 		if a.loop != nil {
-			a.loop.addWork(values, before, at)
-			a.loop.fetches.add(m.Work.Times)
-			a.loop.noteSlow(a.slow, slow)
-		} else if room := maxHeld - len(a.times); room > 0 {
-			a.times = append(a.times, m.Work.Times[:min(len(m.Work.Times), room)]...)
+			a.loop.addWork(a.work, before, times, at)
+		} else {
+			a.times = append(a.times, times[:min(len(times), maxHeld-len(a.times))]...)
 		}
 	}
 	l.sites(p, a, m)
 }
 
 // addWork adds to a loop what a process did since it told before.
-func (lp *loop) addWork(values, before workValues, at time.Duration) {
-	for i, v := range values {
-		lp.work[i] = plus(lp.work[i], v-before[i])
+func (lp *loop) addWork(now, before workTotals, times []int64, at time.Duration) {
+	if lp.work == nil {
+		lp.work = &workTotals{}
 	}
-	lp.workTold, lp.news = true, at
+	lp.work.accumulate(now, before)
+	lp.fetches.add(times)
+	lp.noteSlow(now.Slow, before.Slow)
+	lp.news = at
 }
 
 // sites books calls from lines of the person's source.
 func (l *ledger) sites(p *process, a *account, m *message) {
 	for _, s := range m.Sites {
-		key := siteKey{kind: s.Kind, what: s.What, file: s.File, function: s.Function, line: s.Line}
-		seen := a.sites[key]
-		if seen == nil {
+		seen, known := a.sites[s.Site]
+		if !known {
 			if len(a.sites) >= maxSites || l.siteRecords >= maxSiteRecords {
 				l.drop(noteSites, p)
 				continue
 			}
 			l.siteRecords++
-			seen = &siteSeen{}
-			a.sites[key] = seen
 		}
-		if m.Seq <= seen.seq || s.Calls < seen.calls || s.Time < seen.time {
+		if s.Calls < seen.Calls || s.Time < seen.Time { // an older message
 			continue
 		}
+		a.sites[s.Site] = s.siteCalls
 		if a.loop != nil {
-			l.addSite(a.loop, key, s.Calls-seen.calls, s.Time-seen.time)
+			l.addSite(a.loop, s.Site, siteCalls{s.Calls - seen.Calls, s.Time - seen.Time})
 		}
-		seen.seq, seen.calls, seen.time = m.Seq, s.Calls, s.Time
 	}
 }
 
-func (l *ledger) addSite(lp *loop, key siteKey, calls, time int64) {
-	s := lp.sites[key]
-	if s == nil {
-		if len(lp.siteList) >= maxSites {
-			l.drop(noteSites, lp.trainer)
-			return
-		}
-		s = &site{key: key}
-		lp.sites[key] = s
-		lp.siteList = append(lp.siteList, s)
-	}
-	s.calls, s.time, s.fresh = plus(s.calls, calls), plus(s.time, time), true
-}
-
-// bindAll finds the loops of what a process told, where they are known by now.
-func (l *ledger) bindAll(p *process, at time.Duration) {
+// bind finds the loops of what a process told, where they are known by now, and adds it to them. It reports whether
+// none is left.
+func (l *ledger) bind(p *process) bool {
 	left := false
 	for number, a := range p.accounts {
-		if a.loop == nil {
-			if lp := l.owner(p, number); lp != nil {
-				l.bind(p, a, lp, at)
-			} else {
-				left = true
+		if a.loop != nil {
+			continue
+		}
+		lp := l.owner(p, number)
+		if lp == nil {
+			left = true
+			continue
+		}
+		a.loop = lp
+		if a.seq > 0 {
+			lp.addWork(a.work, workTotals{}, a.times, l.heard)
+		}
+		a.times = nil
+		for key, calls := range a.sites {
+			l.addSite(lp, key, calls)
+		}
+		if p != lp.trainer {
+			l.recruit(p, lp)
+			if p.boss == nil {
+				p.boss = lp.trainer
+				p.boss.lostAll = plus(p.boss.lostAll, p.lostAll)
 			}
 		}
 	}
-	if !left {
-		delete(l.unbound, p)
-	}
+	return !left
 }
 
-// owner finds the loop for which a process makes batches: its own where it made the loader, else the one its trainer told it to be a worker of, else
-// the one that its parent gave this number; nil where that is not known yet.
+// owner finds the loop for which a process makes batches: its own where it made the loader, else the one its trainer
+// told it to be a worker of, else the one that its parent gave this number; nil where that is not known yet.
 func (l *ledger) owner(p *process, number int) *loop {
 	if lp := p.byNum[number]; lp != nil {
 		return lp
@@ -129,26 +152,4 @@ func (l *ledger) owner(p *process, number int) *loop {
 		return parent.byNum[number]
 	}
 	return nil
-}
-
-// bind adds what a process told so far to its loop.
-func (l *ledger) bind(p *process, a *account, lp *loop, at time.Duration) {
-	if a.loop != nil {
-		return
-	}
-	a.loop = lp
-	if a.seq > 0 {
-		lp.addWork(a.work, workValues{}, at)
-	}
-	lp.fetches.add(a.times)
-	lp.noteSlow(a.slow, nil)
-	a.times = nil
-	for key, seen := range a.sites {
-		l.addSite(lp, key, seen.calls, seen.time)
-	}
-	l.recruit(p, lp)
-	if p != lp.trainer && p.boss == nil {
-		p.boss = lp.trainer
-		p.boss.lostAll = plus(p.boss.lostAll, p.lostAll)
-	}
 }

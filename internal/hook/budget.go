@@ -1,14 +1,14 @@
 package hook
 
 import (
-	"strconv"
+	"fmt"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// A message costs one unit and another per costBytes, some 8 µs each of CPU time (AMD EPYC, BenchmarkTake). The hook sends some 10 messages a second, and
-// holds itself to less than a process may spend (state.py).
+// A message costs one unit and another per costBytes, some 8 µs each of CPU time (AMD EPYC, BenchmarkTake). The hook
+// sends some 10 messages a second, and holds itself to less than a process may spend (state.py).
 const (
 	costBytes     = 1024
 	processBudget = 400  // a second, of one process
@@ -33,62 +33,37 @@ func (b *budget) spend(cost, limit int, at time.Duration) bool {
 	return true
 }
 
-// note is something that was left out, to be said once in the recording.
-type note struct {
-	signal, entity string
-	reason         string
-	said           bool
-}
+// note is why something was left out, to be said once in a recording.
+type note struct{ signal, reason string }
 
-const (
-	noteFlood = iota
-	noteNoise
-	noteProcesses
-	noteLoaders
-	noteUntold
-	noteSites
-	noteEpochs
-	noteEvents
+var (
+	noteFlood = noteOf("hook_*", "more messages came than are looked at, %d a second of one process: totals of this time came late",
+		processBudget)
+	noteNoise = noteOf("hook_*", "a process of the job sends what no hook of this version sends: it is heard once in %v",
+		restTime)
+	noteProcesses = noteOf("hook_*", "more than %d processes with the hook at a time: later ones are not heard", maxProcesses)
+	noteLoaders   = noteOf("hook_*", "more than %d loaders of a trainer, or %d trainers: later ones are not heard",
+		maxLoaders, maxTrainers)
+	noteUntold = noteOf("hook_*", "more loaders of different kinds, or at once, are gone over than the hook keeps apart: "+
+		"of some nothing is told, and the time in them looks like the step's")
+	noteSites  = noteOf("hook_site_*", "more than %d lines of one loader: later ones are not counted", maxSites)
+	noteEvents = noteOf(recording.EventEpoch, "more than %d events: later ones are left out", maxEvents)
+	noteEpochs = noteOf(recording.EventEpoch, "more than %d epochs between two readings: some have no event of their own",
+		maxEpochs)
 )
 
-// drop counts a message, or a part of one, that is left out, and keeps the reason for the recording.
-func (l *ledger) drop(kind int, p *process) {
-	l.dropped++
-	if _, noted := l.notes[kind]; noted {
-		return
-	}
-	n := note{signal: "hook_*"}
-	if p != nil {
-		n.entity = p.entity
-	}
-	switch kind {
-	case noteFlood:
-		n.reason = "more messages came than are looked at, " + strconv.Itoa(processBudget) + " a second of one process: totals of this time came late"
-	case noteNoise:
-		n.reason = "a process of the job sends what no hook of this version sends: it is heard once in " + restTime.String()
-	case noteProcesses:
-		n.entity, n.reason = "", "more than "+strconv.Itoa(maxProcesses)+" processes with the hook at a time: later ones are not heard"
-	case noteLoaders:
-		n.reason = "more than " + strconv.Itoa(maxLoaders) + " loaders of a trainer, or " + strconv.Itoa(maxTrainers) + " trainers: later ones are not heard"
-	case noteUntold:
-		n.reason = "more loaders of different kinds, or at once, are gone over than the hook keeps apart: of some nothing is told, and the time in them looks like the step's"
-	case noteSites:
-		n.signal, n.reason = "hook_site_*", "more than "+strconv.Itoa(maxSites)+" lines of one loader: later ones are not counted"
-	case noteEvents:
-		n.signal, n.reason = recording.EventEpoch, "more than "+strconv.Itoa(maxEvents)+" events: later ones are left out"
-	case noteEpochs:
-		n.signal, n.reason = recording.EventEpoch, "more than "+strconv.Itoa(maxEpochs)+" epochs between two readings: some have no event of their own"
-	}
-	l.notes[kind] = n
+func noteOf(signal, format string, args ...any) note {
+	return note{signal, fmt.Sprintf(format, args...)}
 }
 
-// say records what was left out, once.
-func (l *ledger) say(sink recording.Sink) {
-	for kind, n := range l.notes {
-		if !n.said {
-			n.said = true
-			l.notes[kind] = n
-			sink.Unseen(n.signal, n.entity, n.reason, "")
-		}
+// drop counts a message, or a part of one, that is left out, and keeps the reason for the recording.
+func (l *ledger) drop(n note, p *process) {
+	l.dropped++
+	if _, noted := l.notes[n]; noted {
+		return
+	}
+	l.notes[n] = ""
+	if p != nil {
+		l.notes[n] = p.entity
 	}
 }

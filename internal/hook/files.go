@@ -6,14 +6,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
-	"path"
-	"slices"
 	"strings"
 )
 
-// pythonFiles holds the hook itself. The patterns name files, so that a __pycache__ left by a run of the tests is no part of the program.
+// pythonFiles holds the hook itself. The patterns name its files, so that neither tests nor a __pycache__ left by a
+// run of them is part of the program.
 //
-//go:embed python/*.py python/*/*.py
+//go:embed python/sitecustomize.py python/pipetune_hook/*.py
 var pythonFiles embed.FS
 
 // source is one file of the hook.
@@ -22,22 +21,11 @@ type source struct {
 	data []byte
 }
 
-// sources lists the hook's files in the order of their names, tests left out.
-func sources() ([]source, error) {
-	var list []source
-	err := fs.WalkDir(pythonFiles, "python", func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
+// sources lists the hook's files in the order of their names.
+func sources() (list []source, err error) {
+	err = fs.WalkDir(pythonFiles, "python", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
 			return err
-		}
-		base := path.Base(name)
-		if d.IsDir() {
-			if base == "__pycache__" || base == "tests" {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if path.Ext(base) != ".py" || strings.HasPrefix(base, "test_") {
-			return nil
 		}
 		data, err := pythonFiles.ReadFile(name)
 		list = append(list, source{name: strings.TrimPrefix(name, "python/"), data: data})
@@ -46,11 +34,11 @@ func sources() ([]source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the embedded hook: %w", err)
 	}
-	slices.SortFunc(list, func(a, b source) int { return strings.Compare(a.name, b.name) })
 	return list, nil
 }
 
-// Digest names the embedded hook: SHA-256 over the names, lengths and bytes of its files, in hex. "" where the program was built without it.
+// Digest names the embedded hook: SHA-256 over the names, lengths and bytes of its files, in hex. "" where the program
+// was built without it.
 func Digest() string {
 	list, err := sources()
 	if err != nil || len(list) == 0 {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -77,21 +78,25 @@ func (f *folder) fill(files []source) error {
 	if err := os.Chmod(f.path, 0o700); err != nil { // a default access list of the parent may have widened it
 		return err
 	}
-	if err := f.root.Mkdir(pythonFolder, 0o700); err != nil {
-		return err
-	}
-	folders := []string{pythonFolder}
+	var folders []string
 	for _, s := range files {
 		name := path.Join(pythonFolder, s.name)
-		if sub := path.Dir(name); sub != pythonFolder {
-			if err := f.root.Mkdir(sub, 0o700); err == nil {
-				folders = append(folders, sub)
-			} else if !errors.Is(err, fs.ErrExist) {
-				return err
-			}
+		if err := f.root.MkdirAll(path.Dir(name), 0o700); err != nil {
+			return err
+		}
+		if !slices.Contains(folders, path.Dir(name)) {
+			folders = append(folders, path.Dir(name))
 		}
 		if err := f.root.WriteFile(name, s.data, 0o400); err != nil {
 			return err
+		}
+		got, err := f.root.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(got, s.data) {
+			return fmt.Errorf("%s holds other bytes than were written: is the file system full, or is somebody else writing there?",
+				filepath.Join(f.path, name))
 		}
 	}
 	for _, sub := range folders {
@@ -101,20 +106,6 @@ func (f *folder) fill(files []source) error {
 		}
 		if err := f.root.Chmod(sub, 0o500); err != nil {
 			return err
-		}
-	}
-	return f.verify(files)
-}
-
-func (f *folder) verify(files []source) error {
-	for _, s := range files {
-		name := path.Join(pythonFolder, s.name)
-		got, err := f.root.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		if !bytes.Equal(got, s.data) {
-			return fmt.Errorf("%s holds other bytes than were written: is the file system full, or is somebody else writing there?", filepath.Join(f.path, name))
 		}
 	}
 	return nil

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/recording"
 )
 
 // What the ledger keeps at most. Whatever goes beyond is counted and left out.
@@ -42,8 +44,8 @@ type ledger struct {
 	toldRing  []innerPID         // the same, oldest first once it is full
 	toldNext  int
 	trainers  []*process
-	loops     []*loop // all, in the order they were first heard of
-	unbound   map[*process]bool
+	loops     []*loop      // all, in the order they were first heard of
+	unbound   []*process   // some of what they told is of a loop that is not known yet
 	resting   map[int]rest // senders that are not heard, by process number as we see it
 	budget    budget
 	swept     time.Duration
@@ -54,19 +56,13 @@ type ledger struct {
 	lost                          int64
 	heard                         time.Duration
 	offs                          []Off
-	notes                         map[int]note // what was left out, by kind
-	greetings                     []*process   // whose EventHook is to be recorded
-	recruits                      []recruit    // whose EventHook is to be recorded
-	recruited, events             int          // recorded so far
+	notes                         map[note]string // what was left out, with the entity of the first
+	greetings                     []greeting
+	greeted, recruits, events     int // of the recording under way: greetings in it, workers among all, events in it
 }
 
-// recruit is a worker whose loop is known.
-type recruit struct {
-	entity string
-	loop   *loop
-}
-
-// innerPID is a process number as the process itself knows it. Those of a container are kept apart from those that are our own numbers too.
+// innerPID is a process number as the process itself knows it. Those of a container are kept apart from those that are
+// our own numbers too.
 type innerPID struct {
 	pid  int
 	same bool
@@ -74,40 +70,36 @@ type innerPID struct {
 
 func newLedger(c Config, token string, uid uint32) *ledger {
 	return &ledger{config: c, token: token, uid: uid, gone: func(pid int) bool { return unix.Kill(pid, 0) == unix.ESRCH },
-		processes: map[int]*process{}, inner: map[innerPID]*process{}, told: map[innerPID]*loop{}, unbound: map[*process]bool{},
-		resting: map[int]rest{}, notes: map[int]note{}}
+		processes: map[int]*process{}, inner: map[innerPID]*process{}, told: map[innerPID]*loop{},
+		resting: map[int]rest{}, notes: map[note]string{}}
 }
 
 // process is one process of the job that the hook was loaded in.
 type process struct {
-	pid        int
-	inner      innerPID
-	entity     string // "" for one that was gone before it could be asked for
-	parent     innerPID
-	hello      bool
-	python     string
-	torch      string
-	rank       *int
-	executable string // as told
-	folder     string // as told
-	off        string
-	seq        int64 // the newest of all kinds
-	at         int64
-	heard      time.Duration
-	lost       int64
-	untold     int64
-	ended      bool // it was gone at the last sweep
-	greeted    int  // EventHook recorded: 1 loaded, 2 off
-	budget     budget
+	pid     int
+	inner   innerPID
+	entity  string // "" for one that was gone before it could be asked for
+	parent  innerPID
+	hello   *hello // nil: it said none
+	off     string
+	seq     int64 // the newest of all kinds
+	at      time.Duration
+	heard   time.Duration
+	lost    int64
+	untold  int64
+	ended   bool // it was gone at the last sweep
+	greeted bool // among the greetings
+	unbound bool // among the ledger's
+	budget  budget
 
 	// of a trainer
 	base    int // added to the numbers of its loaders: it has begun another program since, which counts from 0 again
 	begun   time.Duration
 	loops   []*loop
 	byNum   map[int]*loop
-	clock   int64 // up to which its loops' totals are told
-	lostAll int64 // messages lost by it and by its workers, for the recording
-	index   bool  // it is among the trainers
+	clock   time.Duration // up to which its loops' totals are told
+	lostAll int64         // messages lost by it and by its workers, for the recording
+	index   bool          // it is among the trainers
 
 	// of whoever makes batches, or calls what is counted
 	boss     *process         // the trainer whose worker it is, nil where that is not known, or it is none
@@ -143,13 +135,9 @@ func (l *ledger) take(from sender, data []byte, whole bool, at time.Duration) {
 		l.drop(noteFlood, p)
 		return
 	}
-	var m message
-	if refused, malformed := l.read(data, whole, &m); refused || malformed {
-		if refused {
-			l.refused++
-		} else {
-			l.malformed++
-		}
+	m := &message{}
+	if bad := l.read(data, whole, m); bad != nil {
+		*bad++
 		if !known {
 			l.rest(from.pid, true, at)
 		}
@@ -166,22 +154,25 @@ func (l *ledger) take(from sender, data []byte, whole bool, at time.Duration) {
 		}
 	}
 	if !known {
-		if p = l.admit(from.pid, entity, &m); p == nil {
+		if p = l.admit(from.pid, entity, m); p == nil {
 			return
 		}
 	}
-	l.apply(p, &m, at)
+	l.apply(p, m, at)
 }
 
-// read decodes a datagram into m. It is refused where it holds another token than the job was given, and malformed where no hook can have sent it.
-func (l *ledger) read(data []byte, whole bool, m *message) (refused, malformed bool) {
-	if !whole || json.Unmarshal(data, m) != nil {
-		return false, true
+// read decodes a datagram into m. Of one that is not to be heard it returns the count that it belongs to: refused
+// where it holds another token than the job was given, malformed where no hook can have sent it.
+func (l *ledger) read(data []byte, whole bool, m *message) *int64 {
+	switch {
+	case !whole || json.Unmarshal(data, m) != nil:
+		return &l.malformed
+	case subtle.ConstantTimeCompare([]byte(m.Token), []byte(l.token)) != 1:
+		return &l.refused
+	case !m.sound():
+		return &l.malformed
 	}
-	if subtle.ConstantTimeCompare([]byte(m.Token), []byte(l.token)) != 1 {
-		return true, false
-	}
-	return false, !sound(m)
+	return nil
 }
 
 // identify asks for the entity of a process and guards against an answer of another form.
@@ -197,7 +188,8 @@ const (
 	processPrefix = "process/"
 	// sweepEvery is the least time between two sweeps.
 	sweepEvery = time.Second
-	// restTime is for how long a process is not heard that was found to have no hook: finding out whose it is takes several files of /proc.
+	// restTime is for how long a process is not heard that was found to have no hook: finding out whose it is takes
+	// several files of /proc.
 	restTime = 200 * time.Millisecond
 )
 
@@ -221,7 +213,8 @@ func (l *ledger) refuse(pid int, at time.Duration) {
 	l.rest(pid, false, at)
 }
 
-// admit makes a process known. One that is gone already has no entity, and is let in where the trainer or worker that began it is known.
+// admit makes a process known. One that is gone already has no entity, and is let in where the trainer or worker that
+// began it is known.
 func (l *ledger) admit(pid int, entity string, m *message) *process {
 	inner := innerPID{m.PID, m.PID == pid}
 	parent := innerPID{m.Parent, inner.same}
@@ -241,20 +234,15 @@ func (l *ledger) admit(pid int, entity string, m *message) *process {
 
 // forget drops a process; what it told stays in its loops' totals.
 func (l *ledger) forget(p *process) {
+	l.closeAccounts(p)
 	delete(l.processes, p.pid)
 	if l.inner[p.inner] == p {
 		delete(l.inner, p.inner)
 	}
-	delete(l.unbound, p)
-	for _, a := range p.accounts {
-		l.accounts--
-		l.siteRecords -= len(a.sites)
-	}
-	p.accounts = nil
 }
 
-// sweep is called when no message is left to be read. Workers that were gone by the last sweep cannot speak any more: with the table three quarters
-// full their places are given to others.
+// sweep is called when no message is left to be read. Workers that were gone by the last sweep cannot speak any more:
+// with the table three quarters full their places are given to others.
 func (l *ledger) sweep(at time.Duration) {
 	if len(l.processes) < maxProcesses*3/4 || at-l.swept < sweepEvery {
 		return
@@ -271,34 +259,27 @@ func (l *ledger) sweep(at time.Duration) {
 	}
 }
 
-// trainer makes a process one of the trainers; false where it cannot be one.
-func (l *ledger) trainer(p *process) bool {
-	if p.index {
-		return true
-	}
-	if p.entity == "" || len(l.trainers) >= maxTrainers {
-		l.drop(noteLoaders, p)
-		return false
-	}
-	p.index = true
-	l.trainers = append(l.trainers, p)
-	return true
-}
-
-// loop finds a loop by the number its trainer gave it, or begins one; nil where there is no room.
+// loop finds a loop by the number its trainer gave it, or begins one, which makes the process a trainer; nil where
+// there is no room.
 func (l *ledger) loop(p *process, number int) *loop {
 	if lp := p.byNum[number]; lp != nil {
 		return lp
 	}
-	if !l.trainer(p) {
-		return nil
-	}
-	if len(p.loops) >= maxLoaders || len(l.loops) >= maxLoops {
+	if p.entity == "" || !p.index && len(l.trainers) >= maxTrainers || len(p.loops) >= maxLoaders || len(l.loops) >= maxLoops {
 		l.drop(noteLoaders, p)
 		return nil
 	}
-	lp := &loop{trainer: p, name: p.entity[len(processPrefix):] + "." + strconv.Itoa(p.base+number), number: p.base + number, epochs: map[int]*epoch{}, sites: map[siteKey]*site{}, folder: p.folder}
-	p.byNum[number] = lp
+	if !p.index {
+		p.index = true
+		l.trainers = append(l.trainers, p)
+	}
+	number += p.base
+	lp := &loop{trainer: p, name: p.entity[len(processPrefix):] + "." + strconv.Itoa(number), number: number,
+		epochs: map[int]*epochTold{}, sites: map[recording.Site]*site{}}
+	if p.hello != nil {
+		lp.folder = p.hello.Folder
+	}
+	p.byNum[number-p.base] = lp
 	p.loops = append(p.loops, lp)
 	l.loops = append(l.loops, lp)
 	return lp

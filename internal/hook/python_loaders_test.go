@@ -151,7 +151,7 @@ func TestHookCostsAStepLittle(t *testing.T) {
 	if off, ok := e.last("off", func(datagram) bool { return true }); ok || e.steps(0)["steps"] != 2000.0 {
 		t.Errorf("the hook went off: %q, or counted %v", off.Reason, e.steps(0))
 	}
-	// Of short batches one in 10 ms at most is timed in full, and all are counted.
+	// Of short batches one in sixteen is timed in full, and all are counted.
 	if work, _ := e.work(0); work["items"] != 8000 || work["fetches"] != 2000 || work["item_time"] <= 0 || work["collate"] <= 0 || work["fetch_cpu"] <= 0 ||
 		work["item_time"]+work["collate"] > work["fetch_time"] || work["fetch_cpu"] > work["fetch_time"] {
 		t.Errorf("work of the first round: %v", work)

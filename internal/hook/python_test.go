@@ -303,3 +303,13 @@ func pretended(t *testing.T, e *ear, calls float64) {
 		t.Errorf("%v calls in %v ms wait for the GPU, want %v in 200", steps["syncs"], number("sync_time")/1e6, calls)
 	}
 }
+
+// TestHookTimesStepsByChance: which steps are timed does not depend on how long they take.
+func TestHookTimesStepsByChance(t *testing.T) {
+	needTorch(t)
+	t.Parallel()
+	o := run(t, os.Environ(), "-B", script(t, "bursts.py"), listen(t).folder)
+	if o.status != 0 || o.stdout != "" || o.stderr != "" {
+		t.Errorf("%+v", o)
+	}
+}

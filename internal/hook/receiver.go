@@ -39,7 +39,6 @@ type Receiver struct {
 	folder *folder
 	socket *socket
 	token  string
-	sync   bool          // Config.SyncPoints
 	closed chan struct{} // Close was called
 	ended  chan struct{} // the goroutine that listens has ended
 	once   sync.Once
@@ -75,7 +74,8 @@ func listen(c Config, files []source) (*Receiver, error) {
 	if err != nil {
 		return nil, errors.Join(err, dir.remove())
 	}
-	r := &Receiver{folder: dir, socket: s, token: hex.EncodeToString(secret), sync: c.SyncPoints, closed: make(chan struct{}), ended: make(chan struct{})}
+	r := &Receiver{folder: dir, socket: s, token: hex.EncodeToString(secret), closed: make(chan struct{}),
+		ended: make(chan struct{})}
 	r.ledger = newLedger(c, r.token, uint32(os.Geteuid()))
 	go r.listen()
 	return r, nil
@@ -102,21 +102,14 @@ func (r *Receiver) listen() {
 		if at-slice >= readSlice {
 			slice, reads = at, 0
 		}
-		if reads++; reads >= readsPerSlice && !r.rest(slice+readSlice-at) {
-			return
+		if reads++; reads < readsPerSlice {
+			continue
 		}
-	}
-}
-
-// rest lets time pass and reports whether listening is still wanted.
-func (r *Receiver) rest(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-r.closed:
-		return false
-	case <-timer.C:
-		return true
+		select {
+		case <-r.closed:
+			return
+		case <-time.After(slice + readSlice - at):
+		}
 	}
 }
 
@@ -146,7 +139,7 @@ func (r *Receiver) Environ(env []string) []string {
 	if before != "" {
 		hook += string(os.PathListSeparator) + before
 	}
-	if r.sync {
+	if r.ledger.config.SyncPoints { // which never changes
 		list = append(list, EnvSyncPoints+"=1")
 	}
 	return append(list, "PYTHONPATH="+hook, EnvSocket+"="+filepath.Join(r.folder.path, socketName), EnvToken+"="+r.token)

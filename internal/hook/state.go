@@ -63,14 +63,19 @@ func (l *ledger) state() State {
 		if t.begun == 0 {
 			continue
 		}
-		told := Trainer{PID: t.pid, Entity: t.entity, Rank: -1, Begun: t.begun, Heard: t.heard, Off: t.off, Python: t.python, Torch: t.torch,
-			Executable: t.executable, Call: t.call(), Calls: t.calls()}
-		if t.rank != nil {
-			told.Rank = *t.rank
+		told := Trainer{PID: t.pid, Entity: t.entity, Rank: -1, Begun: t.begun, Heard: t.heard, Off: t.off,
+			Call: t.call(), Calls: t.calls()}
+		if h := t.hello; h != nil {
+			told.Python, told.Torch, told.Executable = h.Python, h.Torch, h.Executable
+			if h.Rank != nil {
+				told.Rank = *h.Rank
+			}
 		}
 		for _, lp := range t.loops {
-			told.Steps += lp.steps[stepCount]
-			told.GradSteps += lp.steps[stepGrad]
+			if lp.steps != nil {
+				told.Steps += lp.steps.Steps
+				told.GradSteps += lp.steps.GradSteps
+			}
 		}
 		s.Trainers = append(s.Trainers, told)
 	}

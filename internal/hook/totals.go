@@ -1,74 +1,70 @@
 package hook
 
-import "github.com/pipetune/pipetune/internal/metric"
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+)
 
 // total is one running total of a message and the signal it becomes.
 type total struct {
+	field   int // in its struct
 	desc    metric.Desc
-	time    bool // nanoseconds, recorded in seconds; else a count
 	unknown bool // 0 says that it was not counted, and is not recorded
 }
 
-// The totals of a trainer for one loop, in the order of stepTotals.values.
-var stepSignals = [...]total{
-	stepCount: {desc: metric.HookSteps}, stepGrad: {desc: metric.HookGradSteps}, stepAside: {desc: metric.HookAside, unknown: true}, {desc: metric.HookSamples, unknown: true},
-	stepWait: {desc: metric.HookWait, time: true}, {desc: metric.HookFirstWait, time: true}, stepCreate: {desc: metric.HookCreate, time: true},
-	stepDrain: {desc: metric.HookDrain, time: true}, stepTime: {desc: metric.HookStepTime, time: true}, {desc: metric.HookNested, time: true},
-	{desc: metric.HookLoaders, unknown: true}, {desc: metric.HookBegun}, {desc: metric.HookEpochs},
-	{desc: metric.HookSyncs, unknown: true}, {desc: metric.HookSyncTime, time: true, unknown: true},
-	{desc: metric.HookDeviceSteps, unknown: true}, {desc: metric.HookDeviceTime, time: true, unknown: true}, {desc: metric.HookDeviceStarved, time: true, unknown: true},
-}
+var stepSignals, workSignals = totalsOf(stepTotals{}), totalsOf(workTotals{})
 
-// Where some totals of a trainer stand.
-const (
-	stepCount  = 0
-	stepGrad   = 1
-	stepAside  = 2
-	stepWait   = 4
-	stepCreate = 6
-	stepDrain  = 7
-	stepTime   = 8
-)
-
-type stepValues [len(stepSignals)]int64
-
-func (s *stepTotals) values() stepValues {
-	return stepValues{s.Steps, s.GradSteps, s.AsideSteps, s.Samples, s.Wait, s.FirstWait, s.Create, s.Drain, s.StepTime, s.Nested, s.Loaders, s.Begun, s.Epochs,
-		s.Syncs, s.SyncTime, s.DeviceSteps, s.DeviceTime, s.DeviceStarved}
-}
-
-// The totals of whoever makes batches, in the order of workTotals.values.
-var workSignals = [...]total{
-	{desc: metric.HookFetches}, {desc: metric.HookItems}, {desc: metric.HookFetchTime, time: true}, {desc: metric.HookFetchCPU, time: true},
-	{desc: metric.HookItemTime, time: true}, {desc: metric.HookCollate, time: true}, {desc: metric.HookOpens}, {desc: metric.HookOpenTime, time: true},
-	{desc: metric.HookReads}, {desc: metric.HookReadTime, time: true}, {desc: metric.HookDecodes}, {desc: metric.HookDecodeTime, time: true},
-}
-
-type workValues [len(workSignals)]int64
-
-func (w *workTotals) values() workValues {
-	return workValues{w.Fetches, w.Items, w.FetchTime, w.FetchCPU, w.ItemTime, w.Collate, w.Opens, w.OpenTime, w.Reads, w.ReadTime, w.Decodes, w.DecodeTime}
-}
-
-const (
-	// maxCount bounds every count and index, maxTime every time in nanoseconds (31 years): beyond them no hook has counted. Moments are bounded
-	// by maxTime too, which is a machine's uptime.
-	maxCount = 1e15
-	maxTime  = 1e18
-)
-
-// plausible says whether every total lies within its bounds and none is below what was told before.
-func plausible(signals []total, values, before []int64) bool {
-	for i, v := range values {
-		if v < before[i] || v > maxTime || !signals[i].time && v > maxCount {
-			return false
+// totalsOf lists the fields of a struct that are signals.
+func totalsOf(row any) (out []total) {
+	for i := range reflect.TypeOf(row).NumField() {
+		f := reflect.TypeOf(row).Field(i)
+		if k := slices.IndexFunc(metric.Hook, func(d metric.Desc) bool { return d.Name == f.Tag.Get("signal") }); k >= 0 {
+			out = append(out, total{i, metric.Hook[k], strings.HasSuffix(f.Tag.Get("json"), ",omitempty")})
 		}
 	}
-	return true
+	return out
+}
+
+// record records all totals of a row, which is a pointer to its struct.
+func record(sink recording.Sink, entity string, signals []total, row any) {
+	for _, s := range signals {
+		v := reflect.ValueOf(row).Elem().Field(s.field)
+		switch x := v.Interface().(type) {
+		case time.Duration:
+			if x != 0 || !s.unknown {
+				sink.Add(s.desc, entity, seconds(x))
+			}
+		case int64:
+			if x != 0 || !s.unknown {
+				sink.Add(s.desc, entity, float64(x))
+			}
+		}
+	}
+}
+
+// shrinks says whether a counter of a row is below what was told before; both are pointers to one struct.
+func shrinks(signals []total, row, before any) bool {
+	now, then := reflect.ValueOf(row).Elem(), reflect.ValueOf(before).Elem()
+	return slices.ContainsFunc(signals, func(s total) bool {
+		return s.desc.Kind == metric.Counter && now.Field(s.field).Int() < then.Field(s.field).Int()
+	})
+}
+
+// accumulate adds to sum what a process did since it told before.
+func (sum *workTotals) accumulate(now, before workTotals) {
+	to, n, b := reflect.ValueOf(sum).Elem(), reflect.ValueOf(now), reflect.ValueOf(before)
+	for _, s := range workSignals {
+		to.Field(s.field).SetInt(plus(to.Field(s.field).Int(), n.Field(s.field).Int()-b.Field(s.field).Int()))
+	}
 }
 
 // plus adds without overflow: sums of hostile totals stop at the greatest number.
-func plus(a, b int64) int64 {
+func plus[T ~int64](a, b T) T {
 	if sum := a + b; sum >= a {
 		return sum
 	}
@@ -82,3 +78,6 @@ func product(a, b int64) int64 {
 	}
 	return a * b
 }
+
+// seconds rounds once: the Seconds of time.Duration adds two rounded parts.
+func seconds(d time.Duration) float64 { return float64(d) / 1e9 }

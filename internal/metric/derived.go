@@ -143,6 +143,7 @@ var (
 	GPUMemUsedRatio = Desc{"gpu_memory_used_ratio", Ratio, Gauge, "device memory allocated over device memory, fullest GPU"}
 	GPUPowerRatio   = Desc{"gpu_power_ratio", Ratio, Gauge, "power draw over the enforced limit"}
 	GPUThrottled    = Desc{"gpu_throttled_ratio", Ratio, Gauge, "share of readings with a slowdown reason that costs speed (power cap, thermal, power brake), worst GPU"}
+	GPUClockLost    = Desc{"gpu_clock_lost_ratio", Ratio, Gauge, "share of the highest SM clock that readings with such a reason lack, over all readings, worst GPU"}
 	GPUSMActive     = Desc{"gpu_sm_activity", Ratio, Gauge, "mean share of SMs at work (GPM)"}
 	GPUDRAMActive   = Desc{"gpu_dram_activity", Ratio, Gauge, "share of peak device-memory bandwidth in use (GPM)"}
 	PcieGenRatio    = Desc{"gpu_pcie_link_ratio", Ratio, Gauge, "link bandwidth in use over what device and slot allow (generation and width), best seen under load, worst GPU"}
@@ -172,6 +173,6 @@ var Derived = []Desc{
 	UsableCPUs, PresentCPUs, CPUBusyRatio, UsableBusy, JobCPU, TrainerCPU, OtherCPU, StealRatio, Throttled, CPUPressure, IOPressure, MemPressure,
 	Available, MemLimit, MemLimitUsed, SwapInRate, SwapOutRate, RefaultRate, ShmFree, ShmTotal,
 	DiskReadRate, DiskByteRate, DiskLatency, DiskQueue, DiskUtil, StorageNet, StorageTmpfs, Rotational, ReadIOPSLimit, ReadBPSLimit,
-	GPUBusy, GPUCount, GPUMemUsedRatio, GPUPowerRatio, GPUThrottled, GPUSMActive, GPUDRAMActive, PcieGenRatio, PcieRxRate, GPUOthersBusy, GPUIdleJob,
+	GPUBusy, GPUCount, GPUMemUsedRatio, GPUPowerRatio, GPUThrottled, GPUClockLost, GPUSMActive, GPUDRAMActive, PcieGenRatio, PcieRxRate, GPUOthersBusy, GPUIdleJob,
 	WindowTime, LookCover, WaitNoise, SyscallSeen,
 }

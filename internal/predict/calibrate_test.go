@@ -10,8 +10,8 @@ func TestSettingsThatStartProgramsAreLessSure(t *testing.T) {
 	p := slow()
 	p.Starts[Spawn] = StartCost{Trainer: 0.01, Worker: 1.5, End: 0.01}
 	width := func(set Setting) float64 {
-		bare, ok := NewForecaster(p, Options{}).Forecast(set)
-		own, ok2 := NewForecaster(p, Options{Calibration: c}).Forecast(set)
+		bare, ok := NewForecaster(p, Options{}).Forecast(set, Remedy{})
+		own, ok2 := NewForecaster(p, Options{Calibration: c}).Forecast(set, Remedy{})
 		if !ok || !ok2 {
 			t.Fatalf("%+v was not predicted", set)
 		}

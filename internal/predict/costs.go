@@ -4,6 +4,7 @@ package predict
 // drawn from outside.
 type costs struct {
 	step    float64 // the trainer's step, data at hand
+	behind  float64 // of the step, what the device does while the trainer goes on to the next batch
 	compute float64 // CPU of the trainer for it; above step where it runs on several threads
 	spin    float64 // CPU of the trainer that only waits for the device: it takes from the workers, but nobody waits for it
 
@@ -15,12 +16,12 @@ type costs struct {
 	pin      bool
 	resume   float64 // seconds of the trainer to begin an epoch with persistent workers
 
-	cores   float64   // cores for workers and trainer; fractions are a quota; +Inf = they never run out
-	others  float64   // threads of other programs that compute on them all the time, each with as much right as a thread of the job
-	readers []float64 // speed-up of storage with 1, 2, … waiting at once; beyond the last it is the last. Empty means it has no limit
+	cores   float64 // cores for workers and trainer; fractions are a quota; +Inf = they never run out
+	others  float64 // threads of other programs that compute on them all the time, each with as much right as a thread of the job
+	readers float64 // how many who wait for storage at once it serves as fast as one alone; 0 = any number
 	start   StartCost
 	slices  int // how often a batch goes back and forth between waiting and computing
-	pause   pause
+	pause   Pause
 }
 
 // finite reports that no cost is endless.
@@ -54,10 +55,10 @@ func (c *costs) stepParts() (computing, device, spinning float64) {
 
 // speedup of storage with n waiting.
 func (c *costs) speedup(n int) float64 {
-	if len(c.readers) == 0 {
+	if c.readers == 0 {
 		return float64(n)
 	}
-	return c.readers[min(n, len(c.readers))-1]
+	return min(float64(n), max(c.readers, 1))
 }
 
 // pace is how fast each of n threads of the job computes beside those of others, 0..1: the kernel gives all the same.
@@ -94,25 +95,12 @@ func (c *costs) contended(workers int) bool {
 	if c.cores < float64(workers)+c.threads()+c.others {
 		return true
 	}
-	return c.storage > 0 && len(c.readers) > 0 && workers > 1 && c.speedup(workers) < float64(workers)
+	return c.storage > 0 && c.speedup(workers) < float64(workers)
 }
 
 // extent is how much of a training run is simulated.
 type extent struct {
-	epoch  int  // batches of an epoch; 0 = the epoch never ends
-	epochs int  // epochs to run, at least one
-	steps  int  // steps after which to stop, whatever the epoch; 0 = at the end of the last one
-	cold   bool // begin by starting workers; else persistent workers are there already
-}
-
-// total is the number of steps that will be simulated.
-func (x extent) total() int {
-	whole := x.epoch * max(x.epochs, 1)
-	switch {
-	case x.epoch <= 0:
-		return x.steps
-	case x.steps <= 0:
-		return whole
-	}
-	return min(whole, x.steps)
+	epoch int  // batches of an epoch; 0 = the epoch never ends
+	steps int  // steps after which to stop, whatever the epoch
+	cold  bool // begin by starting workers; else persistent workers are there already
 }

@@ -52,7 +52,6 @@ type tally struct {
 	begun    int       // epochs begun
 	starting float64   // seconds in iter(), in the waits for first batches and in ending epochs
 	first    float64   // of this, the waits for first batches
-	ending   float64   // of this, ending epochs
 	marked   float64   // when the step called mark was over
 	paused   float64   // seconds in pauses
 	unmarked float64   // of this, before then
@@ -62,7 +61,7 @@ type tally struct {
 func (e *engine) run(c costs, set Setting, d *draws, x extent, mark int) {
 	set = set.plain()
 	e.costs, e.set, e.draws = c, set, d
-	e.stop, e.batches, e.mark = x.total(), x.epoch, mark
+	e.stop, e.batches, e.mark = x.steps, x.epoch, mark
 	if e.batches <= 0 {
 		e.batches = math.MaxInt32 // the epoch never ends
 	}

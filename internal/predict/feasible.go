@@ -60,12 +60,6 @@ func (p Pipeline) Memory(set Setting) Memory {
 	return m
 }
 
-// shm is the most of /dev/shm a setting can fill: a slow pinning thread leaves all of it there.
-func (p Pipeline) shm(set Setting) float64 {
-	set = set.plain()
-	return p.QueueBytes(set.Workers, set.Prefetch)
-}
-
 // Reach is what a plan may touch.
 type Reach struct {
 	Memory     float64 // share of the memory that is available that it may use, 0..1
@@ -76,23 +70,24 @@ type Reach struct {
 	Unordered  bool    // in_order=False; the caller knows whether this PyTorch has it
 	AnyShm     bool    // whatever room /dev/shm has
 
+	// Only makes all but num_workers as in this setting; nil: all may change that is said above.
+	Only *Setting
 	// RuledOut are settings that must not be taken, whatever the model makes of them; nil: none.
 	RuledOut func(Setting) bool
 }
 
-// usual is the reach of the moderate plan for num_workers alone.
-var usual = Reach{Memory: memoryShare, PerCore: 1, Waiting: waiting}
-
 // Limit returns what rules a setting out here; NoClamp where nothing does. The present setting fits: it runs.
 func (p Pipeline) Limit(set Setting, r Reach) Clamp {
 	set, now := set.plain(), p.Setting.plain()
-	if set.Workers > ceiling {
-		return ByCeiling
-	}
-	if p.UsableCPUs > 0 && set.Workers > now.Workers && set.Workers > p.mostByCPU(r) {
+	if set.Workers > now.Workers && set.Workers > p.most(r) {
+		if set.Workers > ceiling {
+			return ByCeiling
+		}
 		return ByCPUs
 	}
-	if more := p.shm(set) - p.shm(now); !r.AnyShm && p.ShmFree > 0 && more > p.ShmFree {
+	// A slow pinning thread leaves the whole queue in /dev/shm.
+	more := p.QueueBytes(set.Workers, set.Prefetch) - p.QueueBytes(now.Workers, now.Prefetch)
+	if !r.AnyShm && p.ShmFree > 0 && more > p.ShmFree {
 		return ByShm
 	}
 	if more := p.Memory(set).Total() - p.Memory(now).Total(); p.Available > 0 && more > p.Available*r.Memory {
@@ -111,19 +106,14 @@ func (p Pipeline) Room(set Setting) Clamp {
 	return NoClamp
 }
 
-// mostByCPU is how many workers the usable cores carry.
-func (p Pipeline) mostByCPU(r Reach) int {
+// most is the largest number of workers the usable cores carry.
+func (p Pipeline) most(r Reach) int {
+	if !(p.UsableCPUs > 0) {
+		return ceiling
+	}
 	perCore := r.PerCore
 	if p.Wait.N > 0 && p.Wait.Center > p.CPU.Center {
 		perCore = r.Waiting
 	}
 	return max(int(math.Ceil(min(p.UsableCPUs*perCore, ceiling))), 1)
-}
-
-// most is the largest number of workers the usable cores carry.
-func (p Pipeline) most(r Reach) int {
-	if p.UsableCPUs > 0 {
-		return p.mostByCPU(r)
-	}
-	return ceiling
 }

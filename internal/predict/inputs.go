@@ -50,6 +50,13 @@ func (p Pipeline) pick(one func(stat.Summary) float64) point {
 		storage: at(p.Storage), fromStore: at(p.FromStore), others: known(p.Others)}
 }
 
+// point is one value for each input; unknown inputs are NaN.
+type point struct {
+	step, cpu, wait, trainer, cpus, storage, fromStore float64
+
+	others float64 // threads of other programs on the same cores
+}
+
 // center is the point of the inputs' centers.
 func (p Pipeline) center() point { return p.pick(func(s stat.Summary) float64 { return s.Center }) }
 
@@ -98,15 +105,4 @@ func known(x float64) float64 {
 func quantile(xs []float64, q float64) float64 {
 	slices.Sort(xs)
 	return xs[min(int(q*float64(len(xs))), len(xs)-1)]
-}
-
-// fewest is the smallest n of the inputs that are known.
-func fewest(inputs ...stat.Summary) int {
-	n := 0
-	for _, s := range inputs {
-		if s.N > 0 && (n == 0 || s.N < n) {
-			n = s.N
-		}
-	}
-	return n
 }

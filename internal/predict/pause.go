@@ -1,10 +1,6 @@
 package predict
 
-import (
-	"cmp"
-	"math"
-	"slices"
-)
+import "math"
 
 // Pause is what interrupts training in the middle of its epochs while its workers go on: an evaluation every so many
 // steps. They make the batches that are asked of them already, num_workers × prefetch_factor at the most, and these
@@ -22,43 +18,35 @@ type Pause struct {
 // batches each is 0.6 % of so many.
 const mostApart = 5000
 
-// there tells whether pauses are simulated.
-func (p Pause) there() bool {
+// Simulated reports whether pauses are simulated.
+func (p Pause) Simulated() bool {
 	return p.Every >= 1 && p.Every <= mostApart && p.Length > 0 && p.Length <= longest && known(p.CPU) <= longest
 }
 
-// pause is a Pause as the simulation has it: computing and then waiting, in seconds, on so many cores.
-type pause struct {
-	every, computing, rest, threads float64
-}
-
-func (p Pause) parts() pause {
-	if !p.there() {
-		return pause{}
-	}
-	out := pause{every: p.Every, computing: min(known(p.CPU), p.Length), threads: max(known(p.CPU)/p.Length, 1)}
-	out.rest = p.Length - out.computing
-	return out
+// parts are a pause as it is simulated: the trainer computes, on so many cores, and then waits for the rest.
+func (p Pause) parts() (computing, rest, threads float64) {
+	computing = min(known(p.CPU), p.Length)
+	return computing, p.Length - computing, max(known(p.CPU)/p.Length, 1)
 }
 
 // after tells whether a pause follows the n-th step.
-func (p pause) after(n int) bool {
-	return p.every > 0 && math.Floor(float64(n)/p.every) > math.Floor(float64(n-1)/p.every)
+func (p Pause) after(n int) bool {
+	return p.Simulated() && math.Floor(float64(n)/p.Every) > math.Floor(float64(n-1)/p.Every)
 }
 
 // whole is the most steps up to n that hold a whole number of pauses; n where there are none, or none in so few.
-func (p pause) whole(n int) int {
-	if p.every <= 0 || float64(n) < p.every {
+func (p Pause) whole(n int) int {
+	if !p.Simulated() || float64(n) < p.Every {
 		return n
 	}
-	return int(math.Round(math.Floor(float64(n)/p.every) * p.every))
+	return int(math.Round(math.Floor(float64(n)/p.Every) * p.Every))
 }
 
 // lift raises the bounds of what goes on in pauses: of every steps that a bound allows, those that were made in the
 // pause before cost training no time. That is as long as the pause, or as a full queue takes. stretch is how much
 // longer a pause takes that shares the cores.
 func (p Pause) lift(all []Bound, queue int, stretch float64) []Bound {
-	if !p.there() || queue <= 0 {
+	if !p.Simulated() || queue <= 0 {
 		return all
 	}
 	length := p.Length * max(stretch, 1)
@@ -73,6 +61,5 @@ func (p Pause) lift(all []Bound, queue int, stretch float64) []Bound {
 		}
 		out = append(out, b)
 	}
-	slices.SortStableFunc(out, func(a, b Bound) int { return cmp.Compare(a.Rate, b.Rate) })
 	return out
 }

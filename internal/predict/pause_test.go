@@ -14,14 +14,14 @@ import (
 // and is made in the second pause, from 5.75 to 8.75 s; its step ends at 9 s.
 func TestPauseByHand(t *testing.T) {
 	ones := slices.Repeat([]float64{1}, 5)
-	x := extent{epoch: 5, cold: true}
+	x := extent{epoch: 5, steps: 5, cold: true}
 	var e engine
-	e.run(costs{step: 0.25, other: 1, pause: Pause{Every: 2, Length: 3}.parts()}, Setting{Workers: 1, Prefetch: 2}, given(ones, ones), x, 0)
+	e.run(costs{step: 0.25, other: 1, pause: Pause{Every: 2, Length: 3}}, Setting{Workers: 1, Prefetch: 2}, given(ones, ones), x, 0)
 	if want := []float64{1, 0.75, 0, 0, 0}; !slices.Equal(e.tally.waits, want) || e.t != 9 || e.tally.paused != 6 {
 		t.Errorf("waits of %v in %g s, of them %g in pauses, want %v in 9 s, 6 of them", e.tally.waits, e.t, e.tally.paused, want)
 	}
 	out := e.simulate(e.costs, e.set, given(ones, ones), x)
-	if math.Abs(out.Rate-5.0/3) > 1e-12 || math.Abs(out.Epoch-3) > 1e-12 || math.Abs(out.PauseShare-6.0/9) > 1e-12 || math.Abs(out.WaitRatio-1.75/3) > 1e-12 {
+	if math.Abs(out.Rate-5.0/3) > 1e-12 || math.Abs(out.PauseShare-6.0/9) > 1e-12 || math.Abs(out.WaitRatio-1.75/3) > 1e-12 {
 		t.Errorf("five steps in 3 s outside of pauses, 1.75 of them waiting: %+v", out)
 	}
 }
@@ -36,7 +36,7 @@ func TestLongPauseFillsTheQueue(t *testing.T) {
 			for _, longer := range []float64{1.001, 10} {
 				every := workers*prefetch + rounds*workers
 				var e engine
-				c := costs{step: step, other: work, pause: Pause{Every: float64(every), Length: work * float64(prefetch) * longer}.parts()}
+				c := costs{step: step, other: work, pause: Pause{Every: float64(every), Length: work * float64(prefetch) * longer}}
 				out := e.simulate(c, Setting{Workers: workers, Prefetch: prefetch}, given(ones, ones), extent{steps: pauses * every, cold: true})
 				if want := float64(every) / (rounds * work); math.Abs(out.Steady/want-1) > 1e-3 {
 					t.Errorf("%d workers × %d, pauses %g times as long as filling: %g/s, want %g/s", workers, prefetch, longer, out.Steady, want)
@@ -60,11 +60,11 @@ func TestPauseWithNothingOutstanding(t *testing.T) {
 	ones := []float64{1}
 	for _, set := range []Setting{{Workers: 3, Prefetch: 2, Persistent: true}, {}} {
 		var e engine
-		c, x := costs{step: 0.1, other: 1}, extent{epoch: 20, epochs: 10}
+		c, x := costs{step: 0.1, other: 1}, extent{epoch: 20, steps: 200}
 		without := e.simulate(c, set, given(ones, ones), x)
-		c.pause = Pause{Every: 20, Length: 60, CPU: 30}.parts()
+		c.pause = Pause{Every: 20, Length: 60, CPU: 30}
 		with := e.simulate(c, set, given(ones, ones), x)
-		if math.Abs(with.Rate/without.Rate-1) > 1e-9 || math.Abs(with.WaitRatio-without.WaitRatio) > 1e-9 || math.Abs(with.Epoch-without.Epoch) > 1e-6 {
+		if math.Abs(with.Rate/without.Rate-1) > 1e-9 || math.Abs(with.WaitRatio-without.WaitRatio) > 1e-9 {
 			t.Errorf("%+v: %+v with pauses between epochs, %+v without", set, with, without)
 		}
 	}
@@ -77,14 +77,14 @@ func TestShorterPauseIsNeverSlower(t *testing.T) {
 	for seed := range uint64(300) {
 		dice := rand.New(rand.NewPCG(seed, 7))
 		c, set, d, x := anything(dice)
-		c.cores, c.readers, set.Unordered, c.receive = 0, nil, false, 0
+		c.cores, c.readers, set.Unordered, c.receive = 0, 0, false, 0
 		p := Pause{Every: 1 + 60*dice.Float64(), Length: math.Exp(8*dice.Float64() - 4)}
 		var e engine
 		run := func(length float64) (all, trained float64) {
 			q := p
 			q.Length = length
 			c := c
-			c.pause = q.parts()
+			c.pause = q
 			e.simulate(c, set, d, x)
 			return e.t, e.t - e.tally.paused
 		}
@@ -100,7 +100,7 @@ func TestShorterPauseIsNeverSlower(t *testing.T) {
 			}
 			last, lastTrained = all, trained
 		}
-		c.pause = pause{}
+		c.pause = Pause{}
 		e.simulate(c, set, d, x)
 		if e.t > last*(1+1e-9) || e.t < lastTrained*(1-1e-9) {
 			t.Fatalf("seed %d: %g s without pauses, with %g s, of them %g outside pauses", seed, e.t, last, lastTrained)
@@ -124,7 +124,7 @@ func TestNoRunWithPausesBeatsItsBounds(t *testing.T) {
 			Pause: Pause{Every: 1 + 100*dice.Float64(), Length: math.Exp(6*dice.Float64() - 3)}}, Setting: set}
 		p.Pause.CPU = p.Pause.Length * 2 * dice.Float64()
 		got, ok := p.costs(p.center(), set)
-		bounds := p.bounds(p.center(), got, set)
+		bounds := p.bounds(got, set)
 		if !ok || len(bounds) == 0 {
 			t.Fatalf("seed %d: no bounds of %+v", seed, p)
 		}
@@ -141,17 +141,17 @@ func TestNoRunWithPausesBeatsItsBounds(t *testing.T) {
 // Without pauses, or with so few that they are nothing, a forecast is what it was.
 func TestForecastWithoutPauses(t *testing.T) {
 	p := slow()
-	want, ok := NewForecaster(p, Options{}).Forecast(Setting{Workers: 3})
+	want, ok := NewForecaster(p, Options{}).Forecast(Setting{Workers: 3}, Remedy{})
 	for _, none := range []Pause{{}, {Every: 0, Length: 5}, {Every: mostApart + 1, Length: 5}, {Every: 10}, {Every: math.NaN(), Length: math.NaN(), CPU: math.NaN()}} {
 		p.Pause = none
-		got, _ := NewForecaster(p, Options{}).Forecast(Setting{Workers: 3})
+		got, _ := NewForecaster(p, Options{}).Forecast(Setting{Workers: 3}, Remedy{})
 		if !ok || got.StepsPerS.Center != want.StepsPerS.Center || got.StepsPerS.Lo != want.StepsPerS.Lo || got.StepsPerS.Hi != want.StepsPerS.Hi || got.WaitRatio != want.WaitRatio || !slices.Equal(got.Bounds, want.Bounds) {
 			t.Errorf("%+v: %+v, want %+v", none, got, want)
 		}
 	}
 	p.Pause = Pause{Every: 40, Length: 30}
-	got, _ := NewForecaster(p, Options{}).Forecast(Setting{Workers: 3})
-	deeper, _ := NewForecaster(p, Options{}).Forecast(Setting{Workers: 3, Prefetch: 8})
+	got, _ := NewForecaster(p, Options{}).Forecast(Setting{Workers: 3}, Remedy{})
+	deeper, _ := NewForecaster(p, Options{}).Forecast(Setting{Workers: 3, Prefetch: 8}, Remedy{})
 	if !(got.Rate > 1.05*want.Rate) || !(deeper.Rate > 1.05*got.Rate) || !(got.PauseShare > 0) {
 		t.Errorf("%g/s without pauses, %g/s with, %g/s with a deeper queue", want.Rate, got.Rate, deeper.Rate)
 	}

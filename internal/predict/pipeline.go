@@ -19,6 +19,7 @@ type Pipeline struct {
 	Spin float64 // of TrainerCPU per batch, what only waits for the GPU in a busy loop
 
 	Handover float64 // CPU of a worker per batch beside making it
+	Sending  float64 // of Loader.CPU, what hands a batch over from a worker: without workers nobody does
 	Receive  float64 // CPU to take a finished batch from a worker
 	Dispatch float64 // CPU of the trainer to draw a batch's indices and send them
 	Pin      bool    // pin_memory, with a GPU
@@ -51,12 +52,18 @@ func (p Pipeline) costs(at point, set Setting) (costs, bool) {
 		step: known(at.step), compute: known(at.trainer), cpu: known(at.cpu),
 		handover: known(p.Handover), receive: known(p.Receive), dispatch: known(p.Dispatch),
 		pin: p.Pin, resume: known(p.Resume),
-		cores: known(at.cpus), others: at.others, slices: p.Slices, pause: p.Pause.parts(),
+		cores: known(at.cpus), others: at.others, slices: p.Slices, pause: p.Pause,
+	}
+	if p.TrainerStep > 0 {
+		c.behind = max(c.step-p.TrainerStep, 0)
 	}
 	start := p.Starts[set.Start]
 	c.start = StartCost{Trainer: known(start.Trainer), Worker: known(start.Worker), End: known(start.End)}
 	if c.slices == 0 {
 		c.slices = defaultSlices
+	}
+	if set.Workers == 0 {
+		c.cpu = max(c.cpu-known(p.Sending), 0)
 	}
 	c.spin = min(known(p.Spin), c.compute)
 	c.compute -= c.spin
@@ -68,17 +75,7 @@ func (p Pipeline) costs(at point, set Setting) (costs, bool) {
 		more := max(least-c.storage, 0)
 		c.storage += more
 		c.other = max(c.other-more, 0)
-		c.readers = limited(c.storage/least, set.Workers)
+		c.readers = c.storage / least
 	}
 	return c, c.finite()
-}
-
-// limited is the speed-up of storage with 1, 2, … workers reading at once, over one alone: their number, until it
-// gives no more.
-func limited(most float64, workers int) []float64 {
-	out := make([]float64, max(min(int(math.Ceil(min(most, ceiling))), workers), 1))
-	for i := range out {
-		out[i] = min(float64(i+1), max(most, 1))
-	}
-	return out
 }

@@ -68,7 +68,7 @@ func TestPlans(t *testing.T) {
 			if first.Name != tt.plan || !slices.Equal(knobs(first), tt.knobs) || set.Workers > tt.most || first.Clamp != tt.clamp {
 				t.Errorf("%s plan turns %v to %+v, clamp %q; want %s, %v, at most %d workers, %q", first.Name, knobs(first), set, first.Clamp, tt.plan, tt.knobs, tt.most, tt.clamp)
 			}
-			if g := first.Gain; !(g.Lo <= g.Center && g.Center <= g.Hi && g.Center > 1/enough) {
+			if g := f.Gain(plans.Now, first.After); !(g.Lo <= g.Center && g.Center <= g.Hi && g.Center > 1/enough) {
 				t.Errorf("gain %+v", g)
 			}
 			if last := first.Changes[len(first.Changes)-1].Then; last.Setting != set || last.Rate != first.After.Rate {
@@ -101,7 +101,7 @@ func TestPlansReachFurther(t *testing.T) {
 			t.Errorf("%s: %g/s after %g/s", plan.Name, plan.After.Rate, last)
 		}
 		last = plan.After.Rate
-		t.Logf("%s: %+v %.1f/s, gain %.2f (%.2f to %.2f)", plan.Name, plan.After.Setting, plan.After.Rate, plan.Gain.Center, plan.Gain.Lo, plan.Gain.Hi)
+		t.Logf("%s: %+v %.1f/s", plan.Name, plan.After.Setting, plan.After.Rate)
 	}
 	if n := len(with.Plans); n < 2 || with.Plans[n-1].Name != "aggressive" || !with.Plans[n-1].After.Setting.Unordered || with.Plans[n-1].Risk != "high" {
 		t.Errorf("plans %+v", with.Plans)
@@ -131,7 +131,7 @@ func TestSearchAgainstAllSettings(t *testing.T) {
 		all := f.candidates(reach)
 		rates := make([]float64, len(all))
 		for i, set := range all {
-			one, _ := f.quick(set, Remedy{})
+			one, _ := f.ask(set, Remedy{}, quick)
 			rates[i] = one.Rate
 			best = max(best, one.Rate)
 		}
@@ -175,9 +175,6 @@ func TestChanges(t *testing.T) {
 		at := tt.from.plain()
 		for _, k := range got {
 			at = k.set(at, tt.to)
-			if risks[k] == "" || watches[k] == "" {
-				t.Errorf("%s: nothing is said about it", k)
-			}
 		}
 		if at != tt.to.plain() {
 			t.Errorf("%s: the changes lead to %+v, not to %+v", tt.name, at, tt.to.plain())

@@ -26,7 +26,7 @@ func loader(dice *rand.Rand, spread float64) Loader {
 
 func forecast(t *testing.T, p Pipeline, set Setting, r Remedy) Forecast {
 	t.Helper()
-	out, ok := NewForecaster(p, Options{}).ForecastWith(set, r)
+	out, ok := NewForecaster(p, Options{}).Forecast(set, r)
 	if !ok {
 		t.Fatalf("no forecast of %+v", set)
 	}
@@ -43,7 +43,7 @@ func TestForecastsAreInOrder(t *testing.T) {
 		r := Saving(0, dice.Float64())
 		r.Unthrottled = seed%3 == 0
 		for _, w := range []int{0, 1, 5} {
-			one, ok := f.ForecastWith(Setting{Workers: w}, r)
+			one, ok := f.Forecast(Setting{Workers: w}, r)
 			if s := one.StepsPerS; !ok || !(s.Lo <= one.Least*(1+1e-9) && one.Least <= s.Center && s.Center <= one.Most && one.Most <= s.Hi*(1+1e-9) && s.Lo > 0) {
 				t.Fatalf("seed %d, %d workers: interval out of order: %+v, %g to %g", seed, w, s, one.Least, one.Most)
 			}
@@ -111,8 +111,8 @@ func TestStepInARange(t *testing.T) {
 	p.CPU, p.Wait, p.Epoch, p.Fetch, p.TrainerCPU = stat.Exact(0.3), stat.Exact(0), 0, Spread{}, stat.Exact(0.01)
 	p.FreeStep, p.StepRange = stat.Summary{Center: 0.1, Lo: 0.05, Hi: 0.2, N: 20}, true
 	f := NewForecaster(p, Options{})
-	now, _ := f.Forecast(Setting{Workers: 1})
-	many, _ := f.Forecast(Setting{Workers: 12})
+	now, _ := f.Forecast(Setting{Workers: 1}, Remedy{})
+	many, _ := f.Forecast(Setting{Workers: 12}, Remedy{})
 	if s := now.StepsPerS; s.Hi/s.Lo > 1.01 {
 		t.Errorf("the workers limit whatever the step is, and yet %+v", s)
 	}
@@ -122,7 +122,7 @@ func TestStepInARange(t *testing.T) {
 	if g := f.Gain(now, many); math.Abs(g.Lo/1.5-1) > 0.04 || math.Abs(g.Hi/6-1) > 0.04 {
 		t.Errorf("gain %+v, want 1.5 to 6", g)
 	}
-	kept, _ := f.Forecast(Setting{Workers: 13})
+	kept, _ := f.Forecast(Setting{Workers: 13}, Remedy{})
 	if g := f.Gain(many, kept); g.Hi > 1.01 || g.Lo < 0.99 {
 		t.Errorf("one worker more of a loader that the step limits: %+v", g)
 	}
@@ -132,9 +132,8 @@ func TestStepInARange(t *testing.T) {
 func TestStepIsNamedAfterItsPart(t *testing.T) {
 	p := slow()
 	for want, edit := range map[Term]func(*Pipeline){
-		Step:   func(p *Pipeline) { p.Host, p.Device = stat.Exact(0.05), stat.Exact(0.05) },
-		Host:   func(p *Pipeline) { p.Host, p.Device = stat.Exact(0.09), stat.Exact(0.08) },
-		Device: func(p *Pipeline) { p.Host, p.Device = stat.Exact(0.01), stat.Exact(0.09) },
+		Step:   func(p *Pipeline) { p.Device, p.Copy = stat.Exact(0.05), stat.Exact(0.05) },
+		Device: func(p *Pipeline) { p.Copy, p.Device = stat.Exact(0.01), stat.Exact(0.09) },
 		Copy:   func(p *Pipeline) { p.Copy = stat.Exact(0.1) },
 	} {
 		q := p

@@ -14,23 +14,12 @@ type Found struct {
 	Clamp  Clamp    // what kept num_workers from being larger, where larger would have helped; else NoClamp
 }
 
-// Search looks for the smallest setting within 3 % of the best that fits; false where nothing can be predicted.
-func (f *Forecaster) Search(r Reach) (Found, bool) { return f.among(f.candidates(r), r, Remedy{}) }
-
 // WorkersNeeded looks for the smallest num_workers within 3 % of the best that fits, all else being as in set. Where
 // it was not measured how batches vary the number follows from their mean: a spread that is assumed asks for no
 // workers.
 func (f *Forecaster) WorkersNeeded(set Setting, anyShm bool) (Found, bool) {
-	r := usual
-	r.AnyShm = anyShm
-	var all []Setting
-	for w := f.most(r); w > 0; w-- {
-		set.Workers = w
-		if one := set.plain(); f.pipeline.Limit(one, r) == NoClamp {
-			all = append(all, one)
-		}
-	}
-	return f.among(all, r, Remedy{Even: !f.pipeline.Fetch.Measured()})
+	r := Reach{Memory: memoryShare, PerCore: 1, Waiting: waiting, AnyShm: anyShm, Only: &set} // the moderate plan's
+	return f.search(r, Remedy{Even: !f.pipeline.Fetch.Measured()})
 }
 
 // KeepsUp returns the fewest workers, up to most, with which the loader is as fast as it is, to within what is worth
@@ -56,20 +45,22 @@ func (f *Forecaster) KeepsUp(most int) (int, bool) {
 	return 0, false
 }
 
-// among finds the smallest of some settings that is within 3 % of the best of them. Those whose bounds already lie
-// below that are not simulated.
-func (f *Forecaster) among(settings []Setting, r Reach, how Remedy) (Found, bool) {
-	now, ok := f.quick(f.pipeline.Setting, how)
+// Search looks for the smallest setting within 3 % of the best that fits; false where nothing can be predicted.
+func (f *Forecaster) Search(r Reach) (Found, bool) { return f.search(r, Remedy{}) }
+
+// search is Search with a remedy. Settings whose bounds lie below what is worth a change are not simulated.
+func (f *Forecaster) search(r Reach, how Remedy) (Found, bool) {
+	now, ok := f.ask(f.pipeline.Setting, how, quick)
 	if !ok {
 		return Found{}, false
 	}
 	found := Found{Now: now, Best: now}
 	tried := []Forecast{now}
-	for _, set := range settings {
+	for _, set := range f.candidates(r) {
 		if set == now.Setting || f.lowest(set) < enough*found.Best.Rate {
 			continue
 		}
-		one, ok := f.quick(set, how)
+		one, ok := f.ask(set, how, quick)
 		if !ok {
 			continue
 		}
@@ -95,39 +86,52 @@ func (f *Forecaster) needed(chosen Forecast, rate float64, r Reach, how Remedy) 
 			break
 		}
 		set := k.set(chosen.Setting, now)
-		one, ok := f.quick(set, how)
-		if ok && one.Rate >= rate && f.pipeline.Limit(set, r) == NoClamp && r.allows(set) {
+		one, ok := f.ask(set, how, quick)
+		if ok && one.Rate >= rate && f.pipeline.allows(set, r) {
 			chosen = one
 		}
 	}
 	return chosen
 }
 
-// quick predicts a setting well enough to compare it with others.
-func (f *Forecaster) quick(set Setting, how Remedy) (Forecast, bool) {
-	return f.point(set, how, f.brief, min(f.options.Steps, searchSteps))
-}
-
 // candidates are the settings that fit: the most workers first, so that the best is found early and what cannot reach
 // it is passed over.
-func (f *Forecaster) candidates(r Reach) []Setting {
+func (f *Forecaster) candidates(r Reach) (all []Setting) {
 	p := f.pipeline
-	now := p.Setting.plain()
-	prefetches := slices.Clone(r.Prefetches)
-	if now.Workers > 0 {
-		prefetches = append(prefetches, now.Prefetch)
-	} else {
-		prefetches = append(prefetches, DefaultPrefetch)
+	variants := f.variants(r)
+	for w := f.most(r); w > 0; w-- {
+		for _, set := range variants {
+			set.Workers = w
+			if set = set.plain(); p.allows(set, r) {
+				all = append(all, set)
+			}
+		}
 	}
+	if !p.Kept && r.Only == nil && p.allows(Setting{}, r) {
+		all = append(all, Setting{})
+	}
+	return all
+}
+
+// variants are what settings may be beside their number of workers.
+func (f *Forecaster) variants(r Reach) (all []Setting) {
+	if r.Only != nil {
+		return []Setting{*r.Only}
+	}
+	p := f.pipeline
+	now := p.Setting
+	if now.Workers <= 0 { // nothing but how workers would be started has a meaning then
+		now = Setting{Start: now.Start}
+	}
+	now.Workers = max(now.Workers, 1)
+	now = now.plain()
+	prefetches := append(slices.Clone(r.Prefetches), now.Prefetch)
 	slices.Sort(prefetches)
 	prefetches = slices.Compact(prefetches)
 	starts := []StartMethod{now.Start}
-	if now.Workers == 0 { // they are started as this process would, and that has its price
-		starts[0] = p.Setting.Start
-	}
-	if r.Start || now.Workers == 0 {
+	if r.Start || p.Setting.Workers <= 0 {
 		for _, s := range []StartMethod{Fork, ForkServer, Spawn} {
-			if _, measured := p.Starts[s]; measured && s != starts[0] {
+			if _, measured := p.Starts[s]; measured && s != now.Start {
 				starts = append(starts, s)
 			}
 		}
@@ -136,32 +140,26 @@ func (f *Forecaster) candidates(r Reach) []Setting {
 	if r.Unordered && !now.Unordered {
 		unordered = append(unordered, true)
 	}
-	persistent := []bool{now.Persistent, true}
-	if now.Persistent || p.Epoch == 0 || p.Anew {
-		persistent = persistent[:1]
+	persistent := []bool{now.Persistent}
+	if !now.Persistent && p.Epoch != 0 && !p.Anew {
+		persistent = append(persistent, true)
 	}
-	var all []Setting
-	for w := f.most(r); w > 0; w-- {
-		for _, start := range starts {
-			for _, kept := range persistent {
-				for _, loose := range unordered {
-					for _, prefetch := range prefetches {
-						set := Setting{Workers: w, Prefetch: prefetch, Persistent: kept, Start: start, Unordered: loose}
-						if prefetch > 0 && p.Limit(set, r) == NoClamp && r.allows(set) {
-							all = append(all, set)
-						}
-					}
+	for _, start := range starts {
+		for _, kept := range persistent {
+			for _, loose := range unordered {
+				for _, prefetch := range prefetches {
+					all = append(all, Setting{Prefetch: prefetch, Persistent: kept, Start: start, Unordered: loose})
 				}
 			}
 		}
 	}
-	if p.Kept || !r.allows(Setting{}) {
-		return all
-	}
-	return append(all, Setting{})
+	return all
 }
 
-func (r Reach) allows(set Setting) bool { return r.RuledOut == nil || !r.RuledOut(set) }
+// allows reports whether a setting is within reach.
+func (p Pipeline) allows(set Setting, r Reach) bool {
+	return p.Limit(set, r) == NoClamp && (r.RuledOut == nil || !r.RuledOut(set))
+}
 
 // most is the largest number of workers worth looking at: what the machine carries, and of that no more than twice
 // what the bounds ask for and a few, which is for what variance takes of them; never fewer than there are.

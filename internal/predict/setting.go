@@ -1,5 +1,10 @@
 package predict
 
+import (
+	"slices"
+	"strconv"
+)
+
 // StartMethod is how worker processes are made, in multiprocessing's own words.
 type StartMethod string
 
@@ -45,4 +50,77 @@ type StartCost struct {
 	Trainer float64 // seconds of the trainer per worker: Process.start(), one after the other
 	Worker  float64 // seconds of CPU in each worker before its first batch: imports, unpickling the dataset
 	End     float64 // seconds of CPU of each worker to end, all at once; the trainer waits for the last
+}
+
+// Knob is one setting of a DataLoader, spelled as PyTorch spells it.
+type Knob string
+
+// The knobs.
+const (
+	NumWorkers        Knob = "num_workers"
+	PrefetchFactor    Knob = "prefetch_factor"
+	PersistentWorkers Knob = "persistent_workers"
+	Context           Knob = "multiprocessing_context"
+	InOrder           Knob = "in_order"
+)
+
+// Knobs lists them.
+var Knobs = []Knob{NumWorkers, PrefetchFactor, PersistentWorkers, Context, InOrder}
+
+// Value is what a knob is set to, as Python writes it.
+func (k Knob) Value(s Setting) string {
+	truth := map[bool]string{true: "True", false: "False"}
+	switch k {
+	case NumWorkers:
+		return strconv.Itoa(s.Workers)
+	case PrefetchFactor:
+		return strconv.Itoa(s.Prefetch)
+	case PersistentWorkers:
+		return truth[s.Persistent]
+	case Context:
+		return string(s.Start)
+	}
+	return truth[!s.Unordered]
+}
+
+// Turn sets a knob to a value as Python writes it; false, with nothing turned, where it cannot have that value.
+func (k Knob) Turn(s Setting, value string) (Setting, bool) {
+	n, err := strconv.Atoi(value)
+	truth := value == "True" || value == "False"
+	switch {
+	case k == NumWorkers && err == nil && n >= 0:
+		s.Workers = n
+	case k == PrefetchFactor && err == nil && n > 0:
+		s.Prefetch = n
+	case k == PersistentWorkers && truth:
+		s.Persistent = value == "True"
+	case k == InOrder && truth:
+		s.Unordered = value == "False"
+	case k == Context:
+		s.Start = StartMethod(value)
+	default:
+		return s, false
+	}
+	return s, true
+}
+
+// set changes one knob of a setting to what it is in another. From no workers to some they start as the other says.
+func (k Knob) set(s, to Setting) Setting {
+	s, _ = k.Turn(s, k.Value(to))
+	if k == NumWorkers && s.Start == UnknownStart {
+		s.Start = to.Start
+	}
+	return s.plain()
+}
+
+// changes are the knobs that lead from one setting to another. From no workers to some, PyTorch's default of prefetch_factor and the way
+// to start them are no changes of their own; to none, all else loses its meaning.
+func changes(from, to Setting) []Knob {
+	from, to = from.plain(), to.plain()
+	if from.Workers == 0 {
+		from.Prefetch, from.Start = DefaultPrefetch, to.Start
+	}
+	return slices.DeleteFunc(slices.Clone(Knobs), func(k Knob) bool {
+		return k.Value(from) == k.Value(to) || to.Workers == 0 && k != NumWorkers
+	})
 }

@@ -96,11 +96,11 @@ func simulated(r recorded, c costs) Outcome {
 	if number("workers") == 0 {
 		c.dispatch = 0 // no queues
 	}
-	c.pause = Pause{Every: r.number["pause_every"], Length: r.number["pause"]}.parts()
+	c.pause = Pause{Every: r.number["pause_every"], Length: r.number["pause"]}
 	set := Setting{Workers: number("workers"), Prefetch: number("prefetch"), Persistent: number("persistent") == 1, Unordered: number("in_order") == 0}
 	d := &draws{service: slices.Repeat(service, number("epochs")), step: slices.Repeat(step, number("epochs"))}
 	var e engine
-	return e.simulate(c, set, d, extent{epoch: number("batches"), epochs: number("epochs"), cold: true})
+	return e.simulate(c, set, d, extent{epoch: number("batches"), steps: number("batches") * number("epochs"), cold: true})
 }
 
 // The simulation against a real DataLoader (Debian's PyTorch 1.13 and 2.14, 2 cores, of two to four runs of each configuration the fastest, as

@@ -45,7 +45,7 @@ type Event struct {
 	Attrs  map[string]string
 }
 
-// The kinds of events, with the attributes they carry.
+// The kinds of events, with the attributes they carry: listed here, or the fields of a row (rows.go).
 const (
 	// EventProcess: a process of the job was first seen, or its role changed. Entity process/…; attrs: role (trainer, worker, pin, launcher,
 	// server, other), pid, ppid, start_s (seconds since boot), comm, trainer (entity of its trainer, for workers), rank, start_method
@@ -56,11 +56,9 @@ const (
 	EventExit = "exit"
 	// EventPin: a trainer's pinning thread was found. Entity pin/….
 	EventPin = "pin-thread"
-	// EventDataset: a folder or file of data the job reads was found. Entity dataset/<n>; attrs: path (redacted), kind (hdf5, image, npy, tar,
-	// other), bytes, files, fstype, device, network (0, 1), tmpfs (0, 1), rotational (0, 1), how (fd, map, inotify).
+	// EventDataset: a folder or file of data the job reads was found. Entity dataset/<n>; row Dataset.
 	EventDataset = "dataset"
-	// EventLayout: the layout of the HDF5 dataset most likely read. Entity dataset/<n>; attrs: file, name, shape, dtype, layout, chunk, filters,
-	// chunk_bytes, item_bytes, items_per_chunk, chunks_per_item, amplification, stored_bytes, filters_n, library (version the job uses), cache_bytes.
+	// EventLayout: the layout of the HDF5 dataset most likely read. Entity dataset/<n>; row Layout.
 	EventLayout = "hdf5-layout"
 	// EventGap: pipetune itself was not running (stopped, suspended) for longer than three intervals. Attrs: lasted_s.
 	EventGap = "gap"
@@ -72,25 +70,16 @@ const (
 	EventGPU = "gpu"
 	// EventGPUProcess: a process of the job was seen in the list of processes of a GPU. Entity process/…; attrs: gpu (UUID). Once for each pair.
 	EventGPUProcess = "gpu-process"
-	// EventHook: the hook spoke up in a process of a launched job, or fell silent. Entity process/…; attrs: state (loaded, off, absent, silent, refused, worker),
-	// python, torch, rank; with off, absent and silent: reason; with refused, which has no entity: messages, the number of those that came from elsewhere; with
-	// worker: loop, the entity of the loop for which it makes batches.
+	// EventHook: the hook spoke up in a process of a launched job, or fell silent. Entity process/…; row Hook.
 	EventHook = "hook"
-	// EventLoader: a DataLoader was made in a launched job. Entity loop/…; attrs: class, num_workers, prefetch_factor, persistent_workers, pin_memory,
-	// batch_size, drop_last, in_order, timeout, start_method, dataset, sampler, collate (names of classes and functions), iterable (0, 1), items,
-	// file, line, function (where in the person's source; file redacted), given (arguments that were written out, comma between them). What a
-	// version of PyTorch lacks, or what is None, is left out.
+	// EventLoader: a DataLoader was made in a launched job. Entity loop/…; row Loader.
 	EventLoader = "loader"
-	// EventEpoch: a loop went over its loader once, or gave up. Entity loop/…; attrs: epoch (from 0), begun_s, create_s, first_wait_s, drain_s (left out
-	// where the loop was left), steps, wait_s, wall_s, workers_born (0: they persisted, or there are none), grad (0, 1). Times in seconds; begun_s
-	// since the recording's start, negative for before. Of more than 200 epochs of a loop, each 10th has an event, of more than 2,000 each 100th,
-	// and so on; these have each (10, 100, …).
+	// EventEpoch: a loop went over its loader once, or gave up. Entity loop/…; row Epoch. Of more than 200 epochs of a loop, each 10th
+	// has an event, of more than 2,000 each 100th, and so on.
 	EventEpoch = "epoch"
-	// EventSite: a line of the person's source that the hook counts calls of. Entity site/…; attrs: kind (open, sync), what (the file opened,
-	// redacted; the function called), file (redacted), line, function.
+	// EventSite: a line of the person's source that the hook counts calls of. Entity site/…; row Site.
 	EventSite = "site"
-	// EventSlowItem: an item was among the slowest yet. Entity loop/…; attrs: index, seconds (mean), times (how often it was measured). The last of
-	// an index stands.
+	// EventSlowItem: an item was among the slowest yet. Entity loop/…; row SlowItem. The last of an index stands.
 	EventSlowItem = "slow-item"
 )
 

@@ -10,8 +10,6 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var slowClock = diagnose.Limit{Name: "clock lost while slowed down", Value: 0.15, Unit: metric.Ratio, Source: "gpuprof insights.py: throttled where the clock is 15 % below its maximum"}
-
 var gpuThrottled = diagnose.Rule{
 	ID:    "gpu/throttled",
 	Title: "The GPU is slowed down by power or heat",
@@ -20,7 +18,8 @@ var gpuThrottled = diagnose.Rule{
 The driver lowers the GPU's clock because it reached its power limit, its temperature limit, or because the power supply asked for it.
 
 ## How it is detected
-The share of readings with such a reason in NVML's clocks event reasons, on the worst GPU. A GPU that merely idles is not counted.
+The share of readings with such a reason in NVML's clocks event reasons, on the worst GPU, and how far the SM clock was below its highest in
+these readings. That is the most it can cost: not every load reaches the highest clock. A GPU that merely idles is not counted.
 
 ## How to mend it
 Heat: cooling, air flow, neighbours in the chassis. Power: nvidia-smi -q -d POWER shows the limit and whether it may be raised. A reason other than the
@@ -29,8 +28,8 @@ software power cap points to hardware.
 ## When it is wrong
 Large GPUs run at their power cap under full load; that is how they are meant to run, and costs a few per cent.
 `,
-	Needs:  []metric.Desc{metric.GPUThrottled},
-	Limits: limits(slowClock),
+	Needs:  []metric.Desc{metric.GPUThrottled, metric.GPUClockLost},
+	Limits: limits(),
 	Eval: func(p *diagnose.Pass) error {
 		part := share(p.Get(metric.GPUThrottled))
 		if part < diagnose.High.Value {
@@ -38,14 +37,15 @@ Large GPUs run at their power cap under full load; that is how they are meant to
 		}
 		device, _ := p.Maybe(metric.DeviceTime)
 		reasons := strings.Join(p.Evidence.Facts.Throttle, ", ")
-		summary := fmt.Sprintf("The GPU's clock is held down in %s of the readings", unit.Percent(part))
+		lost := share(p.Get(metric.GPUClockLost))
+		summary := fmt.Sprintf("The GPU's clock is held down in %s of the readings, to %s of its highest", unit.Percent(part), unit.Percent(1-lost/part))
 		if reasons != "" {
 			summary += ": " + reasons
 		}
-		score := share(device) * part * p.Limit(slowClock.Name)
+		score := share(device) * lost
 		p.Report(report.Finding{
 			Severity: atMostWarning(p, diagnose.Grade(score)), Score: score, Summary: summary,
-			Evidence:  seen(p, metric.GPUThrottled, metric.GPUPowerRatio, metric.GPUBusy),
+			Evidence:  seen(p, metric.GPUThrottled, metric.GPUClockLost, metric.GPUPowerRatio, metric.GPUBusy),
 			Unhelpful: unlessStarved(p, "the time the device is slowed down", against("changes of the loader: the device itself is slower", moreWorkers, deeperPrefetch)),
 		})
 		return nil

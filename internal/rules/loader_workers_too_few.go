@@ -49,7 +49,7 @@ workers than shards.
 		if !ok {
 			return nil
 		}
-		need, ok := loader.WorkersNeeded()
+		need, ok := loader.WorkersNeeded(false)
 		if !ok || need.Workers <= loader.Setting.Workers {
 			return nil
 		}

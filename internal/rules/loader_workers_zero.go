@@ -65,7 +65,7 @@ or training sees every sample once for each worker. Its recommendation says so, 
 			return nil
 		}
 		kept := report.Value{Setting: "persistent_workers", To: "True"}
-		need, ok := loader.WorkersNeeded()
+		need, ok := loader.WorkersNeeded(false)
 		if !ok {
 			return nil
 		}

@@ -53,7 +53,7 @@ less of /dev/shm than computed.
 		}
 		target := workers + 1
 		if loader, ok := p.Loader(); ok {
-			if need, ok := loader.WorkersWanted(); ok { // the wish, not what fits
+			if need, ok := loader.WorkersNeeded(true); ok { // the wish, not what fits
 				target = max(target, float64(need.Workers))
 			}
 		}

@@ -124,7 +124,7 @@ func moreReaders(p *diagnose.Pass) []report.Recommendation {
 	if !ok {
 		return nil
 	}
-	need, ok := loader.WorkersNeeded()
+	need, ok := loader.WorkersNeeded(false)
 	if !ok || need.Workers <= loader.Setting.Workers || need.Limit == predict.Serial {
 		return nil
 	}

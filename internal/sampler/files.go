@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -243,16 +244,16 @@ func (f *Files) adopt(found finding, sink recording.Sink) {
 	if found.root == "" || f.of(found.file) != nil || len(f.datasets) >= maxDatasets {
 		return
 	}
-	d := &dataset{finding: found, entity: "dataset/" + itoa(f.named), names: map[uint64]struct{}{}, files: map[string]struct{}{}}
+	d := &dataset{finding: found, entity: "dataset/" + strconv.Itoa(f.named), names: map[uint64]struct{}{}, files: map[string]struct{}{}}
 	if found.how == "fd" {
 		d.files[found.file] = struct{}{}
 	}
 	f.named++
 	f.absorb(d)
 	f.datasets = append(f.datasets, d)
-	sink.Event(recording.EventDataset, d.entity, d.attrs(f.cfg.Redaction, f.virtual))
+	sink.Event(recording.EventDataset, d.entity, recording.Attrs(d.row(f.cfg.Redaction, f.virtual)))
 	if d.look.Layout != nil {
-		sink.Event(recording.EventLayout, d.entity, d.layout(f.cfg.Redaction, f.cfg.Job.Header().HDF5Library))
+		sink.Event(recording.EventLayout, d.entity, recording.Attrs(d.layout(f.cfg.Redaction, f.cfg.Job.Header().HDF5Library)))
 	}
 	if d.look.Refused != "" {
 		sink.Unseen("hdf5_*", d.entity, "the layout of the HDF5 file could not be read: "+untrusted.Cut(untrusted.Path(d.look.Refused, f.cfg.Redaction), 200).String(), "")

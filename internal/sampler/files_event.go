@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,55 +10,36 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
-func putInt(a map[string]string, key string, v *int64) {
-	if v != nil {
-		a[key] = strconv.FormatInt(*v, 10)
-	}
-}
-
-func flag(yes bool) string {
-	if yes {
-		return "1"
-	}
-	return "0"
-}
-
-// attrs are the attributes of recording.EventDataset. What is not known is left out.
-func (d *dataset) attrs(r untrusted.Redaction, virtual bool) map[string]string {
-	a := map[string]string{"path": untrusted.Path(d.root, r), "how": d.how, "kind": "other", "folder": flag(d.folder)}
+// row is what is known of the dataset.
+func (d *dataset) row(r untrusted.Redaction, virtual bool) recording.Dataset {
+	row := recording.Dataset{Path: untrusted.Path(d.root, r), How: d.how, Kind: "other", Folder: d.folder,
+		Extension: untrusted.Sanitize(d.look.Extension)}
 	if d.looked {
-		a["kind"] = untrusted.Sanitize(d.look.Kind)
-		putInt(a, "bytes", d.look.Bytes)
-		putInt(a, "files", d.look.Files)
-		putInt(a, "file_bytes", d.look.FileBytes)
+		row.Kind = untrusted.Sanitize(d.look.Kind)
+		row.Bytes, row.Files, row.FileBytes = d.look.Bytes, d.look.Files, d.look.FileBytes
 	}
-	a["extension"] = untrusted.Sanitize(d.look.Extension)
-	if a["extension"] == "" {
-		a["extension"] = extensionOf(d.file)
+	if row.Extension == "" {
+		row.Extension = extensionOf(d.file)
 	}
 	s := d.storage
 	if s.FSType == "" {
-		return a
+		return row
 	}
-	a["fstype"] = untrusted.Sanitize(s.FSType)
-	a["tmpfs"] = flag(s.Kind == procfs.StorageMemory)
+	row.FSType = untrusted.Sanitize(s.FSType)
+	row.Tmpfs = new(s.Kind == procfs.StorageMemory)
 	if s.Kind != procfs.StorageUnknown {
-		a["network"] = flag(s.Kind == procfs.StorageNetwork || s.Kind == procfs.StorageFUSE || s.Kind == procfs.StorageShared)
+		row.Network = new(slices.Contains([]procfs.StorageKind{procfs.StorageNetwork, procfs.StorageFUSE, procfs.StorageShared}, s.Kind))
 	}
 	var names []string
 	for _, dev := range s.Devices {
 		names = append(names, untrusted.Sanitize(dev.Name))
 		// Virtual disks call themselves rotational by default, so there the flag is no evidence.
 		if turns, ok := dev.Turning(virtual).Get(); ok {
-			a["rotational"] = flag(turns || a["rotational"] == "1")
+			row.Rotational = new(turns || row.Rotational != nil && *row.Rotational)
 		}
 	}
-	if len(names) > 0 {
-		a["device"] = strings.Join(names, ",")
-	}
-	return a
+	row.Device = strings.Join(names, ",")
+	return row
 }
 
 // chunkCacheBytes is the chunk cache of a dataset that nobody configured (H5Pset_cache): 1 MiB, and 8 MiB from HDF5 2.0 on.
@@ -77,34 +59,22 @@ func chunkCacheBytes(library string) (int64, bool) {
 // manyFiles is the number of HDF5 files in a folder from which they are taken for one sample each. Sharded datasets have some dozens.
 const manyFiles = 256
 
-// layout is the attributes of recording.EventLayout.
-func (d *dataset) layout(r untrusted.Redaction, library string) map[string]string {
+// layout is what is known of the HDF5 dataset that is most likely read.
+func (d *dataset) layout(r untrusted.Redaction, library string) recording.Layout {
 	l := d.look.Layout
-	a := map[string]string{
-		"file": untrusted.Path(d.file, r), "name": untrusted.Sanitize(l.Name), "shape": untrusted.Sanitize(l.Shape), "dtype": untrusted.Sanitize(l.Dtype),
-		"layout": untrusted.Sanitize(l.Layout), "filters_n": itoa(l.FilterCount),
+	row := recording.Layout{
+		File: untrusted.Path(d.file, r), Name: untrusted.Sanitize(l.Name), Shape: untrusted.Sanitize(l.Shape), Chunk: untrusted.Sanitize(l.Chunk),
+		Dtype: untrusted.Sanitize(l.Dtype), Layout: untrusted.Sanitize(l.Layout), Filters: untrusted.Sanitize(l.Filters), FilterCount: &l.FilterCount,
+		Library: untrusted.Sanitize(library), ChunkBytes: l.ChunkBytes, StoredBytes: l.StoredBytes,
 	}
-	for key, text := range map[string]string{"chunk": l.Chunk, "filters": l.Filters, "library": library} {
-		if text != "" {
-			a[key] = untrusted.Sanitize(text)
-		}
-	}
-	putInt(a, "chunk_bytes", l.ChunkBytes)
-	putInt(a, "stored_bytes", l.StoredBytes)
-	if d.folder && (d.look.Files == nil || *d.look.Files >= manyFiles) {
-		// Among so many files each holds one sample, most likely, and an index of the first axis is not an item.
-		l = &HDF5Layout{}
-	}
-	putInt(a, "item_bytes", l.ItemBytes)
-	putInt(a, "items_per_chunk", l.ItemsPerChunk)
-	putInt(a, "chunks_per_item", l.ChunksPerItem)
-	if l.Amplification != nil {
-		a["amplification"] = strconv.FormatFloat(*l.Amplification, 'g', 6, 64)
+	// Among many files each holds one sample, most likely, and an index of the first axis is not an item.
+	if !d.folder || d.look.Files != nil && *d.look.Files < manyFiles {
+		row.ItemBytes, row.ItemsPerChunk, row.ChunksPerItem, row.Amplification = l.ItemBytes, l.ItemsPerChunk, l.ChunksPerItem, l.Amplification
 	}
 	if bytes, ok := chunkCacheBytes(library); ok {
-		a["cache_bytes"] = strconv.FormatInt(bytes, 10)
+		row.CacheBytes = &bytes
 	}
-	return a
+	return row
 }
 
 // place is the header's line about where the dataset lies.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
@@ -219,19 +220,19 @@ func TestDatasetAttributes(t *testing.T) {
 	r := untrusted.Redaction{Home: "/home/me"}
 	want := map[string]string{"path": `~/data/a\x1b[31m.h5`, "how": "fd", "kind": "hdf5", "folder": "0", "bytes": "1048576", "files": "1", "extension": ".h5", "fstype": "tmpfs",
 		"tmpfs": "1", "network": "0"}
-	if diff := cmp.Diff(want, d.attrs(r, true)); diff != "" {
+	if diff := cmp.Diff(want, recording.Attrs(d.row(r, true))); diff != "" {
 		t.Errorf("attributes (-want +got):\n%s", diff)
 	}
-	layout := d.layout(r, "2.2")
+	layout := recording.Attrs(d.layout(r, "2.2"))
 	if layout["amplification"] != "64" || layout["cache_bytes"] != "8388608" || layout["item_bytes"] != "1048576" {
 		t.Errorf("layout %v", layout)
 	}
-	if _, there := d.layout(r, "")["cache_bytes"]; there {
+	if _, there := recording.Attrs(d.layout(r, ""))["cache_bytes"]; there {
 		t.Error("a cache size without a version")
 	}
 	many := int64(5000)
 	d.folder, d.look.Files = true, &many
-	if _, there := d.layout(r, "1.10")["amplification"]; there {
+	if _, there := recording.Attrs(d.layout(r, "1.10"))["amplification"]; there {
 		t.Error("an amplification for files of one sample each")
 	}
 	for key, v := range layout {

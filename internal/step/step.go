@@ -149,10 +149,10 @@ func (s Seen) stallAndFree(blocked Range) (stall, free Range) {
 	if s.Together != nil {
 		lo, hi = max(lo, s.Together.Lo), min(hi, s.Together.Hi)
 	}
-	if s.Starved != nil {
-		lo, hi = s.Starved.Lo, s.Starved.Hi
-	}
 	hi = max(hi, lo)
+	if s.Starved != nil { // of some steps only, which may be unlike the others
+		lo, hi = min(max(s.Starved.Lo, lo), hi), max(min(s.Starved.Hi, hi), lo)
+	}
 	n := w.rest()
 	least := min(max(n.Lo, u.Lo, c.Lo), max(1-lo, n.Lo))
 	most := max(least, min(1-lo, max(n.Hi, u.Hi, c.Hi, synced(u.Hi, n.Hi, b.Lo, b.Hi))))
@@ -162,11 +162,11 @@ func (s Seen) stallAndFree(blocked Range) (stall, free Range) {
 	}
 	far := max(near, min(1-lo, synced(u.Likely, n.Likely, b.Lo, b.Hi)))
 	free = Share(least, max(near, far/(1+promise)), most)
-	likely := 1 - free.Likely
+	likely := 1 - near
 	if s.Starved != nil {
 		likely = s.Starved.Likely
 	}
-	return Share(lo, likely, hi), free
+	return Share(lo, min(max(likely, lo), hi), hi), free
 }
 
 // synced is the longest step, as a share of the present one, of a loop that waits for its device every k-th step, where a share

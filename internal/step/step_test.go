@@ -99,3 +99,15 @@ func TestHoldsTheTruth(t *testing.T) {
 		}
 	}
 }
+
+// What the device's clock says of some steps does not outweigh what was seen of all of them.
+func TestStarvedStaysWithinWhatWasSeen(t *testing.T) {
+	seen := Seen{Device: Counted, Wait: Exactly(0.78), Busy: Exactly(0.2), Running: Exactly(0.22)}
+	for starved, want := range map[float64]float64{0.07: 0.58, 0.7: 0.7, 0.95: 0.78} {
+		s := Exactly(starved)
+		seen.Starved = &s
+		if got := Of(seen).Stall; math.Abs(got.Likely-want) > 1e-9 || got.Lo > got.Likely || got.Likely > got.Hi {
+			t.Errorf("%.2f of some steps: %+v, want %.2f", starved, got, want)
+		}
+	}
+}

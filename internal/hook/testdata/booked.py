@@ -18,8 +18,8 @@ def slowly(function):
 
 
 def main():
-    trainer = sys.modules["pipetune_hook.trainer"]
-    trainer.samples = slowly(trainer.samples)
+    loop = sys.modules["pipetune_hook.loop"]
+    loop.samples = slowly(loop.samples)
     last = DataLoader(DATA, num_workers=0)
     iterator, waited = iter(DataLoader(DATA, num_workers=0)), 0.0
     for _ in range(len(DATA)):

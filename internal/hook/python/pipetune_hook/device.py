@@ -14,10 +14,11 @@ from . import settings, state
 from .alarm import alarmed
 from .guise import standing_for
 from .look import class_fields
-from .loop import add_site, current
+from .loop import add_site
 
-EVERY = 50000000  # nanoseconds between two steps that are timed
-WAITING = 8  # timed steps whose events the GPU has not passed
+EVERY = 50000000  # nanoseconds between two steps that are timed, on average
+PACE = 1000000000  # nanoseconds after which it is reckoned anew how many steps that is
+WAITING = 64  # timed steps whose events the GPU has not passed
 OURS = "__pipetune__"
 SYNC_POINTS = "PIPETUNE_HOOK_SYNC_POINTS"  # in the environment where methods of Tensor are to be timed as well
 process = state.process
@@ -35,7 +36,10 @@ class Device:
         self.waiting = []  # (loop, arrival, end, next arrival)
         self.loop = None  # whose step is being timed
         self.arrival = self.end = None
-        self.last = 0
+        self.paced, self.steps = clock(), 0  # when the pace was reckoned last, and the steps since then
+        self.stride = 16  # of so many steps one is timed; at first as if each took 3 ms
+        self.left = 0  # steps that are not timed before the next one that is
+        self.seed = 1
 
     def mark(self):
         event = self.pool.pop() if self.pool else self.cuda.Event(enable_timing=True)
@@ -74,27 +78,34 @@ class Device:
         if not self.on:
             return
         try:
-            now = clock()
             ends = self.loop is loop and self.end is not None
-            begins = (self.loop is None or ends) and now - self.last >= EVERY
+            begins = self.chosen() and (self.loop is None or ends)
             if not (ends or begins or self.waiting) or not self.ready():
                 return
             if self.loop is loop and self.end is not None:
                 self.waiting.append((loop, self.arrival, self.end, self.mark()))
                 self.loop = self.arrival = self.end = None
             if self.loop is None and begins and len(self.waiting) < WAITING:
-                self.last = now
                 self.arrival = self.mark()
                 self.loop = loop
-                for epoch in list(process.open):
-                    epoch.due = 0
             self.collect()
         except Exception as error:
             self.give_up(error)
 
-    def due(self):
-        """From when on it is to be called at each step of an epoch."""
-        return 0 if self.loop is not None and self.on else self.last + EVERY
+    def chosen(self):
+        """Whether the step that begins is to be timed. Chance decides by the count of steps and never by how long one took: of batches that come
+        three at a time, each 50 ms after the one before would be the first of its three."""
+        now = clock()
+        self.steps += 1
+        if now - self.paced >= PACE:
+            self.stride = max(EVERY * self.steps // (now - self.paced), 1)
+            self.paced, self.steps = now, 0
+        if self.left > 0:
+            self.left -= 1
+            return False
+        self.seed = (1103515245 * self.seed + 12345) & 0x7FFFFFFF  # the job's own random numbers stay as they are
+        self.left = (self.seed >> 8) % (2 * self.stride - 1)
+        return True
 
     def give_up(self, error):
         """Whatever a version of torch.cuda or the capture of a graph has against it, the rest of the hook goes on."""
@@ -182,8 +193,8 @@ def waiting(holder, name, what):
 
 def waited(what, took):
     """Books a call that waited for the GPU to the loader whose step it lies in."""
-    loop = current() if local.fetching is None else None
-    if loop is None:
+    loop = local.current
+    if loop is None or local.fetching is not None:
         return
     loop.syncs += 1
     loop.sync_time += took

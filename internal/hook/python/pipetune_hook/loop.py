@@ -5,7 +5,7 @@ from functools import partial
 from time import monotonic_ns as clock
 
 from . import state
-from .batch import size
+from .batch import samples, size
 from .look import fields, reference_to
 
 LISTED = 128  # waits that one telling lists at most
@@ -14,20 +14,15 @@ TOGETHER = 4  # sites in one message
 FILES = 8  # files told apart at one line
 MOST_OPEN = 16  # epochs under way that are watched for lying within one another
 PROGRESS = 1000000000  # nanoseconds between two tellings of an epoch under way
-LONG = 1000000000  # nanoseconds by which a telling is overdue when it is made at a batch's arrival, not at the next call
+SLOW = 1000000000  # nanoseconds by which a telling is overdue when it is made at a batch's arrival, and not left to the next call for one
 INNER = 256  # epochs within one step that are kept apart
 
 process = state.process
+local = state.local
 
 
 class Loop:
     """A DataLoader of this process, or several that were made alike and are gone over one after the other: see numbers.py."""
-
-    __slots__ = (
-        "number", "grad", "alike", "loaders", "made", "told_made", "changed", "told_at", "steps", "grad_steps",
-        "aside_steps", "samples", "wait", "first_wait", "create", "drain", "step_time", "nested", "begun", "epochs",
-        "bytes", "waits", "workers", "sites", "syncs", "sync_time", "device_steps", "device_time", "device_starved",
-    )
 
     def __init__(self, number, made, grad):
         self.number = number
@@ -43,7 +38,7 @@ class Loop:
         self.step_time = self.nested = 0
         self.begun = self.epochs = 0
         self.bytes = 0
-        self.waits = []  # nanoseconds, but for the first of an epoch
+        self.waits = []
         self.workers = set()  # process numbers of the last epoch's
         self.sites = {}
         self.syncs = self.sync_time = 0
@@ -66,7 +61,7 @@ class Loop:
             steps["device_steps"], steps["device_time"] = self.device_steps, self.device_time
             steps["device_starved"] = self.device_starved
         if self.waits:
-            steps["waits"] = [wait // 1000 for wait in self.waits[-LISTED:]]
+            steps["waits"] = self.waits[-LISTED:]
         return with_sites(self.sites, {"kind": "steps", "loader": self.number, "steps": steps}, partial(self.told, now))
 
     def site_messages(self):
@@ -81,22 +76,16 @@ class Loop:
 class Epoch:
     """One time over a loader. It keeps neither the loader nor its iterator, whose end ends workers."""
 
-    __slots__ = (
-        "loop", "loader", "iterator", "thread", "aside", "number", "begun", "create", "last", "entered", "due",
-        "waiting", "steps", "wait", "first_wait", "drain", "grad", "ended", "inner", "told_at", "workers", "born",
-    )
-
     def __init__(self, loop, loader, begun, create, iterator):
         self.loop = loop
         self.loader, self.iterator = reference_to(loader), reference_to(iterator)
+        self.work = None  # where the trainer makes its batches itself
         self.thread = get_ident()
-        self.aside = False  # that is not the main thread
         self.number = loop.begun
         self.begun = begun
         self.create = create
         self.last = begun + create  # when it was last heard of
         self.entered = 0  # when its last __next__ began
-        self.due = 0  # from when on a step is gone through in full
         self.waiting = False  # within __next__
         self.steps = self.wait = 0
         self.first_wait = self.drain = None
@@ -142,36 +131,49 @@ class Epoch:
         self.inner = [each for each in self.inner if each[0] < begun][:INNER]
         self.inner.append((begun, ended))
 
-    def look(self, batch, grad):
-        """A batch came that may be unlike the one before. What needs no clock is done before the wait ends."""
+    def count(self, batch, grad):
+        """A batch came. What needs no clock is done before took() reads it: the job waits for that too."""
         loop = self.loop
+        local.current = loop
+        loop.steps = steps = loop.steps + 1
         self.grad = grad
-        self.thread = get_ident()
-        self.aside = self.thread != process.main
+        if grad:
+            loop.grad_steps += 1
+        thread = get_ident()
+        if thread != process.main:
+            loop.aside_steps += 1
         if not self.steps:
+            self.thread = thread
             self.told_at = 0
-        loop.bytes = size(batch) or loop.bytes
+        loop.samples += samples(batch)
+        if steps % 50 == 0 or steps < 4:
+            loop.bytes = size(batch) or loop.bytes
         if len(loop.waits) > 2 * LISTED:
             loop.waits = loop.waits[-LISTED:]
 
-    def took(self, wait, now):
-        """That batch, which was counted, is handed over; or one came late."""
+    def took(self, begun, now):
+        """A batch that was counted is handed over."""
         loop = self.loop
-        first = self.steps == 1
-        if first:
+        self.waiting = False
+        self.last = now
+        wait = now - begun
+        self.wait += wait
+        loop.wait += wait
+        if self.steps:
+            loop.waits.append(wait // 1000)
+        else:
             self.first_wait = wait
             loop.first_wait += wait
-        else:
-            loop.waits.append(wait)
-        if now >= process.next + LONG or first and (not process.trains or state.due(now)):
+        self.steps += 1
+        loop.changed = True
+        if now >= process.next + SLOW or self.steps == 1 and (not process.trains or state.due(now)):
             process.trains = True
             spent = telling(now)
             self.wait += spent
             loop.wait += spent
-            if first:
+            if self.steps == 1:
                 self.first_wait += spent
                 loop.first_wait += spent
-        self.due = process.next if process.device is None else min(process.next, process.device.due())
 
     def drained(self, begun, now):
         """The __next__ that ended it."""
@@ -187,6 +189,8 @@ class Epoch:
             if other is not self and other.entered and other.entered < self.begun and not other.waiting and other.thread == self.thread:
                 other.within(self.begun, now)
         give_up(self)
+        left = process.open[-1:]
+        local.current = left[0].loop if left else None
         if state.due(now):
             spent = telling(now)
             self.drain += spent
@@ -230,7 +234,6 @@ def begin(loop, loader, begun, now, iterator):
     """Begins an epoch; an earlier one of the same iterator or loader that took no batch since is given up."""
     epoch = Epoch(loop, loader, begun, now - begun, iterator)
     for other in list(process.open):
-        other.due = 0  # this one may lie in its step
         if other.loop is loop and other.entered and not other.waiting:
             give_up(other)
     process.open.append(epoch)
@@ -241,17 +244,6 @@ def begin(loop, loader, begun, now, iterator):
         epoch.create += spent
         loop.create += spent
     return epoch
-
-
-def current():
-    """The Loop whose step is under way in this thread; None where there is none."""
-    thread = get_ident()
-    own = [epoch for epoch in list(process.open) if epoch.thread == thread and epoch.entered]
-    return max(own, key=last_entered).loop if own else None
-
-
-def last_entered(epoch):
-    return epoch.entered
 
 
 def telling(now):

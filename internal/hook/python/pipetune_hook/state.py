@@ -54,7 +54,6 @@ class Process:
         self.on = True
         self.loaders = Beside()  # of each loader: number of the process, its own or None, settings and place
         self.iterators = Beside()  # of each iterator: its Epoch
-        self.fetchers = Beside()  # of each fetcher of a trainer without workers: its Work
         self.inherited = []  # iterators of the process that this worker was forked from
         self.begin()
 
@@ -87,7 +86,8 @@ class Local(_local):
     """What one thread is at."""
 
     making = None  # the loader whose iterator it makes, and its Loop
-    work = None  # of a worker: Work of the loader whose batches it makes
+    current = None  # Loop whose step is under way
+    work = None  # Work of the loader whose batches it makes, if it makes any
     fetching = None  # Work of the batch being made
     inside = False  # within a call that is timed: calls made by it are part of it
 

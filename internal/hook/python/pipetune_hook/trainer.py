@@ -7,7 +7,6 @@ from time import monotonic_ns as clock
 from . import device as gpu
 from . import lengths, numbers, settings, state, work, worker
 from . import loop as loops
-from .batch import samples
 from .guise import standing_for, untraced
 from .look import Beside, fields, reference_to
 
@@ -134,37 +133,37 @@ def iterating(original):
 def began(loop, loader, begun, now, iterator):
     epoch = loops.begin(loop, loader, begun, now, iterator)
     if not epoch.workers:
-        process.fetchers.keep(fields(iterator).get("_dataset_fetcher"), work.known(loop.number, None))
+        epoch.work = work.known(loop.number, None)
     return epoch
 
 
 def stepping(original, torch):
-    """A step that is like the one before costs two clocks, a look at the batch and a few sums. What else there is to
-    do is done in the first step of an epoch, and in those from Epoch.due on."""
     gradients = torch.is_grad_enabled
     failed = state.failed
-    found = process.iterators.known.get
+    epoch_of = process.iterators.get
 
     @standing_for(original)
     def __next__(self):
-        known = found(id(self))
-        epoch = known[1] if known is not None and known[0]() is self else None
+        epoch = epoch_of(self)
         if epoch is None or not process.on:
             return original(self)
+        device = process.device
+        outer = local.work
+        if device is not None and get_ident() != process.main:
+            device = None  # a prefetcher's step is none of the GPU's, and an event of its own asked for may spoil the capture of a graph
         try:
-            loop = epoch.loop
             begun = clock()
-            alike = begun < epoch.due and gradients() is epoch.grad and get_ident() == epoch.thread
-            if alike:
-                loop.step_time += begun - epoch.entered
-                epoch.entered = begun
-                epoch.waiting = True
-            else:
-                enter(epoch, begun)
+            epoch.enter(begun)
+            if device is not None:
+                device.enter(epoch.loop)
+            if begun >= process.next:
+                # Within the wait, which it is part of: where batches are late, telling costs nothing, as they are being made meanwhile.
+                state.tell(begun)
         except Exception as error:
             failed(error)
             return original(self)
         try:
+            local.work = epoch.work
             batch = original(self)
         except StopIteration:
             try:
@@ -172,54 +171,21 @@ def stepping(original, torch):
             except Exception as error:
                 failed(error)
             raise
+        finally:
+            local.work = outer
         try:
-            loop.samples += samples(batch)
-            if not alike:
-                look(epoch, batch, gradients())
-            now = clock()
-            wait = now - begun
-            epoch.waiting = False
-            epoch.last = now
-            epoch.steps += 1
-            epoch.wait += wait
-            loop.steps += 1
-            loop.wait += wait
-            if epoch.grad:
-                loop.grad_steps += 1
-            if epoch.aside:
-                loop.aside_steps += 1
-            loop.changed = True
-            if alike and wait < loops.LONG:
-                loop.waits.append(wait)
-            else:
-                epoch.took(wait, now)
+            epoch.count(batch, gradients())
+            if device is not None:
+                device.took(epoch.loop)
+            elif process.look:
+                gpu.begin()
+            epoch.took(begun, clock())
         except Exception as error:
             failed(error)
         return batch
 
     __next__.__code__ = passed_over(__next__.__code__)
     return untraced(__next__)
-
-
-def enter(epoch, begun):
-    """A step begins that may be unlike the one before."""
-    epoch.enter(begun)
-    if process.device is not None and epoch.thread == process.main:
-        # A prefetcher's step is none of the GPU's, and an event of its own may spoil the capture of a graph.
-        process.device.enter(epoch.loop)
-    if begun >= process.next:
-        # Within the wait, which it is part of: where batches are late, telling costs nothing, as they are being made.
-        state.tell(begun)
-
-
-def look(epoch, batch, grad):
-    """Such a step's batch is there."""
-    epoch.look(batch, grad)
-    if process.device is None:
-        if process.look:
-            gpu.begin()
-    elif epoch.thread == process.main:
-        process.device.took(epoch.loop)
 
 
 def passed_over(code):

@@ -7,23 +7,18 @@ from time import thread_time_ns
 
 from . import state
 from .guise import standing_for
+from .look import fields
 from .loop import LISTED, site_messages, with_sites
 
 SLOWEST = 8
 SHORT = 1000000  # nanoseconds of a batch below which its items are timed, and its CPU time asked for, now and then only
-PAUSE = 10000000  # nanoseconds between two short batches that are timed in full
+SKIPPED = 15  # short batches between two that are timed in full
 process = state.process
 local = state.local
 
 
 class Work:
     """What this process did to make batches of one loader."""
-
-    __slots__ = (
-        "number", "parent", "changed", "told_at", "fetches", "items", "fetch_time", "fetch_cpu", "item_time", "collate",
-        "opens", "open_time", "reads", "read_time", "decodes", "decode_time", "opened", "due", "rough", "times", "slow",
-        "floor", "sites",
-    )
 
     def __init__(self, number, parent):
         self.number = number
@@ -34,41 +29,50 @@ class Work:
         self.fetch_time = self.fetch_cpu = self.item_time = self.collate = 0
         self.opens = self.open_time = self.reads = self.read_time = self.decodes = self.decode_time = 0
         self.opened = False  # a file was opened since the batch was begun, and none closed after it
-        self.due = 0  # from when on a batch is timed in full
+        self.mark = self.collated = 0  # of the batch being made: when its last item was ready, and the nanoseconds it took to put it together
+        self.skip = 0  # batches to go until one is timed in full
         self.rough = 0  # nanoseconds of batches since the last that was
-        self.times = []  # nanoseconds of batches
+        self.times = []
         self.slow = {}  # index: [summed nanoseconds, times measured]
         self.floor = 0  # nanoseconds that an item must take to be among the slowest
         self.sites = {}
 
-    def divided(self, full, begun, now):
-        """Books the parts of a batch timed in full, and those of the batches before it that were not, which were like
-        it."""
-        cpu, took, before = thread_time_ns() - full.cpu, now - begun, begun
-        for index, done in full.items:
-            self.items += 1
-            self.slow_item(index, done - before)
-            before = done
-        items = (full.collating or now) - begun
-        rough, self.rough = self.rough, 0
-        if took > 0:
-            share = 1 + rough / took
-            self.fetch_cpu += int(share * min(cpu, took))
-            self.item_time += int(share * items)
-            self.collate += int(share * full.collated)
-        self.due = now + PAUSE if took < SHORT else 0
-
-    def tell(self, now):
-        """Called when a batch was made, in a worker once telling is due; the lists are kept short."""
-        if len(self.times) > 2 * LISTED:
-            del self.times[:-LISTED]
+    def fetched(self, begun, cpu, done):
+        """A batch was made, or could not be; cpu is None where it was not timed in full."""
+        now = clock()
+        took = now - begun
+        self.fetch_time += took
+        if cpu is not None:
+            self.divided(took, self.mark - begun, min(thread_time_ns() - cpu, took))
+        elif took < SHORT:
+            self.rough += took
+        else:
+            self.rough += SHORT
+            self.skip = 0
+        self.opened = False
+        if done:
+            self.fetches += 1
+            times = self.times
+            times.append(took // 1000)
+            if len(times) > 2 * LISTED:
+                del times[:-LISTED]
+        self.changed = True
         if self.parent is not None and now >= process.next:
             state.tell(now)
 
+    def divided(self, took, items, cpu):
+        """Books the parts of a batch's time, and those of the short batches before it, which were like it."""
+        rough, self.rough = self.rough, 0
+        if took > 0:
+            cpu += rough * cpu // took
+            items += rough * items // took
+            self.collate += self.collated + rough * self.collated // took
+        self.fetch_cpu += cpu
+        self.item_time += items
+        self.skip = SKIPPED if took < SHORT else 0
+
     def slow_item(self, index, took):
         """Keeps an item that is among the slowest, or was: its mean counts. The first one of all loads what all need."""
-        if took <= self.floor and not (type(index) is int and index in self.slow):
-            return
         index = whole(index)
         if index is None or self.items < 2:
             return
@@ -94,7 +98,7 @@ class Work:
             "read_time": self.read_time, "decodes": self.decodes, "decode_time": self.decode_time,
         }
         if self.times:
-            told["times"] = [took // 1000 for took in self.times[-LISTED:]]
+            told["times"] = self.times[-LISTED:]
         if self.slow:
             slow = sorted(self.slow, key=self.mean, reverse=True)
             told["slow"] = [[index, self.mean(index) // 1000, self.slow[index][1]] for index in slow]
@@ -136,23 +140,21 @@ def known(number, parent):
 
 
 def fetching(original, kind):
-    found = process.fetchers.known.get
-
     @standing_for(original)
     def fetch(self, possibly_batched_index):
-        known = found(id(self))
-        work = local.work if known is None or known[0]() is not self else known[1]
+        work = local.work
         if work is None or not process.on or local.fetching is not None:
             return original(self, possibly_batched_index)
-        fetcher, full, done, items = self, None, False, 0
+        fetcher, cpu, done = self, None, False
         try:
-            if type(self) is kind:
-                items = counted(self.__dict__, possibly_batched_index)
-            begun = clock()
-            if (begun >= work.due or not items) and type(self) is kind:
-                full = Full()
-                fetcher = timed(self, full)
-                begun = clock()
+            exact = type(self) is kind
+            items, before = counted(self.__dict__, possibly_batched_index) if exact else 0, work.items
+            if work.skip > 0 and items:
+                work.skip -= 1
+            elif exact:
+                fetcher, work.collated = timed(self, work), 0
+                cpu = thread_time_ns()
+            work.mark = begun = clock()
         except Exception as error:
             state.failed(error)
             return original(self, possibly_batched_index)
@@ -164,27 +166,11 @@ def fetching(original, kind):
         finally:
             local.fetching = None
             try:
-                now = clock()
-                took = now - begun
-                work.fetch_time += took
-                if full is None:
-                    work.rough += took if took < SHORT else SHORT
-                    if took >= SHORT:
-                        work.due = 0
-                    if done:
-                        work.items += items
-                else:
-                    took_over(self, fetcher)
-                    if done and not full.items:
-                        work.items += items
-                    work.divided(full, begun, now)
-                work.opened = False
-                if done:
-                    work.fetches += 1
-                    work.times.append(took)
-                work.changed = True
-                if now >= process.next:
-                    work.tell(now)
+                if fetcher is not self:
+                    take_over(self, fetcher)
+                if done and work.items == before:
+                    work.items += items
+                work.fetched(begun, cpu, done)
             except Exception as error:
                 state.failed(error)
 
@@ -201,41 +187,32 @@ def counted(own, index):
     return len(index) if kind is list or kind is tuple or kind is range else 0
 
 
-class Full:
-    """The clocks of one batch that is timed in full."""
-
-    __slots__ = ("cpu", "items", "collating", "collated")
-
-    def __init__(self):
-        self.items = []  # (index, when it was there)
-        self.collating = self.collated = 0  # when collate_fn was called, and the nanoseconds it took
-        self.cpu = thread_time_ns()
-
-
-def timed(fetcher, full):
+def timed(fetcher, work):
     """A fetcher for one fetch, with clocks around what it calls. The job's own stays as it is, whoever looks at it."""
     twin = object.__new__(type(fetcher))
-    own = twin.__dict__
-    own.update(fetcher.__dict__)
+    own = fields(twin)
+    own.update(fields(fetcher))
     if "dataset_iter" in own:
-        own["dataset_iter"] = Iterator(own["dataset_iter"], full)
+        own["dataset_iter"] = Iterator(own["dataset_iter"], work)
     else:
-        own["dataset"] = Items(own["dataset"], full)
-    own["collate_fn"] = collating(own["collate_fn"], full)
+        own["dataset"] = Items(own["dataset"], work)
+    own["collate_fn"] = collating(own["collate_fn"], work)
     return twin
 
 
-def took_over(fetcher, twin):
+def take_over(fetcher, twin):
     """A fetch of an iterable dataset notes that it came to the end."""
-    if "ended" in twin.__dict__:
-        fetcher.__dict__["ended"] = twin.__dict__["ended"]
+    ended = fields(twin).get("ended")
+    if ended is not None:
+        fields(fetcher)["ended"] = ended
 
 
-def collating(original, full):
+def collating(original, work):
     def collate(items):
-        full.collating = begun = clock()
+        begun = clock()
+        work.mark = begun
         batch = original(items)
-        full.collated = clock() - begun
+        work.collated = clock() - begun
         return batch
 
     return collate
@@ -244,33 +221,46 @@ def collating(original, full):
 class Iterator:
     """An iterable dataset's iterator, for one fetch, with a clock behind each item."""
 
-    __slots__ = ("original", "full")
+    __slots__ = ("original", "work")
 
-    def __init__(self, original, full):
+    def __init__(self, original, work):
         self.original = original
-        self.full = full
+        self.work = work
 
     def __iter__(self):
         return self
 
     def __next__(self):
-        item = next(self.original)
-        self.full.items.append((None, clock()))
+        work = self.work
+        try:
+            item = next(self.original)
+        finally:
+            work.mark = clock()
+        work.items += 1
         return item
 
 
 class Items:
     """A dataset, for one fetch, with a clock behind each item: one item's end is the next one's begin."""
 
-    __slots__ = ("original", "done")
+    __slots__ = ("original", "work")
 
-    def __init__(self, original, full):
+    def __init__(self, original, work):
         self.original = original
-        self.done = full.items.append
+        self.work = work
 
     def __getitem__(self, index):
         item = self.original[index]
-        self.done((index, clock()))
+        work = self.work
+        now = clock()
+        took = now - work.mark
+        work.mark = now
+        work.items += 1
+        if took > work.floor or type(index) is int and index in work.slow:
+            try:
+                work.slow_item(index, took)
+            except Exception as error:
+                state.failed(error)
         return item
 
     def __getattr__(self, name):

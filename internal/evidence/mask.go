@@ -1,0 +1,247 @@
+package evidence
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// lost is a stretch of the watch that no rate may be averaged over. In a gap pipetune itself did not run; else the job
+// could not go on, because the trainer or a loader worker was stopped by a signal or frozen with its cgroup, or because
+// no batch passed any more. Nothing that happens meanwhile tells of the job's pace: a trainer waits for the batch of a
+// stopped worker as it would for a slow one.
+type lost struct {
+	span
+	gap  bool
+	who  string // was stopped; "" in a gap and where no batch passed
+	open bool   // it lasted to the end of the watch
+	why  string // no batch passed: what the workers did meanwhile
+}
+
+// readLost returns what is to be left out of a stretch of the watch, in order of time.
+func readLost(rec *recording.Recording, h history, c cast, life span) []lost {
+	halts := readHalts(rec, h, c, life.to)
+	if len(halts) == 0 && rec.End != nil && rec.End.Reason != "job-ended" { // where somebody was stopped, that says it all
+		halts = readStandstill(h, c, life)
+	}
+	all := append(readGaps(rec, h, c), halts...)
+	slices.SortStableFunc(all, earlier)
+	return all
+}
+
+func earlier(a, b lost) int { return cmp.Compare(a.from, b.from) }
+
+// lostTo is what gaps took, or what the job could not go on in.
+func (f frame) lostTo(gaps bool) (all []lost) {
+	return slices.DeleteFunc(slices.Clone(f.lost), func(x lost) bool { return x.gap != gaps })
+}
+
+// lostOf is how much of a stretch such stretches take, in seconds.
+func lostOf(all []lost, s span) (total float64) {
+	for _, x := range all {
+		total += x.overlap(s)
+	}
+	return total
+}
+
+// aliveLooks is the rate of looks, per second, from which on a stretch is no gap: the tick was late on a full machine, but looks went on.
+// A stopped pipetune takes one or two at the edges.
+const aliveLooks = 2.0
+
+// catchUp is how long, in seconds, the counts of a job may take after a gap until they hold all that came in it. A worker's batches are
+// counted by the number on the last one seen of it, and one of two workers was seen so late after a gap of 8 s that half of the gap's batches
+// were counted into the time after it: 43.9 a second where 31 came. A second is several looks at each worker.
+const catchUp = 1.0
+
+// readGaps returns the stretches in which pipetune itself did not run, widened by an interval before, and after by what counts need to catch
+// up, but no longer than the gap was: readings taken at the edge of a gap belong to it.
+func readGaps(rec *recording.Recording, h history, c cast) (gaps []lost) {
+	for _, e := range rec.Events {
+		lasted, err := strconv.ParseFloat(e.Attrs["lasted_s"], 64)
+		if e.Kind != recording.EventGap || err != nil || math.IsNaN(lasted) || lasted <= 0 {
+			continue
+		}
+		at, looks := e.At.Seconds(), 0.0
+		for _, a := range c.trainers {
+			g, _ := h.of(looksTaken, a.entity).grown(span{at - lasted, at})
+			looks = max(looks, g)
+		}
+		edge := min(max(rec.Header.Interval.Seconds(), 0), 1)
+		if looks < max(aliveLooks*lasted, 3) {
+			gaps = append(gaps, lost{gap: true, span: span{at - lasted - edge, at + max(edge, min(lasted, catchUp))}})
+		}
+	}
+	return gaps
+}
+
+// When somebody of the job counts as stopped.
+const (
+	// leastHalt is the shortest stretch that is left out, in seconds: a debugger's touch of a tenth is not, and stays in the share of looks.
+	leastHalt = 1.0
+	// stopNotice is how late a stop is noticed at the most, in seconds: the state is read with every 25th look at a thread that sleeps, and some
+	// 50 looks are taken a second.
+	stopNotice = 0.5
+	// haltSteps is the share of a step between two readings from which on the whole step counts.
+	haltSteps = 0.5
+	// oneHalt joins halts of different processes, in seconds: those of one freeze are noticed one after the other.
+	oneHalt = 2 * stopNotice
+)
+
+// readHalts returns the halts of the trainers and their workers in order of time, those that overlap as one.
+func readHalts(rec *recording.Recording, h history, c cast, end float64) []lost {
+	var all []lost
+	for _, a := range slices.Concat(c.trainers, c.workers) {
+		stopped, who := h.of(metric.LooksStopped, a.entity), "the job"
+		if a.role == "worker" {
+			who = fmt.Sprintf("loader worker %d", a.pid)
+		}
+		for _, s := range haltsOf(stopped) {
+			x := lost{span: span{max(s.from-stopNotice, 0), s.to}, who: who}
+			// Readings are up to a second apart at the slowest pace.
+			if x.open = rec.End != nil && s.to >= min(stopped.last(), end)-1; x.open {
+				x.to = max(x.to, end)
+			}
+			all = append(all, x)
+		}
+	}
+	slices.SortStableFunc(all, earlier)
+	var merged []lost
+	for _, x := range all {
+		n := len(merged) - 1
+		if n < 0 || x.from > merged[n].to+oneHalt {
+			merged = append(merged, x)
+			continue
+		}
+		m := &merged[n]
+		m.to, m.open = max(m.to, x.to), m.open || x.open
+		switch {
+		case m.who == x.who || m.who == "the job" || strings.Contains(m.who, x.who):
+		case x.who == "the job":
+			m.who = x.who
+		case strings.Count(m.who, ",") < 3:
+			m.who += ", " + x.who
+		}
+	}
+	return merged
+}
+
+// haltsOf returns the stretches in which a counter of seconds spent stopped kept pace with the clock.
+func haltsOf(stopped *track) (out []span) {
+	for i, step := range stopped.steps() {
+		if grown := stopped.v[i+1] - stopped.v[i]; grown < haltSteps*step.length() || step.length() <= 0 {
+			continue
+		}
+		if n := len(out) - 1; n >= 0 && out[n].to == step.from {
+			out[n].to = step.to
+		} else {
+			out = append(out, step)
+		}
+	}
+	return slices.DeleteFunc(out, func(s span) bool { return s.length() < leastHalt })
+}
+
+// When a job that waits for a batch is taken to stand still rather than to be slow: no batch has come for this long, and for this many times as
+// long as any other took in the same watch. Workers that are started anew take up to 7 s to the first batch (8 of them by spawn on 2 cores).
+const (
+	leastStandstill  = 8.0 // seconds
+	standstillFactor = 10.0
+	standstillPasses = 5   // readings in which batches had passed before
+	standstillWaits  = 0.9 // share of the looks since that found the trainer waiting
+)
+
+// readStandstill returns the end of a watch in which no batch passes any more although the trainer waits for one: a worker hangs in a dead mount, in a
+// program it started, in a lock. Rates over that time are of nothing.
+func readStandstill(h history, c cast, life span) (out []lost) {
+	for _, a := range c.trainers {
+		from, ok := lastBatch(h.of(metric.LoaderTensors, a.loader()), life)
+		if !ok {
+			continue
+		}
+		still := span{from, life.to}
+		waiting, _ := h.of(metric.LoaderWaiting, a.loader()).grown(still)
+		looks, _ := h.of(metric.LoaderLooks, a.loader()).grown(still)
+		if looks > 0 && waiting >= standstillWaits*looks {
+			out = append(out, lost{span: still, open: true, why: stuckWorkers(h, c, a, still)})
+		}
+	}
+	return out
+}
+
+// lastBatch returns when a batch was last seen to pass, where that is so long ago that none is on its way.
+func lastBatch(passed *track, life span) (at float64, ok bool) {
+	passes, longest := 0, 0.0
+	for i, step := range passed.steps() {
+		if passed.v[i+1] <= passed.v[i] {
+			continue
+		}
+		if passes > 0 {
+			longest = max(longest, step.to-at)
+		}
+		at = step.to
+		passes++
+	}
+	silent := life.to - at
+	return at, passes >= standstillPasses && silent >= max(leastStandstill, standstillFactor*longest)
+}
+
+// stuckIn says in words what a worker does that is found in a state all the time.
+var stuckIn = []struct {
+	state metric.Desc
+	words string
+}{
+	{metric.LooksStopped, "is stopped"}, {metric.LooksDisk, "waits for storage"}, {metric.LooksFileRead, "reads a file"}, {metric.LooksFileOpen, "opens a file"},
+	{metric.LooksFileLock, "waits for a file lock"}, {metric.LooksChild, "waits for a program it started"}, {metric.LooksFutex, "waits for a lock"},
+	{metric.LooksPipeRead, "waits for a pipe or socket"}, {metric.LooksPipeWrite, "waits to hand over a batch"}, {metric.LooksSleep, "sleeps"}, {metric.LooksRunning, "computes"},
+}
+
+// stuckWorkers names the workers of a trainer that are not waiting for work, and what they do instead.
+func stuckWorkers(h history, c cast, trainer *actor, s span) string {
+	const told = 3
+	var words []string
+	for _, a := range c.workers {
+		if a.trainer != trainer.entity || a.died < s.to {
+			continue
+		}
+		looks, _ := h.of(metric.LooksTotal, a.entity).grown(s)
+		for _, state := range stuckIn {
+			if in, _ := h.of(state.state, a.entity).grown(s); looks > 0 && in >= standstillWaits*looks {
+				words = append(words, fmt.Sprintf("loader worker %d %s", a.pid, state.words))
+				break
+			}
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	more := ""
+	if len(words) > told {
+		more = fmt.Sprintf(", and %d more", len(words)-told)
+		words = slices.Clip(words[:told])
+	}
+	return ": " + strings.Join(words, ", ") + more
+}
+
+// warnHalts tells who was stopped and since when.
+func (b *builder) warnHalts() {
+	const told = 3
+	halts := b.lostTo(false)
+	for i, x := range halts {
+		switch {
+		case i == told:
+			b.warn("it was stopped or frozen %d times more", len(halts)-told)
+			return
+		case x.who == "":
+			b.warn("no batch has passed since %.1f s of the watch, and the trainer waits for one%s; that time is left out", x.from, x.why)
+		case x.open:
+			b.warn("%s has been stopped or frozen since %.1f s of the watch; that time is left out", x.who, x.from)
+		default:
+			b.warn("%s was stopped or frozen from %.1f s to %.1f s of the watch; that time is left out", x.who, x.from, x.to)
+		}
+	}
+}

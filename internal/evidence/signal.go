@@ -1,0 +1,106 @@
+package evidence
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
+)
+
+// figure is a derived signal: a value or, where its N is 0, perhaps a reason why there is none.
+type figure struct {
+	stat.Summary
+	basis    metric.Basis // "" is measured
+	num, den []float64    // of each window, by which runs are compared; nil where there are none
+	why      reason
+}
+
+// reason is why a signal is absent, and what would cure that; "" is unknown.
+type reason struct{ text, cure string }
+
+// ratio is a ratio of sums over the windows.
+func ratio(num, den []float64) figure {
+	return figure{Summary: stat.Ratio(num, den), num: num, den: den}
+}
+
+// exact is a figure that was read off.
+func exact(x float64) figure { return figure{Summary: stat.Exact(x)} }
+
+// median is the median of readings.
+func median(xs []float64) figure { return figure{Summary: stat.Median(xs)} }
+
+// none is no figure, and why.
+func none(text, cure string) figure { return figure{why: reason{text, cure}} }
+
+// by gives a figure another basis than that it was measured.
+func (f figure) by(basis metric.Basis) figure {
+	f.basis = basis
+	return f
+}
+
+// over gives a figure what it is of in each window.
+func (f figure) over(num, den []float64) figure {
+	f.num, f.den = num, den
+	return f
+}
+
+// or gives a figure the reason that stands where it is absent.
+func (f figure) or(why reason) figure {
+	f.why = why
+	return f
+}
+
+// take takes a derived signal and keeps what raw signals it is made from, the one it needs most first: where it is
+// absent, and the figure has no reason of its own, theirs stands.
+func (b *builder) take(d metric.Desc, f figure, from ...metric.Desc) {
+	b.ev.from[d.Name] = from
+	b.set(d, f.Summary, cmp.Or(f.basis, metric.Measured))
+	if f.N > 0 && f.num != nil {
+		b.keep(d, f.num, f.den)
+	}
+	b.miss(f.why.text, f.why.cure, d)
+}
+
+// perBatch takes one that is counted in batches.
+func (b *builder) perBatch(r *rank, d metric.Desc, f figure, from ...metric.Desc) {
+	if f.why.text == "" {
+		f.why = r.unbatched()
+	}
+	b.take(d, f, append(from, metric.LoaderBatches, metric.LoaderTensors)...)
+}
+
+// unbatched is why nothing can be told per batch.
+func (r *rank) unbatched() reason {
+	switch {
+	case r.looks == nil || r.rate.N > 0: // there is no trainer, or batches were counted
+		return reason{}
+	case r.noLoader:
+		return reason{text: "the trainer has no workers (num_workers=0): no batch passes where it could be counted"}
+	}
+	return reason{text: "no batch was seen to pass: batches are counted by their tensors in shared memory"}
+}
+
+// WhyMissing tells why a derived signal is absent and what would cure it; both are "" where nothing was noted. It is
+// the note on the signal itself, else that on the first of the raw signals it is made from.
+func (e *Evidence) WhyMissing(d metric.Desc) (reason, cure string) {
+	for i, name := range append([]metric.Desc{d}, e.from[d.Name]...) {
+		for _, u := range e.Unseen {
+			if covers(u.Signal, name.Name) {
+				return u.Reason, u.Cure
+			}
+		}
+		if why, ok := e.absent[name.Name]; ok && i == 0 {
+			return why.text, why.cure
+		}
+	}
+	return "", ""
+}
+
+// covers reports whether a note's signal, a name or a prefix with a star, means this one.
+func covers(signal, name string) bool {
+	if prefix, starred := strings.CutSuffix(signal, "*"); starred {
+		return strings.HasPrefix(name, prefix)
+	}
+	return signal == name
+}

@@ -1,0 +1,112 @@
+package recording
+
+// Dataset is the row of EventDataset. Nil and empty are unknown.
+type Dataset struct {
+	Path       string `json:"path"`   // redacted
+	How        string `json:"how"`    // it was found: fd, map or inotify
+	Kind       string `json:"kind"`   // hdf5, image, npy, tar, other
+	Folder     bool   `json:"folder"` // else one file
+	Bytes      *int64 `json:"bytes,omitempty"`
+	Files      *int64 `json:"files,omitempty"`
+	FileBytes  *int64 `json:"file_bytes,omitempty"` // of the median file
+	Extension  string `json:"extension"`            // most common suffix, with the dot
+	FSType     string `json:"fstype,omitempty"`
+	Tmpfs      *bool  `json:"tmpfs,omitempty"`
+	Network    *bool  `json:"network,omitempty"` // a network or FUSE file system, or one shared with a host
+	Rotational *bool  `json:"rotational,omitempty"`
+	Device     string `json:"device,omitempty"` // names with a comma between them
+}
+
+// Layout is the row of EventLayout. Nil and empty are unknown.
+type Layout struct {
+	File          string   `json:"file"` // redacted
+	Name          string   `json:"name"`
+	Shape         string   `json:"shape"`
+	Chunk         string   `json:"chunk,omitempty"`
+	Dtype         string   `json:"dtype"`
+	Layout        string   `json:"layout"` // chunked, contiguous, compact, virtual
+	Filters       string   `json:"filters,omitempty"`
+	FilterCount   *int     `json:"filters_n,omitempty"`
+	Library       string   `json:"library,omitempty"` // version the job uses
+	ChunkBytes    *int64   `json:"chunk_bytes,omitempty"`
+	StoredBytes   *int64   `json:"stored_bytes,omitempty"`
+	ItemBytes     *int64   `json:"item_bytes,omitempty"` // an item is what an index of the first axis delivers
+	ItemsPerChunk *int64   `json:"items_per_chunk,omitempty"`
+	ChunksPerItem *int64   `json:"chunks_per_item,omitempty"`
+	Amplification *float64 `json:"amplification,omitempty"` // bytes of chunks touched over bytes of the item
+	CacheBytes    *int64   `json:"cache_bytes,omitempty"`   // chunk cache of a dataset that nobody configured
+}
+
+// The rows of what a launched job's hook tells. In all of them an empty text and a nil pointer are unknown.
+
+// Hook is the row of EventHook.
+type Hook struct {
+	// State is loaded, worker or off in a process in which the hook spoke up, makes batches for a loop, or switched
+	// itself off; absent or silent of the trainer where the hook did not load, or told nothing; refused, without an
+	// entity, where messages came from elsewhere.
+	State      string `json:"state"`
+	Python     string `json:"python,omitempty"`      // version; this and the next three with loaded
+	Torch      string `json:"torch,omitempty"`       // version
+	SyncPoints *bool  `json:"sync_points,omitempty"` // the methods of Tensor that wait for the GPU are timed
+	Rank       *int   `json:"rank,omitempty"`
+	Reason     string `json:"reason,omitempty"`   // with off, absent and silent
+	Loop       string `json:"loop,omitempty"`     // entity of the loop, with worker
+	Messages   int64  `json:"messages,omitempty"` // how many, with refused
+}
+
+// Loader is the construction of a DataLoader, as the hook tells it and as the row of EventLoader. What a version of
+// PyTorch lacks, or what is None, is unknown. Names of classes and functions are with their module.
+type Loader struct {
+	Class       string   `json:"class,omitempty"`
+	NumWorkers  *int     `json:"num_workers,omitempty"`
+	Prefetch    *int     `json:"prefetch_factor,omitempty"`
+	Persistent  *bool    `json:"persistent_workers,omitempty"`
+	PinMemory   *bool    `json:"pin_memory,omitempty"`
+	BatchSize   *int     `json:"batch_size,omitempty"` // of its batch sampler where it has one
+	DropLast    *bool    `json:"drop_last,omitempty"`
+	InOrder     *bool    `json:"in_order,omitempty"`
+	Timeout     *float64 `json:"timeout,omitempty"` // seconds
+	StartMethod string   `json:"start_method,omitempty"`
+	Dataset     string   `json:"dataset,omitempty"`
+	Sampler     string   `json:"sampler,omitempty"`
+	Collate     string   `json:"collate,omitempty"`
+	Iterable    bool     `json:"iterable"`
+	Items       *int     `json:"items,omitempty"` // len(dataset)
+	// File is of the call nearest to it outside of torch and of installed packages, else outside of torch. It is
+	// redacted in a recording.
+	File     string   `json:"file,omitempty"`
+	Line     int      `json:"line,omitempty"`
+	Function string   `json:"function,omitempty"`
+	Given    []string `json:"given,omitempty"` // parameters that the call named or passed by position
+}
+
+// Epoch is the row of EventEpoch: one time over a loader. Times are in seconds.
+type Epoch struct {
+	Number      int      `json:"epoch"`                             // from 0
+	Begun       float64  `json:"begun_s" digits:"9" signed:"yes"`   // since the recording's start, negative for before
+	Create      float64  `json:"create_s" digits:"9"`               // in iter()
+	FirstWait   *float64 `json:"first_wait_s,omitempty" digits:"9"` // for the first batch
+	Drain       *float64 `json:"drain_s,omitempty" digits:"9"`      // in the __next__ that ended it; nil: none did
+	Steps       int      `json:"steps"`                             // batches taken
+	Wait        float64  `json:"wait_s" digits:"9"`                 // for all of them
+	Wall        float64  `json:"wall_s" digits:"9"`                 // until it ended, or was last heard of
+	WorkersBorn int      `json:"workers_born"`                      // 0: they persisted, or there are none
+	Grad        bool     `json:"grad"`                              // gradients were enabled at its last __next__
+	Each        int      `json:"each,omitempty"`                    // of so many epochs this one has an event; 0: all have
+}
+
+// Site is the row of EventSite: a line of the person's source.
+type Site struct {
+	Kind     string `json:"kind"` // open, sync
+	What     string `json:"what"` // the file opened, redacted in a recording; the function called
+	File     string `json:"file"` // redacted in a recording
+	Line     int    `json:"line"`
+	Function string `json:"function"`
+}
+
+// SlowItem is the row of EventSlowItem.
+type SlowItem struct {
+	Index   int64   `json:"index" signed:"yes"` // as the sampler gave it
+	Seconds float64 `json:"seconds" digits:"6"` // mean
+	Times   int     `json:"times"`              // measured
+}
