@@ -144,7 +144,7 @@ trials:
 overhead: ## what pipetune costs the job it watches or launches: CPU, memory, throughput with and without
 	@scripts/deps build job tools
 	@$(MAKE) build
-	$(GO) test -tags e2e,overhead ./e2e -run 'TestOverhead|TestLaunchOverhead|TestLaunchLosesNothing' -count=1 -v -timeout 90m
+	$(GO) test -tags e2e,overhead ./e2e -run 'TestOverhead|TestLaunchOverhead|TestLaunchHookByTurns|TestLaunchLosesNothing' -count=1 -v -timeout 90m
 
 .PHONY: bench-peers
 bench-peers: ## bench-io's own speed beside fio, h5py, libjpeg-turbo's tool, Pillow and find

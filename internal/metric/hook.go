@@ -11,7 +11,7 @@ var (
 	HookSteps     = Desc{"hook_steps", Count, Counter, "batches the trainer took"}
 	HookGradSteps = Desc{"hook_grad_steps", Count, Counter, "of these, batches asked for while gradients were enabled: training, not evaluation"}
 	HookAside     = Desc{"hook_aside_steps", Count, Counter, "of these, batches taken by another thread than the main one: a prefetcher's wait is not the step's"}
-	HookSamples   = Desc{"hook_samples", Count, Counter, "samples in these batches, from the size of the first axis"}
+	HookSamples   = Desc{"hook_samples", Count, Counter, "samples in these batches, from the size of the first axis; of steps below 20 ms only some are looked at"}
 	HookWait      = Desc{"hook_wait_s", Seconds, Counter, "time in __next__ of the steps, the first of each epoch included, the one that ends it not"}
 	HookFirstWait = Desc{"hook_first_wait_s", Seconds, Counter, "of this, the first of each epoch"}
 	HookCreate    = Desc{"hook_create_s", Seconds, Counter, "time in iter(): making an epoch's iterator, which starts workers"}

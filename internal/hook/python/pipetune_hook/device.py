@@ -14,7 +14,7 @@ from . import settings, state
 from .alarm import alarmed
 from .guise import standing_for
 from .look import class_fields
-from .loop import add_site
+from .loop import MOST_SHORT, add_site
 
 EVERY = 50000000  # nanoseconds between two steps that are timed, on average
 PACE = 1000000000  # nanoseconds after which it is reckoned anew how many steps that is
@@ -37,9 +37,8 @@ class Device:
         self.loop = None  # whose step is being timed
         self.arrival = self.end = None
         self.paced, self.steps = clock(), 0  # when the pace was reckoned last, and the steps since then
-        self.stride = 16  # of so many steps one is timed; at first as if each took 3 ms
+        self.stride = 8  # of so many steps one is timed; at first as if each took 6 ms
         self.left = 0  # steps that are not timed before the next one that is
-        self.seed = 1
 
     def mark(self):
         event = self.pool.pop() if self.pool else self.cuda.Event(enable_timing=True)
@@ -73,13 +72,13 @@ class Device:
         except Exception as error:
             self.give_up(error)
 
-    def took(self, loop):
-        """A batch came."""
+    def took(self, loop, steps=1, chosen=True):
+        """A batch came, the last of so many, which chance chose or not."""
         if not self.on:
             return
         try:
             ends = self.loop is loop and self.end is not None
-            begins = self.chosen() and (self.loop is None or ends)
+            begins = self.chosen(steps, chosen) and (self.loop is None or ends)
             if not (ends or begins or self.waiting) or not self.ready():
                 return
             if self.loop is loop and self.end is not None:
@@ -92,20 +91,23 @@ class Device:
         except Exception as error:
             self.give_up(error)
 
-    def chosen(self):
+    def chosen(self, steps, free):
         """Whether the step that begins is to be timed. Chance decides by the count of steps and never by how long one took: of batches that come
         three at a time, each 50 ms after the one before would be the first of its three."""
         now = clock()
-        self.steps += 1
+        self.steps += steps
         if now - self.paced >= PACE:
             self.stride = max(EVERY * self.steps // (now - self.paced), 1)
             self.paced, self.steps = now, 0
-        if self.left > 0:
-            self.left -= 1
+        self.left -= steps
+        if self.left >= 0 or not free:
             return False
-        self.seed = (1103515245 * self.seed + 12345) & 0x7FFFFFFF  # the job's own random numbers stay as they are
-        self.left = (self.seed >> 8) % (2 * self.stride - 1)
+        self.left = process.drawn(2 * self.stride - 1)
         return True
+
+    def before(self):
+        """How many steps may be short before the next one that it is to see."""
+        return 0 if self.loop is not None else max(self.left, 0) if self.on else MOST_SHORT
 
     def give_up(self, error):
         """Whatever a version of torch.cuda or the capture of a graph has against it, the rest of the hook goes on."""

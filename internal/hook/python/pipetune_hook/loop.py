@@ -16,6 +16,9 @@ MOST_OPEN = 16  # epochs under way that are watched for lying within one another
 PROGRESS = 1000000000  # nanoseconds between two tellings of an epoch under way
 SLOW = 1000000000  # nanoseconds by which a telling is overdue when it is made at a batch's arrival, and not left to the next call for one
 INNER = 256  # epochs within one step that are kept apart
+FULL = 20000000  # nanoseconds between two steps taken in full, on average; where a step is longer, each one is
+MOST_SHORT = 256  # short steps between two in full, on average
+STALE = 250000000  # nanoseconds after a step in full from which on none is short
 
 process = state.process
 local = state.local
@@ -38,6 +41,7 @@ class Loop:
         self.step_time = self.nested = 0
         self.begun = self.epochs = 0
         self.bytes = 0
+        self.full = 0  # steps taken in full
         self.waits = []
         self.workers = set()  # process numbers of the last epoch's
         self.sites = {}
@@ -74,12 +78,27 @@ class Loop:
 
 
 class Epoch:
-    """One time over a loader. It keeps neither the loader nor its iterator, whose end ends workers."""
+    """One time over a loader. It keeps neither the loader nor its iterator, whose end ends workers.
+
+    Most of what is to be known of a step costs more than a step of a millisecond may lose, so of short ones some are taken in full, and chance
+    decides which. The others are timed and counted; they had as many samples as the one in full before them."""
+
+    __slots__ = (
+        "left", "due", "address", "thread", "short", "waiting", "each", "chosen", "passed", "stride", "loop", "loader", "iterator", "number", "begun",
+        "create", "last", "entered", "steps", "wait", "first_wait", "drain", "grad", "ended", "inner", "told_at", "workers", "born",
+    )
 
     def __init__(self, loop, loader, begun, create, iterator):
         self.loop = loop
         self.loader, self.iterator = reference_to(loader), reference_to(iterator)
-        self.work = None  # where the trainer makes its batches itself
+        self.address = id(iterator)
+        self.left = 0  # short steps before the next one in full
+        self.due = 0  # from when on there are none
+        self.short = []  # nanoseconds that those since the last one in full waited
+        self.each = 0  # samples in each of them
+        self.chosen = True  # chance chose the step under way, or the last one
+        self.passed = 1  # steps since the one in full before this one, which counts
+        self.stride = 1
         self.thread = get_ident()
         self.number = loop.begun
         self.begun = begun
@@ -105,10 +124,16 @@ class Epoch:
         return not self.ended and (self.iterator is None or self.iterator() is not None)
 
     def enter(self, now):
-        """A __next__ begins, which ends the step before."""
+        """A __next__ begins that is to be taken in full, which ends the step before."""
+        self.chosen = self.left <= 0
         if self.entered:
             loop = self.loop
             took = now - self.entered
+            self.passed = len(self.short) + 1
+            self.pace(took // self.passed)
+            if self.short:
+                self.last = now
+                self.fold()
             if len(process.open) > 1:
                 self.settle()
             if self.inner:
@@ -120,10 +145,52 @@ class Epoch:
         self.entered = now
         self.waiting = True
 
+    def pace(self, took):
+        """Reckons by how long a step took how many there are to one in full, and draws how many come before the next."""
+        stride = self.stride = max(1, min(FULL // max(took, 1), 2 * self.stride, MOST_SHORT))
+        self.left = process.drawn(2 * stride - 1)
+
+    def fold(self):
+        """Books the short steps."""
+        waits = self.short
+        steps = len(waits)
+        if not steps:
+            return
+        self.short = []
+        loop, wait = self.loop, sum(waits)
+        self.steps += steps
+        self.wait += wait
+        loop.steps += steps
+        loop.wait += wait
+        loop.samples += steps * self.each
+        if self.grad:
+            loop.grad_steps += steps
+        if self.thread != process.main:
+            loop.aside_steps += steps
+        loop.waits += [wait // 1000 for wait in waits[-LISTED:]]
+        loop.changed = True
+
+    def late(self, now):
+        """The batch of a short step came late."""
+        self.fold()
+        self.last = now
+        if now >= process.next + SLOW:
+            self.told_late(now)
+
+    def told_late(self, now):
+        """Tells as a batch arrives, which its wait takes in."""
+        spent = telling(now)
+        self.wait += spent
+        self.loop.wait += spent
+        return spent
+
     def settle(self):
         """Takes in evaluations that began within the step under way and were given up before their end."""
         for other in list(process.open):
-            if other.begun > self.entered and other is not self and other.thread == self.thread and (other.steps > 1 or not other.grad):
+            if other is self or other.begun <= self.entered or other.thread != self.thread:
+                continue
+            other.fold()
+            if other.steps > 1 or not other.grad:
                 self.within(other.begun, other.last)
                 give_up(other)
 
@@ -135,7 +202,7 @@ class Epoch:
         """A batch came. What needs no clock is done before took() reads it: the job waits for that too."""
         loop = self.loop
         local.current = loop
-        loop.steps = steps = loop.steps + 1
+        loop.steps += 1
         self.grad = grad
         if grad:
             loop.grad_steps += 1
@@ -145,9 +212,13 @@ class Epoch:
         if not self.steps:
             self.thread = thread
             self.told_at = 0
-        loop.samples += samples(batch)
-        if steps % 50 == 0 or steps < 4:
+        count = samples(batch)
+        loop.samples += count
+        if self.chosen:
+            self.each = count
+        if loop.full % 50 == 0 or loop.full < 3:
             loop.bytes = size(batch) or loop.bytes
+        loop.full += 1
         if len(loop.waits) > 2 * LISTED:
             loop.waits = loop.waits[-LISTED:]
 
@@ -165,19 +236,24 @@ class Epoch:
             self.first_wait = wait
             loop.first_wait += wait
         self.steps += 1
+        self.due = now + STALE
         loop.changed = True
         if now >= process.next + SLOW or self.steps == 1 and (not process.trains or state.due(now)):
             process.trains = True
-            spent = telling(now)
-            self.wait += spent
-            loop.wait += spent
+            spent = self.told_late(now)
             if self.steps == 1:
                 self.first_wait += spent
                 loop.first_wait += spent
 
+    def drained_short(self, begun, now):
+        """The __next__ that ended it began as a short step."""
+        self.enter(begun)
+        self.drained(begun, now)
+
     def drained(self, begun, now):
         """The __next__ that ended it."""
         loop = self.loop
+        process.lane.epoch = None
         self.waiting = False
         self.last = now
         self.drain = now - begun
@@ -233,6 +309,9 @@ def give_up(epoch):
 def begin(loop, loader, begun, now, iterator):
     """Begins an epoch; an earlier one of the same iterator or loader that took no batch since is given up."""
     epoch = Epoch(loop, loader, begun, now - begun, iterator)
+    short, process.lane.epoch = process.lane.epoch, None
+    if short is not None and short.thread == epoch.thread:
+        short.fold()
     for other in list(process.open):
         if other.loop is loop and other.entered and not other.waiting:
             give_up(other)

@@ -47,6 +47,12 @@ class Allowance:
         return self.left
 
 
+class Lane:
+    """The one epoch that may take short steps: the last one that took a step in full, until another one begins."""
+
+    __slots__ = ("epoch",)
+
+
 class Process:
     """The state of this process. A forked child finds its parent's and starts anew: see here()."""
 
@@ -54,7 +60,9 @@ class Process:
         self.on = True
         self.loaders = Beside()  # of each loader: number of the process, its own or None, settings and place
         self.iterators = Beside()  # of each iterator: its Epoch
+        self.fetchers = Beside()  # of each fetcher of a trainer without workers: its Work
         self.inherited = []  # iterators of the process that this worker was forked from
+        self.lane = Lane()
         self.begin()
 
     def begin(self):
@@ -73,7 +81,9 @@ class Process:
         self.works = {}  # (number, parent): Work, of the loaders whose batches it makes
         self.epochs = []  # ended, or given up, and not told yet
         self.open = []  # epochs under way, the newest last
+        self.lane.epoch = None
         self.device = None
+        self.seed = 1
         self.look = False  # for CUDA, now and then
         self.next = 0
         self.telling = False  # a thread tells; another one leaves it to that
@@ -81,13 +91,18 @@ class Process:
         self.tellings = Allowance(BURST, REFILL)
         self.room = Allowance(ROOM, SPACE)
 
+    def drawn(self, below):
+        """A random number from 0 on; the job's own random numbers stay as they are."""
+        self.seed = (1103515245 * self.seed + 12345) & 0x7FFFFFFF
+        return (self.seed >> 8) % below
+
 
 class Local(_local):
     """What one thread is at."""
 
     making = None  # the loader whose iterator it makes, and its Loop
     current = None  # Loop whose step is under way
-    work = None  # Work of the loader whose batches it makes, if it makes any
+    work = None  # of a worker: Work of the loader whose batches it makes
     fetching = None  # Work of the batch being made
     inside = False  # within a call that is timed: calls made by it are part of it
 
@@ -113,6 +128,7 @@ def failed(error):
             raise error
         if process.on:
             process.on = False
+            process.lane.epoch = None
             switched_off(error)
     finally:
         error = None  # its traceback holds this frame, which would hold what the job is rid of until the collector comes

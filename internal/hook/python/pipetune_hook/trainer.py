@@ -133,7 +133,7 @@ def iterating(original):
 def began(loop, loader, begun, now, iterator):
     epoch = loops.begin(loop, loader, begun, now, iterator)
     if not epoch.workers:
-        epoch.work = work.known(loop.number, None)
+        process.fetchers.keep(fields(iterator).get("_dataset_fetcher"), work.known(loop.number, None))
     return epoch
 
 
@@ -141,14 +141,42 @@ def stepping(original, torch):
     gradients = torch.is_grad_enabled
     failed = state.failed
     epoch_of = process.iterators.get
+    lane = process.lane
 
     @standing_for(original)
     def __next__(self):
+        epoch = lane.epoch
+        if epoch is None or epoch.left <= 0 or epoch.address != id(self) or epoch.thread != get_ident():
+            return in_full(self)
+        begun = clock()
+        if begun >= epoch.due:
+            return in_full(self)
+        # A short step: two clocks, and what it waited.
+        epoch.left -= 1
+        epoch.waiting = True
+        try:
+            batch = original(self)
+        except StopIteration:
+            try:
+                epoch.drained_short(begun, clock())
+            except Exception as error:
+                failed(error)
+            raise
+        try:
+            now = clock()
+            epoch.short.append(now - begun)
+            epoch.waiting = False
+            if now >= epoch.due:
+                epoch.late(now)
+        except Exception as error:
+            failed(error)
+        return batch
+
+    def in_full(self):
         epoch = epoch_of(self)
         if epoch is None or not process.on:
             return original(self)
         device = process.device
-        outer = local.work
         if device is not None and get_ident() != process.main:
             device = None  # a prefetcher's step is none of the GPU's, and an event of its own asked for may spoil the capture of a graph
         try:
@@ -163,7 +191,6 @@ def stepping(original, torch):
             failed(error)
             return original(self)
         try:
-            local.work = epoch.work
             batch = original(self)
         except StopIteration:
             try:
@@ -171,19 +198,21 @@ def stepping(original, torch):
             except Exception as error:
                 failed(error)
             raise
-        finally:
-            local.work = outer
         try:
             epoch.count(batch, gradients())
             if device is not None:
-                device.took(epoch.loop)
+                device.took(epoch.loop, epoch.passed, epoch.chosen)
+                epoch.left = min(epoch.left, device.before())
             elif process.look:
                 gpu.begin()
             epoch.took(begun, clock())
+            lane.epoch = epoch if process.on else None
         except Exception as error:
             failed(error)
         return batch
 
+    in_full.__code__ = passed_over(in_full.__code__)
+    in_full = untraced(in_full)
     __next__.__code__ = passed_over(__next__.__code__)
     return untraced(__next__)
 

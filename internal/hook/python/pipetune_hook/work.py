@@ -140,9 +140,11 @@ def known(number, parent):
 
 
 def fetching(original, kind):
+    of_trainer = process.fetchers.get
+
     @standing_for(original)
     def fetch(self, possibly_batched_index):
-        work = local.work
+        work = of_trainer(self) or local.work
         if work is None or not process.on or local.fetching is not None:
             return original(self, possibly_batched_index)
         fetcher, cpu, done = self, None, False
