@@ -143,7 +143,7 @@ func (l *Loader) contended(to predict.Forecast) bool {
 	if l.Others < leastOthers || l.left <= 0 || to.Remedy.Cores > 0 || to.Setting.Workers <= max(l.Setting.Workers, 0) {
 		return false
 	}
-	needs := to.Rate * (l.CPU.Center + l.TrainerCPU.Center) * (1 - to.PauseShare)
+	needs := to.Rate * (l.CPU.Center + max(l.TrainerCPU.Center-l.Spin, 0)) * (1 - to.PauseShare) // what spins waits for the device
 	if to.PauseShare > 0 {
 		needs += to.PauseShare * l.Pause.CPU / l.Pause.Length
 	}
