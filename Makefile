@@ -76,6 +76,8 @@ test: ## everything: lint, race-enabled unit tests, the binary's promises, end-t
 	@$(STAGE) "go vet" $(GO) vet -tags e2e,overhead,peers,calibrate,reliability ./...
 	@$(STAGE) staticcheck $(MAKE) staticcheck
 	@$(STAGE) "unit tests (race detector, fuzz seeds, import rules)" $(GO) test -race ./...
+	@$(STAGE) "newest PyTorch" $(MAKE) python-env
+	@$(STAGE) "the hook's tests on the newest PyTorch" $(MAKE) hook-newest
 	@$(STAGE) build $(MAKE) build
 	@$(STAGE) "unit tests of what may be held (the race detector takes address space of its own)" $(GO) test -trimpath ./internal/hdf5 -run TestHeldTogether
 	@$(STAGE) "binary check" scripts/check-binary bin/pipetune
@@ -87,6 +89,22 @@ unit: ## race-enabled unit tests alone
 	@scripts/deps build job
 	@scripts/static-libs "$(LIB)"
 	$(GO) test -race ./...
+
+.PHONY: python-env
+python-env: ## build/python-env: a virtual environment with the newest PyTorch and frameworks, for CPUs; 1 GB of downloads
+	@scripts/deps build newest
+	@scripts/python-env >/dev/null
+
+# What the interpreter holds is no file that Go sees, and a kept result would stand for another PyTorch: -count=1.
+.PHONY: hook-newest
+hook-newest:
+	PYTHON="$$(scripts/python-env)" $(GO) test ./internal/hook/... -count=1
+
+.PHONY: test-hook-newest
+test-hook-newest: ## the hook's tests on the newest PyTorch
+	@scripts/static-libs "$(LIB)"
+	@$(MAKE) python-env
+	@$(MAKE) hook-newest
 
 .PHONY: e2e
 e2e: ## all end-to-end jobs and datasets, and a real DataLoader beside bench-io; TORCH=trixie or TORCH=sid for newer PyTorch
