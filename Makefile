@@ -151,6 +151,8 @@ nightly: ## the long trials as well: hours of mutants, soak and race detector; r
 	@$(MAKE) build
 	@$(MAKE) corpus || echo "make nightly: there is no corpus: D2 and D8-corpus are not run, their rows stay as they are" >&2
 	@$(MAKE) trials RELIABILITY_LONG=1 RELIABILITY_PAGE=../docs/reliability.md
+	@$(MAKE) python-env
+	@$(MAKE) e2e-stacks-run
 
 .PHONY: trials
 trials:
