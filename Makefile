@@ -83,6 +83,7 @@ test: ## everything: lint, race-enabled unit tests, the binary's promises, end-t
 	@$(STAGE) "binary check" scripts/check-binary bin/pipetune
 	@$(STAGE) "reliability suite, the quick trials" $(MAKE) trials RELIABILITY_QUICK=1
 	@$(STAGE) "end-to-end suite" $(MAKE) e2e-run E2E_SUITE=1
+	@$(STAGE) "frameworks on the newest PyTorch, the short half" $(MAKE) e2e-stacks-run E2E_SUITE=1
 
 .PHONY: unit
 unit: ## race-enabled unit tests alone
@@ -115,6 +116,17 @@ e2e: ## all end-to-end jobs and datasets, and a real DataLoader beside bench-io;
 .PHONY: e2e-run
 e2e-run:
 	$(GO) test -tags e2e ./e2e -run '$(if $(E2E_SUITE),,TestDataLoader|)TestDeviceLibrary|TestGPUProof|TestLayouts|TestJobs|TestCases$$|TestLaunch$$|TestPatch|TestHostile' -count=1 -v -timeout 5h
+
+.PHONY: e2e-stacks
+e2e-stacks: ## the frameworks that people train with, on the newest PyTorch; E2E_JOBS='regexp' selects
+	@scripts/deps build job
+	@$(MAKE) python-env
+	@$(MAKE) build
+	@$(MAKE) e2e-stacks-run
+
+.PHONY: e2e-stacks-run
+e2e-stacks-run:
+	PYTHON="$$(scripts/python-env)" $(GO) test -tags e2e ./e2e -run '^TestStacks$$' -count=1 -v -timeout 2h
 
 .PHONY: device
 device: ## training loops on a stand-in GPU, attached and launched, against its own timeline; DEVICE='regexp' selects
