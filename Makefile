@@ -84,6 +84,7 @@ test: ## everything: lint, race-enabled unit tests, the binary's promises, end-t
 	@$(STAGE) "reliability suite, the quick trials" $(MAKE) trials RELIABILITY_QUICK=1
 	@$(STAGE) "end-to-end suite" $(MAKE) e2e-run E2E_SUITE=1
 	@$(STAGE) "frameworks on the newest PyTorch, the short half" $(MAKE) e2e-stacks-run E2E_SUITE=1
+	@$(STAGE) "loops on the stand-in GPU" $(MAKE) device DEVICE='^(spin-keeps-up|accumulate-keeps-up|accumulate-input)$$'
 
 .PHONY: unit
 unit: ## race-enabled unit tests alone
@@ -184,10 +185,10 @@ bench-peers: ## bench-io's own speed beside fio, h5py, libjpeg-turbo's tool, Pil
 	$(GO) test -tags e2e,peers ./e2e -run TestPeers -count=1 -v -timeout 40m
 
 .PHONY: calibrate
-calibrate: ## real DataLoaders with 72 settings against what is predicted of them; writes docs/calibration.md, 16 minutes
+calibrate: ## real DataLoaders with 122 settings, also on a stand-in GPU, against what is predicted of them; writes docs/calibration.md, 35 minutes
 	@scripts/deps build job tools $(if $(TORCH),suite)
 	@$(MAKE) build
-	E2E_CALIBRATION=$(if $(TORCH),,../docs/calibration.md) $(GO) test -tags e2e,calibrate ./e2e -run TestCalibration -count=1 -v -timeout 60m
+	E2E_CALIBRATION=$(if $(TORCH),,../docs/calibration.md) $(GO) test -tags e2e,calibrate ./e2e -run TestCalibration -count=1 -v -timeout 120m
 
 .PHONY: prove
 prove: ## follows the plans of diagnosed jobs, runs them again, and searches for better settings; writes docs/calibration.md; 13 minutes

@@ -11,10 +11,12 @@ import (
 	"github.com/pipetune/pipetune/internal/predict"
 )
 
-// workloads are those of testdata/jobs/calibrate.py, their class first.
-var workloads = []string{"cpu-short", "cpu-long", "io-short", "io-long", "mixed-short", "mixed-long", "bursty-short", "bursty-long"}
+// workloads are those of testdata/jobs/calibrate.py, their class first, and then those on the stand-in GPU.
+var workloads = append([]string{
+	"cpu-short", "cpu-long", "io-short", "io-long", "mixed-short", "mixed-long", "bursty-short", "bursty-long",
+}, deviceWorkloadNames()...)
 
-// grid is a configuration of testdata/jobs/calibrate.py.
+// grid is a configuration of testdata/jobs/calibrate.py, or of testdata/jobs/device/train.py.
 type grid struct {
 	Workload   string              `json:"workload"`
 	Workers    int                 `json:"workers"`
@@ -35,7 +37,7 @@ func (g grid) name() string {
 }
 
 func (g grid) class() string {
-	class, _, _ := strings.Cut(g.Workload, "-")
+	class, _, _ := strings.Cut(strings.TrimPrefix(g.Workload, devicePrefix), "-")
 	return class
 }
 
@@ -45,6 +47,25 @@ func (g grid) setting() predict.Setting {
 	}
 	return predict.Setting{Workers: g.Workers, Prefetch: g.Prefetch, Persistent: g.Persistent, Start: g.Start}
 }
+
+// way is how a run is watched.
+type way string
+
+const (
+	byLaunch way = "launched"
+	byPID    way = "attached"
+)
+
+// ways are how the run is watched that a configuration is predicted from: on the stand-in GPU both, each for a row of its own.
+func (g grid) ways() []way {
+	if onDevice(g.Workload) {
+		return []way{byLaunch, byPID}
+	}
+	return []way{byLaunch}
+}
+
+// watched is the name of the configuration's run that is watched.
+func (g grid) watched(how way) string { return g.name() + " " + string(how) }
 
 // base is the run that a configuration is predicted from: one worker and the rest as PyTorch has it, which is how a job that starves was
 // often begun. What starting workers costs can only be known from a run that starts them in the same way; where it is paid once, fork will do.
@@ -60,6 +81,10 @@ func (g grid) base() grid {
 // value comes equally often: decks are dealt out, as long until none is what is predicted from and none comes twice.
 func calibrationGrid() (all []grid) {
 	for i, w := range workloads {
+		if onDevice(w) {
+			all = append(all, deviceGrid(w, rand.New(rand.NewPCG(20, uint64(i))))...)
+			continue
+		}
 		other := predict.Spawn // beside fork
 		if strings.HasSuffix(w, "-long") {
 			other = predict.ForkServer

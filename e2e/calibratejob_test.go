@@ -5,6 +5,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,18 +14,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
-	"testing"
 	"time"
 
-	"github.com/pipetune/pipetune/internal/evidence"
-	"github.com/pipetune/pipetune/internal/predict"
-	"github.com/pipetune/pipetune/internal/recording"
+	"golang.org/x/sys/unix"
 )
 
 // calibrationJob is a running testdata/jobs/calibrate.py.
 type calibrationJob struct {
+	machine
 	bench     bench
 	cmd       *exec.Cmd
 	ask       io.WriteCloser
@@ -37,7 +35,7 @@ func (m machine) startCalibration() (*calibrationJob, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &calibrationJob{bench: b, cmd: b.shell(nil, b.python, b.inside(filepath.Join(b.work, "jobs", "calibrate.py"))), complaint: &bytes.Buffer{}}
+	j := &calibrationJob{machine: m, bench: b, cmd: b.shell(nil, b.python, b.inside(filepath.Join(b.work, "jobs", "calibrate.py"))), complaint: &bytes.Buffer{}}
 	j.cmd.Stderr = j.complaint
 	if j.ask, err = j.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -107,6 +105,7 @@ func quietly[T any](pid int, run func() (T, error)) (best T, least float64, err 
 		if err != nil {
 			return best, least, err
 		}
+		adoptEnded()
 		now := readCPU(pid)
 		now.groups += childrenCPU() - children // those that ended meanwhile
 		if others := before.others(now, nil); others < least {
@@ -117,6 +116,20 @@ func quietly[T any](pid int, run func() (T, error)) (best T, least float64, err 
 		}
 	}
 	return best, least, nil
+}
+
+// adopt makes this process the parent of what its jobs leave behind, such as the server that forkserver forks from, so that their CPU time is
+// counted among its children's.
+func adopt() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// adoptEnded waits for adopted processes that have ended or are about to. No command of this process's own ends meanwhile.
+func adoptEnded() {
+	for range 5 {
+		time.Sleep(50 * time.Millisecond)
+		for pid := 1; pid > 0; {
+			pid, _ = syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		}
+	}
 }
 
 // childrenCPU is the CPU time of the processes that this one has started and seen end.
@@ -147,44 +160,31 @@ func readAnswer(line []byte) (a answer, err error) {
 	return a, nil
 }
 
-// known is what others are predicted from: a run that pipetune launched, and what it told.
-type known struct {
-	answer
-	evidence *evidence.Evidence
-	refusal  error // why a report of it would have no plans; nil where it would
+func (a answer) kept(run string, others float64, took time.Duration) keptRun {
+	return keptRun{Run: run, Steps: a.Steps, Seconds: a.Seconds, Others: others, Took: took.Seconds(), Torch: a.Torch, Python: a.Python}
 }
 
-// launchKnown launches a configuration as a user would.
-func (m machine) launchKnown(t *testing.T, g grid) (k known, err error) {
+// watch launches a configuration as a user would, in a process of its own.
+func (j *calibrationJob) watch(g grid, _ way) (a answer, rec []byte, err error) {
+	m := j.machine
 	b, err := newBench(m.python, m.root)
 	if b.work != "" {
 		defer func() { err = errors.Join(err, os.RemoveAll(b.work)) }()
 	}
 	if err != nil {
-		return k, err
+		return a, nil, err
 	}
 	out := filepath.Join(b.work, "known.jsonl")
 	job := b.shell(b.showHook(), b.python, b.inside(filepath.Join(b.work, "jobs", "calibrate.py")), g.asked(baseSeconds, baseEpochs, false))
-	stdout, _, err := m.launch(t.Context(), b, []string{"-q", "-o", out}, job.Args)
+	stdout, _, err := m.launch(context.Background(), b, []string{"-q", "-o", out}, job.Args)
 	if err != nil {
-		return k, err
+		return a, nil, err
 	}
-	m.keepFile(t, out, strings.ReplaceAll(g.name(), " ", "_")+".jsonl")
-	if k.answer, err = readAnswer(stdout); err != nil {
-		return k, err
+	if a, err = readAnswer(stdout); err != nil {
+		return a, nil, err
 	}
-	file, err := os.Open(out)
-	if err != nil {
-		return k, err
-	}
-	defer file.Close()
-	rec, err := recording.Read(file)
-	if err != nil {
-		return k, err
-	}
-	if k.evidence, err = evidence.FromRecording(rec); err != nil {
-		return k, err
-	}
-	_, k.refusal = foresee(k.evidence, predict.Calibration{}, g.setting())
-	return k, nil
+	rec, err = os.ReadFile(out)
+	return a, rec, err
 }
+
+func (j *calibrationJob) group() int { return j.cmd.Process.Pid }

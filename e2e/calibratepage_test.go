@@ -24,11 +24,9 @@ type calibration struct {
 	refused           []string // what could not be predicted, with the reason
 	classes           map[string]summary
 	first, second     summary
-	learned           [2]float64          // the model's own error from the first half of the trials, and from the second
-	error             predict.Calibration // from all of them, by kind of setting: what the next release goes by
-	kinds             [2]summary          // of settings that start their workers anew as new programs, and of all others
-	calibrated        bool                // all of these are known
-	unwidened         float64             // share of trials inside the interval of the inputs alone
+	kinds             [kinds]kindOfTrials
+	marginals         []named // of what all classes have in common
+	unwidened         float64 // share of trials inside the interval of the inputs alone
 	machine, versions string
 	seconds           float64
 }
@@ -41,12 +39,55 @@ type summary struct {
 	unseen              float64 // share inside the interval made with what the other half of the trials taught
 }
 
+// The kinds of trials that have an error of their own, for a reason each: docs/calibration.md.
+const (
+	newPrograms = iota // each epoch starts its workers as new programs
+	severalRanks
+	cpuLimited
+	fromOutside // predicted from a run that was attached to
+	theRest
+	kinds
+)
+
+var kindNames = [kinds]string{
+	"each epoch starts new programs", "several ranks", "the CPUs are the limit", "predicted from outside", "all others",
+}
+
+// kind of a trial: the first that it is of.
+func (t trial) kind() int {
+	switch {
+	case t.foreseen.Kind == predict.NewPrograms:
+		return newPrograms
+	case t.ranks() > 1:
+		return severalRanks
+	case t.foreseen.Kind == predict.CPULimited:
+		return cpuLimited
+	case t.how == byPID:
+		return fromOutside
+	}
+	return theRest
+}
+
+// kindOfTrials is what the trials of a kind teach.
+type kindOfTrials struct {
+	summary
+	learned float64    // the model's own error from all of them: what the next release goes by
+	known   bool       // they are enough for that
+	halves  [2]float64 // and from each half; from all kinds of that half where it has too few
+}
+
+// named is a part of the trials.
+type named struct {
+	name string
+	summary
+}
+
 // judgeTrials holds the intervals that a report tells against the runs; and, as these may rest on earlier runs of the same settings, such that
 // each half of the trials gets by the error that the other half had, so that no interval knows the setting it is held against.
 func judgeTrials(trials []trial) (calibration, error) {
 	halves(trials)
 	c := calibration{trials: trials, classes: map[string]summary{}}
-	var parts [2][]heldTrial
+	var parts [kinds + 1][3][]heldTrial // by kind, and of all kinds; the halves, and both
 	side := func(t trial) int {
 		if t.firstHalf {
 			return 0
@@ -54,33 +95,33 @@ func judgeTrials(trials []trial) (calibration, error) {
 		return 1
 	}
 	for _, t := range trials {
-		parts[side(t)] = append(parts[side(t)], heldTrial{t.foreseen.told, t.observed})
-	}
-	var ok [4]bool
-	c.learned[0], ok[0] = calibrate(parts[0], calibratedShare)
-	c.learned[1], ok[1] = calibrate(parts[1], calibratedShare)
-	var kinds [2][]heldTrial
-	for _, t := range trials {
-		k := 1
-		if t.foreseen.NewPrograms {
-			k = 0
+		for _, k := range []int{t.kind(), kinds} {
+			for _, half := range []int{side(t), 2} {
+				parts[k][half] = append(parts[k][half], heldTrial{t.foreseen.told, t.observed})
+			}
 		}
-		kinds[k] = append(kinds[k], heldTrial{t.foreseen.told, t.observed})
 	}
-	c.error.NewPrograms, ok[2] = calibrate(kinds[0], calibratedShare)
-	c.error.Other, ok[3] = calibrate(kinds[1], calibratedShare)
-	c.calibrated = ok == [4]bool{true, true, true, true} // else there are too few: each part needs nine
+	for k := range c.kinds {
+		c.kinds[k].learned, c.kinds[k].known = calibrate(parts[k][2], calibratedShare)
+		for half := range c.kinds[k].halves {
+			own, ok := calibrate(parts[k][half], calibratedShare)
+			if !ok {
+				own, _ = calibrate(parts[kinds][half], calibratedShare)
+			}
+			c.kinds[k].halves[half] = own
+		}
+	}
 	for i := range trials {
 		t := &trials[i]
 		if within(t.foreseen.told, t.observed) {
 			c.unwidened += 1 / float64(len(trials))
 		}
-		told, err := t.foresee(diagnose.ModelError)
+		told, err := t.foresee(diagnose.OwnError(t.from.evidence))
 		if err != nil {
 			return c, err
 		}
-		other := c.learned[1-side(*t)]
-		unseen, err := t.foresee(predict.Calibration{NewPrograms: other, Other: other})
+		other := c.kinds[t.kind()].halves[1-side(*t)]
+		unseen, err := t.foresee(predict.Calibration{NewPrograms: other, CPUs: other, Other: other})
 		if err != nil {
 			return c, err
 		}
@@ -91,7 +132,20 @@ func judgeTrials(trials []trial) (calibration, error) {
 	}
 	c.all = summarize(trials)
 	c.first, c.second = of(func(t trial) bool { return t.firstHalf }), of(func(t trial) bool { return !t.firstHalf })
-	c.kinds = [2]summary{of(func(t trial) bool { return t.foreseen.NewPrograms }), of(func(t trial) bool { return !t.foreseen.NewPrograms })}
+	for k := range c.kinds {
+		c.kinds[k].summary = of(func(t trial) bool { return t.kind() == k })
+	}
+	for _, part := range []struct {
+		name string
+		keep func(trial) bool
+	}{
+		{"on the stand-in GPU, launched", func(t trial) bool { return onDevice(t.Workload) && t.how == byLaunch }},
+		{"on the stand-in GPU, attached", func(t trial) bool { return t.how == byPID }},
+		{"waits for the device each step", func(t trial) bool { return onDevice(t.Workload) && !deviceOf(t.Workload).never() }},
+		{"never, or each tenth", func(t trial) bool { return onDevice(t.Workload) && deviceOf(t.Workload).never() }},
+	} {
+		c.marginals = append(c.marginals, named{part.name, of(part.keep)})
+	}
 	for _, t := range trials {
 		c.classes[t.class()] = of(func(o trial) bool { return o.class() == t.class() })
 	}
@@ -125,6 +179,11 @@ func (c calibration) failures() (failures []string) {
 	if c.all.n < leastTrials {
 		fail("%d configurations, want %d", c.all.n, leastTrials)
 	}
+	for class, s := range c.classes {
+		if s.covered < leastCoverage || s.covered > mostCoverage {
+			fail("class %s: reports' 90 %% intervals hold %s of the predictions, promised %s to %s", class, inPercent(s.covered), inPercent(leastCoverage), inPercent(mostCoverage))
+		}
+	}
 	if c.all.median > maxMedianError || c.all.tail > maxTailError {
 		fail("median error %s, nine of ten within %s; promised %s and %s", inPercent(c.all.median), inPercent(c.all.tail), inPercent(maxMedianError), inPercent(maxTailError))
 	}
@@ -148,9 +207,9 @@ func (c calibration) text() string {
 			disturbed++
 		}
 	}
-	line("Measured on %s: %s; %s. The grid took %.0f minutes. In %d of %d configurations others used more than %g cores, three runs long.\n",
+	line("Measured on %s: %s; %s. The grid took %.0f minutes. In %d of %d predictions others used more than %g cores, also when run again.\n",
 		time.Now().UTC().Format(time.DateOnly), c.machine, c.versions, c.seconds/60, disturbed, len(c.trials), nearlyAlone)
-	line("| | configurations | median error | nine of ten within | worst | inside a report's 90 %% interval | inside one by the other half's errors |")
+	line("| | predictions | median error | nine of ten within | worst | inside a report's 90 %% interval | inside one by the other half's errors |")
 	line("|---|--:|--:|--:|--:|--:|--:|")
 	row := func(name string, s summary) {
 		line("| %s | %d | %s | %s | %s | %s | %s |", name, s.n, inPercent(s.median), inPercent(s.tail), inPercent(s.worst), inPercent(s.covered), inPercent(s.unseen))
@@ -159,23 +218,24 @@ func (c calibration) text() string {
 	for _, class := range slices.Sorted(maps.Keys(c.classes)) {
 		row(class, c.classes[class])
 	}
-	row("each epoch starts new programs", c.kinds[0])
-	row("all others", c.kinds[1])
-	row("first half", c.first)
-	row("second half", c.second)
+	for _, part := range append(c.marginals, named{"first half", c.first}, named{"second half", c.second}) {
+		row(part.name, part.summary)
+	}
 	if len(c.refused) > 0 {
 		line("\nNot predicted, as a report of the run that they are predicted from would have no plans: %s.", strings.Join(c.refused, "; "))
 	}
-	if !c.calibrated {
-		line("\nToo few configurations to learn the model's own error from: the last column holds what the inputs alone leave open.\n")
-		b.WriteString(table(c.trials))
-		return b.String()
+	line("\nThe model's own error by kind (`diagnose.OwnError`), and what these runs teach of it. Without any, %s are inside what the inputs alone leave open.\n",
+		inPercent(c.unwidened))
+	line("| kind | predictions | inside a report's 90 %% interval | these runs teach |")
+	line("|---|--:|--:|--:|")
+	for k, x := range c.kinds {
+		learned := "too few"
+		if x.known {
+			learned = inPercent(x.learned)
+		}
+		line("| %s | %d | %s | %s |", kindNames[k], x.n, inPercent(x.covered), learned)
 	}
-	line("\nReports were made with an own error of the model of %s where each epoch starts its workers as new programs and %s elsewhere (`diagnose.ModelError`).",
-		inPercent(diagnose.ModelError.NewPrograms), inPercent(diagnose.ModelError.Other))
-	line("These runs teach %s and %s; regardless of the kind, the first half teaches %s, the second %s. Without any, %s of the configurations are inside what",
-		inPercent(c.error.NewPrograms), inPercent(c.error.Other), inPercent(c.learned[0]), inPercent(c.learned[1]), inPercent(c.unwidened))
-	line("the inputs alone leave open.\n")
+	line("")
 	b.WriteString(table(c.trials))
 	return b.String()
 }
@@ -183,8 +243,8 @@ func (c calibration) text() string {
 // table is a row for each configuration.
 func table(trials []trial) string {
 	var b strings.Builder
-	b.WriteString("| workload | workers | prefetch | workers are | predicted, steps/s | 90 % interval | limit | observed | error | inside |\n")
-	b.WriteString("|---|--:|--:|---|--:|---|---|--:|--:|---|\n")
+	b.WriteString("| workload | workers | prefetch | workers are | predicted from a run that was | predicted, steps/s | 90 % interval | limit | observed | error | inside |\n")
+	b.WriteString("|---|--:|--:|---|---|--:|---|---|--:|--:|---|\n")
 	for _, t := range trials {
 		kept, prefetch, inside := "–", "–", "yes"
 		if t.Workers > 0 {
@@ -200,7 +260,7 @@ func table(trials []trial) string {
 		if t.others > nearlyAlone {
 			mark = fmt.Sprintf(" (others used %.2f cores)", t.others)
 		}
-		fmt.Fprintf(&b, "| %s | %d | %s | %s | %.2f | %.2f – %.2f | %s | %.2f%s | %+.1f %% | %s |\n", t.Workload, t.Workers, prefetch, kept, t.foreseen.told.Center,
+		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %.2f | %.2f – %.2f | %s | %.2f%s | %+.1f %% | %s |\n", t.Workload, t.Workers, prefetch, kept, t.how, t.foreseen.told.Center,
 			t.told.Lo, t.told.Hi, cmp.Or(string(t.foreseen.Limit), "–"), t.observed, mark, 100*t.off(), inside)
 	}
 	return b.String()

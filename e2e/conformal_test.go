@@ -61,7 +61,7 @@ func manyTrials(dice *rand.Rand, n int, deviation, told float64) []heldTrial {
 func coverage(c predict.Calibration, all []heldTrial) float64 {
 	n := 0.0
 	for _, t := range all {
-		if s := c.Widen(t.forecast, false); t.observed >= s.Lo && t.observed <= s.Hi {
+		if s := c.Widen(t.forecast, predict.Other); t.observed >= s.Lo && t.observed <= s.Hi {
 			n++
 		}
 	}
@@ -91,7 +91,7 @@ func TestCalibrateWidensNoIntervalThatHolds(t *testing.T) {
 	if e, ok := calibrate(all, 0.9); !ok || e != 0 {
 		t.Errorf("an error of %g, %t, where the inputs' intervals are wide enough", e, ok)
 	}
-	if s := (predict.Calibration{}).Widen(all[0].forecast, true); math.Abs(s.Lo/all[0].forecast.Lo-1) > 1e-12 || math.Abs(s.Hi/all[0].forecast.Hi-1) > 1e-12 {
+	if s := (predict.Calibration{}).Widen(all[0].forecast, predict.NewPrograms); math.Abs(s.Lo/all[0].forecast.Lo-1) > 1e-12 || math.Abs(s.Hi/all[0].forecast.Hi-1) > 1e-12 {
 		t.Errorf("no error made %+v of %+v", s, all[0].forecast)
 	}
 }

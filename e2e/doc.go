@@ -10,7 +10,7 @@
 //
 // The environment says the rest: PIPETUNE_BIN (the binary, default ../bin/pipetune), PYTHON (default /usr/bin/python3),
 // E2E_SUITE=1 (only the suite that continuous integration runs), TORCH_ROOT (a folder to chroot into), E2E_KEEP (a folder that keeps each report, recording and
-// stop-watch), E2E_ATTEMPTS (how often a row is measured at most, default 3), and E2E_ALLOW_MISSING (a
+// stop-watch), E2E_RESULTS and E2E_PART (docs/calibration.md), E2E_ATTEMPTS (how often a row is measured at most, default 3), and E2E_ALLOW_MISSING (a
 // comma-separated list of storage, shm, quota: surroundings that may be impossible here without failing the run).
 //
 // # When a row fails

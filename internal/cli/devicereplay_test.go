@@ -25,8 +25,11 @@ var knownMisses = map[string]string{
 	"async-input-attached.jsonl":         "the device begins some milliseconds after the batch, which from outside looks like the stall",
 	"copy-beside-attached.jsonl":         "of the copies only the link's traffic is seen, which bounds their time to within a quarter",
 	"evaluation-attached.jsonl":          "waits of the evaluation count as training's from outside",
+	"cpu-workers-spin-attached.jsonl":    "all CPUs are busy, and samples of the main thread come late: a wait of 61 % reads 58 %",
+	"host-launches-attached.jsonl":       "the main thread waits for data 5 % of the time by its samples, and 0.2 % by its own clock",
+	"no-workers-input-attached.jsonl":    "without workers nothing tells loading from other work of the main thread from outside",
+	"slow-store-launched.jsonl":          "three batches come together each 0.3 s: one wait at the window's end is 1.2 % of it",
 	"no-workers-memory-attached.jsonl":   "without workers nothing tells loading from other work of the main thread from outside",
-	"ranks-one-starved-attached.jsonl":   "others used the CPUs while it was recorded",
 
 	"backward-beside-launched.jsonl": "the true headroom, 0.98, is a quotient of two rates that differ by noise",
 	"copy-pageable-attached.jsonl":   "the rate with free data was measured while others used less of the CPUs",
@@ -60,6 +63,7 @@ func TestDeviceRecordings(t *testing.T) {
 		t.Fatalf("%d recordings and %d truths", len(files), len(truths))
 	}
 	within, near, tellable := 0, 0, 0
+	missed := map[string]bool{}
 	for _, x := range truths {
 		r := judged(t, filepath.Join(folder, x.Recording))
 		if !slices.Contains(x.Class, r.Verdict.Class) {
@@ -76,7 +80,7 @@ func TestDeviceRecordings(t *testing.T) {
 		if head.Lo <= x.Headroom*(1+rateError) && head.Hi >= x.Headroom*(1-rateError) {
 			within++
 		} else {
-			known(t, x.Recording, "headroom %.2f to %.2f, true %.2f", head.Lo, head.Hi, x.Headroom)
+			known(t, missed, x.Recording, "headroom %.2f to %.2f, true %.2f", head.Lo, head.Hi, x.Headroom)
 		}
 		bound := 0.03
 		if strings.HasSuffix(x.Recording, "-launched.jsonl") {
@@ -89,18 +93,24 @@ func TestDeviceRecordings(t *testing.T) {
 		if off := max(x.Stall-stall.Center, stall.Center-x.Most); off <= bound {
 			near++
 		} else {
-			known(t, x.Recording, "data stall %.3f (%.3f to %.3f), true %.3f", stall.Center, stall.Lo, stall.Hi, x.Stall)
+			known(t, missed, x.Recording, "data stall %.3f (%.3f to %.3f), true %.3f", stall.Center, stall.Lo, stall.Hi, x.Stall)
 		}
 	}
 	if float64(within) < covered*float64(len(truths)) {
 		t.Errorf("the true headroom is in the interval in %d of %d", within, len(truths))
 	}
+	for name := range knownMisses {
+		if !missed[name] {
+			t.Errorf("%s is listed as a known miss and is none", name)
+		}
+	}
 	t.Logf("headroom within in %d of %d, data stall near in %d of %d", within, len(truths), near, tellable)
 }
 
 // known fails for a miss that is not listed.
-func known(t *testing.T, recording, format string, args ...any) {
+func known(t *testing.T, missed map[string]bool, recording, format string, args ...any) {
 	t.Helper()
+	missed[recording] = true
 	text := recording + ": " + fmt.Sprintf(format, args...)
 	if why, listed := knownMisses[recording]; listed {
 		t.Log(text + "; known: " + why)

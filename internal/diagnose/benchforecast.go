@@ -55,14 +55,14 @@ func Forecast(r *report.Report, e *evidence.Evidence, t TrainingAhead) {
 		one, _ := f.Forecast(predict.Setting{Workers: w}, predict.Remedy{})
 		out.Rows = append(out.Rows, aheadRow(p, one, t))
 		if w == needed {
-			out.Statement = aheadStatement(r, out.Rows[len(out.Rows)-1], beyond(len(rates)-1, limit))
+			out.Statement = aheadStatement(r, out.Rows[len(out.Rows)-1], ModelError.Of(one.Kind), beyond(len(rates)-1, limit))
 		}
 	}
 	r.Forecast = &out
 }
 
-// aheadStatement says what the number of workers that is enough gives, and what more of them bring.
-func aheadStatement(r *report.Report, x report.ForecastRow, more string) string {
+// aheadStatement says what the number of workers that is enough gives, by a model that is off by own, and what more of them bring.
+func aheadStatement(r *report.Report, x report.ForecastRow, own float64, more string) string {
 	rate := "samples/s"
 	if r.Benchmark.Kind == "other" {
 		rate = "blocks/s (blocks of the files: what a sample of the training is was not known)"
@@ -75,7 +75,7 @@ func aheadStatement(r *report.Report, x report.ForecastRow, more string) string 
 	if x.Limit != "" {
 		text += ", limited by " + x.Limit
 	}
-	return text + "; " + more + ". The intervals hold the model's own error, " + unit.Percent(ModelError.Other) +
+	return text + "; " + more + ". The intervals hold the model's own error, " + unit.Percent(own) +
 		" as measured of other DataLoaders, not on this machine. Collating, and what else the training's own code does to" +
 		" an item, is in it only as far as --transform-time says."
 }

@@ -129,6 +129,9 @@ func (l *Loader) takeStep(e *evidence.Evidence) bool {
 		return stat.Summary{Center: r.Likely / batches.Center, Lo: r.Lo / batches.Center, Hi: r.Hi / batches.Center, N: batches.N}
 	}
 	l.StepRange, l.Spin, l.Device = true, lead.Spin.Likely/batches.Center, per(lead.Device)
+	if own := (1 - lead.Wait.Likely) / batches.Center; own > 0 { // other loaders hold the trainer
+		l.TrainerStep = own + l.FreeStep.Center - free.Center
+	}
 	if lead.Copies.Likely > 0 {
 		l.Copy = per(lead.Copies)
 	}
@@ -272,15 +275,6 @@ func scaled(s stat.Summary, by float64) stat.Summary {
 
 // Trainers is how many trainers of the job were watched, each with a loader like this one; at least one.
 func (l *Loader) Trainers() int { return max(int(math.Round(l.ranks)), 1) }
-
-// ModelError is how far the simulation was off in real runs of settings that it had not seen, predicted from one run
-// at another. It is a part of every interval of a plan. docs/calibration.md tells how it was measured, and how well
-// it held in runs that it was not learned from.
-var ModelError = predict.Calibration{
-	Other:       0.064,
-	NewPrograms: 0.214,
-	Source:      "72 settings of real DataLoaders on 2 CPUs without a GPU (PyTorch 1.13): beyond what the watched run leaves open, nine of ten were within 6.4 %, and within 21.4 % where each epoch starts its workers anew by spawn or forkserver (docs/calibration.md)",
-}
 
 // otherLoaders are the other DataLoaders of each step, where there are several, as in zip: they stay as they are when
 // the one that is modelled changes.

@@ -56,8 +56,15 @@ func (l *Loader) overheads(e *evidence.Evidence) {
 	}
 	l.Dispatch = dispatchPart * taking
 	l.Receive = taking - l.Dispatch
+	if l.Setting.Workers > 0 {
+		l.Sending = min(handoverCPU, l.CPU.Center)
+	}
 	if making, ok := e.Get(metric.FetchCPU); ok && Hooked(e) {
-		l.Handover = max(handoverCPU-max(l.CPU.Center-making.Center, 0), 0)
+		beside := max(l.CPU.Center-making.Center, 0)
+		l.Handover = max(handoverCPU-beside, 0)
+		if l.Setting.Workers > 0 {
+			l.Sending = beside
+		}
 	}
 	l.Resume = resumeCPU
 }
@@ -165,26 +172,29 @@ func (l *Loader) spreads(e *evidence.Evidence, rate float64) {
 	l.Fetch = predict.Lognormal(max(variation(e, rate), leastVariation))
 }
 
+// normalMAD makes the median absolute deviation of normally distributed values their standard deviation.
+const normalMAD = 1.4826
+
 // variation is the coefficient of variation of a batch's cost that the windows allow: a mean of n batches varies by
-// the square root of n less than one batch does.
+// the square root of n less than one batch does. Windows in which workers start, or at whose end batches are not
+// counted yet, are outliers and say nothing of batches; so the spread is the median absolute deviation.
 func variation(e *evidence.Evidence, rate float64) float64 {
 	values := e.Windows(metric.WorkerCPUBatch)
 	time, ok := e.Get(metric.WindowTime)
 	if len(values) < 3 || !ok || rate <= 0 {
 		return 0
 	}
-	mean, squares := 0.0, 0.0
-	for _, v := range values {
-		mean += v / float64(len(values))
-	}
-	for _, v := range values {
-		squares += (v - mean) * (v - mean) / float64(len(values)-1)
-	}
-	if mean <= 0 {
+	middle, _ := stat.Quantile(values, 0.5)
+	if middle <= 0 {
 		return 0
 	}
+	off := make([]float64, len(values))
+	for i, v := range values {
+		off[i] = math.Abs(v - middle)
+	}
+	spread, _ := stat.Quantile(off, 0.5)
 	per := rate * time.Center / float64(len(values)) // batches of a window
-	return min(math.Sqrt(squares*max(per, 1))/mean, mostVariation)
+	return min(normalMAD*spread*math.Sqrt(max(per, 1))/middle, mostVariation)
 }
 
 // waitsForStorage is the part of a worker's waiting that is for storage.

@@ -67,7 +67,7 @@ type subject struct {
 func (s *subject) model() (*Loader, bool) {
 	if !s.modelled {
 		s.modelled = true
-		if l, ok := LoaderOf(s.evidence, ModelError); ok {
+		if l, ok := LoaderOf(s.evidence, OwnError(s.evidence)); ok {
 			s.loader = l
 		}
 	}

@@ -17,7 +17,7 @@ const (
 	Workers Term = "workers" // W/(c+w): all workers are at work all the time
 	CPUs    Term = "cpus"    // K/(c+t): all cores are at work all the time
 	Storage Term = "storage" // D/b: storage gives what it can
-	Serial  Term = "serial"  // 1/(c+w+G): no workers, loading and step take turns
+	Serial  Term = "serial"  // 1/(c+w+N): no workers, loading takes turns with what holds the trainer of a step
 )
 
 // OfStep reports whether the term is the step, or a part of it.
@@ -43,7 +43,7 @@ func (p Pipeline) bounds(c costs, set Setting) []Bound {
 		{Workers, rate(float64(set.Workers), work)},
 	}
 	if set.Workers == 0 {
-		all[3] = Bound{Serial, rate(1, work+c.step)}
+		all[3] = Bound{Serial, rate(1, work+c.step-c.behind)}
 	}
 	all = slices.DeleteFunc(all, func(b Bound) bool { return math.IsInf(b.Rate, 1) })
 	all = c.pause.lift(all, set.outstanding(), c.stretch(set.Workers))

@@ -4,6 +4,7 @@ package predict
 // drawn from outside.
 type costs struct {
 	step    float64 // the trainer's step, data at hand
+	behind  float64 // of the step, what the device does while the trainer goes on to the next batch
 	compute float64 // CPU of the trainer for it; above step where it runs on several threads
 	spin    float64 // CPU of the trainer that only waits for the device: it takes from the workers, but nobody waits for it
 

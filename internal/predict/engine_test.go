@@ -283,3 +283,18 @@ func TestWorkersEndSideBySide(t *testing.T) {
 		}
 	}
 }
+
+// A device of which the trainer does not wait goes on with the step before while the trainer waits for a late batch: steps of 10 ms on the device, of
+// which 1 ms holds the trainer, batches that are ready each 8 ms, but for every third, which takes 12 ms. The device never stands still.
+func TestTheDeviceWorksBehindTheTrainer(t *testing.T) {
+	service := []float64{6, 6, 12, 6, 6, 12, 6, 6, 12, 6, 6, 12}
+	ones := slices.Repeat([]float64{1}, 12)
+	total := func(behind float64) float64 {
+		var e engine
+		e.run(costs{step: 10, behind: behind, other: 1}, Setting{Workers: 1, Prefetch: 1}, given(service, ones), extent{epoch: 12, steps: 12, cold: true}, 0)
+		return e.t
+	}
+	if held, free := total(0), total(9); free >= held || free < 6+11*10-9 {
+		t.Errorf("12 steps of 10 ms take %g ms behind a trainer that goes on, %g ms of one that waits", free, held)
+	}
+}

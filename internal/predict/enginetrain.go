@@ -38,6 +38,8 @@ type trainer struct {
 	begun    float64
 	asked    float64
 	stood    float64 // when the pause began
+	loaded   float64 // when the step's batch was there
+	worked   float64 // when the device was done with the step before
 }
 
 // spend lets the main thread compute; false where there is nothing to compute.
@@ -172,11 +174,11 @@ func (e *engine) step() bool {
 			e.tally.starting += wait
 		}
 		e.tally.waits = append(e.tally.waits, wait)
-		m.at = computed
+		m.at, m.loaded = computed, e.t
 		return e.spend(e.computing*e.stepFactor(), e.threadsOf)
 	case computed:
 		m.at = stepped
-		if e.take(e.set.Workers, wall, e.device*e.stepFactor(), 0) {
+		if e.take(e.set.Workers, wall, e.onDevice(), 0) {
 			m.weight, m.spinning = 0, e.spinning
 			e.use(cpu, e.spinning)
 			return true
@@ -208,15 +210,30 @@ func (e *engine) step() bool {
 	return false
 }
 
+// onDevice is how long the trainer stays with its device from now on. What the device does behind the trainer holds it only
+// where the device is still at the step before.
+func (e *engine) onDevice() float64 {
+	m, g := &e.main, e.stepFactor()
+	behind := min(e.behind, e.device)
+	if behind <= 0 {
+		return e.device * g
+	}
+	until := max(e.t+(e.device-behind)*g, m.worked)
+	m.worked = max(m.loaded, m.worked) + e.costs.step*g
+	return until - e.t
+}
+
 // stepFactor is how much longer than usual the present step is.
 func (e *engine) stepFactor() float64 {
 	return e.draws.stepOf(len(e.tally.waits) - 1)
 }
 
 // serial is a loader without workers: loading and step take turns, and only other programs, or a quota below one
-// core, stretch anything.
+// core, stretch anything. What the device does of a step behind the trainer goes on while the next batch is loaded; it
+// is at most a step behind.
 func (e *engine) serial() {
 	slow, stretched := 1/e.pace(1), 1/e.pace(e.threadsOf)
+	behind, done := min(e.behind, e.device), 0.0
 	for k := range e.stop {
 		f, g := e.draws.service[k%len(e.draws.service)], e.draws.stepOf(k)
 		wait := f*(e.storage+e.other+e.cpu*slow) + e.dispatch*slow
@@ -224,7 +241,11 @@ func (e *engine) serial() {
 			e.tally.begun++
 			e.tally.first += wait
 		}
-		e.t += wait + g*(e.computing*stretched+e.device)
+		loaded := e.t + wait
+		e.t = loaded + g*(e.computing*stretched+e.device-behind)
+		if behind > 0 {
+			e.t, done = max(e.t, done), max(loaded, done)+g*(e.computing*stretched+e.device)
+		}
 		e.tally.waits = append(e.tally.waits, wait)
 		if k+1 == e.mark {
 			e.tally.marked = e.t

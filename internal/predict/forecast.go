@@ -35,11 +35,11 @@ type Forecast struct {
 	Remedy  Remedy
 	Outcome
 
-	StepsPerS   stat.Summary // steps per second over whole epochs; its center is Outcome.Rate
-	Bounds      []Bound      // the ceilings in steps per second, the lowest first
-	Limit       Term         // the lowest
-	Next        Term         // the next one; "" where no other is known
-	NewPrograms bool         // each epoch starts workers as new programs (spawn, forkserver), or in a way that was not seen
+	StepsPerS stat.Summary // steps per second over whole epochs; its center is Outcome.Rate
+	Bounds    []Bound      // the ceilings in steps per second, the lowest first
+	Limit     Term         // the lowest
+	Next      Term         // the next one; "" where no other is known
+	Kind      Kind         // what its own error goes by
 
 	// Rates with what is only known to lie in a range at either end: least with the longest step and the smallest
 	// saving, most with the shortest and the largest. Both are Outcome.Rate where nothing is known as a range.
@@ -166,7 +166,7 @@ func (f *Forecaster) point(set Setting, r Remedy, d *draws, steps int) (Forecast
 	if r.Even {
 		d = f.even
 	}
-	out := Forecast{Setting: set, Remedy: r, NewPrograms: f.pipeline.Epoch > 0 && set.startsPrograms()}
+	out := Forecast{Setting: set, Remedy: r}
 	out.Outcome, out.Bounds = f.run(r.at(f.pipeline.center(), r.Saved), set, d, steps)
 	out.Least, out.Most = out.Rate, out.Rate
 	out.StepsPerS = stat.Summary{Center: out.Rate, Lo: out.Rate, Hi: out.Rate, N: f.behind()}
@@ -175,6 +175,12 @@ func (f *Forecaster) point(set Setting, r Remedy, d *draws, steps int) (Forecast
 	}
 	if len(out.Bounds) > 1 {
 		out.Next = out.Bounds[1].Term
+	}
+	switch {
+	case f.pipeline.Epoch > 0 && set.startsPrograms():
+		out.Kind = NewPrograms
+	case out.Limit == CPUs:
+		out.Kind = CPULimited
 	}
 	return out, out.Rate > 0
 }
@@ -209,7 +215,7 @@ func (f *Forecaster) resampled(out *Forecast) {
 		out.Most = max(rate(r.at(best, r.SavedHi), f.brief, f.searchSteps())/usual, out.Rate)
 	}
 	within := stat.Summary{Center: out.Rate, Lo: out.Least, Hi: out.Most}
-	out.StepsPerS = f.interval(within, out.rates, usual, out.NewPrograms)
+	out.StepsPerS = f.interval(within, out.rates, usual, out.Kind)
 }
 
 // behind is the number of windows or readings that a rate rests on: the fewest of an input that is known.
@@ -260,7 +266,7 @@ func (p Pipeline) extent(steps int) extent {
 
 // interval is how the resampled rates lie around those with the inputs as measured, beyond what is known as a range
 // only, and with the model's own error added.
-func (f *Forecaster) interval(within stat.Summary, rates, usual []float64, newPrograms bool) stat.Summary {
+func (f *Forecaster) interval(within stat.Summary, rates, usual []float64, k Kind) stat.Summary {
 	out := within
 	out.N = f.behind()
 	if len(rates) == 0 || len(usual) == 0 || within.Center <= 0 {
@@ -272,7 +278,7 @@ func (f *Forecaster) interval(within stat.Summary, rates, usual []float64, newPr
 	lo, hi := quantile(slices.Clone(rates), tail)/middle, quantile(slices.Clone(rates), 1-tail)/middle
 	out.Lo, out.Hi = within.Lo*min(lo, 1), within.Hi*max(hi, 1)
 	out.Confidence = confidence
-	return f.options.Calibration.Widen(out, newPrograms)
+	return f.options.Calibration.Widen(out, k)
 }
 
 // Gain is how many times as fast as before a setting is, resample by resample: what both have in common cancels.
@@ -297,5 +303,5 @@ func (f *Forecaster) Gain(before, after Forecast) stat.Summary {
 		return within
 	}
 	usual := []float64{quantile(slices.Clone(ratios), 0.5)}
-	return f.interval(within, ratios, usual, before.NewPrograms || after.NewPrograms)
+	return f.interval(within, ratios, usual, max(before.Kind, after.Kind))
 }

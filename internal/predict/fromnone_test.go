@@ -25,3 +25,23 @@ func TestWorkersFromNoneAreStarted(t *testing.T) {
 		t.Errorf("%g steps/s, and %g where starting costs nothing", paid.Rate, gratis.Rate)
 	}
 }
+
+// A trainer that does not wait for its device loads the next batch while the device works: without workers a step takes 30 ms to load and 5 ms
+// to launch, and the 20 ms of the device lie behind them. Where the device takes longer than both, it is the limit.
+func TestLoadingHidesTheDeviceBehindTheTrainer(t *testing.T) {
+	for _, tt := range []struct {
+		name                string
+		trainer, step, want float64
+	}{
+		{"held by the whole step", 0, 0.020, 1 / 0.050},
+		{"goes on", 0.005, 0.020, 1 / 0.035},
+		{"goes on, and the device limits", 0.005, 0.060, 1 / 0.060},
+	} {
+		p := Pipeline{Loader: Loader{FreeStep: stat.Exact(tt.step), Wait: stat.Exact(0.03), TrainerStep: tt.trainer,
+			TrainerCPU: stat.Exact(0.004), CPUs: stat.Exact(8)}}
+		got, ok := NewForecaster(p, Options{Resamples: -1, Steps: 2000}).Point(Setting{}, Remedy{})
+		if !ok || got.Rate > tt.want*1.001 || got.Rate < tt.want*0.99 || got.Bounds[0].Rate > tt.want*1.001 {
+			t.Errorf("%s: %g steps/s, bounds %v, want %g", tt.name, got.Rate, got.Bounds, tt.want)
+		}
+	}
+}

@@ -28,6 +28,10 @@ type Loader struct {
 	Storage    stat.Summary // bytes per second storage can give, where a ceiling is known
 	FromStore  stat.Summary // bytes from storage per batch
 
+	// Seconds per batch of FreeStep in which the trainer itself is busy or held by its device; the rest of FreeStep the
+	// device works on while the trainer goes on, to the next batch. 0 = the trainer is held by all of it.
+	TrainerStep float64
+
 	Device, Copy stat.Summary // seconds per batch of the step's parts, which may overlap
 
 	Pause Pause // what interrupts training in the middle of epochs

@@ -19,6 +19,7 @@ type Pipeline struct {
 	Spin float64 // of TrainerCPU per batch, what only waits for the GPU in a busy loop
 
 	Handover float64 // CPU of a worker per batch beside making it
+	Sending  float64 // of Loader.CPU, what hands a batch over from a worker: without workers nobody does
 	Receive  float64 // CPU to take a finished batch from a worker
 	Dispatch float64 // CPU of the trainer to draw a batch's indices and send them
 	Pin      bool    // pin_memory, with a GPU
@@ -53,10 +54,16 @@ func (p Pipeline) costs(at point, set Setting) (costs, bool) {
 		pin: p.Pin, resume: known(p.Resume),
 		cores: known(at.cpus), others: at.others, slices: p.Slices, pause: p.Pause,
 	}
+	if p.TrainerStep > 0 {
+		c.behind = max(c.step-p.TrainerStep, 0)
+	}
 	start := p.Starts[set.Start]
 	c.start = StartCost{Trainer: known(start.Trainer), Worker: known(start.Worker), End: known(start.End)}
 	if c.slices == 0 {
 		c.slices = defaultSlices
+	}
+	if set.Workers == 0 {
+		c.cpu = max(c.cpu-known(p.Sending), 0)
 	}
 	c.spin = min(known(p.Spin), c.compute)
 	c.compute -= c.spin

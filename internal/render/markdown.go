@@ -93,7 +93,7 @@ func mdFigures(r *report.Report) string {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("\n| | now | 95 % CI | if data were free |\n|:--|--:|--:|--:|\n")
+	b.WriteString("\n| | now | 95 % CI | if data were free (modelled) |\n|:--|--:|--:|--:|\n")
 	for _, f := range rows {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", md(f[0]), md(f[1]), md(f[2]), md(f[3]))
 	}

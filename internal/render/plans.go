@@ -50,7 +50,11 @@ func planRows(p *report.Plan) []entry {
 	}
 	rows := []entry{{cells: []string{name, "all of these", promised(p.Effect)}}}
 	for _, c := range p.Changes {
-		rows = append(rows, entry{cells: []string{"", turn(c), "alone " + promised(c.Effect)}})
+		effect := "only with the others"
+		if c.Effect != nil {
+			effect = "alone " + promised(c.Effect)
+		}
+		rows = append(rows, entry{cells: []string{"", turn(c), effect}})
 	}
 	return rows
 }

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/unit"
@@ -100,7 +101,7 @@ func (p *page) figures(r *report.Report) {
 	}
 	w := figureWidths(rows)
 	p.gap()
-	p.line(p.paint(dim, pad("", w[0])+pad("now", w[1])+pad("95 % CI", w[2])+"if data were free"))
+	p.line(p.paint(dim, pad("", w[0])+pad("now", w[1])+pad("95 % CI", w[2])+"free data (modelled)"))
 	for _, f := range rows {
 		p.line(pad(f[0], w[0]), pad(f[1], w[1]), pad(f[2], w[2]), f[3])
 	}
@@ -150,16 +151,24 @@ func figureTable(r *report.Report) [][4]string {
 func ceiling(r *report.Report, signal string) string {
 	name, inverse := strings.CutPrefix(signal, "1/")
 	m, ok := r.Metrics[name]
-	switch {
-	case !ok || name == "":
-		return ""
-	case inverse && m.Center > 0:
-		return "≈ " + unit.Format(1/m.Center, "1/s") + " (modelled)"
-	case inverse:
+	if !ok || name == "" {
 		return ""
 	}
-	return "≈ " + unit.Format(m.Center, m.Unit) + " (modelled)"
+	at, lo, hi, u := m.Center, m.Lo, m.Hi, m.Unit
+	if inverse {
+		at, lo, hi, u = 1/at, 1/hi, 1/lo, "1/s"
+	}
+	switch {
+	case math.IsInf(at, 0):
+		return ""
+	case m.Confidence > 0 && hi > apart*lo && !math.IsInf(hi, 0):
+		return span(lo, hi, u)
+	}
+	return "≈ " + unit.Format(at, u)
 }
+
+// apart is how many times as high as its lower end an interval's upper end is where one figure would say more than is known.
+const apart = 1.05
 
 // span writes an interval with the unit once where both ends share it: "790 – 836 /s".
 func span(lo, hi float64, u string) string {

@@ -86,6 +86,9 @@ func change(c report.Recommendation) string {
 		s += safe(*c.From) + " → "
 	}
 	s += safe(c.To)
+	for _, w := range c.With {
+		s += ", with " + safe(w.Setting) + "=" + safe(w.To)
+	}
 	for _, sentence := range []struct{ head, text string }{{"", c.Why}, {"Mind: ", c.Caveat}} {
 		if sentence.text != "" {
 			s = strings.TrimSuffix(s, ".") + ". " + sentence.head + safe(sentence.text)
@@ -212,6 +215,9 @@ func tryLine(r *report.Report) string {
 	value := map[string]string{}
 	for _, c := range r.Ready() {
 		value[c.Setting] = c.To
+		for _, w := range c.With {
+			value[w.Setting] = cmp.Or(value[w.Setting], w.To)
+		}
 	}
 	var args []string
 	for _, name := range loaderArguments {

@@ -38,8 +38,8 @@ Which GPU belongs to which trainer is known where NVML lists their processes; in
 		if ranks := p.Evidence.Ranks; len(ranks) > 0 {
 			who = "rank " + ranks[0].Name
 		}
-		summary := fmt.Sprintf("Of %s trainers %s lacks data %s of the time, %s more than the others, which wait for it at each exchange",
-			whole(p.Get(metric.Ranks)), who, unit.Percent(p.Stall()), unit.Percent(spread))
+		summary := fmt.Sprintf("Of %s trainers %s lacks data %s of the time, %.0f points more than the others, which wait for it at each exchange",
+			whole(p.Get(metric.Ranks)), who, unit.Percent(p.Stall()), 100*spread)
 		if busy, ok := p.Maybe(metric.RestBusy); ok && busy >= diagnose.BusyDevice {
 			summary += fmt.Sprintf("; their GPUs look busy (%s), as they do in a collective", unit.Percent(share(busy)))
 		}

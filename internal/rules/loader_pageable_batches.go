@@ -22,7 +22,7 @@ computation, with non_blocking=True.
 
 ## How it is detected
 The job uses a GPU, batches come from workers, and no pinning thread was seen. What is at stake is at least the time the batches' bytes need
-on the link. From outside a missing pinning thread shows only with PyTorch that names its threads; a launched job tells pin_memory itself.
+on the link; where the link was watched, what copies take by that is told too. Below 5 % of the step nothing is said. From outside a missing pinning thread shows only with PyTorch that names its threads; a launched job tells pin_memory itself.
 
 ## How to mend it
 DataLoader(..., pin_memory=True), and batch.to(device, non_blocking=True).
@@ -44,17 +44,22 @@ needs a pin_memory method.
 			return nil
 		}
 		score := share(p.Get(metric.BatchesPerS) * p.Get(metric.BatchBytes) / p.Limit(pinnedRate.Name))
-		if *pinned {
+		copies, _ := p.Maybe(metric.CopyTime)
+		if *pinned || max(score, copies) < diagnose.Moderate.Value {
 			return nil
+		}
+		least, effect := "at least "+unit.Percent(score), speedup(p, 0, score, "the device")
+		if copies > score { // how much of that are batches, and could run beside the computation, is not known
+			least, effect = "copies take "+unit.Percent(copies), nil
 		}
 		p.Report(report.Finding{
 			Severity: atMostWarning(p, diagnose.Grade(score)), Score: score,
-			Summary: fmt.Sprintf("pin_memory is off: %s per batch are copied to the GPU from pageable memory, at least %s of the step",
-				unit.Bytes(p.Get(metric.BatchBytes)), unit.Percent(score)),
+			Summary: fmt.Sprintf("pin_memory is off: %s per batch are copied to the GPU from pageable memory; %s of the step",
+				unit.Bytes(p.Get(metric.BatchBytes)), least),
 			Evidence: seen(p, metric.BatchBytes, metric.BatchesPerS, metric.PcieRxRate, metric.GPUCount),
 			Recommendations: []report.Recommendation{{Setting: "pin_memory", From: text("False"), To: "True",
 				Why: "with non_blocking=True copies run beside the computation", Caveat: "page-locked memory, rounded up to powers of two, for each batch in the queue",
-				Effect: speedup(p, 0, score, "the device")}},
+				Effect: effect}},
 		})
 		return nil
 	},

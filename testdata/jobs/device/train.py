@@ -35,6 +35,8 @@ def arguments():
     add("--batch-size", type=int, default=8)
     add("--workers", type=int, default=1)
     add("--prefetch", type=int, default=2)
+    add("--restart", action="store_true", help="start the workers anew each epoch")
+    add("--vary", action="store_true", help="what an item takes is distributed exponentially, with the same mean")
     add("--pin", action="store_true")
     add("--launch-ms", type=float, default=10, help="Python of the main thread while it launches")
     add("--after-ms", type=float, default=0, help="Python of the main thread after the step's kernels are launched")
@@ -109,8 +111,8 @@ class Loop:
 
     def loader(self, steps, milliseconds):
         a = self.args
-        items = Items(a.load, milliseconds * MS / a.batch_size, steps * a.batch_size, a.data)
-        more = dict(prefetch_factor=a.prefetch, persistent_workers=True) if a.workers else {}
+        items = Items(a.load, milliseconds * MS / a.batch_size, steps * a.batch_size, a.data, a.vary)
+        more = dict(prefetch_factor=a.prefetch, persistent_workers=not a.restart) if a.workers else {}
         return DataLoader(items, batch_size=a.batch_size, shuffle=True, num_workers=a.workers, pin_memory=a.pin, **more)
 
     def work(self, seconds, native, kernels, on_device):

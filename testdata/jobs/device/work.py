@@ -1,5 +1,6 @@
 """What costs time in the loops of this folder: Python that holds the GIL, native code that does not, items."""
 
+import math
 import os
 import time
 import zlib
@@ -49,15 +50,22 @@ def make_data(folder, kind):
     os.rename(partial, folder)
 
 
+def exponential(index):
+    """A value of the exponential distribution with mean 1, the same each time for an index."""
+    part = ((index * 2654435761) & 0xFFFFFFFF) >> 16
+    return -math.log((part + 0.5) / 65536)
+
+
 class Items(Dataset):
     """Items that take so many seconds each, spent as kind says.
 
     sleep: waiting, as for storage far away. cpu: Python. native: a CPU without the GIL. file: a small file and Python.
     hdf5: a compressed chunk and Python. memory: a copy of an array and Python.
+    Where they vary, how long one takes follows from its index.
     """
 
-    def __init__(self, kind, seconds, count, folder=""):
-        self.kind, self.seconds, self.count, self.folder = kind, seconds, count, folder
+    def __init__(self, kind, seconds, count, folder="", vary=False):
+        self.kind, self.seconds, self.count, self.folder, self.vary = kind, seconds, count, folder, vary
         self.array = np.ones((FILES, *ITEM), dtype=np.float32) if kind == "memory" else None
         self.file = None
 
@@ -67,9 +75,10 @@ class Items(Dataset):
     def __getitem__(self, index):
         begun = time.thread_time()
         x = self.read(index % FILES)
-        left = self.seconds - (time.thread_time() - begun)
+        seconds = self.seconds * (exponential(index) if self.vary else 1)
+        left = seconds - (time.thread_time() - begun)
         if self.kind == "sleep":
-            time.sleep(self.seconds)
+            time.sleep(seconds)
         elif self.kind == "native":
             native_work(left)
         else:
