@@ -65,15 +65,6 @@ const (
 
 var attachedIsPlain = map[string]string{"attached: setting": "from outside nothing tells who makes the loader"}
 
-// neverBegins: the job makes a DataLoader of PyTorch's, then takes its batches from one of torchdata's, of which the hook is told none.
-// Launch mode waits for the first batch until the job is nearly over.
-var neverBegins = map[string]string{
-	"launched: verdict":             "inconclusive: the watch waits for a first batch that the hook never sees",
-	"launched: finding":             "quality/too-short, for the same reason",
-	"launched: setting":             "none, for the same reason",
-	"launched: keeping up, verdict": "inconclusive, for the same reason",
-}
-
 // noLoader: torchdata's nodes start processes of their own, which are taken for none of a loader's.
 var noLoader = map[string]string{
 	"attached: verdict": "inconclusive", "attached: finding": "quality/too-short", "attached: setting": "none",
@@ -86,7 +77,7 @@ var stacks = []stack{
 	{name: "Lightning", script: "lightning_fit", setting: "num_workers", short: true},
 	{name: "Accelerate", script: "accelerate_loop", setting: "num_workers"},
 	{name: "Accelerate, dispatching", script: "accelerate_loop", args: []string{"--dispatch"}, setting: "num_workers"},
-	{name: "Accelerate, stateful", script: "accelerate_loop", args: []string{"--stateful"}, setting: "num_workers", known: neverBegins},
+	{name: "Accelerate, stateful", script: "accelerate_loop", args: []string{"--stateful"}, setting: "num_workers"},
 	{name: "HF Trainer", script: "hf_trainer", setting: "dataloader_num_workers", short: true, known: attachedIsPlain},
 	{name: "HF datasets", script: "hf_map", setting: "num_workers"},
 	{name: "HF datasets, streaming", script: "hf_stream", setting: "num_workers"},

@@ -12,6 +12,8 @@ from . import guise, state
 
 PATCHES = {
     "torch.utils.data": "trainer",
+    "torchdata.stateful_dataloader.worker": "stateful",
+    "torchdata.stateful_dataloader.stateful_dataloader": "stateful",
     "h5py": "hdf5",
     "PIL.Image": "pictures",
     "PIL.ImageFile": "pictures",

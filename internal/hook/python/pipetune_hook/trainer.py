@@ -20,15 +20,20 @@ MOST = 256  # entries of by_loader
 
 def patch(data):
     """Wraps what torch.utils.data holds."""
-    loader, iterator = data.DataLoader, data.dataloader._BaseDataLoaderIter
+    iterator = data.dataloader._BaseDataLoaderIter
+    patch_loader(data.DataLoader)
+    iterator.__next__ = stepping(iterator.__next__, sys.modules["torch"])
+    work.patch(data)
+    worker.patch(data._utils.worker)
+    if here():
+        state.tell(clock())
+
+
+def patch_loader(loader):
+    """Wraps a class of loaders whose iterators are torch's: DataLoader, and what replaces its methods."""
     loader.__init__ = constructing(loader.__init__)
     loader.__iter__ = iterating(loader.__iter__)
     loader._get_iterator = iterating(loader._get_iterator)
-    iterator.__next__ = stepping(iterator.__next__, sys.modules["torch"])
-    work.patch(data)
-    worker.patch(data)
-    if here():
-        state.tell(clock())
 
 
 def constructing(original):
