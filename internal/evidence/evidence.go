@@ -114,7 +114,7 @@ type LoaderCall struct {
 	Persistent, PinMemory, InOrder   *bool
 	StartMethod                      string
 	Iterable                         bool
-	Items                            *int
+	Items, Shards                    *int
 	Evaluates                        bool    // asked without gradients
 	Made                             int     // of the training loop: loaders that the call made, up to the end of the watch
 	Anew                             bool    // of the training loop: it makes one for each epoch, or most of them

@@ -5,7 +5,7 @@ from _thread import get_ident
 from time import monotonic_ns as clock
 
 from . import device as gpu
-from . import lengths, numbers, settings, state, work, worker
+from . import lengths, numbers, settings, shards, state, work, worker
 from . import loop as loops
 from .guise import standing_for, untraced
 from .look import Beside, fields, reference_to
@@ -55,6 +55,9 @@ def constructed(loader, original, args, kwargs, frame):
     items = lengths.length(dataset)
     if items is not None:
         made["items"] = items
+    pieces = shards.known(dataset)
+    if pieces is not None:
+        made["shards"] = pieces
     made["given"] = settings.given(original, args, kwargs)
     frame = settings.nearest(frame)
     package = by_package(sys._getframe(2))

@@ -1,21 +1,29 @@
 package hook_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
+// needFrameworks leaves out a test of frameworks that the interpreter does not have, as Debian's has none: scripts/python-env makes one that has, with
+// which make test runs the hook's tests too.
+func needFrameworks(t *testing.T, modules string) {
+	t.Helper()
+	if exec.Command(python, "-W", "ignore", "-c", "import "+modules).Run() != nil {
+		t.Skipf("%s cannot import %s: make test-hook-newest runs this", python, modules)
+	}
+}
+
 // TestHookKnowsTheStatefulDataLoader: torchdata's loader replaces all that is wrapped of PyTorch's. It gives the same batches, states and errors
-// with the hook, which is told how it was made and what its workers did. Where the interpreter has no torchdata nothing can be tried:
-// `make hook-newest` is with one that has.
+// with the hook, which is told how it was made and what its workers did.
 func TestHookKnowsTheStatefulDataLoader(t *testing.T) {
 	needTorch(t)
-	if exec.Command(python, "-c", "import torchdata.stateful_dataloader").Run() != nil {
-		t.Skipf("%s has no torchdata: make test-hook-newest runs this", python)
-	}
+	needFrameworks(t, "torchdata.stateful_dataloader")
 	t.Parallel()
 	e := listen(t)
 	file := script(t, "stateful.py")
@@ -43,6 +51,28 @@ func TestHookKnowsTheStatefulDataLoader(t *testing.T) {
 		work, _ := e.work(n * each)
 		if work["items"] != 24 || work["fetches"] != 6 {
 			t.Errorf("%s: its work was told as %v", method, work)
+		}
+	}
+}
+
+// TestHookCountsShards: of the classes of two libraries it is told how many shards there are to divide, of none that look like them, and nobody is
+// asked.
+func TestHookCountsShards(t *testing.T) {
+	needTorch(t)
+	needFrameworks(t, "datasets, webdataset")
+	t.Parallel()
+	e := listen(t)
+	o := e.run([]string{"HF_HUB_OFFLINE=1", "HF_HOME=" + t.TempDir()}, "-W", "ignore", script(t, "shards.py"))
+	if off, ok := e.last("off", func(datagram) bool { return true }); ok || o.status != 0 {
+		t.Fatalf("status %d, %s; the hook went off: %q", o.status, o.stderr, off.Reason)
+	}
+	made, want := e.made(), strings.Fields(o.stdout)
+	if len(made) != len(want) {
+		t.Fatalf("told of %d loaders, made %q", len(made), o.stdout)
+	}
+	for n, m := range made {
+		if got := strings.Replace(fmt.Sprint(m["shards"]), "<nil>", "None", 1); got != want[n] {
+			t.Errorf("loader %d, %v: %s shards, want %s", n, m["dataset"], got, want[n])
 		}
 	}
 }
