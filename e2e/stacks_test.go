@@ -25,11 +25,12 @@ import (
 
 // stack is one framework's way to load data, with the job of testdata/jobs/stacks that uses it.
 type stack struct {
-	name    string
-	script  string   // without .py
-	args    []string // of the script, beside those that plant
-	setting string   // the number of workers by the name that the framework's users set it by
-	short   bool     // part of make test as well
+	name     string
+	script   string   // without .py
+	args     []string // of the script, beside those that plant
+	launcher []string // arguments of the interpreter before the script
+	setting  string   // the number of workers by the name that the framework's users set it by
+	short    bool     // part of make test as well
 
 	// known are misses of today, as "launched: verdict", each with its reason. A miss that is not among them fails the test.
 	known map[string]string
@@ -72,6 +73,8 @@ var noLoader = map[string]string{
 	"launched: finding": "none of the loader's", "launched: setting": "none",
 }
 
+var twoRanks = []string{"-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"}
+
 var stacks = []stack{
 	{name: "PyTorch", script: "plain", setting: "num_workers", short: true},
 	{name: "Lightning", script: "lightning_fit", setting: "num_workers", short: true},
@@ -83,6 +86,13 @@ var stacks = []stack{
 	{name: "HF datasets, streaming", script: "hf_stream", setting: "num_workers"},
 	{name: "WebDataset", script: "webdataset_tar", setting: "num_workers"},
 	{name: "StatefulDataLoader", script: "stateful", setting: "num_workers"},
+	{name: "MosaicML Streaming", script: "streaming_mds", setting: "num_workers"},
+	{name: "MONAI", script: "monai_cache", setting: "num_workers"},
+	{name: "MONAI, threads", script: "monai_cache", args: []string{"--threads"}, setting: "num_workers"},
+	{name: "timm", script: "timm_loader", setting: "num_workers"},
+	{name: "PyTorch Geometric", script: "pyg_graphs", setting: "num_workers"},
+	{name: "torchrun, two ranks", script: "ranks", args: []string{"--wait"}, launcher: twoRanks, setting: "num_workers"},
+	{name: "batchgenerators", script: "augmenter", setting: "num_processes", known: noLoader},
 	{name: "torchdata nodes", script: "nodes", setting: "num_workers", known: noLoader},
 }
 
@@ -275,7 +285,7 @@ func (m machine) stackCommand(t *testing.T, s stack, more []string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.Concat([]string{m.python, script, "--folder", t.TempDir()}, s.args, more)
+	return slices.Concat([]string{m.python}, s.launcher, []string{script, "--folder", t.TempDir()}, s.args, more)
 }
 
 // stackJob is the job alone. No framework is to ask the network for anything.

@@ -121,6 +121,9 @@ type LoaderCall struct {
 	Wait                             float64 // seconds of the window that its trainer stood still for it
 }
 
+// foreign reports that the hook told of a loader without the settings that each DataLoader has.
+func (c LoaderCall) foreign() bool { return c.Class != "" && c.Workers == nil }
+
 // Site is a line of the person's source with the calls made from it in the window.
 type Site struct {
 	What, File string

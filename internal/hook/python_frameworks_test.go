@@ -76,3 +76,32 @@ func TestHookCountsShards(t *testing.T) {
 		}
 	}
 }
+
+// TestHookTellsWhatNodesAreWaitedFor: torchdata's nodes are no DataLoader. Their Loader gives the same with the hook, which tells its steps and where it
+// is made, and no settings that it has not.
+func TestHookTellsWhatNodesAreWaitedFor(t *testing.T) {
+	needTorch(t)
+	needFrameworks(t, "torchdata.nodes")
+	t.Parallel()
+	e := listen(t)
+	file := script(t, "nodes.py")
+	without, o := run(t, os.Environ(), file), e.run(nil, file)
+	if diff := cmp.Diff(without, o, cmp.AllowUnexported(outcome{})); diff != "" || o.status != 0 {
+		t.Errorf("status %d; without and with the hook (-without +with):\n%s", o.status, diff)
+	}
+	if off, ok := e.last("off", func(datagram) bool { return true }); ok {
+		t.Errorf("the hook went off: %s", off.Reason)
+	}
+	const each = 3 // loaders that the job makes for one method
+	for n := range 3 {
+		made := e.made()[n*each]
+		if made["line"] != float64(line(t, file, "# here")) || made["class"] != "torchdata.nodes.loader.Loader" || made["num_workers"] != nil ||
+			made["dataset"] != nil {
+			t.Errorf("loader %d was told as %v", n*each, made)
+		}
+		// Two times over it, a batch by hand, and one that has_next looks ahead for.
+		if steps := e.steps(n * each); steps["steps"] != 14.0 || steps["epochs"] != 2.0 || steps["wait"] == 0.0 {
+			t.Errorf("the steps of loader %d were told as %v", n*each, steps)
+		}
+	}
+}

@@ -1,6 +1,6 @@
 """What the jobs of this folder share: the same work, given to one framework after another.
 
-Planted: an item costs --item milliseconds of CPU, a step sleeps --step, and --workers make the batches of 16. With the
+Planted: an item costs --item milliseconds of CPU, or with --wait of waiting, a step sleeps --step, and --workers make the batches of 16. With the
 defaults one worker needs 64 ms for a batch whose step takes 15 ms: the job is input-bound. With --item 0.1 it keeps up.
 What a job prints does not depend on those three, so a quick run says what a slow one must print.
 """
@@ -22,6 +22,7 @@ def arguments(doc, **own):
     parser.add_argument("--item", type=float, default=4, help="milliseconds of CPU for each item")
     parser.add_argument("--step", type=float, default=15, help="milliseconds that a step takes beside")
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--wait", action="store_true", help="an item waits instead, as for a store far away")
     parser.add_argument("--begun", help="a file to write once 20 steps are done")
     parser.add_argument("--folder", default=".", help="a folder of the job's own")
     for flag, text in own.items():
@@ -39,6 +40,14 @@ def burn(milliseconds):
         pass
 
 
+def work(args):
+    """What an item costs."""
+    if args.wait:
+        time.sleep(args.item / 1000)
+    else:
+        burn(args.item)
+
+
 def features(index):
     """An item's values, which its number alone decides."""
     return torch.sin(torch.arange(FEATURES) * (index % 97 + 1) / 7)
@@ -47,14 +56,14 @@ def features(index):
 class Items(Dataset):
     """A map-style dataset for so many steps of one epoch."""
 
-    def __init__(self, args):
-        self.count, self.cost = args.steps * BATCH, args.item
+    def __init__(self, args, ranks=1):
+        self.count, self.args = args.steps * BATCH * ranks, args
 
     def __len__(self):
         return self.count
 
     def __getitem__(self, index):
-        burn(self.cost)
+        work(self.args)
         return features(index)
 
 
@@ -80,12 +89,14 @@ class Net(torch.nn.Module):
         print("job: %d steps, losses %.5f" % (self.steps, self.total), flush=True)
 
 
-def train(args, batches):
+def train(args, batches, wrapped=lambda net: net, result=True):
     """A loop by hand over what yields batches, as tensors."""
     net = Net(args)
+    model = wrapped(net)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
     for x in batches:
         optimizer.zero_grad()
-        net(x).backward()
+        model(x).backward()
         optimizer.step()
-    net.result()
+    if result:
+        net.result()
