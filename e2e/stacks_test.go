@@ -23,78 +23,10 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// stack is one framework's way to load data, with the job of testdata/jobs/stacks that uses it.
-type stack struct {
-	name     string
-	script   string   // without .py
-	args     []string // of the script, beside those that plant
-	launcher []string // arguments of the interpreter before the script
-	setting  string   // the number of workers by the name that the framework's users set it by
-	short    bool     // part of make test as well
-
-	// known are misses of today, as "launched: verdict", each with its reason. A miss that is not among them fails the test.
-	known map[string]string
-}
-
-// plant is what is planted in a stack's job.
-type plant struct {
-	name    string
-	args    []string // of the job
-	class   []report.Class
-	keepsUp bool
-}
-
-// One worker needs four times as long for a batch as the step takes, or has hardly anything to do.
-var plants = []plant{
-	{
-		name: "slow items", args: []string{"--steps", "250", "--item", "4", "--step", "15", "--workers", "1"},
-		class: inputBound,
-	},
-	{
-		name: "keeps up", args: []string{"--steps", "400", "--item", "0.1", "--step", "40", "--workers", "1"},
-		class: keepsUp, keepsUp: true,
-	},
-}
-
-// plantQuick is said after what is planted: what the job prints depends on the number of steps alone.
-var plantQuick = []string{"--item", "0", "--step", "0"}
-
 const (
 	stackWatch  = 10 * time.Second // of a job that is attached to
 	stackWarmup = 2 * time.Second
 )
-
-var attachedIsPlain = map[string]string{"attached: setting": "from outside nothing tells who makes the loader"}
-
-// noLoader: torchdata's nodes start processes of their own, which are taken for none of a loader's.
-var noLoader = map[string]string{
-	"attached: verdict": "inconclusive", "attached: finding": "quality/too-short", "attached: setting": "none",
-	"launched: verdict": "gpu-bound, low: the wait for batches is taken for one for the device",
-	"launched: finding": "none of the loader's", "launched: setting": "none",
-}
-
-var twoRanks = []string{"-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"}
-
-var stacks = []stack{
-	{name: "PyTorch", script: "plain", setting: "num_workers", short: true},
-	{name: "Lightning", script: "lightning_fit", setting: "num_workers", short: true},
-	{name: "Accelerate", script: "accelerate_loop", setting: "num_workers"},
-	{name: "Accelerate, dispatching", script: "accelerate_loop", args: []string{"--dispatch"}, setting: "num_workers"},
-	{name: "Accelerate, stateful", script: "accelerate_loop", args: []string{"--stateful"}, setting: "num_workers"},
-	{name: "HF Trainer", script: "hf_trainer", setting: "dataloader_num_workers", short: true, known: attachedIsPlain},
-	{name: "HF datasets", script: "hf_map", setting: "num_workers"},
-	{name: "HF datasets, streaming", script: "hf_stream", setting: "num_workers"},
-	{name: "WebDataset", script: "webdataset_tar", setting: "num_workers"},
-	{name: "StatefulDataLoader", script: "stateful", setting: "num_workers"},
-	{name: "MosaicML Streaming", script: "streaming_mds", setting: "num_workers"},
-	{name: "MONAI", script: "monai_cache", setting: "num_workers"},
-	{name: "MONAI, threads", script: "monai_cache", args: []string{"--threads"}, setting: "num_workers"},
-	{name: "timm", script: "timm_loader", setting: "num_workers"},
-	{name: "PyTorch Geometric", script: "pyg_graphs", setting: "num_workers"},
-	{name: "torchrun, two ranks", script: "ranks", args: []string{"--wait"}, launcher: twoRanks, setting: "num_workers"},
-	{name: "batchgenerators", script: "augmenter", setting: "num_processes", known: noLoader},
-	{name: "torchdata nodes", script: "nodes", setting: "num_workers", known: noLoader},
-}
 
 // stackRun is what came of a job that was watched in one mode.
 type stackRun struct {
@@ -187,6 +119,9 @@ func (r stackRun) misses() map[string]string {
 	if !slices.Contains(r.plant.class, r.rep.Verdict.Class) {
 		miss("verdict", "%s, want one of %v", r.rep.Verdict.Class, r.plant.class)
 	}
+	if r.mode == "launched" && r.place() == "-" {
+		miss("line", "it is not known where the loader is made")
+	}
 	if r.plant.keepsUp {
 		if len(r.rep.Findings) > 0 && r.rep.Findings[0].Severity == report.Error {
 			miss("finding", "an error finding on a job that keeps up: %s", r.first())
@@ -242,20 +177,26 @@ func (r stackRun) patched() string {
 // frameworksName finds what a framework calls a setting in what the patch says of it.
 var frameworksName = regexp.MustCompile(`^(\w+) of \w+`)
 
+// place is where the loader is made.
+func (r stackRun) place() string {
+	if r.rep == nil || r.rep.Job.Loader == nil || r.rep.Job.Loader.Location == nil {
+		return "-"
+	}
+	at := r.rep.Job.Loader.Location
+	return fmt.Sprintf("%s:%d", filepath.Base(at.File), at.Line)
+}
+
 func (r stackRun) row() string {
-	class, confidence, place := "no report", "", "-"
+	class, confidence := "no report", ""
 	if r.rep != nil {
 		class, confidence = string(r.rep.Verdict.Class), string(r.rep.Verdict.Confidence)
-		if l := r.rep.Job.Loader; l != nil && l.Location != nil {
-			place = fmt.Sprintf("%s:%d", filepath.Base(l.Location.File), l.Location.Line)
-		}
 	}
 	harm := "none"
 	if r.harm() {
 		harm = fmt.Sprintf("status %d, %q", r.status, r.stdout)
 	}
 	return strings.Join([]string{r.stack.name, r.plant.name, r.mode, class, confidence, r.first(), r.named(), r.stack.setting,
-		place, r.patched(), harm, fmt.Sprintf("%.2f", r.others)}, "\t")
+		r.place(), r.patched(), harm, fmt.Sprintf("%.2f", r.others)}, "\t")
 }
 
 func printStacks(w io.Writer, rows []string) {
