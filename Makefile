@@ -73,7 +73,7 @@ test: ## everything: lint, race-enabled unit tests, the binary's promises, end-t
 	@$(STAGE) dependencies scripts/deps build job tools
 	@$(STAGE) "static libraries" scripts/static-libs "$(LIB)"
 	@$(STAGE) gofmt scripts/check-format
-	@$(STAGE) "go vet" $(GO) vet -tags e2e,overhead,peers,calibrate,reliability ./...
+	@$(STAGE) "go vet" $(GO) vet -tags e2e,overhead,peers,calibrate,reliability,frameworks ./...
 	@$(STAGE) staticcheck $(MAKE) staticcheck
 	@$(STAGE) "unit tests (race detector, fuzz seeds, import rules)" $(GO) test -race ./...
 	@$(STAGE) "newest PyTorch" $(MAKE) python-env
@@ -100,10 +100,10 @@ python-env: ## build/python-env: a virtual environment with the newest PyTorch a
 # What the interpreter holds is no file that Go sees, and a kept result would stand for another PyTorch: -count=1.
 .PHONY: hook-newest
 hook-newest:
-	PYTHON="$$(scripts/python-env)" $(GO) test ./internal/hook/... -count=1
+	PYTHON="$$(scripts/python-env)" $(GO) test -tags frameworks ./internal/hook/... -count=1
 
 .PHONY: test-hook-newest
-test-hook-newest: ## the hook's tests on the newest PyTorch
+test-hook-newest: ## the hook's tests on the newest PyTorch, those of frameworks too
 	@scripts/static-libs "$(LIB)"
 	@$(MAKE) python-env
 	@$(MAKE) hook-newest
@@ -201,13 +201,13 @@ lint: ## gofmt, go vet, staticcheck and the import rules
 	@scripts/deps build
 	@scripts/static-libs "$(LIB)"
 	@scripts/check-format
-	$(GO) vet -tags e2e,overhead,peers,calibrate,reliability ./...
+	$(GO) vet -tags e2e,overhead,peers,calibrate,reliability,frameworks ./...
 	@$(MAKE) staticcheck
 	$(GO) test ./internal/archtest
 
 .PHONY: staticcheck
 staticcheck: $(STATICCHECK)
-	$(STATICCHECK) -tags e2e,overhead,peers,calibrate,reliability ./...
+	$(STATICCHECK) -tags e2e,overhead,peers,calibrate,reliability,frameworks ./...
 
 $(STATICCHECK):
 	@mkdir -p $(TOOLS)
