@@ -1,7 +1,7 @@
 """Datasets in shards, as their libraries make them and as people's own classes look like them: each with its shards."""
 
 import os
-import sys
+import time
 
 import datasets
 import webdataset
@@ -75,7 +75,10 @@ def main():
     data._ex_iterable.kwargs["files"] = files
     DataLoader(data)
     print(2)
-    sys.stdout.flush()
+    loader = DataLoader([1])
+    for _ in range(20):  # what a full socket did not take is told with a later batch
+        list(loader)
+        time.sleep(0.05)
 
 
 if __name__ == "__main__":
