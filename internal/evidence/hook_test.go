@@ -394,7 +394,9 @@ func TestHookLoaderOfNoDataLoader(t *testing.T) {
 			t.Errorf("%s is %+v", d.Name, v)
 		}
 	}
-	if !slices.ContainsFunc(e.Warnings, func(w string) bool { return strings.Contains(w, "torchdata.nodes.loader.Loader, which is no DataLoader") }) {
+	if !slices.ContainsFunc(e.Warnings, func(w string) bool {
+		return strings.Contains(w, "torchdata.nodes.loader.Loader, which is no DataLoader")
+	}) {
 		t.Errorf("warnings: %q", e.Warnings)
 	}
 }
