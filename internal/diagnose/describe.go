@@ -144,6 +144,7 @@ func called(e *evidence.Evidence, l *report.Loader) {
 	}
 	c := e.Facts.Hook.Loader
 	l.Source, l.Dataset, l.Sampler, l.InOrder, l.Iterable = "hook", c.Dataset, c.Sampler, c.InOrder, c.Iterable
+	l.Shards = c.Shards
 	for _, i := range e.Facts.Hook.Slow {
 		if stat.Finite(i.Seconds) {
 			l.SlowItems = append(l.SlowItems, report.SlowItem{Index: i.Index, Seconds: i.Seconds, Times: i.Times})

@@ -113,6 +113,14 @@ func (l *Loader) WorkersNeeded(anyShm bool) (Needed, bool) {
 	return Needed{found.Chosen.Setting.Workers, found.Clamp, found.Chosen.Limit}, ok
 }
 
+// Unsharded is the model of the same loader over a dataset in as many shards as there may be workers.
+func (l *Loader) Unsharded() *Loader {
+	free := *l
+	free.Shards = 0
+	free.simulate()
+	return &free
+}
+
 // KeepsUp returns the fewest workers, from one to most, with which the loader is as fast as it is, to within the 3 %
 // that are worth a change, and at least one more than the mean of a batch needs; false where there is no such number,
 // or the model does not fit.

@@ -114,12 +114,15 @@ type LoaderCall struct {
 	Persistent, PinMemory, InOrder   *bool
 	StartMethod                      string
 	Iterable                         bool
-	Items                            *int
+	Items, Shards                    *int
 	Evaluates                        bool    // asked without gradients
 	Made                             int     // of the training loop: loaders that the call made, up to the end of the watch
 	Anew                             bool    // of the training loop: it makes one for each epoch, or most of them
 	Wait                             float64 // seconds of the window that its trainer stood still for it
 }
+
+// foreign reports that the hook told of a loader without the settings that each DataLoader has.
+func (c LoaderCall) foreign() bool { return c.Class != "" && c.Workers == nil }
 
 // Site is a line of the person's source with the calls made from it in the window.
 type Site struct {

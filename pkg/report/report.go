@@ -103,6 +103,7 @@ type Loader struct {
 	Dataset           string     `json:"dataset,omitempty"` // class; hook only, as are the next two
 	Sampler           string     `json:"sampler,omitempty"`
 	Iterable          bool       `json:"iterable,omitempty"`   // the dataset is an IterableDataset, since 1.3.0; hook only
+	Shards            *int       `json:"shards,omitempty"`     // that it divides among the workers of one trainer, since 1.4.0; hook only
 	InOrder           *bool      `json:"in_order,omitempty"`   // null: not known, or this PyTorch lacks it
 	SlowItems         []SlowItem `json:"slow_items,omitempty"` // slowest first; hook only
 }

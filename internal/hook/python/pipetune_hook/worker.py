@@ -39,8 +39,8 @@ def number_workers():
         own["_config"] = Config(own["_config"])
 
 
-def patch(data):
-    module = data._utils.worker
+def patch(module):
+    """Wraps the module that holds what workers run, torch's or what replaces it."""
     module._worker_loop = working(module._worker_loop)
     module.ExceptionWrapper = wrapping(module.ExceptionWrapper)
 
