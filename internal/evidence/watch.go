@@ -59,6 +59,9 @@ func (b *builder) warnings() {
 	case b.rec.End == nil:
 		b.warn("the recording was cut off after %s", b.End.Round(100*time.Millisecond))
 	}
+	if s := b.Startup; !s.Whole && s.Lasted > 0 {
+		b.warn("the job was starting up for the first %.0f s, which are left out: no step was seen, and %s", s.Lasted, s.Doing)
+	}
 	if b.Detected {
 		b.warn("the first %s differ from the rest and are left out as warm-up", b.Warmup.Round(100*time.Millisecond))
 	}

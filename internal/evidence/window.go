@@ -117,6 +117,12 @@ func newFrame(rec *recording.Recording, h history, c cast, life span) frame {
 		f.Kept = seconds(detected - spared)
 		detected = spared
 	}
+	switch s := readStartup(rec, h, c, life); {
+	case s.Whole:
+		f.Startup = s
+	case s.Lasted > max(asked, detected):
+		f.Startup, f.Kept, asked = s, 0, s.Lasted
+	}
 	f.steady = span{life.from + max(asked, detected), life.to}
 	f.Detected = detected > asked
 	f.Halted = seconds(lostOf(f.lostTo(false), f.steady))
