@@ -7,11 +7,11 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// Startup is the stretch at the beginning of the watch in which no step of a young job was seen: it imports, reads an index, compiles.
+// Startup is the stretch after the warm-up in which no step of a young job was seen: it imports, reads an index, compiles. The zero value: none.
 type Startup struct {
-	Lasted float64 // seconds; 0 = there was none
-	Whole  bool    // it lasted as long as the watch
-	Doing  string  // what was seen of it
+	From, To float64 // seconds since the recording's start
+	Whole    bool    // it lasted to the end of the watch
+	Doing    string  // what was seen of it
 }
 
 const (
@@ -19,19 +19,21 @@ const (
 	young = 600.0
 	// leastStartup is the shortest stretch that is told, in seconds; less is a long step.
 	leastStartup = 2.0
+	// mostlyAhead is the share of looks that found all workers idle and the trainer not waiting. A worker wakes each 5 s to see whether its trainer
+	// lives, and on full CPUs takes a tenth of a second for it.
+	mostlyAhead = 0.8
 	// allLooks is the share of looks that counts as all of them: one of a second's fifty may catch a moment between two.
 	allLooks = 0.98
 )
 
-// readStartup finds it in what an attached watch saw; a launched job is watched from its first batch on. It ends with the first second in which any
-// trainer shows a sign of a step.
+// readStartup finds it in what an attached watch saw of a stretch; a launched job is watched from its first batch on. It ends with the first
+// second in which any trainer shows a sign of a step.
 func readStartup(rec *recording.Recording, h history, c cast, life span) Startup {
 	if rec.Header.Mode == "launch" || len(c.trainers) == 0 {
 		return Startup{}
 	}
-	spans := cut([]span{life}, usualWindow)
-	var out Startup
-	for i, s := range spans {
+	out := Startup{From: life.from, To: life.from}
+	for _, s := range cut([]span{life}, usualWindow) {
 		doing := ""
 		for _, a := range c.trainers {
 			if doing = startingUp(h, c, a, s); doing == "" {
@@ -41,11 +43,12 @@ func readStartup(rec *recording.Recording, h history, c cast, life span) Startup
 		if doing == "" {
 			break
 		}
-		out = Startup{Lasted: s.to - life.from, Whole: i == len(spans)-1, Doing: doing}
+		out.To, out.Doing = s.to, doing
 	}
-	if out.Lasted < leastStartup {
+	if out.To-out.From < leastStartup {
 		return Startup{}
 	}
+	out.Whole = out.To >= life.to-usualWindow/2
 	return out
 }
 
@@ -59,7 +62,7 @@ func startingUp(h history, c cast, a *actor, s span) string {
 	case !(a.born > s.to-young) || looks <= 0 || grown(metric.LoaderTensors, a.loader()) > 0 || grown(metric.LoaderBatches, a.loader()) > 0 ||
 		slices.ContainsFunc(h.all(metric.GPUUtil), works):
 		return ""
-	case joint > 0 && grown(metric.LoaderAhead, a.loader()) >= allLooks*joint:
+	case joint > 0 && grown(metric.LoaderAhead, a.loader()) >= mostlyAhead*joint:
 		return "the loader's workers have nothing to do, and the main thread takes no batch"
 	case joint > 0 || grown(metric.LoaderNoWorkers, a.loader()) > 0 || feeds(h, c, a, s):
 		return ""

@@ -117,11 +117,10 @@ func newFrame(rec *recording.Recording, h history, c cast, life span) frame {
 		f.Kept = seconds(detected - spared)
 		detected = spared
 	}
-	switch s := readStartup(rec, h, c, life); {
-	case s.Whole:
-		f.Startup = s
-	case s.Lasted > max(asked, detected):
-		f.Startup, f.Kept, asked = s, 0, s.Lasted
+	if f.Startup = readStartup(rec, h, c, span{life.from + asked, life.to}); f.Startup.To > 0 && !f.Startup.Whole {
+		if asked = f.Startup.To - life.from; asked >= detected {
+			f.Kept = 0
+		}
 	}
 	f.steady = span{life.from + max(asked, detected), life.to}
 	f.Detected = detected > asked

@@ -82,7 +82,7 @@ trainer did not start itself (Ray Data, a tf.data service, a DALI server) are no
 			}
 		}
 		f.Severity, f.Score = diagnose.Grade(saved), saved
-		f.Summary = "the trainer waits for " + diagnose.FedBy(p.Evidence) + ", which have no time to spare" + room(p, split)
+		f.Summary = "The trainer is fed by " + diagnose.FedBy(p.Evidence) + " with no time to spare" + room(p, split)
 		f.Recommendations = []report.Recommendation{{
 			Setting: setting, From: text(whole(n)), To: whole(float64(need.Workers)), Caveat: caveat, Effect: effect,
 			Why: fmt.Sprintf("a batch takes one of them %s times as long as the step without waiting; it is the program's own setting",
