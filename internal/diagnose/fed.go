@@ -11,8 +11,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// FedBy says who feeds a trainer that has no DataLoader workers: "3 processes of the job's own (python3)". It is empty where workers do, or the
-// trainer itself.
+// FedBy says who feeds a trainer that has no DataLoader workers: "3 processes of the job's own (python3)". It is empty
+// where workers do, or the trainer itself.
 func FedBy(e *evidence.Evidence) string {
 	fed := e.Facts.Fed
 	if fed == nil {
@@ -41,10 +41,13 @@ func ofDataLoader(rule *Rule, e *evidence.Evidence) bool {
 	return e.Facts.Fed != nil && rule.Group() == "loader"
 }
 
-// dropCallSettings takes off a finding what it says of a DataLoader's arguments, of which a job that is fed otherwise has none.
+// dropCallSettings takes off a finding what it says of a DataLoader's arguments, of which a job that is fed otherwise
+// has none.
 func dropCallSettings(f *report.Finding) {
 	const ofAny = "batch_size" // a batch has a size whoever makes it
-	f.Recommendations = slices.DeleteFunc(f.Recommendations, func(c report.Recommendation) bool { return callSettings[c.Setting] && c.Setting != ofAny })
+	f.Recommendations = slices.DeleteFunc(f.Recommendations, func(c report.Recommendation) bool {
+		return callSettings[c.Setting] && c.Setting != ofAny
+	})
 	f.Unhelpful = slices.DeleteFunc(f.Unhelpful, func(u report.Unhelpful) bool {
 		if !callSettings[u.Setting] || u.Setting == ofAny {
 			return false

@@ -7,23 +7,26 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 )
 
-// Fed is who feeds a trainer that has no DataLoader workers. They stand where workers do: num_workers is their count, and worker_… are theirs.
+// Fed is who feeds a trainer that has no DataLoader workers. They stand where workers do: num_workers is their count,
+// and worker_… are theirs.
 type Fed struct {
 	Threads bool   // threads of the trainer's own, else processes
 	Name    string // of one of them, as the kernel has it
 }
 
-// leastFeeding is the share of its time from which on a thread or process counts as at work for its trainer: the line from which a wait counts.
+// leastFeeding is the share of its time from which on a thread or process counts as at work for its trainer: the line
+// from which a wait counts.
 const leastFeeding = 0.05
 
-// handingOver are the states of a feeder that waits for work, to hand over, for a lock, or by a timer. A thread that waits for the interpreter's lock is in
-// one of them too.
-var handingOver = []metric.Desc{metric.LooksQueuePoll, metric.LooksFutexTime, metric.LooksFutex, metric.LooksPipeRead, metric.LooksPipeWrite,
-	metric.LooksSleep}
+// handingOver are the states of a feeder that waits for work, to hand over, for a lock, or by a timer. A thread that
+// waits for the interpreter's lock is in one of them too.
+var handingOver = []metric.Desc{metric.LooksQueuePoll, metric.LooksFutexTime, metric.LooksFutex, metric.LooksPipeRead,
+	metric.LooksPipeWrite, metric.LooksSleep}
 
-// feed finds who feeds a trainer without workers. A process that the trainer started feeds it where it is at work; a thread only where it works
-// mostly while the main thread does not run, for else it is a part of the step, as the threads of a mathematical library are. Batches may pass
-// through both, as where a thread unpickles what a pool made: those that are busier limit the others, and stand for all.
+// feed finds who feeds a trainer without workers. A process that the trainer started feeds it where it is at work; a
+// thread only where it works mostly while the main thread does not run, for else it is a part of the step, as the
+// threads of a mathematical library are. Batches may pass through both, as where a thread unpickles what a pool made:
+// those that are busier limit the others, and stand for all.
 func (b *builder) feed(r *rank) {
 	var stages [2][]*actor
 	var busy [2]float64
@@ -82,5 +85,6 @@ func (b *builder) feedersAtOnce(r *rank) figure {
 		return figure{}
 	}
 	idle, alive := b.grow(metric.LoaderWaitIdle, r.loader()), b.grow(metric.LoaderWaitAlive, r.loader())
-	return ratio(each(len(idle), func(i int) float64 { return alive[i] - idle[i] }), b.grow(metric.LoaderWaiting, r.loader()))
+	working := each(len(idle), func(i int) float64 { return alive[i] - idle[i] })
+	return ratio(working, b.grow(metric.LoaderWaiting, r.loader()))
 }

@@ -48,8 +48,8 @@ func (s *simulation) feed(seconds, waits float64, m moment, who map[string]feedi
 	}
 }
 
-// TestFed: a process that is at work feeds its trainer, a thread only where it works beside a main thread that does not; the busier stage stands
-// for both.
+// TestFed: a process that is at work feeds its trainer, a thread only where it works beside a main thread that does
+// not; the busier stage stands for both.
 func TestFed(t *testing.T) {
 	waiting := moment{wait: 0.8, asleep: 0.15, run: 0.05, gpu: -1}
 	for _, c := range []struct {

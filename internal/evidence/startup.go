@@ -7,7 +7,8 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// Startup is the stretch after the warm-up in which no step of a young job was seen: it imports, reads an index, compiles. The zero value: none.
+// Startup is the stretch after the warm-up in which no step of a young job was seen: it imports, reads an index,
+// compiles. The zero value: none.
 type Startup struct {
 	From, To float64 // seconds since the recording's start
 	Whole    bool    // it lasted to the end of the watch
@@ -15,19 +16,21 @@ type Startup struct {
 }
 
 const (
-	// young is how long after its start a trainer may still start up, in seconds: compiling a large model takes minutes.
+	// young is how long after its start a trainer may still start up, in seconds: compiling a large model takes
+	// minutes.
 	young = 600.0
 	// leastStartup is the shortest stretch that is told, in seconds; less is a long step.
 	leastStartup = 2.0
-	// mostlyAhead is the share of looks that found all workers idle and the trainer not waiting. A worker wakes each 5 s to see whether its trainer
-	// lives, and on full CPUs takes a tenth of a second for it.
+	// mostlyAhead is the share of looks that found all workers idle and the trainer not waiting. A worker wakes each
+	// 5 s to see whether its trainer lives, and on full CPUs takes a tenth of a second for it.
 	mostlyAhead = 0.8
-	// allLooks is the share of looks that counts as all of them: one of a second's fifty may catch a moment between two.
+	// allLooks is the share of looks that counts as all of them: one of a second's fifty may catch a moment between
+	// two.
 	allLooks = 0.98
 )
 
-// readStartup finds it in what an attached watch saw of a stretch; a launched job is watched from its first batch on. It ends with the first
-// second in which any trainer shows a sign of a step.
+// readStartup finds it in what an attached watch saw of a stretch; a launched job is watched from its first batch on.
+// It ends with the first second in which any trainer shows a sign of a step.
 func readStartup(rec *recording.Recording, h history, c cast, life span) Startup {
 	if rec.Header.Mode == "launch" || len(c.trainers) == 0 {
 		return Startup{}
@@ -52,15 +55,17 @@ func readStartup(rec *recording.Recording, h history, c cast, life span) Startup
 	return out
 }
 
-// startingUp says what a young trainer does in a stretch that shows no step of it; "" where one may have passed. A step passes where a batch
-// does, a GPU works, workers have anything to do, somebody else feeds it, or its main thread sleeps outside of storage.
+// startingUp says what a young trainer does in a stretch that shows no step of it; "" where one may have passed. A
+// step passes where a batch does, a GPU works, workers have anything to do, somebody else feeds it, or its main thread
+// sleeps outside of storage.
 func startingUp(h history, c cast, a *actor, s span) string {
 	grown := func(d metric.Desc, entity string) float64 { g, _ := h.of(d, entity).grown(s); return g }
 	works := func(t *track) bool { return slices.ContainsFunc(t.within(s), func(x float64) bool { return x > 0 }) }
 	looks, joint := grown(metric.LooksTotal, a.entity), grown(metric.LoaderLooks, a.loader())
 	switch {
-	case !(a.born > s.to-young) || looks <= 0 || grown(metric.LoaderTensors, a.loader()) > 0 || grown(metric.LoaderBatches, a.loader()) > 0 ||
-		slices.ContainsFunc(h.all(metric.GPUUtil), works):
+	case !(a.born > s.to-young) || looks <= 0 || slices.ContainsFunc(h.all(metric.GPUUtil), works):
+		return ""
+	case grown(metric.LoaderTensors, a.loader()) > 0 || grown(metric.LoaderBatches, a.loader()) > 0:
 		return ""
 	case joint > 0 && grown(metric.LoaderAhead, a.loader()) >= mostlyAhead*joint:
 		return "the loader's workers have nothing to do, and the main thread takes no batch"

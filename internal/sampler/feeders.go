@@ -12,8 +12,8 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-// feeders are who may feed a trainer that has no DataLoader workers: children that it started by multiprocessing, and threads of its own that
-// use a CPU. Whether they do is not judged here.
+// feeders are who may feed a trainer that has no DataLoader workers: children that it started by multiprocessing, and
+// threads of its own that use a CPU. Whether they do is not judged here.
 type feeders struct {
 	members  []*feeder
 	departed []*feeder
@@ -126,7 +126,8 @@ func (f *feeders) scout(t *trainer, now time.Duration) {
 	}
 }
 
-// look looks at all of them, beside the main thread that was just found to run, or to wait in what hands batches over, or neither.
+// look looks at all of them, beside the main thread that was just found to run, or to wait in what hands batches over,
+// or neither.
 func (f *feeders) look(kit *lookKit, runs, waits bool) {
 	idle, working, gone := 0, 0, false
 	for _, m := range f.members {
@@ -151,7 +152,8 @@ func (f *feeders) look(kit *lookKit, runs, waits bool) {
 	f.joint.add(waits && working > 0, idle, idle+working, false)
 }
 
-// handsOver tells whether a thread of this class sleeps in what Python's queues, pools, events and locks wait in, or in a timer.
+// handsOver tells whether a thread of this class sleeps in what Python's queues, pools, events and locks wait in, or
+// in a timer.
 func handsOver(class waitClass) bool {
 	switch class {
 	case classQueuePoll, classFutexTimed, classFutex, classPipeRead, classPipeWrite, classSleep:
@@ -160,8 +162,8 @@ func handsOver(class waitClass) bool {
 	return false
 }
 
-// polls tells whether the thread that was just looked at polls descriptors that are no DataLoader's, as of a queue that is asked with a short
-// time-out.
+// polls tells whether the thread that was just looked at polls descriptors that are no DataLoader's, as of a queue
+// that is asked with a short time-out.
 func (t *watchedThread) polls(kit *lookKit, class waitClass) bool {
 	s := &kit.syscall
 	if class != classOther || t.blind != nil || s.Running || s.Number < 0 {

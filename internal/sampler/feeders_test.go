@@ -22,8 +22,8 @@ func (m *machine) ran(pid, tid int, used time.Duration) {
 	m.put(pid, "task/"+strconv.Itoa(tid)+"/schedstat", strconv.Itoa(int(used))+" 1000000 3\n")
 }
 
-// TestFeedersOfTrainerWithoutWorkers: a pool's process is looked at from its birth, a thread from when it was seen to use a CPU; the trainer
-// waits for a batch where its main thread sleeps in a lock while one of them is at work.
+// TestFeedersOfTrainerWithoutWorkers: a pool's process is looked at from its birth, a thread from when it was seen to
+// use a CPU; the trainer waits for a batch where its main thread sleeps in a lock while one of them is at work.
 func TestFeedersOfTrainerWithoutWorkers(t *testing.T) {
 	m := newMachine(t)
 	m.process(100, job.Trainer, 0)
