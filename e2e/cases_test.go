@@ -73,6 +73,12 @@ var suite = []testCase{
 		planted: []string{"memory/shm-too-small"},
 	},
 	{name: "prefetch_thread", class: inputBound, wait: starved, unseen: true},
+	{name: "feeders_pool", class: inputBound, wait: starved, planted: []string{"job/feeders-too-few", "cpu/decode-bound", "cpu/saturated"}, unseen: true},
+	{name: "feeders_threads", class: inputBound, wait: starved, planted: []string{"job/feeders-too-few", "cpu/decode-bound", "cpu/saturated"}, unseen: true},
+	{
+		name: "starts_slowly", class: one(report.Inconclusive), wait: fed, args: []string{"--compile", "26"}, control: true,
+		unseen: true,
+	},
 	{name: "host_bound", class: hostBound, wait: [2]float64{0, 0.15}, planted: []string{"host/main-thread-bound"}},
 	{name: "control_keeps_up", class: keepsUp, wait: fed, control: true},
 	{name: "control_large_batches", class: keepsUp, wait: fed, control: true},

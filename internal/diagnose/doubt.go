@@ -27,6 +27,9 @@ const (
 // blind tells why nothing can be concluded; empty where something can.
 func blind(e *evidence.Evidence, s split) []string {
 	var why []string
+	if s := e.Window.Startup; s.Whole {
+		why = append(why, fmt.Sprintf("still starting up: no step was seen in %s, and %s", unit.Seconds(s.To-s.From), s.Doing))
+	}
 	if v, ok := e.Get(metric.TrainerStopped); ok && v.Center >= stoppedShare {
 		why = append(why, fmt.Sprintf("the job was stopped or frozen %s of the time", unit.Percent(v.Center)))
 	} else if share := haltedShare(e); share >= stoppedShare {

@@ -57,6 +57,7 @@ type Window struct {
 	Warmup     time.Duration // dropped before it: asked for or detected, the longer
 	Detected   bool          // the warm-up was longer than asked for
 	Kept       time.Duration // what shows of a warm-up and could not be spared; 0 where all of it was dropped
+	Startup    Startup       // of it, what showed no step yet
 	Ended      bool          // the job ended in the watch
 	Halted     time.Duration // of the stretch, how long somebody of the job was stopped or frozen, or no batch passed any more; left out of all values
 	By         string        // what ended the watch, as the recording names it: duration, steps, interrupted, job-ended; "" where it was cut off
@@ -81,6 +82,7 @@ type Facts struct {
 	GPUWhyNot   string // why no GPU figures are there; "" where they are
 	Throttle    []string
 	Hook        *Hook  // what the hook told of the training loop; nil without it
+	Fed         *Fed   // who feeds the trainer where that is neither itself nor DataLoader workers; nil else
 	Aside       string // why another thread than the main one takes the batches, or may do so, and how long a step waits is unknown; "" where the main thread does
 }
 

@@ -266,6 +266,8 @@ func (p *page) phases(r *report.Report) {
 		p.heading("WHERE AN ITEM'S TIME GOES, one worker")
 	case workerless(r):
 		p.heading("WHERE THE TRAINER'S TIME GOES, as it loads its data itself")
+	case r.Job != nil && r.Job.Loader != nil && r.Job.Loader.FedBy != "":
+		p.heading("WHERE THE TIME GOES of those who feed the trainer")
 	default:
 		p.heading("WHERE A WORKER'S TIME GOES")
 	}

@@ -92,6 +92,7 @@ type Job struct {
 // Loader is the DataLoader's settings as far as they are known; null is unknown.
 type Loader struct {
 	NumWorkers        *int       `json:"num_workers"`
+	FedBy             string     `json:"fed_by,omitempty"` // who makes the batches where no DataLoader does: "3 processes of the job's own (python3)"; since 1.4.0
 	StartMethod       string     `json:"start_method,omitempty"`
 	PrefetchFactor    *int       `json:"prefetch_factor"`
 	PersistentWorkers *bool      `json:"persistent_workers"`
