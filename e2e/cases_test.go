@@ -19,6 +19,7 @@ type testCase struct {
 	wait    [2]float64     // the input wait the fault must really cause, by the stop-watch; else it did not show, and is run again
 	around  surroundings   // what the runner does around the job
 	seconds string         // how long the job trains; "": jobSeconds
+	ranks   int            // that it starts, each with a GPU of its own; 0: one
 
 	// unseen: the loader hands nothing over between processes, or to another thread, so input wait and batches/s may be absent (never wrong).
 	unseen bool
@@ -100,7 +101,7 @@ var variations = []testCase{
 	{name: "remote_storage", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
 	{name: "iterable_text", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
 	{name: "forkserver_few", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
-	{name: "ddp_two_ranks", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
+	{name: "ddp_two_ranks", ranks: 2, class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
 	{name: "numpy_batches", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}, unseen: true},
 	{name: "workers_pinned", class: inputBound, wait: starved, planted: []string{"loader/workers-pinned", "cpu/affinity"}},
 	{

@@ -136,7 +136,7 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 		d.add("most of that time the main thread was ready but had no CPU (%s of the watch)", unit.Percent(stat.Share(delay.Center)))
 	}
 	if class == report.GPUBound && s.stall.Center >= Moderate.Value {
-		d.add("the GPU may lack data %s of the time, which no rule explains", unit.Percent(s.stall.Center))
+		d.add("the GPU may lack data %s of the time", unit.Percent(s.stall.Center))
 	}
 	if class == report.InputBound && lead == nil && s.seen {
 		d.add("no rule explains the wait")

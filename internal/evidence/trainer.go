@@ -35,6 +35,7 @@ type rank struct {
 	noLoader  bool         // it was seen to have no workers at all
 	gpus      []string     // entities of the GPUs it uses
 	busy      []float64    // share of each window in which they work, mean over them; nil where no counter tells
+	seen      step.Seen    // of its step
 	step      *step.Step   // where its time goes; nil where that is unknown
 
 	accelerator string  // what kind of device it has open: cuda, rocm, dxg; "" none was seen
