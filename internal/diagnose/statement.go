@@ -43,8 +43,8 @@ func headroom(e *evidence.Evidence) string {
 	return fmt.Sprintf("%s busy %s of the time, so the loader as it is could give %s", who, unit.Percent(share), more)
 }
 
-// saysItself is the rule whose summary would repeat the first sentence of the statement.
-const saysItself = "loader/workers-zero"
+// saysItself are the rules whose summaries would repeat the first sentence of the statement.
+var saysItself = map[string]bool{"loader/workers-zero": true, "job/feeders-too-few": true}
 
 // statement says in a few sentences why the class is what it is.
 func statement(e *evidence.Evidence, s split, class report.Class, lead *report.Finding) string {
@@ -61,7 +61,7 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 	switch class {
 	case report.InputBound:
 		text = starving(e, s)
-		if lead != nil && lead.Rule != saysItself {
+		if lead != nil && !saysItself[lead.Rule] {
 			text += " " + sentence(lead.Summary)
 		}
 		return text
