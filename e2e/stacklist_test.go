@@ -42,19 +42,17 @@ var plantQuick = []string{"--item", "0", "--step", "0"}
 
 var attachedIsPlain = map[string]string{"attached: setting": "from outside nothing tells who makes the loader"}
 
-// The processes of torchdata's nodes and of batchgenerators are none of a DataLoader's. Attached, nothing is claimed of them; launched, the waits for
-// nodes are told.
+// The processes of torchdata's nodes and of batchgenerators are none of a DataLoader's: they are told as what feeds the job, without the name of
+// a setting. Launched, the waits for nodes are told.
 var (
 	nodesAreNoLoader = map[string]string{
-		"attached: verdict": "inconclusive", "attached: finding": "none of a loader", "attached: setting": "none",
+		"attached: finding": "job/feeders-too-few", "attached: setting": "none",
 		"launched: finding": "none of a loader: what the processes do is not known, and the report says so", "launched: setting": "none",
 	}
 	augmentersAreNoLoader = map[string]string{
-		"attached: verdict": "inconclusive", "attached: finding": "none of a loader", "attached: setting": "none",
-		"launched: verdict": "inconclusive", "launched: finding": "none of a loader", "launched: setting": "none",
-		"launched: line":                "no DataLoader is made",
-		"launched: keeping up, verdict": "inconclusive", "launched: keeping up, line": "no DataLoader is made",
-		"attached: keeping up, verdict": "inconclusive",
+		"attached: finding": "job/feeders-too-few", "attached: setting": "none",
+		"launched: finding": "job/feeders-too-few", "launched: setting": "none", "launched: line": "no DataLoader is made",
+		"launched: keeping up, verdict": "launch mode waits for a DataLoader's first batch", "launched: keeping up, line": "no DataLoader is made",
 	}
 )
 
