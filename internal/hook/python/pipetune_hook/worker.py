@@ -12,6 +12,7 @@ from .guise import standing_for
 from .look import fields
 
 KEY = "_pipetune_loader"  # in the configuration of a process: the number of the loader it works for
+IDLE = state.EVERY // 1000000  # milliseconds that a worker waits for its next batch before it tells what it did
 process = state.process
 local = state.local
 here = state.here
@@ -77,12 +78,12 @@ def worker_began(args):
     process.parent = state.begun_by()
     process.greeted = False
     local.work = work.known(number, process.parent)
-    watch_queue(args[2])
+    watch_queue(args[2], local.work)
     state.tell(clock())
 
 
-def watch_queue(queue):
-    """Tells the totals before the worker goes idle: it may be ended while it waits."""
+def watch_queue(queue, work):
+    """Tells the totals once the worker has been idle for a while: it may be ended while it waits."""
     if type(queue) is not sys.modules["multiprocessing"].queues.Queue:
         return  # of the job's own
     original = type(queue).get
@@ -92,10 +93,8 @@ def watch_queue(queue):
 
     def get(*args, **kwargs):
         try:
-            if process.on and any([each.changed for each in process.works.values()]) and not poll.poll(0):
-                now = clock()
-                if state.due(now):
-                    state.tell(now)
+            if work.changed and process.on and not poll.poll(IDLE):
+                state.tell(clock())
         except Exception as error:
             state.failed(error)
         return original(known(), *args, **kwargs)
