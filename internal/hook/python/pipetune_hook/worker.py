@@ -93,13 +93,19 @@ def watch_queue(queue, work):
 
     def get(*args, **kwargs):
         try:
-            if work.changed and process.on and not poll.poll(IDLE):
+            if work.changed and process.on and not poll.poll(patience(args, kwargs)):
                 state.tell(clock())
         except Exception as error:
             state.failed(error)
         return original(known(), *args, **kwargs)
 
     queue.get = get
+
+
+def patience(args, kwargs):
+    """How many milliseconds to wait for the queue before the original is asked: none, unless the caller waits longer itself, as torch's worker loop does."""
+    timeout = kwargs.get("timeout") if not args and len(kwargs) == 1 else None
+    return IDLE if type(timeout) in (float, int) and timeout * 1000 > IDLE else 0
 
 
 def wrapping(original):
