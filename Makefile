@@ -73,14 +73,17 @@ test: ## everything: lint, race-enabled unit tests, the binary's promises, end-t
 	@$(STAGE) dependencies scripts/deps build job tools
 	@$(STAGE) "static libraries" scripts/static-libs "$(LIB)"
 	@$(STAGE) gofmt scripts/check-format
-	@$(STAGE) "go vet" $(GO) vet -tags e2e,overhead,peers,calibrate,reliability ./...
+	@$(STAGE) "go vet" $(GO) vet -tags e2e,overhead,peers,calibrate,reliability,frameworks ./...
 	@$(STAGE) staticcheck $(MAKE) staticcheck
 	@$(STAGE) "unit tests (race detector, fuzz seeds, import rules)" $(GO) test -race ./...
+	@$(STAGE) "newest PyTorch" $(MAKE) python-env
+	@$(STAGE) "the hook's tests on the newest PyTorch" $(MAKE) hook-newest
 	@$(STAGE) build $(MAKE) build
 	@$(STAGE) "unit tests of what may be held (the race detector takes address space of its own)" $(GO) test -trimpath ./internal/hdf5 -run TestHeldTogether
 	@$(STAGE) "binary check" scripts/check-binary bin/pipetune
 	@$(STAGE) "reliability suite, the quick trials" $(MAKE) trials RELIABILITY_QUICK=1
 	@$(STAGE) "end-to-end suite" $(MAKE) e2e-run E2E_SUITE=1
+	@$(STAGE) "frameworks on the newest PyTorch, the short half" $(MAKE) e2e-stacks-run E2E_SUITE=1
 	@$(STAGE) "loops on the stand-in GPU" $(MAKE) device DEVICE='^(spin-keeps-up|accumulate-keeps-up|accumulate-input)$$'
 
 .PHONY: unit
@@ -88,6 +91,22 @@ unit: ## race-enabled unit tests alone
 	@scripts/deps build job
 	@scripts/static-libs "$(LIB)"
 	$(GO) test -race ./...
+
+.PHONY: python-env
+python-env: ## build/python-env: a virtual environment with the newest PyTorch and frameworks, for CPUs; 1 GB of downloads
+	@scripts/deps build newest
+	@scripts/python-env >/dev/null
+
+# What the interpreter holds is no file that Go sees, and a kept result would stand for another PyTorch: -count=1.
+.PHONY: hook-newest
+hook-newest:
+	PYTHON="$$(scripts/python-env)" $(GO) test -tags frameworks ./internal/hook/... -count=1
+
+.PHONY: test-hook-newest
+test-hook-newest: ## the hook's tests on the newest PyTorch, those of frameworks too
+	@scripts/static-libs "$(LIB)"
+	@$(MAKE) python-env
+	@$(MAKE) hook-newest
 
 .PHONY: e2e
 e2e: ## all end-to-end jobs and datasets, and a real DataLoader beside bench-io; TORCH=trixie or TORCH=sid for newer PyTorch
@@ -98,6 +117,17 @@ e2e: ## all end-to-end jobs and datasets, and a real DataLoader beside bench-io;
 .PHONY: e2e-run
 e2e-run:
 	$(GO) test -tags e2e ./e2e -run '$(if $(E2E_SUITE),,TestDataLoader|)TestDeviceLibrary|TestGPUProof|TestLayouts|TestJobs|TestCases$$|TestLaunch$$|TestPatch|TestHostile' -count=1 -v -timeout 5h
+
+.PHONY: e2e-stacks
+e2e-stacks: ## the frameworks that people train with, on the newest PyTorch; E2E_JOBS='regexp' selects
+	@scripts/deps build job
+	@$(MAKE) python-env
+	@$(MAKE) build
+	@$(MAKE) e2e-stacks-run
+
+.PHONY: e2e-stacks-run
+e2e-stacks-run:
+	PYTHON="$$(scripts/python-env)" $(GO) test -tags e2e ./e2e -run '^TestStacks$$' -count=1 -v -timeout 2h
 
 .PHONY: device
 device: ## training loops on a stand-in GPU, attached and launched, against its own timeline; DEVICE='regexp' selects
@@ -134,6 +164,8 @@ nightly: ## the long trials as well: hours of mutants, soak and race detector; r
 	@$(MAKE) build
 	@$(MAKE) corpus || echo "make nightly: there is no corpus: D2 and D8-corpus are not run, their rows stay as they are" >&2
 	@$(MAKE) trials RELIABILITY_LONG=1 RELIABILITY_PAGE=../docs/reliability.md
+	@$(MAKE) python-env
+	@$(MAKE) e2e-stacks-run
 
 .PHONY: trials
 trials:
@@ -169,13 +201,13 @@ lint: ## gofmt, go vet, staticcheck and the import rules
 	@scripts/deps build
 	@scripts/static-libs "$(LIB)"
 	@scripts/check-format
-	$(GO) vet -tags e2e,overhead,peers,calibrate,reliability ./...
+	$(GO) vet -tags e2e,overhead,peers,calibrate,reliability,frameworks ./...
 	@$(MAKE) staticcheck
 	$(GO) test ./internal/archtest
 
 .PHONY: staticcheck
 staticcheck: $(STATICCHECK)
-	$(STATICCHECK) -tags e2e,overhead,peers,calibrate,reliability ./...
+	$(STATICCHECK) -tags e2e,overhead,peers,calibrate,reliability,frameworks ./...
 
 $(STATICCHECK):
 	@mkdir -p $(TOOLS)

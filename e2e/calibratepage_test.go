@@ -174,24 +174,28 @@ func summarize(trials []trial) summary {
 }
 
 // failures lists the promises that were not kept.
-func (c calibration) failures() (failures []string) {
-	fail := func(format string, args ...any) { failures = append(failures, fmt.Sprintf(format, args...)) }
+func (c calibration) failures() map[string]string {
+	failures := map[string]string{}
+	fail := func(what, format string, args ...any) { failures[what] = fmt.Sprintf(format, args...) }
+	within := func(name string, covered float64) {
+		switch {
+		case covered < leastCoverage:
+			fail(name+" too seldom", "%s: 90 %% intervals hold %s of the predictions, promised at least %s", name, inPercent(covered), inPercent(leastCoverage))
+		case covered > mostCoverage:
+			fail(name+" too often", "%s: 90 %% intervals hold %s of the predictions, promised at most %s", name, inPercent(covered), inPercent(mostCoverage))
+		}
+	}
 	if c.all.n < leastTrials {
-		fail("%d configurations, want %d", c.all.n, leastTrials)
+		fail("configurations", "%d configurations, want %d", c.all.n, leastTrials)
 	}
 	for class, s := range c.classes {
-		if s.covered < leastCoverage || s.covered > mostCoverage {
-			fail("class %s: reports' 90 %% intervals hold %s of the predictions, promised %s to %s", class, inPercent(s.covered), inPercent(leastCoverage), inPercent(mostCoverage))
-		}
+		within(class, s.covered)
 	}
 	if c.all.median > maxMedianError || c.all.tail > maxTailError {
-		fail("median error %s, nine of ten within %s; promised %s and %s", inPercent(c.all.median), inPercent(c.all.tail), inPercent(maxMedianError), inPercent(maxTailError))
+		fail("errors", "median error %s, nine of ten within %s; promised %s and %s", inPercent(c.all.median), inPercent(c.all.tail), inPercent(maxMedianError), inPercent(maxTailError))
 	}
-	for name, covered := range map[string]float64{"90 % intervals of reports": c.all.covered, "90 % intervals by other settings' errors": c.all.unseen} {
-		if covered < leastCoverage || covered > mostCoverage {
-			fail("%s hold %s of the configurations, promised %s to %s", name, inPercent(covered), inPercent(leastCoverage), inPercent(mostCoverage))
-		}
-	}
+	within("reports", c.all.covered)
+	within("reports by other settings' errors", c.all.unseen)
 	return failures
 }
 

@@ -19,6 +19,7 @@ type testCase struct {
 	wait    [2]float64     // the input wait the fault must really cause, by the stop-watch; else it did not show, and is run again
 	around  surroundings   // what the runner does around the job
 	seconds string         // how long the job trains; "": jobSeconds
+	ranks   int            // that it starts, each with a GPU of its own; 0: one
 
 	// unseen: the loader hands nothing over between processes, or to another thread, so input wait and batches/s may be absent (never wrong).
 	unseen bool
@@ -72,6 +73,12 @@ var suite = []testCase{
 		planted: []string{"memory/shm-too-small"},
 	},
 	{name: "prefetch_thread", class: inputBound, wait: starved, unseen: true},
+	{name: "feeders_pool", class: inputBound, wait: starved, planted: []string{"job/feeders-too-few", "cpu/decode-bound", "cpu/saturated"}, unseen: true},
+	{name: "feeders_threads", class: inputBound, wait: starved, planted: []string{"job/feeders-too-few", "cpu/decode-bound", "cpu/saturated"}, unseen: true},
+	{
+		name: "starts_slowly", class: one(report.Inconclusive), wait: fed, args: []string{"--compile", "26"}, control: true,
+		unseen: true,
+	},
 	{name: "host_bound", class: hostBound, wait: [2]float64{0, 0.15}, planted: []string{"host/main-thread-bound"}},
 	{name: "control_keeps_up", class: keepsUp, wait: fed, control: true},
 	{name: "control_large_batches", class: keepsUp, wait: fed, control: true},
@@ -100,7 +107,7 @@ var variations = []testCase{
 	{name: "remote_storage", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
 	{name: "iterable_text", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
 	{name: "forkserver_few", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
-	{name: "ddp_two_ranks", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
+	{name: "ddp_two_ranks", ranks: 2, class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
 	{name: "numpy_batches", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}, unseen: true},
 	{name: "workers_pinned", class: inputBound, wait: starved, planted: []string{"loader/workers-pinned", "cpu/affinity"}},
 	{

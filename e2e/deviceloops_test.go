@@ -169,6 +169,11 @@ var deviceLoops = []deviceLoop{
 		name: "ranks-starved", class: inputBound, ranks: 2, conf: "devices=2",
 		args: "--loader-ms=120 --device-ms=40 --launch-ms=5 --collective-ms=3 --sync=block",
 	},
+	{
+		// Batches of both ranks vary: each waits in the collective for the other's data as long as it lacks its own.
+		name: "ranks-vary", class: inputBound, ranks: 2, conf: "devices=2",
+		args: "--loader-ms=90 --vary --device-ms=40 --launch-ms=5 --collective-ms=3 --sync=block",
+	},
 	{name: "amp-input", class: inputBound, args: "--amp --loader-ms=100 --device-ms=30 --launch-ms=5 --after-ms=3"},
 	{
 		name: "hdf5-keeps-up", class: gpuBound,

@@ -5,6 +5,7 @@ package e2e
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -24,6 +25,7 @@ type bench struct {
 	python string
 	root   string // chroot; "": none
 	work   string // as seen from here, below root
+	gpu    string // folder of the stand-in GPU's libraries; "": a step is slept through
 }
 
 // inside returns a path as the job sees it.
@@ -50,6 +52,34 @@ func newBench(python, root string) (bench, error) {
 		return b, fmt.Errorf("copying the jobs: %w", err)
 	}
 	return b, nil
+}
+
+// withGPU builds the stand-in GPU, one for each rank, that the bench's jobs train on and that pipetune sees.
+func (b bench) withGPU(ranks int) (bench, error) {
+	b.gpu = filepath.Join(b.work, "gpu")
+	output, err := exec.Command("../testdata/device/build.sh", b.gpu, fmt.Sprintf("devices=%d", max(ranks, 1)), "timeline="+b.timeline()).CombinedOutput()
+	if err != nil {
+		return b, fmt.Errorf("building the stand-in GPU: %w: %s", err, output)
+	}
+	return b, nil
+}
+
+func (b bench) timeline() string { return filepath.Join("/dev/shm", filepath.Base(b.work)) }
+
+// environment lets a process find the stand-in GPU: the job its libcuda, pipetune its libnvidia-ml.
+func (b bench) environment() []string {
+	if b.gpu == "" {
+		return os.Environ()
+	}
+	return append(os.Environ(), "PIPETUNE_STAND_IN=1", "LD_LIBRARY_PATH="+b.gpu)
+}
+
+// remove clears what the bench left.
+func (b bench) remove() error {
+	if b.work == "" {
+		return nil
+	}
+	return errors.Join(os.RemoveAll(b.work), os.RemoveAll(b.timeline()))
 }
 
 // workPrefix begins the names of work folders and cgroups; the pid of their owner follows.
@@ -111,7 +141,7 @@ func (b bench) start(ctx context.Context, c testCase, prelude []string) (*job, e
 	}
 	defer log.Close()
 	cmd := b.shell(prelude, b.scriptArgs(c, "--stopwatch", b.inside(j.stopwatch), "--seconds", cmp.Or(c.seconds, jobSeconds))...)
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stdout, cmd.Stderr, cmd.Env = log, log, b.environment()
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting the job: %w", err)
 	}

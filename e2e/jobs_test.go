@@ -188,9 +188,10 @@ func envOr(name, other string) string {
 // runOnce starts the job, lets pipetune watch it, and compares.
 func (m machine) runOnce(ctx context.Context, t *testing.T, c testCase) (o outcome) {
 	b, err := newBench(m.python, m.root)
-	if b.work != "" {
-		defer func() { o.err = errors.Join(o.err, os.RemoveAll(b.work)) }()
+	if err == nil && m.root == "" && c.around.shmBytes == 0 { // its libraries are of this system, its timeline is in /dev/shm
+		b, err = b.withGPU(c.ranks)
 	}
+	defer func() { o.err = errors.Join(o.err, b.remove()) }()
 	if err != nil {
 		return outcome{err: err}
 	}
@@ -218,7 +219,7 @@ func (m machine) runOnce(ctx context.Context, t *testing.T, c testCase) (o outco
 
 	from, groups := monotonic(), []int{j.pid, neighbours}
 	before := readCPU(groups...)
-	rep, cmd, err := m.diagnose(ctx, c, j.pid)
+	rep, cmd, err := m.diagnose(ctx, b, c, j.pid)
 	if err != nil {
 		return outcome{err: err}
 	}
@@ -254,7 +255,7 @@ func window(rep *report.Report, from, to float64) (float64, float64) {
 }
 
 // diagnose runs the real command beside the job, as a user would.
-func (m machine) diagnose(ctx context.Context, c testCase, pid int) (*report.Report, *exec.Cmd, error) {
+func (m machine) diagnose(ctx context.Context, b bench, c testCase, pid int) (*report.Report, *exec.Cmd, error) {
 	dir, err := os.MkdirTemp("", workPrefix)
 	if err != nil {
 		return nil, nil, err
@@ -269,6 +270,7 @@ func (m machine) diagnose(ctx context.Context, c testCase, pid int) (*report.Rep
 	defer cancel()
 	cmd := exec.CommandContext(ctx, m.binary, "diagnose", "--pid", strconv.Itoa(pid), "--duration", watchFor.String(),
 		"--warmup", watchDrops.String(), "-q", "-o", out, "-o", filepath.Join(keep, c.name+".jsonl"))
+	cmd.Env = b.environment()
 	output, err := cmd.CombinedOutput()
 	if m.keep != "" {
 		_ = os.WriteFile(filepath.Join(keep, c.name+".txt"), output, 0o644) // for reading only

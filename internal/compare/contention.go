@@ -14,23 +14,26 @@ const tightCPU = 0.8
 // othersApart is the share of its CPU time that a job may have lost to others without a word.
 const othersApart = 0.05
 
-// contention is the share of its CPU time that the job may have lost to other programs after, beyond what it lost before; below 0 where it lost more
-// before, and 0 where CPUs were left or it is not known. What others took more could all have been the job's, so a loss of up to this share may be theirs.
+// contention is the share of its pace that the job may have lost to other programs after, beyond what it lost before; below 0 where it lost more
+// before, and 0 where CPUs were left or it is not known. What others took more could all have been the job's, so a loss of up to this share may be
+// theirs; but no more than the time in which its threads were ready to run and had no CPU, where that is known.
 func contention(before, after []*report.Report) float64 {
 	b, a := use(before), use(after)
 	if !b.known || !a.known || max(b.busy, a.busy) < tightCPU {
 		return 0
 	}
-	calm := b.job
+	calm, disturbed := b, a
 	if a.others < b.others {
-		calm = a.job
+		calm, disturbed = a, b
 	}
-	return (a.others - b.others) / calm
+	lost := min(math.Abs(a.others-b.others)/calm.job, disturbed.ready)
+	return math.Copysign(lost, a.others-b.others)
 }
 
 // cpuUse is who used the CPUs of a side: the mean over its runs, in cores, and the largest share of the usable ones in use.
 type cpuUse struct {
 	others, job, busy float64
+	ready             float64 // the largest share of time in which the main thread or a worker was ready and had no CPU; 1 where it is not known
 	known             bool
 }
 
@@ -45,9 +48,26 @@ func use(runs []*report.Report) cpuUse {
 		u.others += o.Center / float64(len(runs))
 		u.job += j.Center / float64(len(runs))
 		u.busy = max(u.busy, r.Metrics["usable_cpu_busy_ratio"].Center)
+		u.ready = max(u.ready, readyWithoutCPU(r))
 	}
 	u.known = finite(u.others) && finite(u.job) && u.job > 0
 	return u
+}
+
+// readyWithoutCPU adds up what a step's threads lost, as each may hold it up: the upper ends for the trainer's main thread and for a worker.
+func readyWithoutCPU(r *report.Report) float64 {
+	lost := 0.0
+	for _, name := range []string{"main_run_delay_ratio", "worker_run_delay_ratio"} {
+		m, ok := r.Metrics[name]
+		if workers, known := r.Metrics["num_workers"]; !ok && name == "worker_run_delay_ratio" && known && workers.Center == 0 {
+			continue
+		}
+		if !ok {
+			return 1
+		}
+		lost += max(m.Center, m.Hi)
+	}
+	return min(lost, 1)
 }
 
 // busyNeighbours tells where other programs took more of a full machine on one side.

@@ -12,10 +12,8 @@ var ModelError = predict.Calibration{
 	Other:       0.08,
 	CPUs:        0.25,
 	NewPrograms: 0.37,
-	Source: "122 settings of real DataLoaders on 2 CPUs, without a GPU or with a stand-in for one (PyTorch 1.13): beyond " +
-		"what the watched run leaves open, nine of ten were within 8 %, and within 11 % where it was watched from outside, " +
-		"25 % where the CPUs are the limit, and 37 % where each epoch starts its workers anew by spawn or forkserver; " +
-		"several trainers on GPUs apart (docs/calibration.md)",
+	Source: "nine of ten real rates were within 8 % of the model, 11 % seen from outside, 25 % where the CPUs are the limit, " +
+		"37 % where each epoch starts workers by spawn or forkserver (122 settings, docs/calibration.md)",
 }
 
 // attachedError is what ModelError.Other is of a job that is watched from outside, where the parts of a step are known

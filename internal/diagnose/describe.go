@@ -43,8 +43,8 @@ func host(e *evidence.Evidence) report.Host {
 
 func job(e *evidence.Evidence) *report.Job {
 	loader := &report.Loader{StartMethod: e.Facts.StartMethod, PrefetchFactor: e.Facts.Prefetch, PersistentWorkers: e.Facts.Persistent,
-		PinMemory: e.Facts.PinMemory, BatchSize: e.Facts.BatchSize, Source: "observed"}
-	if v, ok := e.Get(metric.NumWorkers); ok {
+		PinMemory: e.Facts.PinMemory, BatchSize: e.Facts.BatchSize, Source: "observed", FedBy: FedBy(e)}
+	if v, ok := e.Get(metric.NumWorkers); ok && e.Facts.Fed == nil {
 		n := int(math.Round(v.Center))
 		loader.NumWorkers = &n
 	}
@@ -144,6 +144,7 @@ func called(e *evidence.Evidence, l *report.Loader) {
 	}
 	c := e.Facts.Hook.Loader
 	l.Source, l.Dataset, l.Sampler, l.InOrder, l.Iterable = "hook", c.Dataset, c.Sampler, c.InOrder, c.Iterable
+	l.Shards = c.Shards
 	for _, i := range e.Facts.Hook.Slow {
 		if stat.Finite(i.Seconds) {
 			l.SlowItems = append(l.SlowItems, report.SlowItem{Index: i.Index, Seconds: i.Seconds, Times: i.Times})

@@ -27,6 +27,9 @@ const (
 // blind tells why nothing can be concluded; empty where something can.
 func blind(e *evidence.Evidence, s split) []string {
 	var why []string
+	if s := e.Window.Startup; s.Whole {
+		why = append(why, fmt.Sprintf("still starting up: no step was seen in %s, and %s", unit.Seconds(s.To-s.From), s.Doing))
+	}
 	if v, ok := e.Get(metric.TrainerStopped); ok && v.Center >= stoppedShare {
 		why = append(why, fmt.Sprintf("the job was stopped or frozen %s of the time", unit.Percent(v.Center)))
 	} else if share := haltedShare(e); share >= stoppedShare {
@@ -136,7 +139,7 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 		d.add("most of that time the main thread was ready but had no CPU (%s of the watch)", unit.Percent(stat.Share(delay.Center)))
 	}
 	if class == report.GPUBound && s.stall.Center >= Moderate.Value {
-		d.add("the GPU may lack data %s of the time, which no rule explains", unit.Percent(s.stall.Center))
+		d.add("the GPU may lack data %s of the time", unit.Percent(s.stall.Center))
 	}
 	if class == report.InputBound && lead == nil && s.seen {
 		d.add("no rule explains the wait")

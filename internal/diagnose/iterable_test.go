@@ -19,6 +19,7 @@ func TestMoreWorkersForAnIterable(t *testing.T) {
 		want string
 	}{
 		{"iterable", &evidence.Hook{Loader: evidence.LoaderCall{Class: "DataLoader", Iterable: true}}, &one, "4", "get_worker_info"},
+		{"in shards", &evidence.Hook{Loader: evidence.LoaderCall{Class: "DataLoader", Iterable: true, Shards: new(6)}}, &one, "4", "its 6 shards"},
 		{"asked by index", &evidence.Hook{Loader: evidence.LoaderCall{Class: "DataLoader"}}, &one, "4", ""},
 		{"seen from outside", nil, &one, "4", "IterableDataset"},
 		{"fewer", &evidence.Hook{Loader: evidence.LoaderCall{Class: "DataLoader", Iterable: true}}, &eight, "4", ""},

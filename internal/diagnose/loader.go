@@ -51,6 +51,9 @@ func LoaderOf(e *evidence.Evidence, own predict.Calibration) (*Loader, bool) {
 	if n := e.Facts.BatchSize; n != nil {
 		l.Slices = *n
 	}
+	if h := e.Facts.Hook; h != nil && h.Loader.Shards != nil {
+		l.Shards = *h.Loader.Shards
+	}
 	l.Anew = RecreatedEachEpoch(e)
 	l.Pin = e.Facts.PinMemory != nil && *e.Facts.PinMemory && e.Facts.GPUName != ""
 	rate, ok := l.costs(e)

@@ -113,6 +113,14 @@ func (l *Loader) WorkersNeeded(anyShm bool) (Needed, bool) {
 	return Needed{found.Chosen.Setting.Workers, found.Clamp, found.Chosen.Limit}, ok
 }
 
+// Unsharded is the model of the same loader over a dataset in as many shards as there may be workers.
+func (l *Loader) Unsharded() *Loader {
+	free := *l
+	free.Shards = 0
+	free.simulate()
+	return &free
+}
+
 // KeepsUp returns the fewest workers, from one to most, with which the loader is as fast as it is, to within the 3 %
 // that are worth a change, and at least one more than the mean of a batch needs; false where there is no such number,
 // or the model does not fit.
@@ -143,7 +151,7 @@ func (l *Loader) contended(to predict.Forecast) bool {
 	if l.Others < leastOthers || l.left <= 0 || to.Remedy.Cores > 0 || to.Setting.Workers <= max(l.Setting.Workers, 0) {
 		return false
 	}
-	needs := to.Rate * (l.CPU.Center + l.TrainerCPU.Center) * (1 - to.PauseShare)
+	needs := to.Rate * (l.CPU.Center + max(l.TrainerCPU.Center-l.Spin, 0)) * (1 - to.PauseShare) // what spins waits for the device
 	if to.PauseShare > 0 {
 		needs += to.PauseShare * l.Pause.CPU / l.Pause.Length
 	}
@@ -151,7 +159,8 @@ func (l *Loader) contended(to predict.Forecast) bool {
 }
 
 // byGroup is the reason, for the person.
-const byGroup = "other programs use the CPU time that it needs, and the kernel shares CPUs by group of processes (sched(7)), so that more workers may get none of it: no gain is possible"
+const byGroup = "other programs use the CPU time that it needs, and the kernel shares CPUs by group of processes (sched(7)): " +
+	"more workers may get none of it, and then bring nothing"
 
 // effect says a forecast in the job's own unit. The model gives it in two ways: the rate itself, and how many times
 // as fast as now that is, applied to what was seen. The interval is the narrower one with room for both figures, and,

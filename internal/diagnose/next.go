@@ -61,11 +61,11 @@ func ShellWord(path string) string {
 // tooShort is the rule that says that a watch was, and the only one to judge a watch from which nothing can be concluded.
 const tooShort = "quality/too-short"
 
-// tooLittle says whether the steady window is too short for any rule: the line below which there is no verdict either. A handful of looks
+// tooLittle says whether the steady window is too short for any rule, or holds no step: the line below which there is no verdict either. A handful of looks
 // gives shares of 0 or 100 % and no interval, and a rule that holds them against its limits finds what chance put there.
 func tooLittle(e *evidence.Evidence) bool {
 	v, ok := e.Get(metric.WindowTime)
-	return ok && v.Center < leastWindow
+	return ok && v.Center < leastWindow || e.Window.Startup.Whole
 }
 
 // judgeShort stands in place of Judge where too little was seen.
@@ -75,6 +75,10 @@ func (s *subject) judgeShort(rule *Rule) ([]report.Finding, []report.Abstained, 
 		return s.judge(rule)
 	case rule.Eval == nil:
 		return nil, nil, nil
+	}
+	if s.evidence.Window.Startup.Whole {
+		return nil, []report.Abstained{{Rule: rule.ID, Missing: []string{}, Reason: "the job was still starting up: no step was seen",
+			Cure: "watch once it trains, or start it with pipetune: pipetune diagnose -- COMMAND"}}, nil
 	}
 	reason := "too little was seen to judge by: at least " + unit.Seconds(leastWindow) + " are needed after the warm-up"
 	return nil, []report.Abstained{{Rule: rule.ID, Missing: []string{}, Reason: reason}}, nil

@@ -67,6 +67,8 @@ func PlannedLoader(e *evidence.Evidence, own predict.Calibration) (*Loader, *rep
 // unplannable is why there are no plans for a loader; nil where there are. False stands for a loader that has no model.
 func unplannable(e *evidence.Evidence, l *Loader, ok bool) *report.Abstained {
 	switch {
+	case e.Facts.Fed != nil:
+		return noModel(e, nil, fedHow(e)+", and a plan is of a DataLoader's settings", "")
 	case !ok || l.Metric == Relative:
 		needs := []metric.Desc{metric.NumWorkers, metric.BatchesPerS, metric.FreeStepTime, metric.WorkerCPUBatch}
 		if Workerless(e) {

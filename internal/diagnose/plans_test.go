@@ -218,7 +218,7 @@ func TestPlansBesideOtherPrograms(t *testing.T) {
 	if e, least := r.Plans[0].Effect, 1/(1+ModelError.CPUs); math.Abs(e.Lo/e.Before-least) > 0.001 || e.Hi <= e.Before {
 		t.Errorf("beside a full core of others: %+v, want no gain less the model's own error at the least: %.3f of the present rate", e, least)
 	}
-	if !strings.Contains(r.Outlook.Statement, "sched(7)") || !strings.Contains(r.Plans[0].Changes[0].Caveat, "no gain is possible") {
+	if !strings.Contains(r.Outlook.Statement, "sched(7)") || !strings.Contains(r.Plans[0].Changes[0].Caveat, "may get none of it") {
 		t.Errorf("%q, %q", r.Outlook.Statement, r.Plans[0].Changes[0].Caveat)
 	}
 	quiet := beside(0)

@@ -156,6 +156,7 @@ func also(first, second string) string { return strings.Trim(first+"; "+second, 
 // rise, and so does the number of times that training sees each sample.
 const (
 	replayed      = "the dataset is iterable: each worker goes over all of it unless it takes its share by torch.utils.data.get_worker_info, and of one in shards no more workers than shards get any; compare the samples of an epoch"
+	sharded       = "the dataset divides its %d shards among the workers"
 	mayBeIterable = "an IterableDataset has to share itself out between workers"
 )
 
@@ -165,6 +166,8 @@ func sharing(e *evidence.Evidence) string {
 	switch h := e.Facts.Hook; {
 	case h == nil || h.Loader.Class == "":
 		return mayBeIterable
+	case h.Loader.Shards != nil:
+		return fmt.Sprintf(sharded, *h.Loader.Shards)
 	case h.Loader.Iterable:
 		return replayed
 	}

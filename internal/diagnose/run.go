@@ -82,7 +82,7 @@ func Judge(rule *Rule, e *evidence.Evidence) ([]report.Finding, []report.Abstain
 
 func (s *subject) judge(rule *Rule) ([]report.Finding, []report.Abstained, error) {
 	e := s.evidence
-	if rule.Eval == nil || rule.Applies != nil && !rule.Applies(e) {
+	if rule.Eval == nil || ofDataLoader(rule, e) || rule.Applies != nil && !rule.Applies(e) {
 		return nil, nil, nil
 	}
 	if a, missing := lacks(rule, e); missing {
@@ -96,6 +96,9 @@ func (s *subject) judge(rule *Rule) ([]report.Finding, []report.Abstained, error
 		tidy(&p.findings[i])
 		locate(e, &p.findings[i])
 		mindSharing(e, &p.findings[i])
+		if e.Facts.Fed != nil {
+			dropCallSettings(&p.findings[i])
+		}
 		s.price(&p.findings[i])
 	}
 	return p.findings, p.abstains, nil

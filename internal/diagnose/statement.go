@@ -31,7 +31,9 @@ func headroom(e *evidence.Evidence) string {
 		return ""
 	}
 	who := "the thread that makes batches is"
-	if workers, _ := e.Get(metric.NumWorkers); workers.Center > 0 {
+	if e.Facts.Fed != nil {
+		who = "who makes the batches, " + FedBy(e) + ", is"
+	} else if workers, _ := e.Get(metric.NumWorkers); workers.Center > 0 {
 		who = "its " + plural(int(workers.Center+0.5), "worker is", "workers are")
 	}
 	more := "no more batches than it does"
@@ -41,17 +43,25 @@ func headroom(e *evidence.Evidence) string {
 	return fmt.Sprintf("%s busy %s of the time, so the loader as it is could give %s", who, unit.Percent(share), more)
 }
 
-// saysItself is the rule whose summary would repeat the first sentence of the statement.
-const saysItself = "loader/workers-zero"
+// saysItself are the rules whose summaries would repeat the first sentence of the statement.
+var saysItself = map[string]bool{"loader/workers-zero": true, "job/feeders-too-few": true}
 
-// statement says in one or two sentences why the class is what it is.
+// statement says in a few sentences why the class is what it is.
 func statement(e *evidence.Evidence, s split, class report.Class, lead *report.Finding) string {
+	text := classStatement(e, s, class, lead)
+	if e.Facts.Fed != nil && class != report.InputBound {
+		text += " I" + strings.TrimPrefix(fedHow(e), "i") + "."
+	}
+	return text
+}
+
+func classStatement(e *evidence.Evidence, s split, class report.Class, lead *report.Finding) string {
 	wait := unit.Percent(s.stall.Center)
 	var text string
 	switch class {
 	case report.InputBound:
 		text = starving(e, s)
-		if lead != nil && lead.Rule != saysItself {
+		if lead != nil && !saysItself[lead.Rule] {
 			text += " " + sentence(lead.Summary)
 		}
 		return text
@@ -115,7 +125,10 @@ func starving(e *evidence.Evidence, s split) string {
 	}
 	workers, ok := e.Get(metric.NumWorkers)
 	busy, ok2 := e.Get(metric.WorkerBusy)
-	if ok && ok2 {
+	switch {
+	case e.Facts.Fed != nil:
+		text += "; " + fedHow(e)
+	case ok && ok2:
 		text += fmt.Sprintf("; its %s busy %s of the time", plural(int(workers.Center+0.5), "worker is", "workers are"), unit.Percent(stat.Share(busy.Center)))
 	}
 	if s.stall.Center < High.Value {

@@ -23,12 +23,14 @@ type actor struct {
 	affinity    float64 // cores; 0 = unknown
 	born, died  float64 // seconds since the recording's start; born may be below 0, died is +Inf while alive
 	bornInWatch bool
+	thread      bool // of a trainer
 }
 
 // cast is who takes part: trainers in order of rank, workers in order of birth, and everybody by entity.
 type cast struct {
 	trainers []*actor
 	workers  []*actor
+	feeders  []*actor // who may feed a trainer and is no DataLoader worker
 	all      map[string]*actor
 }
 
@@ -65,6 +67,11 @@ func readCast(rec *recording.Recording) cast {
 			if a.role == "trainer" {
 				parents[e.Attrs["ppid"]] = true
 			}
+		case recording.EventThread:
+			if a := (&actor{entity: e.Entity, role: "feeder", thread: true, born: at, died: math.Inf(1)}); c.all[e.Entity] == nil {
+				c.all[e.Entity], first[e.Entity] = a, at
+				a.learn(e.Attrs)
+			}
 		case recording.EventExit:
 			if a := c.all[e.Entity]; a != nil && at < a.died {
 				a.died = at
@@ -78,20 +85,24 @@ func readCast(rec *recording.Recording) cast {
 	}
 	for entity, a := range c.all {
 		a.born = min(a.born-skew, first[entity])
-		a.bornInWatch = a.born > 0 && first[entity] > 0
+		a.bornInWatch = a.born > 0 && first[entity] > 0 && !a.thread // which may be as old as its trainer
 		switch a.role {
 		case "trainer":
 			c.trainers = append(c.trainers, a)
 		case "worker":
 			c.workers = append(c.workers, a)
+		case "feeder":
+			c.feeders = append(c.feeders, a)
 		}
 	}
 	slices.SortFunc(c.trainers, func(a, b *actor) int {
 		return cmp.Or(cmp.Compare(number(a.rank), number(b.rank)), strings.Compare(a.entity, b.entity))
 	})
-	slices.SortFunc(c.workers, func(a, b *actor) int {
-		return cmp.Or(cmp.Compare(a.born, b.born), strings.Compare(a.entity, b.entity))
-	})
+	for _, crew := range [][]*actor{c.workers, c.feeders} {
+		slices.SortFunc(crew, func(a, b *actor) int {
+			return cmp.Or(cmp.Compare(a.born, b.born), strings.Compare(a.entity, b.entity))
+		})
+	}
 	for _, w := range c.workers {
 		if w.trainer == "" && len(c.trainers) == 1 {
 			w.trainer = c.trainers[0].entity

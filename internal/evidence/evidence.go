@@ -57,6 +57,7 @@ type Window struct {
 	Warmup     time.Duration // dropped before it: asked for or detected, the longer
 	Detected   bool          // the warm-up was longer than asked for
 	Kept       time.Duration // what shows of a warm-up and could not be spared; 0 where all of it was dropped
+	Startup    Startup       // of it, what showed no step yet
 	Ended      bool          // the job ended in the watch
 	Halted     time.Duration // of the stretch, how long somebody of the job was stopped or frozen, or no batch passed any more; left out of all values
 	By         string        // what ended the watch, as the recording names it: duration, steps, interrupted, job-ended; "" where it was cut off
@@ -81,6 +82,7 @@ type Facts struct {
 	GPUWhyNot   string // why no GPU figures are there; "" where they are
 	Throttle    []string
 	Hook        *Hook  // what the hook told of the training loop; nil without it
+	Fed         *Fed   // who feeds the trainer where that is neither itself nor DataLoader workers; nil else
 	Aside       string // why another thread than the main one takes the batches, or may do so, and how long a step waits is unknown; "" where the main thread does
 }
 
@@ -114,12 +116,15 @@ type LoaderCall struct {
 	Persistent, PinMemory, InOrder   *bool
 	StartMethod                      string
 	Iterable                         bool
-	Items                            *int
+	Items, Shards                    *int
 	Evaluates                        bool    // asked without gradients
 	Made                             int     // of the training loop: loaders that the call made, up to the end of the watch
 	Anew                             bool    // of the training loop: it makes one for each epoch, or most of them
 	Wait                             float64 // seconds of the window that its trainer stood still for it
 }
+
+// foreign reports that the hook told of a loader without the settings that each DataLoader has.
+func (c LoaderCall) foreign() bool { return c.Class != "" && c.Workers == nil }
 
 // Site is a line of the person's source with the calls made from it in the window.
 type Site struct {

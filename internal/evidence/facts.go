@@ -18,6 +18,9 @@ func (b *builder) facts() {
 	if r == nil {
 		return
 	}
+	if f.Fed = r.fed; f.Fed != nil {
+		return // what follows are settings of a DataLoader
+	}
 	f.Prefetch = b.prefetch(r)
 	for _, w := range r.crew {
 		if w.method != "" {

@@ -87,6 +87,10 @@ var ofWorkers = slices.Concat(mixed, []metric.Desc{metric.WorkerWaitBatch, metri
 // hookLoader takes what the loader was given, and the size of a batch.
 func (b *builder) hookLoader(r *rank) {
 	call := r.hook.training.call
+	if call.foreign() {
+		b.drop(metric.NumWorkers, metric.InWorkerless)
+		b.drop(ofWorkers...) // of an evaluation's DataLoader, or none
+	}
 	if call.Workers != nil {
 		b.exact(metric.NumWorkers, float64(*call.Workers), metric.Measured)
 		b.drop(metric.InWorkerless)

@@ -45,6 +45,10 @@ func (b *builder) warnTold(r *rank) {
 	if h.aside() <= mostlyAside { // else nothing is told of waits
 		b.warnTogether(h)
 	}
+	if c := h.training.call; c.foreign() {
+		b.warn("the batches come from %s, which is no DataLoader of torch.utils.data: what its processes and threads do is not known, "+
+			"nor what its settings would bring", c.Class)
+	}
 	if h.training.call.Evaluates {
 		b.warn("no loader was asked for batches with gradients enabled in the window: the figures are of an evaluation, or of inference")
 	}

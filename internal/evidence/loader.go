@@ -39,8 +39,11 @@ func (b *builder) loader(r *rank) {
 
 // alone leaves out what is of trainer and workers at once where some of the workers are of the evaluation's loader.
 func (r *rank) alone(f figure) figure {
-	if len(r.others) > 0 {
+	switch {
+	case len(r.others) > 0:
 		return none(besideEvaluation, "")
+	case r.fed != nil:
+		return none("who feeds the trainer is no DataLoader's worker, and its queue is not known", "")
 	}
 	return f
 }

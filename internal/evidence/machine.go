@@ -27,6 +27,12 @@ func (b *builder) machine() {
 	if !ok {
 		trainers = nil
 	}
+	for _, r := range b.ranks {
+		if r.fed != nil && r.fed.Threads { // what feeds a trainer is not its step
+			feeding, _, _ := b.total(r.cpu(), r.crew)
+			trainers = each(len(trainers), func(i int) float64 { return max(trainers[i]-feeding[i], 0) })
+		}
+	}
 	b.take(metric.JobCPU, ratio(job, b.length), metric.ProcCPU)
 	b.take(metric.TrainerCPU, ratio(trainers, b.length), metric.ProcCPU)
 	b.take(metric.OtherCPU, b.otherCPU(job), metric.CPUBusy, metric.ProcCPU)

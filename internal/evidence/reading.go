@@ -45,7 +45,7 @@ func (b *builder) reading(r *rank) {
 func (b *builder) loading() []*actor {
 	var out []*actor
 	for _, r := range b.ranks {
-		if r.noLoader {
+		if r.noLoader || r.fed != nil && r.fed.Threads {
 			out = append(out, r.actor)
 		} else {
 			out = append(out, r.crew...)

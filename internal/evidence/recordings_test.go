@@ -202,6 +202,12 @@ func tell(out *strings.Builder, name string, e *Evidence) {
 			fmt.Fprintf(out, "  %-28s %10.4g  %10.4g .. %-10.4g %s\n", d.Name, v.Center, v.Lo, v.Hi, v.Basis)
 		}
 	}
+	if fed := e.Facts.Fed; fed != nil {
+		fmt.Fprintf(out, "  fed by %+v\n", *fed)
+	}
+	if s := e.Window.Startup; s.Whole {
+		fmt.Fprintf(out, "  starting up: %s\n", s.Doing)
+	}
 	for _, w := range e.Warnings {
 		fmt.Fprintf(out, "  warning: %s\n", w)
 	}

@@ -25,6 +25,7 @@ func (b *builder) lead() {
 		r.accelerator = cmp.Or(accelerators[r.entity].Name, b.rec.Header.Job.Accelerator)
 		b.model(r)
 	}
+	b.collectives()
 	stall := func(r *rank) float64 {
 		if r.step == nil {
 			return 0
@@ -95,7 +96,7 @@ func (b *builder) model(r *rank) {
 		seen.Starved, seen.Device = &s, max(seen.Device, step.Unseen)
 	}
 	s := step.Of(seen)
-	r.step = &s
+	r.seen, r.step = seen, &s
 }
 
 // rangeOf takes a figure's interval for what is known of it.

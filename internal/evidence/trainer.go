@@ -14,6 +14,7 @@ type rank struct {
 	*actor
 	crew      []*actor  // workers that lived within the steady window; those of evaluations are left out where the hook tells them apart
 	others    []*actor  // those left out
+	fed       *Fed      // it has no DataLoader workers, and these make its batches: crew
 	parked    int       // workers of another loader that stood by through the window, left out too
 	starts    []restart // of workers, that reach into the steady window
 	restarts  []restart // those that replaced others and began in it
@@ -35,6 +36,7 @@ type rank struct {
 	noLoader  bool         // it was seen to have no workers at all
 	gpus      []string     // entities of the GPUs it uses
 	busy      []float64    // share of each window in which they work, mean over them; nil where no counter tells
+	seen      step.Seen    // of its step
 	step      *step.Step   // where its time goes; nil where that is unknown
 
 	accelerator string  // what kind of device it has open: cuda, rocm, dxg; "" none was seen
@@ -71,6 +73,11 @@ func (b *builder) rankOf(a *actor) *rank {
 	workers := b.h.of(metric.LoaderWorkers, a.loader()).within(b.steady)
 	r.noLoader = len(r.crew) == 0 && sum(both) == 0 && sum(r.looks) > 0 &&
 		!slices.ContainsFunc(workers, func(n float64) bool { return n > 0 })
+	if r.noLoader && b.readHook(a) == nil {
+		if b.feed(r); r.fed != nil {
+			both = b.grow(metric.LoaderLooks, r.loader())
+		}
+	}
 	if !r.noLoader {
 		if sum(both) == 0 {
 			r.source = fromMain

@@ -59,6 +59,9 @@ func (b *builder) warnings() {
 	case b.rec.End == nil:
 		b.warn("the recording was cut off after %s", b.End.Round(100*time.Millisecond))
 	}
+	if s := b.Startup; !s.Whole && s.To > 0 {
+		b.warn("the job was starting up until %.0f s of the watch, which is left out: no step was seen, and %s", s.To, s.Doing)
+	}
 	if b.Detected {
 		b.warn("the first %s differ from the rest and are left out as warm-up", b.Warmup.Round(100*time.Millisecond))
 	}

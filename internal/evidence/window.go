@@ -117,6 +117,11 @@ func newFrame(rec *recording.Recording, h history, c cast, life span) frame {
 		f.Kept = seconds(detected - spared)
 		detected = spared
 	}
+	if f.Startup = readStartup(rec, h, c, span{life.from + asked, life.to}); f.Startup.To > 0 && !f.Startup.Whole {
+		if asked = f.Startup.To - life.from; asked >= detected {
+			f.Kept = 0
+		}
+	}
 	f.steady = span{life.from + max(asked, detected), life.to}
 	f.Detected = detected > asked
 	f.Halted = seconds(lostOf(f.lostTo(false), f.steady))

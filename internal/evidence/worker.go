@@ -15,24 +15,24 @@ func (b *builder) workers(r *rank) {
 		d      metric.Desc
 		states []metric.Desc
 	}{
-		{metric.WorkerIdle, []metric.Desc{metric.LooksQueuePoll}},
+		{metric.WorkerIdle, r.idleStates()},
 		{metric.WorkerRunning, []metric.Desc{metric.LooksRunning}},
 		{metric.WorkerStorage, []metric.Desc{metric.LooksDisk, metric.LooksFileRead}},
 		{metric.WorkerOpenWait, []metric.Desc{metric.LooksFileOpen}},
 		{metric.WorkerFileLock, []metric.Desc{metric.LooksFileLock}},
-		{metric.WorkerLock, []metric.Desc{metric.LooksFutex, metric.LooksFutexTime}},
-		{metric.WorkerHandOver, []metric.Desc{metric.LooksPipeWrite}},
+		{metric.WorkerLock, r.busyStates(metric.LooksFutex, metric.LooksFutexTime)},
+		{metric.WorkerHandOver, r.busyStates(metric.LooksPipeWrite)},
 		{metric.WorkerStopped, []metric.Desc{metric.LooksStopped}},
 	} {
 		b.take(s.d, ratio(b.totals(r.crew, s.states...), looks), s.states...)
 	}
-	idle := b.totals(r.crew, metric.LooksQueuePoll)
+	idle := b.totals(r.crew, r.idleStates()...)
 	busy := each(len(looks), func(i int) float64 { return looks[i] - idle[i] })
 	b.take(metric.WorkerBusy, ratio(busy, looks), metric.LooksQueuePoll)
 
 	// The time that workers sleep while a program they run uses a CPU is not slept elsewhere. The kernel counts a
 	// program's CPU time at its end.
-	programs, elsewhere := b.programs(r.crew), b.totals(r.crew, elsewhereStates...)
+	programs, elsewhere := b.programs(r.crew), b.totals(r.crew, r.busyStates(elsewhereStates...)...)
 	used := each(len(looks), func(i int) float64 { return orNothing(divide(programs[i], alive[i])) * looks[i] })
 	left := hold(1 - orNothing(divide(sum(used), sum(elsewhere))))
 	b.take(metric.WorkerOtherWait, ratio(times(elsewhere, left), looks), metric.LooksOther)
@@ -41,7 +41,7 @@ func (b *builder) workers(r *rank) {
 	}
 	b.ev.from[metric.WorkerPrograms.Name] = []metric.Desc{metric.ProcEndedCPU, metric.LooksOther}
 
-	cpu, lived, counted := b.total(metric.ProcCPU, r.crew)
+	cpu, lived, counted := b.total(r.cpu(), r.crew)
 	add(cpu, programs)
 	b.take(metric.WorkerCPU, ratio(cpu, lived), metric.ProcCPU)
 	if !counted {
@@ -52,7 +52,7 @@ func (b *builder) workers(r *rank) {
 	b.take(metric.WorkerRunDelay, ratio(delay, lived), metric.ProcRunDelay)
 	var waits []float64
 	if seen {
-		waits = b.totals(r.crew, waitingStates...)
+		waits = b.totals(r.crew, r.busyStates(waitingStates...)...)
 		for i := range waits {
 			waits[i] = orNothing(divide(waits[i], looks[i])*alive[i] - programs[i])
 		}
@@ -66,6 +66,7 @@ func (b *builder) workers(r *rank) {
 	b.take(metric.WorkerPrivate, ofEach(r, b.private).by(metric.Inferred), metric.ProcRSS, metric.ProcShared)
 	b.take(metric.WorkerThreads, ofEach(r, usual(metric.ProcThreads)), metric.ProcThreads)
 	b.take(metric.WorkerGrowth, b.memoryGrowth(r), metric.ProcRSS)
+	b.take(metric.FeedersAtOnce, b.feedersAtOnce(r), metric.LoaderWaitAlive)
 	b.take(metric.WorkerImbalance, b.imbalance(r), metric.ProcCPU)
 	b.take(metric.WorkersOneCPUSet, r.leastCores(), metric.CPUUsable)
 }

@@ -2,6 +2,7 @@ package hook_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -18,13 +19,14 @@ import (
 	"github.com/pipetune/pipetune/internal/hook/trackernoise"
 )
 
-const python = "/usr/bin/python3"
+// python is the interpreter that the hook is tested in: the one that $PYTHON names, or Debian's.
+var python = cmp.Or(os.Getenv("PYTHON"), "/usr/bin/python3")
 
 // needTorch fails where the interpreter has no PyTorch, with what to do about it: the hook is about nothing else.
 func needTorch(t *testing.T) {
 	t.Helper()
 	if out, err := exec.Command(python, "-c", "import importlib.util as u; [u.find_spec(m) or exit(m + ' is missing') for m in ('torch', 'h5py', 'PIL')]").CombinedOutput(); err != nil {
-		t.Fatalf("%s: %s (%v)\napt-get install -y python3-torch python3-h5py python3-pil", python, bytes.TrimSpace(out), err)
+		t.Fatalf("%s: %s (%v)\napt-get install -y python3-torch python3-h5py python3-pil, or name another interpreter with PYTHON", python, bytes.TrimSpace(out), err)
 	}
 }
 

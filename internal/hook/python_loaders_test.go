@@ -88,6 +88,21 @@ func TestHookAsksForNoLengthThatDoesSomething(t *testing.T) {
 	}
 }
 
+// TestHookCountsSamplesOfBatchesMadeInside: where the dataset makes the batches, what they cost is told by sample as far as these can be counted.
+func TestHookCountsSamplesOfBatchesMadeInside(t *testing.T) {
+	needTorch(t)
+	t.Parallel()
+	e := listen(t)
+	if o := e.run(nil, script(t, "inside.py")); o.status != 0 || o.stderr != "" {
+		t.Fatalf("job ended with %+v", o)
+	}
+	for n, items := range []float64{40, 40, 20, 20, 5, 5} {
+		if work, _ := e.work(n); work["items"] != items || work["fetches"] != 5 {
+			t.Errorf("loader %d: %v, want %v items", n, work, items)
+		}
+	}
+}
+
 // TestHookCountsWhatThreadsDoAtOnce: threads that go over loaders at once are in nobody's way: nothing of what each did is lost, and whoever makes a
 // loader's batches is told as such.
 func TestHookCountsWhatThreadsDoAtOnce(t *testing.T) {

@@ -37,11 +37,14 @@ func (t *table) classify(asked procfs.ID) (changed bool) {
 		}
 	}
 	for _, n := range order {
-		if n.role == "" {
+		switch owner, method := t.parentOf(n); {
+		case n.role != "":
+		case n.facts.kind == distributedRun:
+			n.role = Launcher
+		case owner != nil && owner.role == Trainer && (method != Fork || sameProgram(n.facts, owner.facts)):
+			n.role, n.owner, n.method = Feeder, owner.id, method
+		default:
 			n.role = Other
-			if n.facts.kind == distributedRun {
-				n.role = Launcher
-			}
 		}
 		if n.role == Worker {
 			if owner := t.nodes[n.owner.PID]; owner != nil {
@@ -69,8 +72,8 @@ func (t *table) isServer(n *node) bool {
 	return false
 }
 
-// ownerOf returns the process whose DataLoader a worker serves, nil where n is no worker.
-func (t *table) ownerOf(n *node) (*node, StartMethod) {
+// parentOf returns the Python process that started n by multiprocessing, if that is how it was started, and by which method; nil where there is none.
+func (t *table) parentOf(n *node) (*node, StartMethod) {
 	owner := t.nodes[n.ppid]
 	method := Fork
 	switch n.facts.kind {
@@ -85,7 +88,13 @@ func (t *table) ownerOf(n *node) (*node, StartMethod) {
 	if owner == nil || owner.role == Worker || owner.role == Server || !owner.facts.python || !n.facts.python {
 		return nil, ""
 	}
-	if !isWorker(n.facts, owner.facts, method) {
+	return owner, method
+}
+
+// ownerOf returns the process whose DataLoader a worker serves, nil where n is no worker.
+func (t *table) ownerOf(n *node) (*node, StartMethod) {
+	owner, method := t.parentOf(n)
+	if owner == nil || !isWorker(n.facts, owner.facts, method) {
 		return nil, ""
 	}
 	return owner, method
@@ -105,13 +114,16 @@ func isWorker(child, owner facts, method StartMethod) bool {
 	if method != Fork {
 		return true
 	}
-	if child.exe != owner.exe {
-		return false
-	}
-	if child.argv != nil && owner.argv != nil && !slices.EqualFunc(child.argv, owner.argv, bytes.Equal) { // nil: it cannot be read
+	if !sameProgram(child, owner) {
 		return false
 	}
 	return owner.caught&workerSignals != workerSignals || child.polls
+}
+
+// sameProgram says whether a child runs what its parent does, as a fork shows; a command line that cannot be read is no other.
+func sameProgram(child, owner facts) bool {
+	return child.exe == owner.exe &&
+		(child.argv == nil || owner.argv == nil || slices.EqualFunc(child.argv, owner.argv, bytes.Equal))
 }
 
 // chooseTrainers marks the trainers: whoever has or had loader workers, or is told to take batches; else who looks most like one.

@@ -75,6 +75,11 @@ func (t *Tree) Workers(trainer procfs.ID) []Process {
 	return t.with(func(p Process) bool { return p.Role == Worker && p.Trainer == trainer })
 }
 
+// Feeders returns the processes that may feed one trainer beside loader workers, oldest first.
+func (t *Tree) Feeders(trainer procfs.ID) []Process {
+	return t.with(func(p Process) bool { return p.Role == Feeder && p.Trainer == trainer })
+}
+
 // Find returns a living process of the job.
 func (t *Tree) Find(id procfs.ID) (Process, bool) {
 	for _, p := range t.Processes {

@@ -19,7 +19,10 @@ const (
 	Server Role = "server"
 	// Launcher started trainers and waits for them: torchrun, a shell, srun, conda run.
 	Launcher Role = "launcher"
-	// Other is everything else below the job: a multiprocessing.Pool, a subprocess, somebody's own loader.
+	// Feeder is a child that a trainer started with Python's multiprocessing and that is no DataLoader worker: a pool, somebody's own loader. It may
+	// feed the trainer; what it does tells.
+	Feeder Role = "feeder"
+	// Other is everything else below the job: a subprocess, a child of a worker.
 	Other Role = "other"
 )
 
@@ -40,11 +43,11 @@ type Process struct {
 	// InnerPID is the number the process itself knows, which names its shared-memory files; it differs from PID in a container.
 	InnerPID int
 	Role     Role
-	// Trainer is the trainer a worker belongs to; the zero ID for other roles.
+	// Trainer is the trainer a worker or feeder belongs to; the zero ID for other roles.
 	Trainer procfs.ID
 	// Rank is the rank of a trainer and of its workers: from RANK, else SLURM_PROCID, else the order of start; -1 for other roles.
 	Rank        int
-	StartMethod StartMethod // of workers
+	StartMethod StartMethod // of workers and feeders
 	// Affinity is the number of cores it may run on; 0 = unknown.
 	Affinity int
 	// Comm is the sanitized name.
@@ -69,6 +72,14 @@ func PinEntity(trainer procfs.ID) string { return entity("pin/", trainer) }
 
 // AutogradEntity names the threads of a trainer that run the backward pass.
 func AutogradEntity(trainer procfs.ID) string { return entity("autograd/", trainer) }
+
+// FeedersEntity names a trainer together with all that may feed it and is no DataLoader worker.
+func FeedersEntity(trainer procfs.ID) string { return entity("feeders/", trainer) }
+
+// ThreadEntity names a thread of a trainer.
+func ThreadEntity(trainer procfs.ID, tid int) string {
+	return entity("thread/", trainer) + "." + strconv.Itoa(tid)
+}
 
 // LoaderEntity names a trainer together with its loader.
 func LoaderEntity(trainer procfs.ID) string { return entity("loader/", trainer) }

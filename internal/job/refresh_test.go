@@ -204,7 +204,7 @@ func TestRefreshHeedsWhoTakesBatches(t *testing.T) {
 	t.Cleanup(j.Close)
 	s := newMemo()
 	j.Refresh(context.Background(), 0, s)
-	if got := roles(j.Tree()); !cmp.Equal(got, map[int]Role{50: Trainer, 100: Other, 200: Other}) {
+	if got := roles(j.Tree()); !cmp.Equal(got, map[int]Role{50: Trainer, 100: Feeder, 200: Feeder}) {
 		t.Fatalf("roles %v", got)
 	}
 	told = []string{"process/100.1100", "process/200.1200", "process/50.1"}

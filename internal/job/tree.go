@@ -8,7 +8,7 @@ import (
 )
 
 // roleOrder is how a Tree is sorted.
-var roleOrder = map[Role]int{Trainer: 0, Worker: 1, Launcher: 2, Server: 3, Other: 4}
+var roleOrder = map[Role]int{Trainer: 0, Worker: 1, Feeder: 2, Launcher: 3, Server: 4, Other: 5}
 
 // publish makes the table's state the current Tree.
 func (j *Job) publish() {

@@ -39,10 +39,12 @@ var (
 	RestartGap     = Desc{"restart_gap_s", Seconds, Gauge, "median time from the end of one set of workers to the first batch of the next"}
 	HeadOfLine     = Desc{"head_of_line_ratio", Ratio, Gauge, "share of time the trainer waits while some workers are idle and others busy"}
 	LoaderIsAhead  = Desc{"loader_ahead_ratio", Ratio, Gauge, "share of time the trainer does not wait and all workers are idle"}
+	FeedersAtOnce  = Desc{"feeders_at_once", Count, Gauge, "of processes or threads that feed a trainer without a DataLoader's workers: how many are at work at once while it waits"}
 	IdleWhileWaits = Desc{"idle_workers_while_waiting_ratio", Ratio, Gauge, "share of workers that are idle while the trainer waits"}
 )
 
-// Where a worker's time goes: shares of the live workers' wall time, mean over workers. They add up to about 1.
+// Where a worker's time goes: shares of the live workers' wall time, mean over workers. They add up to about 1. Where other processes or threads
+// feed the trainer, num_workers is how many, and these shares are theirs; who of them waits for work, to hand over, or for a lock is idle.
 var (
 	WorkerIdle      = Desc{"worker_idle_ratio", Ratio, Gauge, "waiting for work: ahead of the trainer"}
 	WorkerBusy      = Desc{"worker_busy_ratio", Ratio, Gauge, "everything but waiting for work"}
@@ -164,7 +166,7 @@ var (
 var Derived = []Desc{
 	DataStall, Headroom, DeviceWait, RankStallSpread, RestBusy, CopyTime, InputWait, HostTime, DeviceTime, EpochGap, MainCPU, MainRunDelay, MainStorage, MainReadBytes, InWorkerless,
 	NumWorkers, Ranks, BatchesPerS, SamplesPerS, BatchBytes, StepTime, FreeStepTime, QueueBatches, QueueCapacity, Restarts, EpochTime, RestartGap,
-	HeadOfLine, LoaderIsAhead, IdleWhileWaits,
+	HeadOfLine, LoaderIsAhead, IdleWhileWaits, FeedersAtOnce,
 	WorkerIdle, WorkerBusy, WorkerRunning, WorkerStorage, WorkerOpenWait, WorkerFileLock, WorkerLock, WorkerHandOver, WorkerOtherWait, WorkerPrograms, WorkerStopped, TrainerStopped,
 	WorkerCPU, WorkerRunDelay, WorkerCPUBatch, WorkerWaitBatch, WorkerThreads, WorkerRSS, WorkerPrivate, WorkerGrowth, WorkerImbalance, WorkersOneCPUSet,
 	ReadBytes, StorageBytes, CacheHits, BytesPerRead, ReadsPerBatch, StoragePerBatch, FileOpens, HDF5Opens, OpensPerBatch, DistinctOpens, HandlePresent,

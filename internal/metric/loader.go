@@ -1,7 +1,9 @@
 package metric
 
 // One trainer and its loader, seen together. Entity "loader/<trainer pid>.<start>". The joint counters count looks in which all
-// of its threads were looked at within the same few hundred microseconds.
+// of its threads were looked at within the same few hundred microseconds. Those of a trainer without workers and all that may feed it are under
+// "feeders/<trainer pid>.<start>": who waits for work, to hand over, or for a lock is idle there, and the trainer waits for a batch where its main
+// thread does the same while another is at work.
 var (
 	LoaderWorkers    = Desc{"loader_workers", Count, Gauge, "loader workers alive, without those of a second loader that were idle for 10 s while others handed over batches"}
 	LoaderLooks      = Desc{"loader_looks", Count, Counter, "joint looks taken with at least one worker alive"}

@@ -29,7 +29,8 @@ var Process = []Desc{ProcCPU, ProcEndedCPU, ProcMainCPU, ProcRunDelay, ProcReadC
 
 // Looks at one thread: how often it was found in each state when looked at some 50 times a second. Entities
 // "process/<pid>.<start>" (its main thread), "pin/<pid>.<start>" (the pinning thread of a trainer) and "autograd/<pid>.<start>" (the
-// autograd threads of a trainer as one: running where any of them runs, else what the first is in). All are counters of looks; the share
+// autograd threads of a trainer as one: running where any of them runs, else what the first is in), and "thread/<pid>.<start>.<tid>", a thread
+// of a trainer without DataLoader workers that uses a CPU; it has process_main_cpu_s and process_main_run_delay_s of its own. All are counters of looks; the share
 // of time in a state is the ratio of differences.
 var (
 	LooksTotal     = Desc{"looks", Count, Counter, "looks taken"}
@@ -48,12 +49,14 @@ var (
 	LooksDevice    = Desc{"looks_device", Count, Counter, "asleep in ioctl or poll on a GPU's descriptor"}
 	LooksChild     = Desc{"looks_wait_child", Count, Counter, "waiting for a child process"}
 	LooksStopped   = Desc{"looks_stopped", Count, Counter, "stopped or frozen"}
+	LooksBeside    = Desc{"looks_at_work_beside", Count, Counter, "of a feeder: looks that found it neither waiting nor stopped while its trainer's main thread did not run"}
 	LooksOther     = Desc{"looks_other", Count, Counter, "in another system call, or asleep in an unknown place"}
 )
 
 // Looks lists the signals of looking at threads.
 var Looks = []Desc{LooksTotal, LooksRunning, LooksQueuePoll, LooksFutexTime, LooksFutex, LooksDisk, LooksFileRead, LooksFileOpen, LooksFileLock,
-	LooksPipeWrite, LooksPipeRead, LooksSleep, LooksDevice, LooksChild, LooksStopped, LooksOther, LooksHostRun}
+	LooksPipeWrite, LooksPipeRead, LooksSleep, LooksDevice, LooksChild, LooksStopped, LooksOther, LooksHostRun,
+	LooksBeside}
 
 // HostSampleHertz is how many samples of the host a second of a thread's CPU time brings, those included that are dropped because the
 // thread was in the kernel.

@@ -15,6 +15,7 @@ const (
 	ByCPUs    Clamp = "usable CPUs"
 	ByMemory  Clamp = "available memory"
 	ByShm     Clamp = "/dev/shm"
+	ByShards  Clamp = "the dataset's shards"
 	ByCeiling Clamp = "the model's ceiling"
 )
 
@@ -79,6 +80,9 @@ type Reach struct {
 // Limit returns what rules a setting out here; NoClamp where nothing does. The present setting fits: it runs.
 func (p Pipeline) Limit(set Setting, r Reach) Clamp {
 	set, now := set.plain(), p.Setting.plain()
+	if p.Shards > 0 && set.Workers > max(now.Workers, p.Shards) {
+		return ByShards
+	}
 	if set.Workers > now.Workers && set.Workers > p.most(r) {
 		if set.Workers > ceiling {
 			return ByCeiling

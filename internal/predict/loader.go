@@ -37,6 +37,7 @@ type Loader struct {
 	Pause Pause // what interrupts training in the middle of epochs
 
 	UsableCPUs  float64 // cores the trainer may use at all: the ceiling of num_workers
+	Shards      int     // of the dataset: a worker beyond them gets no data; 0 = it is in none, or not known
 	BatchBytes  float64 // bytes of one batch's tensors
 	WorkerBytes float64 // private memory of one worker
 	ShmFree     float64 // room left in /dev/shm, at the least

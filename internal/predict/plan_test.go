@@ -34,6 +34,7 @@ func TestPlans(t *testing.T) {
 		clamp    Clamp
 	}{
 		{"more workers", slow(), report.OutcomeWorthwhile, "conservative", []Knob{NumWorkers}, 10, NoClamp},
+		{"shards end first", edited(func(p *Pipeline) { p.Shards = 4 }), report.OutcomeWorthwhile, "conservative", []Knob{NumWorkers}, 4, ByShards},
 		{"cores end first", edited(func(p *Pipeline) { p.UsableCPUs, p.CPUs = 4, stat.Exact(4) }), report.OutcomeWorthwhile, "conservative", []Knob{NumWorkers}, 4, ByCPUs},
 		{"/dev/shm ends first", edited(func(p *Pipeline) { p.ShmFree = 64e6 }), report.OutcomeWorthwhile, "conservative", []Knob{NumWorkers}, 3, ByShm},
 		{"memory ends first", edited(func(p *Pipeline) { p.WorkerBytes, p.Available = 4e9, 40e9 }), report.OutcomeWorthwhile, "conservative", []Knob{NumWorkers}, 3, ByMemory},

@@ -71,7 +71,8 @@ type Loader struct {
 	Sampler     string   `json:"sampler,omitempty"`
 	Collate     string   `json:"collate,omitempty"`
 	Iterable    bool     `json:"iterable"`
-	Items       *int     `json:"items,omitempty"` // len(dataset)
+	Items       *int     `json:"items,omitempty"`  // len(dataset)
+	Shards      *int     `json:"shards,omitempty"` // that the dataset divides among the workers of this trainer
 	// File is of the call nearest to it outside of torch and of installed packages, else outside of torch. It is
 	// redacted in a recording.
 	File     string   `json:"file,omitempty"`

@@ -28,7 +28,11 @@ func loaderSection(r *report.Report) section {
 	if given := settings(l); given != "" {
 		s.facts = append(s.facts, fact{"settings", given})
 	}
-	for _, f := range []fact{{"dataset", l.Dataset}, {"sampler", l.Sampler}} {
+	dataset := l.Dataset
+	if l.Shards != nil {
+		dataset += ", " + plural(int64(*l.Shards), "shard")
+	}
+	for _, f := range []fact{{"dataset", dataset}, {"sampler", l.Sampler}} {
 		if f.text != "" {
 			s.facts = append(s.facts, f)
 		}

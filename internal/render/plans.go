@@ -127,7 +127,7 @@ func minding(c report.Recommendation) string {
 func trust(o *report.Outlook) string {
 	text := "The intervals hold what the measured costs leave open, not the model's own error: it was not calibrated on this machine"
 	if o.Calibrated != "" {
-		text = "The intervals hold the model's own error as measured: " + o.Calibrated
+		text = "The intervals hold the model's own error: " + o.Calibrated
 	}
 	if len(o.Assumed) > 0 {
 		text += ". Assumed, not measured here: " + strings.Join(o.Assumed, ", ")

@@ -81,7 +81,7 @@ type row struct{ name, metric, ceiling string }
 // figureRows are the figures every reader looks for, with the signal that says what each would be if data were free.
 var figureRows = []row{
 	{"GPU busy", "gpu_busy_ratio", ""},
-	{"Waiting for data", "input_wait_ratio", ""},
+	{"Trainer waits for data", "input_wait_ratio", ""},
 	{"Throughput, samples", "samples_per_s", ""},
 	{"Throughput, batches", "batches_per_s", "1/free_step_time_s"},
 	{"Step time", "step_time_s", "free_step_time_s"},
@@ -193,7 +193,10 @@ const leastRest = 0.01
 // stepParts are the rows of a step, as the device spends it. Where all shares are known they sum to the whole: the time between epochs takes what of it no
 // other has, and the rest of it from the wait, which holds that as well; what is then left is told.
 func stepParts(s report.Step) []part {
-	wait, between, rest := s.InputWaitRatio, s.EpochGapRatio, (*float64)(nil)
+	lacks, wait, between, rest := "wait for data", s.InputWaitRatio, s.EpochGapRatio, (*float64)(nil)
+	if hiddenWait(s) != "" { // two quantities have two names
+		lacks = "device lacks data"
+	}
 	if s.DataStall != nil {
 		wait = &s.DataStall.Center
 	}
@@ -214,7 +217,7 @@ func stepParts(s report.Step) []part {
 	} else {
 		between = nil // the wait may hold it
 	}
-	return []part{{"wait for data", wait}, {"between epochs", between}, {"host", s.HostRatio}, {"host to device", s.H2DRatio}, {"device", s.DeviceRatio},
+	return []part{{lacks, wait}, {"between epochs", between}, {"host", s.HostRatio}, {"host to device", s.H2DRatio}, {"device", s.DeviceRatio},
 		{"not told apart", rest}}
 }
 
@@ -263,6 +266,8 @@ func (p *page) phases(r *report.Report) {
 		p.heading("WHERE AN ITEM'S TIME GOES, one worker")
 	case workerless(r):
 		p.heading("WHERE THE TRAINER'S TIME GOES, as it loads its data itself")
+	case r.Job != nil && r.Job.Loader != nil && r.Job.Loader.FedBy != "":
+		p.heading("WHERE THE TIME GOES of those who feed the trainer")
 	default:
 		p.heading("WHERE A WORKER'S TIME GOES")
 	}

@@ -32,7 +32,7 @@ func TestLongNamesKeepClearOfTheirFigures(t *testing.T) {
 
 // Where all names fit the columns stay where readers of earlier reports find them.
 func TestFigureColumnsStayWhereNamesFit(t *testing.T) {
-	rows := [][4]string{{"Waiting for data", "73 %", "68 – 78 %", ""}}
+	rows := [][4]string{{"Trainer waits for data", "73 %", "68 – 78 %", ""}}
 	if got := figureWidths(rows); got != [3]int{26, 13, 20} {
 		t.Errorf("%v", got)
 	}

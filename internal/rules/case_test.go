@@ -172,6 +172,9 @@ func setFact(f *evidence.Facts, key, value string) error {
 	switch key {
 	case "framework":
 		f.Framework = value
+	case "fed":
+		kind, name, _ := strings.Cut(value, " ")
+		f.Fed = &evidence.Fed{Threads: kind == "threads", Name: name}
 	case "start_method":
 		f.StartMethod = value
 	case "persistent":

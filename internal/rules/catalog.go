@@ -70,6 +70,7 @@ func All() []diagnose.Rule {
 
 		jobEpochGap,
 		jobEvaluationSequential,
+		jobFeedersTooFew,
 		jobStraggler,
 		jobCollectiveWait,
 

@@ -13,7 +13,7 @@ import (
 //	torch VERSION
 //	call FILE:LINE
 //	evaluation FILE:LINE          another loader, asked without gradients; later settings of the form evaluation.KEY are of it
-//	workers, prefetch, batch_size, persistent, pin_memory, in_order, collate, start_method, iterable: of the call; for the training loop also facts, as evidence makes them
+//	workers, prefetch, batch_size, persistent, pin_memory, in_order, collate, start_method, iterable, shards: of the call; for the training loop also facts, as evidence makes them
 //	anew TIMES                    the call made so many loaders, one for each epoch
 //	open FILE:LINE CALLS SECONDS WHAT    a line that opens HDF5 files
 //	sync FILE:LINE CALLS SECONDS WHAT    a line that waits for the GPU
@@ -61,6 +61,8 @@ func setHook(f *evidence.Facts, key, value string) error {
 		call.StartMethod = value
 	case "iterable":
 		call.Iterable = value == "true"
+	case "shards":
+		call.Shards, err = wholeNumber(value)
 	case "workers":
 		call.Workers, err = wholeNumber(value)
 	case "prefetch":

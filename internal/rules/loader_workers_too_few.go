@@ -34,7 +34,7 @@ programs on the same cores, and after checking memory and /dev/shm.
 The costs are those of the present number of workers. Where workers contend for something that is not seen yet (memory bandwidth, a
 lock, a disk close to its limit) the gain is smaller. Change it, then watch again. An IterableDataset that takes no share in each worker
 (torch.utils.data.get_worker_info) gives every sample once for each: more samples per second, and an epoch as much longer. One in shards has no work for more
-workers than shards.
+workers than shards. Where their number is known (Hugging Face's datasets, WebDataset; a launched job), no more workers are recommended, but more shards.
 `,
 	Needs:   []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerBusy, metric.WorkerRunning, metric.WorkerCPU, metric.UsableCPUs},
 	Limits:  limits(idleLimit, mostLimit, gainLimit, fixedPart),
@@ -50,6 +50,10 @@ workers than shards.
 			return nil
 		}
 		need, ok := loader.WorkersNeeded(false)
+		shards := ok && need.Workers <= loader.Setting.Workers && need.Clamp == predict.ByShards
+		if shards {
+			need, ok = loader.Unsharded().WorkersNeeded(false)
+		}
 		if !ok || need.Workers <= loader.Setting.Workers {
 			return nil
 		}
@@ -59,7 +63,7 @@ workers than shards.
 			return nil
 		}
 		workers := p.Get(metric.NumWorkers)
-		p.Report(report.Finding{
+		f := report.Finding{
 			Severity: diagnose.Grade(saved),
 			Score:    saved,
 			Summary:  pace(loader) + room(p, split),
@@ -72,9 +76,22 @@ workers than shards.
 				Effect: effect,
 			}},
 			Unhelpful: tooSlowly(p),
-		})
+		}
+		if shards {
+			moreShards(&f, loader.Shards)
+		}
+		p.Report(f)
 		return nil
 	},
+}
+
+// moreShards turns the recommendation of more workers into one of more shards, without which these would get none.
+func moreShards(f *report.Finding, shards int) {
+	c := &f.Recommendations[0]
+	c.With = []report.Value{{Setting: c.Setting, To: c.To}}
+	c.Setting, c.From, c.To = "shards of the dataset", text(whole(float64(shards))), c.To+" or more"
+	c.Why = fmt.Sprintf("the dataset is divided among the workers by shard, of which there are %d: more workers get none; %s", shards, c.Why)
+	f.Unhelpful = append(f.Unhelpful, against(fmt.Sprintf("a larger num_workers alone: the dataset has %s", count(float64(shards), "shard")), moreWorkers)...)
 }
 
 // pace says how often the workers can make a batch, and how often the step could take one. What it leaves out is the wait for a CPU.

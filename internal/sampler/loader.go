@@ -150,6 +150,9 @@ func (l *Loader) adopt(tree *job.Tree) {
 			t.autograd.watch(t.proc, t.links, p.AutogradThreads)
 		}
 		t.adoptWorkers(l, tree.Workers(p.ID))
+		if !t.had && !t.ended {
+			t.feeders.adopt(l, tree.Feeders(p.ID))
+		}
 	}
 	for _, t := range l.trainers {
 		if _, alive := tree.Find(t.id); !alive {

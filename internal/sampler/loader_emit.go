@@ -40,6 +40,7 @@ func (t *trainer) emit(l *Loader, sink recording.Sink) {
 		sink.Event(recording.EventPin, job.PinEntity(t.id), map[string]string{"thread": strconv.Itoa(t.pinThread), "trainer": entity})
 	}
 	t.emitLoader(sink, job.LoaderEntity(t.id))
+	t.feeders.emit(l, t, sink)
 }
 
 func (t *trainer) emitLoader(sink recording.Sink, entity string) {
@@ -49,7 +50,12 @@ func (t *trainer) emitLoader(sink recording.Sink, entity string) {
 	if !t.had {
 		return
 	}
-	j := &t.joint
+	t.joint.emit(sink, entity)
+	t.emitTensors(sink, entity)
+}
+
+// emit records the counts.
+func (j *jointCounts) emit(sink recording.Sink, entity string) {
 	for _, c := range []struct {
 		desc  metric.Desc
 		value uint64
@@ -60,7 +66,6 @@ func (t *trainer) emitLoader(sink recording.Sink, entity string) {
 	} {
 		sink.Add(c.desc, entity, float64(c.value))
 	}
-	t.emitTensors(sink, entity)
 }
 
 func (t *trainer) emitTensors(sink recording.Sink, entity string) {

@@ -98,7 +98,7 @@ func (m *machine) process(pid int, role job.Role, trainer int) {
 	m.writes(pid, 0, 0)
 	m.link(pid, 0, "/dev/null")
 	p := job.Process{ID: id(pid), InnerPID: pid, Role: role}
-	if role == job.Worker {
+	if role == job.Worker || role == job.Feeder {
 		p.Trainer = id(trainer)
 	}
 	t := *m.tree

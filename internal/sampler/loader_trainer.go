@@ -18,6 +18,7 @@ type trainer struct {
 	mainLook lookCounts
 
 	autograd    autogradThreads
+	feeders     feeders
 	hostRunning uint64 // looks in which the main thread or an autograd thread ran
 
 	pin       *watchedThread
@@ -179,6 +180,7 @@ func (t *trainer) look(l *Loader, now time.Duration) {
 		t.end()
 		return
 	}
+	waits := handsOver(main) && main != classSleep || t.main.polls(&l.kit, main) // a sleep is as likely a part of the step
 	t.lookAtPin(l, now, main)
 	if main == classPipeRead && t.pin == nil {
 		t.receiving.waitedOn(t.main.readFD, now)
@@ -187,8 +189,13 @@ func (t *trainer) look(l *Loader, now time.Duration) {
 		main = classPipeRead
 		t.mainLook.move(classRunning, classPipeRead)
 	}
-	if host := t.autograd.look(&l.kit); host || main == classRunning {
+	backward := t.autograd.look(&l.kit)
+	if backward || main == classRunning {
 		t.hostRunning++
+	}
+	if !t.had {
+		t.feeders.scout(t, now)
+		t.feeders.look(&l.kit, main == classRunning, waits && !backward)
 	}
 	waiting := t.waits(main)
 	t.isReceiving = main == classPipeRead
@@ -363,6 +370,7 @@ func (t *trainer) end() {
 		t.pin = nil
 	}
 	t.autograd.close()
+	t.feeders.close()
 	t.main.close()
 	t.links.Close()
 	t.proc.Close()

@@ -60,7 +60,7 @@ var callNumbers = []callNumber{
 	{"statx", 332, 291, callOpen}, {"access", 21, -1, callOpen}, {"faccessat", 269, 48, callOpen}, {"faccessat2", 439, 439, callOpen},
 	{"readlink", 89, -1, callOpen}, {"readlinkat", 267, 78, callOpen}, {"getdents", 78, -1, callOpen}, {"getdents64", 217, 61, callOpen},
 	{"statfs", 137, 43, callOpen}, {"fstatfs", 138, 44, callOpen}, {"lseek", 8, 62, callOpen}, {"getxattr", 191, 8, callOpen},
-	{"poll", 7, -1, callPoll}, {"ppoll", 271, 73, callPpoll},
+	{"poll", 7, -1, callPoll}, {"ppoll", 271, 73, callPpoll}, {"epoll_wait", 232, -1, callPpoll}, {"epoll_pwait", 281, 22, callPpoll},
 	{"futex", 202, 98, callFutex},
 	{"fcntl", 72, 25, callFcntl}, {"flock", 73, 32, callFlock},
 	{"nanosleep", 35, 101, callSleep}, {"clock_nanosleep", 230, 115, callSleep},

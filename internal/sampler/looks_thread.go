@@ -26,8 +26,10 @@ type watchedThread struct {
 	task   *procfs.Task
 	links  *procfs.FDLinks
 	counts *lookCounts
-	// trainer says that it is a trainer's main thread: what it polls and receives from must be able to bring a batch.
+	// trainer says that it is a trainer's main thread, or may feed one: what it polls and receives from must be able to bring a batch.
 	trainer bool
+	// feeder says that it may feed a trainer: no memory of its process is read for what it polls.
+	feeder bool
 
 	gone bool
 	// blind is why the system call cannot be read; nil while it can.

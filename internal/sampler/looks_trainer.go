@@ -27,7 +27,7 @@ func isDevice(target []byte) bool {
 func (t *watchedThread) ofLoader(kit *lookKit, class waitClass) waitClass {
 	switch class {
 	case classQueuePoll:
-		if kit.pollFD == nil {
+		if kit.pollFD == nil || t.feeder {
 			return class
 		}
 		fd, ok := kit.pollFD(t.task.TID, kit.syscall.Args[0])

@@ -29,6 +29,11 @@ func (r Range) minus(o Range) Range {
 	return Range{max(r.Lo-o.Hi, 0), max(r.Likely-o.Likely, 0), max(r.Hi-o.Lo, 0)}
 }
 
+// within is as much of a figure as fits into another one, end by end.
+func (r Range) within(o Range) Range {
+	return Range{min(r.Lo, o.Lo), min(r.Likely, o.Likely), min(r.Hi, o.Hi)}
+}
+
 // atMost holds all of a range to a ceiling.
 func (r Range) atMost(x float64) Range { return Range{min(r.Lo, x), min(r.Likely, x), min(r.Hi, x)} }
 

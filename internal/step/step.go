@@ -25,6 +25,14 @@
 // Of loops that synchronise every k-th step more is known. With h = N - b the host's own part, such a step takes at most
 // u + h/k, and k is at least u/b, so that F <= max(N, u + b (N - b) / u), which is at most 1.25 max(N, u) whatever b is. A loop
 // that synchronises each step has b = u, and F = N; one that never does has b = 0, and F = max(h, u).
+//
+// Ranks exchange gradients each step, and a device that waits for the others' in a collective is busy. If data were free for all, what
+// a rank waits there for the data of others, p, is gone: u and, as far as the trainer is blocked meanwhile, N are less by it in F. A rank
+// waits in a collective for others' data only while another device starves. With s' the stall of each other rank,
+//
+//	max(s') - s <= p <= sum(s')
+//
+// On the left all steps starve alike, on the right no two ranks ever starve at the same time. See Peers for what lies between.
 package step
 
 // Sight is what can be seen of the trainer's device.
@@ -48,6 +56,7 @@ type Seen struct {
 
 	Busy     Range // the device runs work of anybody; only where it is Counted
 	Others   Range // of this, work of processes outside the job
+	Peers    Peers // of this, collectives that wait for the data of other ranks
 	Copy     Range // the copy engine moves batches to the device; 0 where it is not known
 	SpinTold bool  // Spin is from samples of the code that runs
 	Running  Range // main or autograd thread on a CPU and not taking a batch; with Loads, loading included
@@ -154,6 +163,13 @@ func (s Seen) stallAndFree(blocked Range) (stall, free Range) {
 		lo, hi = min(max(s.Starved.Lo, lo), hi), max(min(s.Starved.Hi, hi), lo)
 	}
 	n := w.rest()
+	likely := 1 - max(n.Likely, u.Likely, c.Likely)
+	if s.Starved != nil {
+		likely = s.Starved.Likely
+	}
+	if s.Peers.Known { // what follows is of data that are free for all ranks
+		n, u, b = n.minus(s.Peers.Waits.within(b)), s.Peers.Work.minus(s.Others), b.minus(s.Peers.Waits)
+	}
 	least := min(max(n.Lo, u.Lo, c.Lo), max(1-lo, n.Lo))
 	most := max(least, min(1-lo, max(n.Hi, u.Hi, c.Hi, synced(u.Hi, n.Hi, b.Lo, b.Hi))))
 	near := min(max(n.Likely, u.Likely, c.Likely), max(1-lo, n.Likely))
@@ -162,10 +178,6 @@ func (s Seen) stallAndFree(blocked Range) (stall, free Range) {
 	}
 	far := max(near, min(1-lo, synced(u.Likely, n.Likely, b.Lo, b.Hi)))
 	free = Share(least, max(near, far/(1+promise)), most)
-	likely := 1 - near
-	if s.Starved != nil {
-		likely = s.Starved.Likely
-	}
 	return Share(lo, min(max(likely, lo), hi), hi), free
 }
 

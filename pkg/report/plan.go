@@ -146,9 +146,9 @@ func (r *Report) Ready() []Recommendation {
 }
 
 // Unshared tells whether an iterable dataset is to have several workers that has none or one: nothing then shows whether its code shares the data
-// out between them, and if it does not, training sees every sample once for each.
+// out between them, and if it does not, training sees every sample once for each. One whose shards are known does.
 func (r *Report) Unshared() bool {
-	if r.Job == nil || r.Job.Loader == nil || !r.Job.Loader.Iterable {
+	if r.Job == nil || r.Job.Loader == nil || !r.Job.Loader.Iterable || r.Job.Loader.Shards != nil {
 		return false
 	}
 	now := r.Job.Loader.NumWorkers

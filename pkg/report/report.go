@@ -92,6 +92,7 @@ type Job struct {
 // Loader is the DataLoader's settings as far as they are known; null is unknown.
 type Loader struct {
 	NumWorkers        *int       `json:"num_workers"`
+	FedBy             string     `json:"fed_by,omitempty"` // who makes the batches where no DataLoader does: "3 processes of the job's own (python3)"; since 1.4.0
 	StartMethod       string     `json:"start_method,omitempty"`
 	PrefetchFactor    *int       `json:"prefetch_factor"`
 	PersistentWorkers *bool      `json:"persistent_workers"`
@@ -103,6 +104,7 @@ type Loader struct {
 	Dataset           string     `json:"dataset,omitempty"` // class; hook only, as are the next two
 	Sampler           string     `json:"sampler,omitempty"`
 	Iterable          bool       `json:"iterable,omitempty"`   // the dataset is an IterableDataset, since 1.3.0; hook only
+	Shards            *int       `json:"shards,omitempty"`     // that it divides among the workers of one trainer, since 1.4.0; hook only
 	InOrder           *bool      `json:"in_order,omitempty"`   // null: not known, or this PyTorch lacks it
 	SlowItems         []SlowItem `json:"slow_items,omitempty"` // slowest first; hook only
 }

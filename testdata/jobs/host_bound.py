@@ -5,11 +5,11 @@ Python loops over predictions (a confusion matrix, string formatting for a log).
 Cure: compute the metrics in tensors, or every N steps.
 """
 
-import time
 
 import torch
 from torch.utils.data import DataLoader, Dataset
 
+import gpu
 import stopwatch
 
 
@@ -22,7 +22,7 @@ class Rows(Dataset):
 
 
 def train_step(x, y, seconds):
-    time.sleep(seconds)
+    gpu.step(seconds)
     return (x.sum(dim=1) % 10).long()
 
 

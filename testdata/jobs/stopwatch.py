@@ -85,7 +85,7 @@ class StopWatch:
         while not self.over() and not (self.max_epochs and epoch >= self.max_epochs):
             yield epoch
             epoch += 1
-        self._write()
+        self.write()
 
     def over(self):
         return self.seconds > 0 and time.monotonic() - self.start >= self.seconds
@@ -114,7 +114,7 @@ class StopWatch:
     def _phase(self, kind):
         """Books the time since the last mark to the phase that ends now."""
         if kind == "step" and time.monotonic() - self.written >= WRITE_EVERY:
-            self._write()  # before the clock is read: appending is the trainer's work and no wait for input
+            self.write()  # before the clock is read: appending is the trainer's work and no wait for input
         now = time.monotonic()
         took = now - self.mark
         if took >= RECORD_EVERY and self.recorded < self.mark:
@@ -135,7 +135,8 @@ class StopWatch:
         self.recorded = at
         self.pending.append((at, self.wait, self.create, self.drain, self.step, self.batch_count, self.epoch_count))
 
-    def _write(self):
+    def write(self):
+        """Appends what was recorded so far."""
         self.written = time.monotonic()
         if self.path and self.pending:
             keys = ("t", "wait", "create", "drain", "step", "batches", "epochs")

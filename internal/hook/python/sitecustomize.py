@@ -21,7 +21,10 @@ def _wait():
     class Finder(object):
         """Finds nothing itself: it lets the other finders find one of the modules named, and has the hook called when that has run."""
 
-        waiting = {"torch.utils.data", "h5py", "PIL.Image", "PIL.ImageFile", "cv2"}
+        waiting = {
+            "torch.utils.data", "torchdata.stateful_dataloader.worker", "torchdata.stateful_dataloader.stateful_dataloader",
+            "torchdata.nodes.loader", "h5py", "PIL.Image", "PIL.ImageFile", "cv2",
+        }
         loaded = None  # the hook, once torch.utils.data was imported
         finding = False
 

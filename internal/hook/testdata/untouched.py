@@ -127,9 +127,11 @@ def thrown(kind):
     while time.monotonic() < until:
         try:
             wanted.set()
-            while True:
+            patience = time.monotonic() + 10
+            while time.monotonic() < patience:
                 for _ in loader:
                     pass
+            print("what a thread threw did not come through")
         except kind:
             caught += 1
     sys.setswitchinterval(0.005)

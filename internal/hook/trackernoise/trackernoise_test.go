@@ -2,6 +2,7 @@ package trackernoise
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"os/exec"
 	"testing"
@@ -60,7 +61,7 @@ resource_tracker.register(left.name, "semaphore")
 resource_tracker.register("/pipetune-gone-%d" % os.getpid(), "semaphore")
 os._exit(0)
 `
-	cmd := exec.Command("/usr/bin/python3", "-c", script)
+	cmd := exec.Command(cmp.Or(os.Getenv("PYTHON"), "/usr/bin/python3"), "-c", script)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr // a pipe, which the tracker holds open until it has ended
 	cmd.Env = append(os.Environ(), "PYTHONWARNINGS=")

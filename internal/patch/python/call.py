@@ -13,15 +13,26 @@ DEFAULTS = {"num_workers": 0, "pin_memory": False, "persistent_workers": False, 
 TELLING = {"num_workers", "prefetch_factor", "persistent_workers", "pin_memory", "multiprocessing_context", "in_order", "worker_init_fn", "collate_fn", "batch_sampler"}
 
 
+# What the settings are called in TrainingArguments of Hugging Face's transformers, whose Trainer makes the loaders.
+TRAINING_ARGUMENTS = {
+    name: "dataloader_" + name for name in ("num_workers", "prefetch_factor", "persistent_workers", "pin_memory")}
+TRAINS = {"train", "evaluate", "predict"}  # the methods of Trainer that make them
+
+
 class Target:
-    """The call that makes the loader.
+    """The call that makes the loader, or that takes its settings for a framework.
 
     first is the position of the dataset in it, None where the order of its parameters is not known. adds says whether a keyword that the call
-    does not name may be added.
+    does not name may be added. names are the framework's for the settings it takes; None: they are DataLoader's own.
     """
 
-    def __init__(self, call, name, first, adds):
-        self.call, self.name, self.first, self.adds = call, name, first, adds
+    def __init__(self, call, name, first, adds, names=None):
+        self.call, self.name, self.first, self.adds, self.names = call, name, first, adds, names
+        self.defaults = DEFAULTS if names is None else dict(DEFAULTS, pin_memory=True)
+
+    def keyword(self, name):
+        """What a setting is called in the call; None where it takes none such."""
+        return name if self.names is None else self.names.get(name)
 
 
 class Names:
@@ -87,6 +98,24 @@ class Names:
         return Target(call, name, 0 if plain else None, True)
 
 
+def training_arguments(source, names, calls):
+    """The TrainingArguments that a Trainer's settings are from: the only ones in the file, else None. calls are those
+    that stand on the job's line."""
+    if not any(isinstance(c.func, ast.Attribute) and c.func.attr in TRAINS for c in calls):
+        return None
+    found = []
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call):
+            module, _, name = names.module(dotted(node.func)).rpartition(".")
+            if module.split(".")[0] == "transformers" and name in ("TrainingArguments", "Seq2SeqTrainingArguments"):
+                found.append(node)
+    return Target(found[0], name_of(found[0]), None, True, TRAINING_ARGUMENTS) if len(found) == 1 else None
+
+
+def name_of(call):
+    return call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id
+
+
 def passes_on(definition):
     """Whether a class takes any keyword: it has no __init__ of its own, or one with **."""
     for node in definition.body:
@@ -110,6 +139,9 @@ def find(source, line):
     targets = [t for t in (names.target(source, c) for c in on) if t]
     if not targets:
         targets = [Target(c, source.code(c.func), None, False) for c in on if any(k.arg in TELLING for k in c.keywords)]
+    arguments = None if targets else training_arguments(source, names, on)
+    if arguments:
+        return arguments
     if not targets:
         raise Refused("no call on line %d is known to make a DataLoader: %s(\u2026)" % (line, source.code(on[-1].func, 40)))
     inner = [t for t in targets if not any(t.call in source.inside(other.call, ast.Call) for other in targets)]
@@ -127,8 +159,10 @@ class Given:
         self.value, self.hidden, self.why = value, hidden, why
 
 
-def given(source, target, name):
-    call = target.call
+def given(source, target, setting):
+    call, name = target.call, target.keyword(setting)
+    if name is None:
+        return Given(hidden=call, why="%s has no such setting" % target.name)
     for keyword in call.keywords:
         if keyword.arg == name:
             return Given(keyword.value)

@@ -20,7 +20,7 @@ class Change:
 
     def make(self):
         for name, to in self.order():
-            if name not in self.removed:
+            if self.target.keyword(name) not in self.removed:
                 self.setting(name, to)
         if self.added:
             self.edits += addition(self.source, self.layout, ["%s=%s" % pair for pair in self.added])
@@ -44,9 +44,9 @@ class Change:
             told = found.why or Origins(self.source, self.shown, name, to).tell(found.hidden)
             return self.tell(name, None, to, found.hidden.lineno, "elsewhere", told)
         if found.value is None:
-            if name in DEFAULTS and same(DEFAULTS[name], value):
+            if name in self.target.defaults and same(self.target.defaults[name], value):
                 return self.tell(name, None, to, 0, "already")
-            self.added.append((name, to))
+            self.added.append((self.target.keyword(name), to))
             return self.tell(name, None, to, self.target.call.end_lineno, "added")
         self.replace(name, to, value, found.value)
 
@@ -86,7 +86,7 @@ class Change:
         for name in NEED_WORKERS:
             node = given(self.source, self.target, name).value
             written, now = literal(node) if node is not None else (True, None)
-            index = next((i for i, k in enumerate(keywords) if k.arg == name), None)
+            index = next((i for i, k in enumerate(keywords) if k.arg == self.target.keyword(name)), None)
             if not written or now and index is None:
                 self.tell("num_workers", None, to, node.lineno, "elsewhere", "not written: %s=%s needs workers" % (name, self.source.code(node)))
                 return False
@@ -96,11 +96,13 @@ class Change:
             start = self.source.span(node)[0]
             at = next(i for i, (a, b) in enumerate(self.layout.arguments) if a <= start < b)
             self.edits.append(removal(self.source, self.layout, at))
-            self.removed.add(name)
+            self.removed.add(self.target.keyword(name))
             self.tell(name, self.source.code(node), "", node.lineno, "removed")
         return True
 
     def tell(self, name, now, to, line, how, origin=""):
+        if self.target.names and self.target.keyword(name):  # as the framework calls it
+            origin = "%s of %s%s" % (self.target.keyword(name), self.target.name, origin and ": " + origin)
         self.told.append({"setting": name, "from": now, "to": to, "line": line, "how": how, "origin": origin})
 
 

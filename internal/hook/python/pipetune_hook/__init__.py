@@ -12,6 +12,9 @@ from . import guise, state
 
 PATCHES = {
     "torch.utils.data": "trainer",
+    "torchdata.stateful_dataloader.worker": "stateful",
+    "torchdata.stateful_dataloader.stateful_dataloader": "stateful",
+    "torchdata.nodes.loader": "nodes",
     "h5py": "hdf5",
     "PIL.Image": "pictures",
     "PIL.ImageFile": "pictures",

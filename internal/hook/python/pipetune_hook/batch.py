@@ -4,7 +4,7 @@ numpy themselves made is asked; what is of another class, a subclass of theirs t
 import sys
 from collections import UserDict
 
-from .alarm import alarmed
+from .alarm import foreign
 from .look import bases, fields, one_of
 
 DEEPEST = 6
@@ -45,7 +45,7 @@ def samples(batch):
         first = batch[0] if kind is list or kind is tuple else batch
         return first.size(0) if type(first) is Tensor else first_axis(batch, 0)
     except UNKNOWN as error:
-        if alarmed(error):
+        if foreign(error):
             raise
         return 0
 
@@ -84,7 +84,7 @@ def size(batch):
             return 0
         return unseen(bytes_of, batch) if modes() else bytes_of(batch)
     except UNKNOWN as error:
-        if alarmed(error):
+        if foreign(error):
             raise
         return 0
 

@@ -11,7 +11,7 @@ from _thread import get_ident
 from time import monotonic_ns as clock
 
 from . import settings, state
-from .alarm import alarmed
+from .alarm import foreign
 from .guise import standing_for
 from .look import class_fields
 from .loop import MOST_SHORT, add_site
@@ -112,7 +112,7 @@ class Device:
     def give_up(self, error):
         """Whatever a version of torch.cuda or the capture of a graph has against it, the rest of the hook goes on."""
         try:
-            if alarmed(error):
+            if foreign(error):
                 raise error
             self.on = False
         finally:
@@ -158,7 +158,7 @@ def begin():
             return
         process.device = Device(torch.cuda, index)
     except Exception as error:
-        if alarmed(error):
+        if foreign(error):
             raise
         return
     waiting(torch.cuda, "synchronize", "torch.cuda.synchronize")

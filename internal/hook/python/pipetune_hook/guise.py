@@ -5,7 +5,7 @@ import sys
 from functools import wraps
 from types import CodeType, FunctionType
 
-from .alarm import alarmed
+from .alarm import foreign
 
 
 def standing_for(original):
@@ -17,7 +17,7 @@ def standing_for(original):
         try:
             function.__signature__ = inspect.signature(original)
         except (TypeError, ValueError) as error:
-            if alarmed(error):
+            if foreign(error):
                 raise
             # Else it is one of C's, and has none to show.
         return untraced(function)

@@ -8,7 +8,7 @@ __len__ are read, and what they say is worked out where that takes no call but l
 import sys
 from types import FunctionType
 
-from .alarm import alarmed
+from .alarm import foreign
 from .batch import Tensor, array, modes, tracing
 from .look import fields, of_class, one_of
 
@@ -36,7 +36,7 @@ def length(dataset):
     except Unknown:
         return None
     except (ArithmeticError, LookupError) as error:
-        if alarmed(error):
+        if foreign(error):
             raise
         return None
 

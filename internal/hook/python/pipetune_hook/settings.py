@@ -69,6 +69,8 @@ def boolean(value):
 def now(loader):
     """The settings of a loader as they stand. A field that this version of PyTorch lacks is left out."""
     own = fields(loader)
+    if "dataset" not in own:
+        return {"class": name_of(type(loader))}  # none of torch's, or one that was never made
     batches, sampler = own.get("batch_sampler"), own.get("sampler")
     size, drop = own.get("batch_size"), own.get("drop_last")
     if batches is not None and size is None:

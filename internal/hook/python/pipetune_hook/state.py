@@ -9,7 +9,7 @@ from time import monotonic_ns as clock
 from time import sleep
 
 from . import wire
-from .alarm import HERE, alarmed, foreign, trace_of
+from .alarm import HERE, foreign, trace_of
 from .look import Beside, class_module, fields, name_of, one_of, text
 
 EVERY = 250000000  # nanoseconds between two tellings of the totals, each of which takes the job some 0.2 ms (AMD EPYC, 2 CPUs, Python 3.11)
@@ -142,7 +142,7 @@ def switched_off(error):
         finally:
             sender.close()
     except Exception as another:
-        if alarmed(another):
+        if foreign(another):
             raise
         # Else there is nobody to tell.
 
@@ -250,7 +250,7 @@ def drop(epochs, epoch):
         epochs.remove(epoch)
         return True
     except ValueError as error:
-        if alarmed(error):
+        if foreign(error):
             raise
         return False
 
@@ -282,7 +282,7 @@ def hello():
     try:
         message["cwd"] = os.getcwd()
     except OSError as error:
-        if alarmed(error):
+        if foreign(error):
             raise
         # Else the folder was removed under it.
     rank = os.environ.get("RANK", "")

@@ -5,7 +5,7 @@ from time import monotonic_ns as clock
 from types import MethodType
 
 from . import state
-from .alarm import alarmed
+from .alarm import foreign
 from .device import waited
 from .guise import untraced
 
@@ -79,6 +79,6 @@ def on_gpu(tensor):
     try:
         return tensor.is_cuda
     except Exception as error:
-        if alarmed(error):
+        if foreign(error):
             raise
         return False  # a kind of tensor that is nowhere

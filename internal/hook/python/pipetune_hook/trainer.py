@@ -5,7 +5,7 @@ from _thread import get_ident
 from time import monotonic_ns as clock
 
 from . import device as gpu
-from . import lengths, numbers, settings, state, work, worker
+from . import lengths, numbers, settings, shards, state, work, worker
 from . import loop as loops
 from .guise import standing_for, untraced
 from .look import Beside, fields, reference_to
@@ -20,15 +20,20 @@ MOST = 256  # entries of by_loader
 
 def patch(data):
     """Wraps what torch.utils.data holds."""
-    loader, iterator = data.DataLoader, data.dataloader._BaseDataLoaderIter
+    iterator = data.dataloader._BaseDataLoaderIter
+    patch_loader(data.DataLoader)
+    iterator.__next__ = stepping(iterator.__next__, sys.modules["torch"])
+    work.patch(data)
+    worker.patch(data._utils.worker)
+    if here():
+        state.tell(clock())
+
+
+def patch_loader(loader):
+    """Wraps a class of loaders whose iterators are torch's: DataLoader, and what replaces its methods."""
     loader.__init__ = constructing(loader.__init__)
     loader.__iter__ = iterating(loader.__iter__)
     loader._get_iterator = iterating(loader._get_iterator)
-    iterator.__next__ = stepping(iterator.__next__, sys.modules["torch"])
-    work.patch(data)
-    worker.patch(data)
-    if here():
-        state.tell(clock())
 
 
 def constructing(original):
@@ -50,6 +55,9 @@ def constructed(loader, original, args, kwargs, frame):
     items = lengths.length(dataset)
     if items is not None:
         made["items"] = items
+    pieces = shards.known(dataset)
+    if pieces is not None:
+        made["shards"] = pieces
     made["given"] = settings.given(original, args, kwargs)
     frame = settings.nearest(frame)
     package = by_package(sys._getframe(2))

@@ -8,7 +8,7 @@ import _socket
 
 from time import monotonic_ns as clock
 
-from .alarm import alarmed
+from .alarm import foreign
 
 VERSION = 1
 LONGEST = 16 << 10  # bytes of a datagram
@@ -57,7 +57,7 @@ class Sender:
             self.socket.sendto(data, FLAGS, PATH)
             return SENT
         except OSError as error:
-            if alarmed(error):
+            if foreign(error):
                 raise
             return FULL if error.errno in PASSING else GONE
 

@@ -6,6 +6,7 @@ from time import monotonic_ns as clock
 from time import thread_time_ns
 
 from . import state
+from .batch import samples
 from .guise import standing_for
 from .look import fields
 from .loop import LISTED, site_messages, with_sites
@@ -195,7 +196,8 @@ def timed(fetcher, work):
     own = fields(twin)
     own.update(fields(fetcher))
     if "dataset_iter" in own:
-        own["dataset_iter"] = Iterator(own["dataset_iter"], work)
+        kind = Iterator if own.get("auto_collation") is True else Batches
+        own["dataset_iter"] = kind(own["dataset_iter"], work)
     else:
         own["dataset"] = Items(own["dataset"], work)
     own["collate_fn"] = collating(own["collate_fn"], work)
@@ -240,6 +242,20 @@ class Iterator:
             work.mark = clock()
         work.items += 1
         return item
+
+
+class Batches(Iterator):
+    """That of a dataset which makes its batches itself: each counts as the samples it holds, where that is known."""
+
+    __slots__ = ()
+
+    def __next__(self):
+        batch = Iterator.__next__(self)
+        try:
+            self.work.items += max(samples(batch), 1) - 1
+        except Exception as error:
+            state.failed(error)
+        return batch
 
 
 class Items:

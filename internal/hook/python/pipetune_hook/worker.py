@@ -40,8 +40,8 @@ def number_workers():
         own["_config"] = Config(own["_config"])
 
 
-def patch(data):
-    module = data._utils.worker
+def patch(module):
+    """Wraps the module that holds what workers run, torch's or what replaces it."""
     module._worker_loop = working(module._worker_loop)
     module.ExceptionWrapper = wrapping(module.ExceptionWrapper)
 
@@ -93,13 +93,19 @@ def watch_queue(queue, work):
 
     def get(*args, **kwargs):
         try:
-            if work.changed and process.on and not poll.poll(IDLE):
+            if work.changed and process.on and not poll.poll(patience(args, kwargs)):
                 state.tell(clock())
         except Exception as error:
             state.failed(error)
         return original(known(), *args, **kwargs)
 
     queue.get = get
+
+
+def patience(args, kwargs):
+    """How many milliseconds to wait for the queue before the original is asked: none, unless the caller waits longer itself, as torch's worker loop does."""
+    timeout = kwargs.get("timeout") if not args and len(kwargs) == 1 else None
+    return IDLE if type(timeout) in (float, int) and timeout * 1000 > IDLE else 0
 
 
 def wrapping(original):

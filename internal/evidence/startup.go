@@ -1,0 +1,92 @@
+package evidence
+
+import (
+	"slices"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// Startup is the stretch after the warm-up in which no step of a young job was seen: it imports, reads an index,
+// compiles. The zero value: none.
+type Startup struct {
+	From, To float64 // seconds since the recording's start
+	Whole    bool    // it lasted to the end of the watch
+	Doing    string  // what was seen of it
+}
+
+const (
+	// young is how long after its start a trainer may still start up, in seconds: compiling a large model takes
+	// minutes.
+	young = 600.0
+	// leastStartup is the shortest stretch that is told, in seconds; less is a long step.
+	leastStartup = 2.0
+	// mostlyAhead is the share of looks that found all workers idle and the trainer not waiting. A worker wakes each
+	// 5 s to see whether its trainer lives, and on full CPUs takes a tenth of a second for it.
+	mostlyAhead = 0.8
+	// allLooks is the share of looks that counts as all of them: one of a second's fifty may catch a moment between
+	// two.
+	allLooks = 0.98
+)
+
+// readStartup finds it in what an attached watch saw of a stretch; a launched job is watched from its first batch on.
+// It ends with the first second in which any trainer shows a sign of a step.
+func readStartup(rec *recording.Recording, h history, c cast, life span) Startup {
+	if rec.Header.Mode == "launch" || len(c.trainers) == 0 {
+		return Startup{}
+	}
+	out := Startup{From: life.from, To: life.from}
+	for _, s := range cut([]span{life}, usualWindow) {
+		doing := ""
+		for _, a := range c.trainers {
+			if doing = startingUp(h, c, a, s); doing == "" {
+				break
+			}
+		}
+		if doing == "" {
+			break
+		}
+		out.To, out.Doing = s.to, doing
+	}
+	if out.To-out.From < leastStartup {
+		return Startup{}
+	}
+	out.Whole = out.To >= life.to-usualWindow/2
+	return out
+}
+
+// startingUp says what a young trainer does in a stretch that shows no step of it; "" where one may have passed. A
+// step passes where a batch does, a GPU works, workers have anything to do, somebody else feeds it, or its main thread
+// sleeps outside of storage.
+func startingUp(h history, c cast, a *actor, s span) string {
+	grown := func(d metric.Desc, entity string) float64 { g, _ := h.of(d, entity).grown(s); return g }
+	works := func(t *track) bool { return slices.ContainsFunc(t.within(s), func(x float64) bool { return x > 0 }) }
+	looks, joint := grown(metric.LooksTotal, a.entity), grown(metric.LoaderLooks, a.loader())
+	switch {
+	case !(a.born > s.to-young) || looks <= 0 || slices.ContainsFunc(h.all(metric.GPUUtil), works):
+		return ""
+	case grown(metric.LoaderTensors, a.loader()) > 0 || grown(metric.LoaderBatches, a.loader()) > 0:
+		return ""
+	case joint > 0 && grown(metric.LoaderAhead, a.loader()) >= mostlyAhead*joint:
+		return "the loader's workers have nothing to do, and the main thread takes no batch"
+	case joint > 0 || grown(metric.LoaderNoWorkers, a.loader()) > 0 || feeds(h, c, a, s):
+		return ""
+	}
+	busy := 0.0
+	for _, d := range []metric.Desc{metric.LooksRunning, metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen} {
+		busy += grown(d, a.entity)
+	}
+	cpu, alone := grown(metric.ProcCPU, a.entity), 1.2*s.length()
+	if busy < allLooks*looks || cpu > alone {
+		return ""
+	}
+	return "the main thread computes or reads without a pause, and nothing feeds it"
+}
+
+// feeds tells whether anybody but DataLoader workers is at work for a trainer.
+func feeds(h history, c cast, a *actor, s span) bool {
+	return slices.ContainsFunc(c.feeders, func(f *actor) bool {
+		beside, _ := h.of(metric.LooksBeside, f.entity).grown(s)
+		return f.trainer == a.entity && beside >= leastFeeding*s.length()
+	})
+}

@@ -1,0 +1,108 @@
+//go:build frameworks
+
+package hook_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// needFrameworks fails where the interpreter does not have them. Debian's has none: these tests are built for that of scripts/python-env alone.
+func needFrameworks(t *testing.T, modules string) {
+	t.Helper()
+	if out, err := exec.Command(python, "-W", "ignore", "-c", "import "+modules).CombinedOutput(); err != nil {
+		t.Fatalf("%s cannot import %s: make test-hook-newest runs this in one that can\n%s", python, modules, out)
+	}
+}
+
+// TestHookKnowsTheStatefulDataLoader: torchdata's loader replaces all that is wrapped of PyTorch's. It gives the same batches, states and errors
+// with the hook, which is told how it was made and what its workers did.
+func TestHookKnowsTheStatefulDataLoader(t *testing.T) {
+	needTorch(t)
+	needFrameworks(t, "torchdata.stateful_dataloader")
+	t.Parallel()
+	e := listen(t)
+	file := script(t, "stateful.py")
+	methods := []string{"none", "fork", "spawn"}
+	without, o := run(t, os.Environ(), append([]string{file}, methods...)...), e.run(nil, append([]string{file}, methods...)...)
+	if diff := cmp.Diff(without, o, cmp.AllowUnexported(outcome{})); diff != "" || o.status != 0 {
+		t.Errorf("status %d; without and with the hook (-without +with):\n%s", o.status, diff)
+	}
+	if off, ok := e.last("off", func(datagram) bool { return true }); ok {
+		t.Errorf("the hook went off: %s", off.Reason)
+	}
+	const each = 5 // loaders that the job makes for one method
+	for n, method := range methods {
+		made := e.made()[n*each]
+		if made["line"] != float64(line(t, file, "# here")) || made["items"] != 24.0 || made["batch_size"] != 4.0 {
+			t.Errorf("%s: the loader was told as %v", method, made)
+		}
+		workers := []any{0.0, 2.0}[min(n, 1)]
+		if made["num_workers"] != workers || n > 0 && made["start_method"] != method {
+			t.Errorf("%s: the loader was told as %v", method, made)
+		}
+		if steps := e.steps(n * each); steps["steps"] != 6.0 || steps["samples"] != 24.0 {
+			t.Errorf("%s: its steps were told as %v", method, steps)
+		}
+		work, _ := e.work(n * each)
+		if work["items"] != 24 || work["fetches"] != 6 {
+			t.Errorf("%s: its work was told as %v", method, work)
+		}
+	}
+}
+
+// TestHookCountsShards: of the classes of two libraries it is told how many shards there are to divide, of none that look like them, and nobody is
+// asked.
+func TestHookCountsShards(t *testing.T) {
+	needTorch(t)
+	needFrameworks(t, "datasets, webdataset")
+	t.Parallel()
+	e := listen(t)
+	o := e.run([]string{"HF_HUB_OFFLINE=1", "HF_HOME=" + t.TempDir()}, "-W", "ignore", script(t, "shards.py"))
+	if off, ok := e.last("off", func(datagram) bool { return true }); ok || o.status != 0 {
+		t.Fatalf("status %d, %s; the hook went off: %q", o.status, o.stderr, off.Reason)
+	}
+	made, want := e.made(), strings.Fields(o.stdout)
+	if len(made) != len(want)+1 {
+		t.Fatalf("told of %d loaders, made %q and one", len(made), o.stdout)
+	}
+	for n, m := range made[:len(want)] {
+		if got := strings.Replace(fmt.Sprint(m["shards"]), "<nil>", "None", 1); got != want[n] {
+			t.Errorf("loader %d, %v: %s shards, want %s", n, m["dataset"], got, want[n])
+		}
+	}
+}
+
+// TestHookTellsWhatNodesAreWaitedFor: torchdata's nodes are no DataLoader. Their Loader gives the same with the hook, which tells its steps and where it
+// is made, and no settings that it has not.
+func TestHookTellsWhatNodesAreWaitedFor(t *testing.T) {
+	needTorch(t)
+	needFrameworks(t, "torchdata.nodes")
+	t.Parallel()
+	e := listen(t)
+	file := script(t, "nodes.py")
+	without, o := run(t, os.Environ(), file), e.run(nil, file)
+	if diff := cmp.Diff(without, o, cmp.AllowUnexported(outcome{})); diff != "" || o.status != 0 {
+		t.Errorf("status %d; without and with the hook (-without +with):\n%s", o.status, diff)
+	}
+	if off, ok := e.last("off", func(datagram) bool { return true }); ok {
+		t.Errorf("the hook went off: %s", off.Reason)
+	}
+	const each = 3 // loaders that the job makes for one method
+	for n := range 3 {
+		made := e.made()[n*each]
+		if made["line"] != float64(line(t, file, "# here")) || made["class"] != "torchdata.nodes.loader.Loader" || made["num_workers"] != nil ||
+			made["dataset"] != nil {
+			t.Errorf("loader %d was told as %v", n*each, made)
+		}
+		// Two times over it, a batch by hand, and one that has_next looks ahead for.
+		if steps := e.steps(n * each); steps["steps"] != 14.0 || steps["epochs"] != 2.0 || steps["wait"] == 0.0 {
+			t.Errorf("the steps of loader %d were told as %v", n*each, steps)
+		}
+	}
+}

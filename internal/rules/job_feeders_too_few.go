@@ -1,0 +1,103 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var jobFeedersTooFew = diagnose.Rule{
+	ID:       "job/feeders-too-few",
+	Title:    "Too few processes or threads feed the trainer",
+	Resource: report.Workers,
+	Doc: `
+## What it means
+No DataLoader of PyTorch makes the batches: processes or threads that the program starts itself do, such as a
+multiprocessing.Pool, nnU-Net's batchgenerators, a ThreadPoolExecutor, MONAI's ThreadDataLoader, DALI, tf.data or
+FFCV. They are at work all the time and the trainer still waits.
+
+## How it is detected
+A process that the trainer started by multiprocessing feeds it where it is at work for 5 % of the time; a thread where
+it works mostly while the main thread does not run. Who waits for work, to hand over, for a lock, or by a timer is
+idle. The trainer waits for a batch where its main thread sleeps in a lock, a queue or a pipe while one of them is at
+work. The rule fires where they are hardly ever idle and the model of the loader says that more of them would be
+faster; or where several threads are at work one at a time.
+
+## How to mend it
+Give the program more of them, by the setting that it has for this: num_processes of batchgenerators
+(nnUNet_n_proc_DA), num_threads of DALI, num_parallel_calls of tf.data, num_workers of FFCV, the size of your pool.
+The number follows as that of loader workers does.
+
+Threads that work one at a time wait for the interpreter's lock, or are given one batch at a time. More of them bring
+nothing: use processes, code that releases the lock, or ask for more batches ahead.
+
+## When it is wrong
+What they work on may be something else than batches: evaluation, metrics, checkpoints. A feeder that waits for a
+connection by polling looks idle. Processes that the trainer did not start itself (Ray Data, a tf.data service, a DALI
+server) are not seen. A second thread helps only where the code releases the interpreter's lock.
+`,
+	Needs: []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerBusy, metric.WorkerRunning, metric.WorkerCPU,
+		metric.UsableCPUs, metric.FeedersAtOnce},
+	Limits:  limits(idleLimit, mostLimit, gainLimit, fixedPart, oneAtATime),
+	Applies: func(e *evidence.Evidence) bool { return e.Facts.Fed != nil },
+	Eval: func(p *diagnose.Pass) error {
+		wait, n, threads := p.Stall(), p.Get(metric.NumWorkers), p.Evidence.Facts.Fed.Threads
+		if wait < diagnose.Moderate.Value {
+			return nil
+		}
+		f := report.Finding{Evidence: seen(p, metric.NumWorkers, metric.WorkerBusy, metric.FeedersAtOnce, metric.WorkerCPU,
+			metric.WorkerStorage, metric.WorkerRunDelay, metric.UsableCPUs, metric.UsableBusy)}
+		if threads && n >= 2 && p.Get(metric.FeedersAtOnce) < p.Limit(oneAtATime.Name) {
+			f.Severity, f.Score = diagnose.Grade(wait), wait
+			f.Summary = fmt.Sprintf("%s feed the trainer, and %s of them are at work at once while it waits: they wait for "+
+				"the interpreter's lock, or are given one batch at a time",
+				count(n, "thread"), unit.Number(p.Get(metric.FeedersAtOnce)))
+			f.Recommendations = []report.Recommendation{{Setting: "who makes the batches", From: text("threads"),
+				To:  "processes, or threads in code that releases the interpreter's lock",
+				Why: "threads that run Python take turns; if they are given one batch at a time, ask for more ahead"}}
+			f.Unhelpful = against("more threads: one of them is at work at a time",
+				report.Unhelpful{Setting: "feeding threads", Direction: report.Up})
+			p.Report(f)
+			return nil
+		}
+		split, ok := loadingOf(p)
+		if !ok || !saturated(p) || split.storage+split.open+split.fileLock > p.Limit(mostLimit.Name) {
+			return nil
+		}
+		loader, ok := p.Loader()
+		if !ok {
+			return nil
+		}
+		need, ok := loader.WorkersNeeded(false)
+		if !ok || need.Workers <= loader.Setting.Workers {
+			return nil
+		}
+		saved := min(loader.SteadyGain(need.Workers), wait)
+		if saved < p.Limit(gainLimit.Name) {
+			return nil
+		}
+		setting, caveat, effect := "feeding processes", "each takes its own memory", loader.WithWorkers(need.Workers)
+		if threads {
+			setting, caveat = "feeding threads", "only code that releases the interpreter's lock runs in several threads at once"
+			if effect != nil && n < 2 {
+				effect.Lo = min(effect.Lo, effect.Before)
+			}
+		}
+		f.Severity, f.Score = diagnose.Grade(saved), saved
+		f.Summary = "The trainer is fed by " + diagnose.FedBy(p.Evidence) + " with no time to spare" + room(p, split)
+		f.Recommendations = []report.Recommendation{{
+			Setting: setting, From: text(whole(n)), To: whole(float64(need.Workers)), Caveat: caveat, Effect: effect,
+			Why: fmt.Sprintf("a batch takes one of them %s times as long as the step without waiting; the setting is the program's",
+				unit.Number((loader.Seen.CPU.Center+loader.Seen.Wait.Center)/loader.Seen.FreeStep.Center)),
+		}}
+		p.Report(f)
+		return nil
+	},
+}
+
+var oneAtATime = diagnose.Limit{Name: "one thread at a time", Value: 1.5, Unit: metric.Count,
+	Source: "halfway between one at a time and two; measured: three threads of pure Python 1.33, on two CPUs that others kept full"}

@@ -1,0 +1,227 @@
+package sampler
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+// feeders are who may feed a trainer that has no DataLoader workers: children that it started by multiprocessing, and
+// threads of its own that use a CPU. Whether they do is not judged here.
+type feeders struct {
+	members  []*feeder
+	departed []*feeder
+	threads  map[int]*scouted // by number
+	next     time.Duration    // when the threads are listed again
+	joint    jointCounts
+}
+
+// feeder is one process, by its main thread, or one thread.
+type feeder struct {
+	entity string
+	id     procfs.ID // of a process
+	proc   *procfs.Process
+	links  *procfs.FDLinks
+	thread *watchedThread
+	looks  lookCounts
+	beside uint64            // looks at it at work while the trainer's main thread did not run
+	news   map[string]string // attributes of recording.EventThread, until they were told
+}
+
+// scouted is one thread of the trainer and its CPU time when the threads were last listed.
+type scouted struct {
+	task    *procfs.Task
+	cpu     time.Duration
+	at      time.Duration
+	watched bool
+}
+
+const (
+	// scoutEvery is the time between two listings of a trainer's threads; each thread costs two microseconds.
+	scoutEvery = time.Second
+	// scoutThreads and mostFeeders bound the threads that are listed, and the threads and processes that are looked at.
+	scoutThreads, mostFeeders = 128, 32
+	// scoutCPU is the share of one CPU from which on a thread is looked at.
+	scoutCPU = 0.01
+)
+
+// adopt brings the processes up to date.
+func (f *feeders) adopt(l *Loader, now []job.Process) {
+	for _, m := range f.members {
+		m.thread.gone = m.thread.gone || m.proc != nil && !listed(now, m.id)
+	}
+	f.bury()
+	for _, p := range now {
+		known := slices.ContainsFunc(f.members, func(m *feeder) bool { return m.id == p.ID })
+		if known || len(f.members) >= mostFeeders {
+			continue
+		}
+		m := &feeder{entity: job.Entity(p.ID), id: p.ID}
+		var err error
+		if m.proc, m.links, m.thread, err = l.open(p.ID, &m.looks); err == nil {
+			m.thread.trainer, m.thread.feeder = true, true
+			f.members = append(f.members, m)
+		}
+	}
+}
+
+// scout lists the trainer's threads and begins to look at those that used a CPU since the last time.
+func (f *feeders) scout(t *trainer, now time.Duration) {
+	if now < f.next {
+		return
+	}
+	f.next = now + scoutEvery
+	tids, err := t.proc.Threads(nil)
+	if err != nil {
+		return
+	}
+	if f.threads == nil {
+		f.threads = map[int]*scouted{}
+	}
+	for tid, s := range f.threads {
+		if !slices.Contains(tids, tid) {
+			s.task.Close()
+			delete(f.threads, tid)
+		}
+	}
+	for _, tid := range tids {
+		backward := slices.ContainsFunc(t.autograd.threads, func(a *watchedThread) bool { return a.task.TID == tid })
+		if tid == t.id.PID || tid == t.namedPin || backward {
+			continue
+		}
+		s := f.threads[tid]
+		if s == nil {
+			if len(f.threads) >= scoutThreads {
+				continue
+			}
+			task, err := t.proc.Task(tid)
+			if err != nil {
+				continue // it ended since
+			}
+			s = &scouted{task: task}
+			f.threads[tid] = s
+		}
+		var account procfs.Schedstat
+		if s.watched || s.task.Schedstat(&account) != nil {
+			continue
+		}
+		used, lasted := account.CPU-s.cpu, now-s.at
+		first := s.at == 0
+		s.cpu, s.at = account.CPU, max(now, 1)
+		if first || used.Seconds() < scoutCPU*lasted.Seconds() || len(f.members) >= mostFeeders {
+			continue
+		}
+		s.watched = true
+		name, _ := s.task.Comm() // "" where it ends
+		m := &feeder{entity: job.ThreadEntity(t.id, tid), news: map[string]string{"tid": strconv.Itoa(tid),
+			"trainer": job.Entity(t.id), "comm": untrusted.Cut(name, 64).String()}}
+		m.thread = &watchedThread{task: s.task, links: t.links, counts: &m.looks, trainer: true, feeder: true}
+		f.members = append(f.members, m)
+	}
+}
+
+// look looks at all of them, beside the main thread that was just found to run, or to wait in what hands batches over,
+// or neither.
+func (f *feeders) look(kit *lookKit, runs, waits bool) {
+	idle, working, gone := 0, 0, false
+	for _, m := range f.members {
+		class, ok := m.thread.look(kit)
+		switch {
+		case !ok:
+			gone = true
+		case m.thread.polls(kit, class): // for whatever it is, it has nothing to do
+			m.looks.move(class, classQueuePoll)
+			idle++
+		case handsOver(class):
+			idle++
+		case class != classStopped:
+			if working++; !runs {
+				m.beside++
+			}
+		}
+	}
+	if gone {
+		f.bury()
+	}
+	f.joint.add(waits && working > 0, idle, idle+working, false)
+}
+
+// handsOver tells whether a thread of this class sleeps in what Python's queues, pools, events and locks wait in, or
+// in a timer.
+func handsOver(class waitClass) bool {
+	switch class {
+	case classQueuePoll, classFutexTimed, classFutex, classPipeRead, classPipeWrite, classSleep:
+		return true
+	}
+	return false
+}
+
+// polls tells whether the thread that was just looked at polls descriptors that are no DataLoader's, as of a queue
+// that is asked with a short time-out.
+func (t *watchedThread) polls(kit *lookKit, class waitClass) bool {
+	s := &kit.syscall
+	if class != classOther || t.blind != nil || s.Running || s.Number < 0 {
+		return false
+	}
+	call := kit.calls.of(s.Number)
+	return call == callPoll || call == callPpoll
+}
+
+// bury moves those found gone to the departed.
+func (f *feeders) bury() {
+	f.members = slices.DeleteFunc(f.members, func(m *feeder) bool {
+		if m.thread.gone {
+			f.departed = append(f.departed, m)
+			m.close()
+		}
+		return m.thread.gone
+	})
+}
+
+// emit records what is known of them.
+func (f *feeders) emit(l *Loader, t *trainer, sink recording.Sink) {
+	for _, m := range slices.Concat(f.members, f.departed) {
+		if m.news != nil {
+			sink.Event(recording.EventThread, m.entity, m.news)
+			m.news = nil
+		}
+		emitLooks(sink, m.entity, &m.looks)
+		sink.Add(metric.LooksBeside, m.entity, float64(m.beside))
+		l.tellBlind(sink, m.entity, m.thread)
+		var account procfs.Schedstat
+		if m.proc == nil && !m.thread.gone && m.thread.task.Schedstat(&account) == nil {
+			sink.Add(metric.ProcMainCPU, m.entity, account.CPU.Seconds())
+			sink.Add(metric.ProcRunDelay, m.entity, account.RunDelay.Seconds())
+		}
+	}
+	f.departed = nil
+	if f.joint.looks > 0 {
+		f.joint.emit(sink, job.FeedersEntity(t.id))
+	}
+}
+
+func (m *feeder) close() {
+	if m.proc == nil {
+		return // its thread is held with the others of the trainer
+	}
+	m.thread.close()
+	m.links.Close()
+	m.proc.Close()
+}
+
+func (f *feeders) close() {
+	for _, m := range f.members {
+		m.thread.gone = true
+	}
+	f.bury()
+	for _, s := range f.threads {
+		s.task.Close()
+	}
+	f.threads = nil
+}

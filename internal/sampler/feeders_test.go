@@ -1,0 +1,114 @@
+package sampler
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/metric"
+)
+
+const (
+	feeders100 = "feeders/100.1000"
+	thread110  = "thread/100.1000.110"
+
+	inShortPoll = "7 0x7f05a4b0cbd0 0x1 0x14 0x8 0x0 0x0 0x7ffd 0x7f05\n"
+	inEpoll     = "232 0x5 0x7f05a4b0cbd0 0x10 0xffffffff 0x0 0x0 0x7ffd 0x7f05\n"
+)
+
+// ran sets what a thread has used of a CPU so far.
+func (m *machine) ran(pid, tid int, used time.Duration) {
+	m.put(pid, "task/"+strconv.Itoa(tid)+"/schedstat", strconv.Itoa(int(used))+" 1000000 3\n")
+}
+
+// TestFeedersOfTrainerWithoutWorkers: a pool's process is looked at from its birth, a thread from when it was seen to
+// use a CPU; the trainer waits for a batch where its main thread sleeps in a lock while one of them is at work.
+func TestFeedersOfTrainerWithoutWorkers(t *testing.T) {
+	m := newMachine(t)
+	m.process(100, job.Trainer, 0)
+	m.thread(100, 100, inLock, "futex_do_wait", 'S')
+	m.process(101, job.Feeder, 100)
+	m.thread(101, 101, running, "0", 'R')
+	for _, tid := range []int{110, 111} {
+		m.thread(100, tid, running, "0", 'R')
+		m.ran(100, tid, 0)
+	}
+	w := m.watch()
+	defer w.Close()
+	w.looks(60) // a second passes between two listings of the threads
+	m.ran(100, 110, 500*time.Millisecond)
+	m.ran(100, 111, time.Millisecond)
+	w.looks(60)
+	b := w.book()
+	b.want(t, "process/101.1010", map[metric.Desc]float64{metric.LooksTotal: 120, metric.LooksRunning: 120, metric.LooksBeside: 120})
+	b.want(t, feeders100, map[metric.Desc]float64{metric.LoaderLooks: 120, metric.LoaderWaiting: 120, metric.LoaderIdleSum: 0})
+	b.want(t, thread110, map[metric.Desc]float64{metric.ProcMainCPU: 0.5, metric.ProcRunDelay: 0.001})
+	looked := b.get(t, metric.LooksTotal, thread110)
+	if looked < 10 || looked > 60 {
+		t.Errorf("%v looks at the thread", looked)
+	}
+	if _, there := b.last[metric.LooksTotal.Name+" thread/100.1000.111"]; there {
+		t.Error("a thread that uses no CPU is looked at")
+	}
+
+	for _, c := range []struct {
+		name, main, process, thread string
+		waiting, idle, beside       float64 // of ten looks; beside of the thread
+	}{
+		{"the step computes with the thread", running, inLock, running, 0, 10, 0},
+		{"the step sleeps, a thread feeds", inSleep, inLock, running, 0, 10, 10},
+		{"nobody is at work", inLock, inShortPoll, inLock, 0, 20, 0},
+		{"a pool's helper polls", inLock, running, inShortPoll, 10, 10, 0},
+		{"an event loop has nothing to do", inLock, running, inEpoll, 10, 10, 0},
+		{"a queue is asked with a short time-out", inShortPoll, running, inLock, 10, 10, 0},
+		{"the pool waits for storage", inTimedFutex, inFault, inSleep, 10, 10, 0},
+	} {
+		before := w.book()
+		m.thread(100, 100, c.main, "0", 'S')
+		m.thread(101, 101, c.process, "0", state(c.process))
+		m.thread(100, 110, c.thread, "0", 'S')
+		w.looks(10)
+		after := w.book()
+		for _, x := range []struct {
+			d      metric.Desc
+			entity string
+			want   float64
+		}{{metric.LoaderWaiting, feeders100, c.waiting}, {metric.LoaderIdleSum, feeders100, c.idle}, {metric.LooksBeside, thread110, c.beside}} {
+			if got := after.get(t, x.d, x.entity) - before.get(t, x.d, x.entity); got != x.want {
+				t.Errorf("%s: %s of %s grew by %v, want %v", c.name, x.d.Name, x.entity, got, x.want)
+			}
+		}
+	}
+
+	m.remove(101)
+	w.looks(3)
+	if got := len(w.trainers[0].feeders.members); got != 1 {
+		t.Errorf("%d are looked at after the pool's end, want the thread", got)
+	}
+}
+
+// TestNoFeedersBesideWorkers: a trainer with loader workers is fed by them.
+func TestNoFeedersBesideWorkers(t *testing.T) {
+	m := newMachine(t)
+	m.process(100, job.Trainer, 0)
+	m.process(101, job.Worker, 100)
+	m.process(102, job.Feeder, 100)
+	w := m.watch()
+	defer w.Close()
+	w.looks(10)
+	if f := w.trainers[0].feeders; len(f.members) > 0 || f.joint.looks > 0 {
+		t.Errorf("feeders beside workers: %+v", f)
+	}
+}
+
+// state is the letter that goes with a line of /proc/PID/syscall.
+func state(syscall string) byte {
+	switch syscall {
+	case running:
+		return 'R'
+	case inFault:
+		return 'D'
+	}
+	return 'S'
+}
