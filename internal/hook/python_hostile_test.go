@@ -160,19 +160,20 @@ func TestHookLosesNoTotalsWhereNobodyReadsForAWhile(t *testing.T) {
 	e, folder := listen(t), t.TempDir()
 	e.paused.Store(true)
 	half(t, folder, func() { e.paused.Store(false) })
-	o := e.run([]string{"FOLDER=" + folder}, script(t, "long.py"), "800", "1")
-	if o.status != 0 || o.stdout != "319600\n" || o.stderr != "" {
+	// Half of the job is some 20 messages, and a socket takes 11.
+	o := e.run([]string{"FOLDER=" + folder}, script(t, "long.py"), "2400", "1")
+	if o.status != 0 || o.stdout != "2878800\n" || o.stderr != "" {
 		t.Errorf("job ended with %+v", o)
 	}
 	steps, _ := e.last("steps", func(d datagram) bool { return d.Steps != nil })
 	work, _ := e.work(0)
-	if steps.Lost == 0 || steps.Steps["steps"] != 800.0 || steps.Steps["samples"] != 800.0 || work["items"] != 800 {
+	if steps.Lost == 0 || steps.Steps["steps"] != 2400.0 || steps.Steps["samples"] != 2400.0 || work["items"] != 2400 {
 		t.Errorf("lost %d; %v; %v", steps.Lost, steps.Steps, work)
 	}
 	if made := e.made(); len(made) != 1 {
 		t.Errorf("told of %d loaders, want 1", len(made))
 	}
-	if d, ok := e.last("epoch", func(d datagram) bool { return d.Epoch.Ended }); !ok || d.Epoch.Steps != 800 {
+	if d, ok := e.last("epoch", func(d datagram) bool { return d.Epoch.Ended }); !ok || d.Epoch.Steps != 2400 {
 		t.Errorf("no end of the epoch was told: %+v", d.Epoch)
 	}
 }
