@@ -33,7 +33,7 @@ func contention(before, after []*report.Report) float64 {
 // cpuUse is who used the CPUs of a side: the mean over its runs, in cores, and the largest share of the usable ones in use.
 type cpuUse struct {
 	others, job, busy float64
-	ready             float64 // the largest share of time in which the main thread or a worker was ready and had no CPU; 1 where it is not known
+	ready             float64 // the largest share over the runs that readyWithoutCPU tells; 1 where it is not known
 	known             bool
 }
 
