@@ -248,6 +248,9 @@ func (l *Loader) outlook(p predict.Plans, r *report.Report) *report.Outlook {
 	if p.Headroom > 0 {
 		o.Headroom = known(p.Headroom)
 	}
+	if p.Now.Limit == predict.Device && r.Verdict.Class == report.HostBound {
+		o.Limit = limitText[predict.Step] // the device is busy in name only
+	}
 	if l.Others >= leastOthers && p.Now.Limit == predict.CPUs {
 		o.Limit += ", which other programs use as well"
 	}

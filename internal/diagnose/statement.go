@@ -86,6 +86,9 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 		if cores, ok := ModelOnCPU(e); ok {
 			return fmt.Sprintf("Data is ready in time (input wait %s); the model computes on the CPU: the trainer's native threads use %s cores, more than Python alone can.", wait, unit.Number(cores))
 		}
+		if s.launchBound(e) && lead != nil {
+			return fmt.Sprintf("Data is ready in time (input wait %s). %s", wait, sentence(lead.Summary))
+		}
 		text = fmt.Sprintf("Data is ready in time (input wait %s), but the main thread itself runs on the CPU %s of the time: Python, logging, metrics or copies between steps.",
 			wait, unit.Percent(s.host))
 		if delay, ok := e.Get(metric.MainRunDelay); ok && delay.Center >= Moderate.Value {

@@ -40,6 +40,9 @@ job/collective-wait is the rule for it. A model that is small by design (a polic
 	Limits: limits(kernelBusy, smActive),
 	Eval: func(p *diagnose.Pass) error {
 		busy, active, waits := share(p.Get(metric.GPUBusy)), share(p.Get(metric.GPUSMActive)), share(p.Get(metric.DeviceWait))
+		if v, ok := p.Evidence.Get(metric.DeviceWait); ok && len(p.Evidence.Ranks) < 2 {
+			waits = share(v.Lo) // known to wait: launching and waiting cannot always be told apart; of several ranks it may be a collective
+		}
 		if busy < p.Limit(kernelBusy.Name) || active >= p.Limit(smActive.Name) || waits >= diagnose.High.Value || p.Stall() >= diagnose.Moderate.Value {
 			return nil
 		}
