@@ -141,3 +141,15 @@ func promised(r *report.Report) (most float64, by string) {
 	}
 	return most, by
 }
+
+// TestADeviceUnseenPromisesNothing: where no counter of the GPU could be read, more workers are named, and nothing is promised of them.
+func TestADeviceUnseenPromisesNothing(t *testing.T) {
+	r := judged(t, "../../testdata/recordings/device/mig-input-attached.jsonl")
+	if len(r.Findings) == 0 || r.Findings[0].Rule != "loader/workers-too-few" || r.Findings[0].Severity != report.Warning {
+		t.Fatalf("findings %+v", r.Findings)
+	}
+	f := r.Findings[0].Recommendations[0]
+	if f.Setting != "num_workers" || f.Effect != nil || !strings.Contains(f.Why, "cannot be told") || len(r.Plans) > 0 || r.Outlook != nil {
+		t.Errorf("%+v, plans %v, outlook %+v", f, r.Plans, r.Outlook)
+	}
+}

@@ -161,6 +161,11 @@ func hostOrGPU(e *evidence.Evidence) string {
 		": a main thread that runs may compute, or spin while it waits for the GPU"
 }
 
+// deviceUnseen tells whether the job has a device open that cannot be read, so that the trainer's wait may lie behind its work.
+func deviceUnseen(e *evidence.Evidence) bool {
+	return len(e.Ranks) > 0 && e.Ranks[0].Step != nil && e.Ranks[0].Step.Sight == step.Unseen
+}
+
 func because(reason string) string {
 	if reason == "" {
 		return ""

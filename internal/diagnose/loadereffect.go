@@ -3,6 +3,7 @@ package diagnose
 import (
 	"math"
 
+	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -119,6 +120,18 @@ func (l *Loader) Unsharded() *Loader {
 	free.Shards = 0
 	free.simulate()
 	return &free
+}
+
+// Hungriest is the model of the same loader beside the shortest step that what was seen allows; false where the device was seen, and the likely
+// step stands.
+func (l *Loader) Hungriest(e *evidence.Evidence) (*Loader, bool) {
+	if !deviceUnseen(e) || !l.StepRange || l.FreeStep.Lo <= 0 {
+		return nil, false
+	}
+	quick := *l
+	quick.FreeStep, quick.StepRange = stat.Exact(l.FreeStep.Lo), false
+	quick.Seen.FreeStep = quick.FreeStep
+	return &quick, quick.simulate()
 }
 
 // KeepsUp returns the fewest workers, from one to most, with which the loader is as fast as it is, to within the 3 %

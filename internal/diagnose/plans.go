@@ -46,6 +46,10 @@ func (s *subject) plan(r *report.Report) {
 	if len(r.Plans) == 0 && p.Outcome == report.OutcomeWorthwhile {
 		p.Outcome = report.OutcomeNothing
 	}
+	if p.Outcome == report.OutcomeNothing && r.Verdict.Class == report.InputBound && deviceUnseen(e) {
+		r.Abstained = append(r.Abstained, *noModel(e, nil, "no counter of the GPU was read: settings bring nothing where it works while the trainer waits", ""))
+		return
+	}
 	r.Outlook = l.outlook(p, r)
 }
 

@@ -54,6 +54,11 @@ workers than shards. Where their number is known (Hugging Face's datasets, WebDa
 		if shards {
 			need, ok = loader.Unsharded().WorkersNeeded(false)
 		}
+		hungriest, unseen := loader.Hungriest(p.Evidence)
+		if unseen = unseen && ok && !shards && need.Workers <= loader.Setting.Workers; unseen {
+			loader = hungriest
+			need, ok = loader.WorkersNeeded(false)
+		}
 		if !ok || need.Workers <= loader.Setting.Workers {
 			return nil
 		}
@@ -66,7 +71,7 @@ workers than shards. Where their number is known (Hugging Face's datasets, WebDa
 		f := report.Finding{
 			Severity: diagnose.Grade(saved),
 			Score:    saved,
-			Summary:  pace(loader) + room(p, split),
+			Summary:  pace(loader, unseen) + room(p, split),
 			Evidence: seen(p, metric.NumWorkers, metric.WorkerBusy, metric.WorkerCPUBatch, metric.WorkerWaitBatch, metric.FreeStepTime,
 				metric.UsableCPUs, metric.UsableBusy, metric.FetchTime, metric.FetchP99),
 			Recommendations: []report.Recommendation{{
@@ -79,6 +84,9 @@ workers than shards. Where their number is known (Hugging Face's datasets, WebDa
 		}
 		if shards {
 			moreShards(&f, loader.Shards)
+		}
+		if unseen {
+			promiseNothing(&f, effect)
 		}
 		p.Report(f)
 		return nil
@@ -94,8 +102,20 @@ func moreShards(f *report.Finding, shards int) {
 	f.Unhelpful = append(f.Unhelpful, against(fmt.Sprintf("a larger num_workers alone: the dataset has %s", count(float64(shards), "shard")), moreWorkers)...)
 }
 
+// promiseNothing keeps a finding to what is known where no counter of the GPU was read: the trainer's wait may lie behind work that is queued.
+func promiseNothing(f *report.Finding, most *report.Effect) {
+	c := &f.Recommendations[0]
+	if c.Effect = nil; f.Severity == report.Error {
+		f.Severity = report.Warning
+	}
+	c.Why = "what it brings cannot be told, as no counter of the GPU was read: nothing if it works while the trainer waits"
+	if most != nil && most.Before > 0 {
+		c.Why += fmt.Sprintf(", and up to %s times as many batches if it idles", unit.Number(most.After/most.Before))
+	}
+}
+
 // pace says how often the workers can make a batch, and how often the step could take one. What it leaves out is the wait for a CPU.
-func pace(l *diagnose.Loader) string {
+func pace(l *diagnose.Loader, atBest bool) string {
 	workers, alone := count(float64(l.Setting.Workers), "worker"), "on a CPU of its own"
 	if l.Setting.Workers > 1 {
 		alone = "on CPUs of their own"
@@ -104,7 +124,7 @@ func pace(l *diagnose.Loader) string {
 	if l.Metric == diagnose.Relative {
 		return fmt.Sprintf("%s can make a batch every %s steps %s", workers, unit.Number(every/step), alone)
 	}
-	return fmt.Sprintf("%s can make a batch every %s %s, the step could take one every %s", workers, unit.Seconds(every), alone, unit.Seconds(step))
+	return fmt.Sprintf("%s can make a batch every %s %s, the step could take one every %s", workers, unit.Seconds(every), alone, unit.Seconds(step)) + map[bool]string{true: " at best"}[atBest]
 }
 
 // room says what there is more of: time to wait in parallel, or cores.
