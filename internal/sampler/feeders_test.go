@@ -81,6 +81,20 @@ func TestFeedersOfTrainerWithoutWorkers(t *testing.T) {
 		}
 	}
 
+	// The process's other threads use a CPU while its main thread waits for them.
+	var used time.Duration
+	w.kit.cpuTime = func(pid int) (time.Duration, bool) {
+		used += time.Second
+		return used, pid == 101
+	}
+	m.thread(101, 101, inLock, "0", 'S')
+	before := w.book()
+	w.looks(10)
+	if got := w.book().get(t, metric.LooksRunning, "process/101.1010") - before.get(t, metric.LooksRunning, "process/101.1010"); got < 9 {
+		t.Errorf("a process that computes in its threads was seen to run in %v of 10 looks", got)
+	}
+	w.kit.cpuTime = nil
+
 	m.remove(101)
 	w.looks(3)
 	if got := len(w.trainers[0].feeders.members); got != 1 {

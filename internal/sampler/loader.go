@@ -56,7 +56,7 @@ func NewLoader(fs procfs.FS, members Members) *Loader {
 	start := time.Now()
 	l := newLoader(fs, members, func() time.Duration { return time.Since(start) }, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
 	if fs.Root == "" {
-		l.kit.pollFD = procfs.PollDescriptor
+		l.kit.pollFD, l.kit.cpuTime = procfs.PollDescriptor, procfs.CPUTime
 	}
 	return l
 }

@@ -195,7 +195,7 @@ func (t *trainer) look(l *Loader, now time.Duration) {
 	}
 	if !t.had {
 		t.feeders.scout(t, now)
-		t.feeders.look(&l.kit, main == classRunning, waits && !backward)
+		t.feeders.look(&l.kit, now, main == classRunning, waits && !backward)
 	}
 	waiting := t.waits(main)
 	t.isReceiving = main == classPipeRead

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"time"
 
 	"github.com/pipetune/pipetune/internal/procfs"
 )
@@ -50,7 +51,9 @@ type watchedThread struct {
 type lookKit struct {
 	calls *callTable
 	// pollFD reads the first descriptor of a poll; see procfs.PollDescriptor. nil where the processes are not of this machine.
-	pollFD  func(tid int, ufds uint64) (int, bool)
+	pollFD func(tid int, ufds uint64) (int, bool)
+	// cpuTime is what all threads of a process have used of CPUs; see procfs.CPUTime. nil where the processes are not of this machine.
+	cpuTime func(pid int) (time.Duration, bool)
 	syscall procfs.Syscall
 	stat    procfs.Stat
 }
