@@ -86,7 +86,7 @@ func (l *Loader) OntoDevice(part, each float64) *report.Effect {
 	if !ok {
 		return nil
 	}
-	out.Lo = min(out.Lo, out.Before*all.Rate/l.present.Rate)
+	out.Lo = out.Before * min(all.Rate/l.present.Rate, 1) // where next to nothing moves, next to nothing changes
 	return out
 }
 

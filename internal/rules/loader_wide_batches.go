@@ -60,10 +60,11 @@ beyond two thousand million need int64.
 			hi = share(hi + min(m.other, slowly))
 		}
 		copies := copiedShare(p, spared, size)
-		score := share(starved(p)*lo + copies)
-		if score < diagnose.Moderate.Value {
+		least, most := share(starved(p)*lo+copies), share(starved(p)*hi+copies)
+		if least < diagnose.Moderate.Value {
 			return nil
 		}
+		score := (least + most) / 2
 		rec := report.Recommendation{Setting: "type of the batch's values", From: text(from), To: to,
 			Why:    fmt.Sprintf("%s a batch instead of %s; the GPU converts it: batch.to(device, non_blocking=True).float()", unit.Bytes(size-spared), unit.Bytes(size)),
 			Caveat: "transforms that need floating point move to the GPU with it", Effect: speedup(p, 0, copies, "the device")}
@@ -75,7 +76,7 @@ beyond two thousand million need int64.
 		}
 		p.Report(report.Finding{
 			Severity: atMostWarning(p, diagnose.Grade(score)), Score: score,
-			Summary: fmt.Sprintf("Of the %s of a batch %s would do: the rest takes at least %s of the step", unit.Bytes(size), unit.Bytes(size-spared), unit.Percent(score)),
+			Summary: fmt.Sprintf("Of the %s of a batch %s would do: the rest takes %s of the step", unit.Bytes(size), unit.Bytes(size-spared), between(least, most)),
 			Evidence: seen(p, metric.BatchBytes, metric.BatchFloat32, metric.BatchEight, metric.CollateRatio, metric.FetchTime, metric.MadeDecode,
 				metric.CopyTime),
 			Recommendations: []report.Recommendation{rec},

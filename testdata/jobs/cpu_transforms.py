@@ -39,7 +39,7 @@ def train_step(seconds):
 
 
 def main():
-    args = stopwatch.arguments(__doc__, workers=len(os.sched_getaffinity(0)) + 1, batch_size=16, step=0.015, where="item")
+    args = stopwatch.arguments(__doc__, workers=len(os.sched_getaffinity(0)) + 1, batch_size=16, step=0.005, where="item")
     loader = DataLoader(Pictures(augment if args.where == "item" else None), batch_size=args.batch_size, shuffle=True,
                         num_workers=args.workers, prefetch_factor=args.prefetch, persistent_workers=True)
     watch = stopwatch.StopWatch(args)

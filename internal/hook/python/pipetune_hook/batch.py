@@ -16,6 +16,7 @@ SOME = slice(0, MOST)
 
 torch = sys.modules["torch"]
 Tensor = torch.Tensor
+SIZES = "batch_bytes", "batch_tensors", "batch_float32", "batch_eight"  # what size() returns
 FLOAT32, EIGHT = torch.float32, (torch.float64, torch.int64)
 # That would see each call; before PyTorch 1.13 there are none.
 modes = getattr(torch._C, "_len_torch_function_stack", int)
@@ -80,7 +81,7 @@ def first_axis(batch, depth):
 
 
 def size(batch):
-    """Bytes of the tensors and arrays of a batch, tensors, and their bytes in float32 and in eight-byte numbers; None: not known."""
+    """Bytes of the tensors and arrays of a batch, tensors, and those in float32 and in numbers of eight bytes; None: not known."""
     try:
         if tracing():
             return None

@@ -5,7 +5,7 @@ from functools import partial
 from time import monotonic_ns as clock
 
 from . import state
-from .batch import samples, size
+from .batch import SIZES, samples, size
 from .look import fields, reference_to
 
 LISTED = 128  # waits that one telling lists at most
@@ -55,9 +55,8 @@ class Loop:
         steps = {
             "clock": now, "steps": self.steps, "grad_steps": self.grad_steps, "samples": self.samples, "wait": self.wait,
             "first_wait": self.first_wait, "create": self.create, "drain": self.drain, "step_time": self.step_time,
-            "nested": self.nested, "loaders": self.loaders, "begun": self.begun, "epochs": self.epochs,
+            "nested": self.nested, "loaders": self.loaders, "begun": self.begun, "epochs": self.epochs, **dict(zip(SIZES, self.size)),
         }
-        steps["batch_bytes"], steps["batch_tensors"], steps["batch_float32"], steps["batch_eight"] = self.size
         if self.aside_steps:
             steps["aside_steps"] = self.aside_steps
         if self.syncs:
