@@ -56,4 +56,14 @@ var launchVariations = []launchCase{
 	{testCase: of("control_spawn_persistent")},
 	{testCase: of("control_workers_zero")},
 	{testCase: of("control_restart_cheap")},
+	{testCase: testCase{name: "many_tensors", class: inputBound, wait: starved, planted: []string{"loader/many-tensors"}}, apart: true},
+	{
+		testCase: testCase{
+			name: "many_tensors_packed", script: "many_tensors", args: []string{"--collate", "packed"}, class: append(keepsUp, report.InputBound),
+			wait: [2]float64{0, 0.2}, control: true,
+		},
+		apart: true,
+	},
+	{testCase: testCase{name: "wide_batches", class: inputBound, wait: starved, planted: []string{"loader/wide-batches"}}},
+	{testCase: testCase{name: "cpu_transforms", class: inputBound, wait: starved, planted: []string{"cpu/decode-bound"}}},
 }

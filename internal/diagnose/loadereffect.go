@@ -74,6 +74,23 @@ func (l *Loader) SavingUnthrottled(lo, hi float64) *report.Effect {
 	return l.With(r)
 }
 
+// OntoDevice is the effect of moving up to part of a batch's CPU time, 0..1, from the loader to the device, which takes up to each second for
+// a second of it. How much can be moved is not known, nor what it takes there: where the device is near its limit, that may be a loss.
+func (l *Loader) OntoDevice(part, each float64) *report.Effect {
+	out := l.Saving(0, part)
+	slower := *l
+	slower.FreeStep.Center += part * each * l.CPU.Center
+	if out == nil || !slower.simulate() {
+		return nil
+	}
+	all, ok := slower.forecaster.Point(l.Setting, predict.Remedy{Saved: part})
+	if !ok {
+		return nil
+	}
+	out.Lo = out.Before * min(all.Rate/l.present.Rate, 1) // where next to nothing moves, next to nothing changes
+	return out
+}
+
 // AloneGain is the part of the time that so many usable cores for the job alone would save, 0..1.
 func (l *Loader) AloneGain(usable float64) float64 {
 	to, ok := l.forecaster.Point(l.Setting, predict.Remedy{Cores: usable / max(l.ranks, 1)})

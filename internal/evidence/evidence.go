@@ -117,6 +117,8 @@ type LoaderCall struct {
 	StartMethod                      string
 	Iterable                         bool
 	Items, Shards                    *int
+	Sharing                          string  // how tensors are handed over: file_descriptor, file_system
+	OpenFiles                        *int    // descriptors that a process of the job may have open
 	Evaluates                        bool    // asked without gradients
 	Made                             int     // of the training loop: loaders that the call made, up to the end of the watch
 	Anew                             bool    // of the training loop: it makes one for each epoch, or most of them

@@ -207,7 +207,8 @@ func readCalls(rec *recording.Recording) map[string]LoaderCall {
 	for entity, m := range recording.Rows[recording.Loader](rec, recording.EventLoader) {
 		out[entity] = LoaderCall{Class: m.Class, Dataset: m.Dataset, Sampler: m.Sampler, Collate: m.Collate,
 			File: m.File, Line: m.Line, Function: m.Function, Given: m.Given, Workers: m.NumWorkers, Prefetch: m.Prefetch,
-			BatchSize: m.BatchSize, Persistent: m.Persistent, PinMemory: m.PinMemory, InOrder: m.InOrder, StartMethod: m.StartMethod, Iterable: m.Iterable, Items: m.Items, Shards: m.Shards}
+			BatchSize: m.BatchSize, Persistent: m.Persistent, PinMemory: m.PinMemory, InOrder: m.InOrder, StartMethod: m.StartMethod, Iterable: m.Iterable, Items: m.Items, Shards: m.Shards,
+			Sharing: m.Sharing, OpenFiles: m.OpenFiles}
 	}
 	return out
 }

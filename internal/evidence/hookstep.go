@@ -99,12 +99,19 @@ func (b *builder) hookLoader(r *rank) {
 			b.replace(metric.InWorkerless, r.wait) // what was bounded from outside is exact here
 		}
 	}
-	var bytes []float64
-	for _, m := range r.hook.training.members {
-		bytes = append(bytes, b.h.of(metric.HookBatchSize, m).within(b.steady)...)
+	read := func(d metric.Desc) (all []float64) {
+		for _, m := range r.hook.training.members {
+			all = append(all, b.h.of(d, m).within(b.steady)...)
+		}
+		return all
 	}
-	bytes = slices.DeleteFunc(bytes, func(x float64) bool { return x <= 0 })
+	bytes := slices.DeleteFunc(read(metric.HookBatchSize), func(x float64) bool { return x <= 0 })
 	b.replace(metric.BatchBytes, stat.Median(bytes))
+	if tensors := read(metric.HookTensors); len(tensors) > 0 { // a batch without any has no types either
+		b.replace(metric.BatchTensors, stat.Median(tensors))
+		b.replace(metric.BatchFloat32, stat.Median(read(metric.HookFloat32)))
+		b.replace(metric.BatchEight, stat.Median(read(metric.HookEight)))
+	}
 }
 
 // hookMade takes what it costs to make a batch and an item.

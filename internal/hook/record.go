@@ -123,7 +123,7 @@ func (l *ledger) recordGreetings(sink recording.Sink) {
 
 // construction makes that of a loader fit to be recorded.
 func (l *ledger) construction(m recording.Loader) recording.Loader {
-	for _, s := range []*string{&m.Class, &m.StartMethod, &m.Dataset, &m.Sampler, &m.Collate, &m.Function} {
+	for _, s := range []*string{&m.Class, &m.StartMethod, &m.Sharing, &m.Dataset, &m.Sampler, &m.Collate, &m.Function} {
 		*s = l.name(*s)
 	}
 	if m.File = l.path(m.File); m.File == "" {

@@ -67,6 +67,8 @@ type Loader struct {
 	InOrder     *bool    `json:"in_order,omitempty"`
 	Timeout     *float64 `json:"timeout,omitempty"` // seconds
 	StartMethod string   `json:"start_method,omitempty"`
+	Sharing     string   `json:"sharing,omitempty"`    // of tensors between processes: file_descriptor, file_system
+	OpenFiles   *int     `json:"open_files,omitempty"` // soft limit of descriptors of a process (RLIMIT_NOFILE)
 	Dataset     string   `json:"dataset,omitempty"`
 	Sampler     string   `json:"sampler,omitempty"`
 	Collate     string   `json:"collate,omitempty"`

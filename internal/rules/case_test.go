@@ -30,6 +30,7 @@ import (
 //	want error|warning|info      the severity of the one finding
 //	summary FRAGMENT             part of its summary
 //	recommend SETTING | FROM | TO    one of its recommendations; FROM is - where it was not observed
+//	caveat FRAGMENT              how the caveat of one of its recommendations begins
 //	leaves SETTING               a setting of which it recommends nothing
 //	reaches VALUE                what the upper end of its first recommendation's effect comes to at least
 //	unhelpful FRAGMENT           part of one of its negative advices
@@ -39,6 +40,7 @@ type ruleCase struct {
 	evidence        *evidence.Evidence
 	severity        report.Severity
 	summary, reason string
+	caveat          string
 	unhelpful       []string
 	location        string
 	reaches         float64
@@ -93,6 +95,8 @@ func parseCase(text string) (ruleCase, error) {
 			c.reason = rest
 		case "missing":
 			c.missing = append(c.missing, rest)
+		case "caveat":
+			c.caveat = rest
 		case "leaves":
 			c.leaves = append(c.leaves, rest)
 		case "recommend":
@@ -299,6 +303,9 @@ func checkFires(t *testing.T, c ruleCase, findings []report.Finding, abstained [
 		if !recommended(f, want) {
 			t.Errorf("no recommendation %q in %s", want, describeAll(f.Recommendations))
 		}
+	}
+	if c.caveat != "" && !slices.ContainsFunc(f.Recommendations, func(r report.Recommendation) bool { return strings.HasPrefix(r.Caveat, c.caveat) }) {
+		t.Errorf("no caveat begins with %q", c.caveat)
 	}
 	for _, r := range f.Recommendations {
 		if slices.Contains(c.leaves, r.Setting) {

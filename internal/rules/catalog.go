@@ -22,6 +22,8 @@ func All() []diagnose.Rule {
 		loaderPrefetchMemory,
 		loaderPageableBatches,
 		loaderCollateCost,
+		loaderManyTensors,
+		loaderWideBatches,
 		loaderThreadsOversubscribed,
 
 		hdf5ReopenedPerItem,

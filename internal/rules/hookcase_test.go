@@ -13,7 +13,7 @@ import (
 //	torch VERSION
 //	call FILE:LINE
 //	evaluation FILE:LINE          another loader, asked without gradients; later settings of the form evaluation.KEY are of it
-//	workers, prefetch, batch_size, persistent, pin_memory, in_order, collate, start_method, iterable, shards: of the call; for the training loop also facts, as evidence makes them
+//	workers, prefetch, batch_size, persistent, pin_memory, in_order, collate, start_method, iterable, shards, sharing, open_files: of the call; for the training loop also facts, as evidence makes them
 //	anew TIMES                    the call made so many loaders, one for each epoch
 //	open FILE:LINE CALLS SECONDS WHAT    a line that opens HDF5 files
 //	sync FILE:LINE CALLS SECONDS WHAT    a line that waits for the GPU
@@ -73,6 +73,10 @@ func setHook(f *evidence.Facts, key, value string) error {
 		call.Persistent, err = truth(value)
 	case "pin_memory":
 		call.PinMemory, err = truth(value)
+	case "sharing":
+		call.Sharing = value
+	case "open_files":
+		call.OpenFiles, err = wholeNumber(value)
 	case "in_order":
 		call.InOrder, err = truth(value)
 	default:

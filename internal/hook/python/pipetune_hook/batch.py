@@ -1,5 +1,6 @@
-"""The size of a batch: bytes of its tensors, and samples as the first axis of the first of them. Only what torch and
-numpy themselves made is asked; what is of another class, a subclass of theirs too, is of unknown size."""
+"""The size of a batch: bytes of its tensors, how many they are and of which types, and samples as the first axis of the
+first of them. Only what torch and numpy themselves made is asked; what is of another class, a subclass of theirs too, is
+of unknown size."""
 
 import sys
 from collections import UserDict
@@ -15,6 +16,8 @@ SOME = slice(0, MOST)
 
 torch = sys.modules["torch"]
 Tensor = torch.Tensor
+SIZES = "batch_bytes", "batch_tensors", "batch_float32", "batch_eight"  # what size() returns
+FLOAT32, EIGHT = torch.float32, (torch.float64, torch.int64)
 # That would see each call; before PyTorch 1.13 there are none.
 modes = getattr(torch._C, "_len_torch_function_stack", int)
 tracing = getattr(torch._C, "_get_tracing_state", bool)  # of torch.jit.trace, which would record each call
@@ -78,31 +81,38 @@ def first_axis(batch, depth):
 
 
 def size(batch):
-    """Bytes of the tensors and arrays of a batch; 0: not known."""
+    """Bytes of the tensors and arrays of a batch, tensors, and those in float32 and in numbers of eight bytes; None: not known."""
     try:
         if tracing():
-            return 0
-        return unseen(bytes_of, batch) if modes() else bytes_of(batch)
+            return None
+        return unseen(size_of, batch) if modes() else size_of(batch)
     except UNKNOWN as error:
         if foreign(error):
             raise
-        return 0
+        return None
 
 
-def bytes_of(batch):
-    total, seen, level = 0, 0, [batch]
+def size_of(batch):
+    total = tensors = float32 = eight = seen = 0
+    level = [batch]
     for _ in range(DEEPEST):
         below = []
         for each in level:
             seen += 1
             if seen > MOST:
-                return total
+                return total, tensors, float32, eight
             kind = type(each)
             if kind is Tensor:
-                total += each.nelement() * each.element_size()
+                taken = each.nelement() * each.element_size()
+                total += taken
+                tensors += 1
+                if each.dtype is FLOAT32:
+                    float32 += taken
+                elif each.dtype in EIGHT:
+                    eight += taken
             elif array(kind):
                 total += each.nbytes
             else:
                 below.extend(parts(each))
         level = below
-    return total
+    return total, tensors, float32, eight

@@ -5,7 +5,7 @@ from functools import partial
 from time import monotonic_ns as clock
 
 from . import state
-from .batch import samples, size
+from .batch import SIZES, samples, size
 from .look import fields, reference_to
 
 LISTED = 128  # waits that one telling lists at most
@@ -40,7 +40,7 @@ class Loop:
         self.wait = self.first_wait = self.create = self.drain = 0
         self.step_time = self.nested = 0
         self.begun = self.epochs = 0
-        self.bytes = 0
+        self.size = 0, 0, 0, 0  # see batch.size
         self.full = 0  # steps taken in full
         self.waits = []
         self.workers = set()  # process numbers of the last epoch's
@@ -55,7 +55,7 @@ class Loop:
         steps = {
             "clock": now, "steps": self.steps, "grad_steps": self.grad_steps, "samples": self.samples, "wait": self.wait,
             "first_wait": self.first_wait, "create": self.create, "drain": self.drain, "step_time": self.step_time,
-            "nested": self.nested, "loaders": self.loaders, "begun": self.begun, "epochs": self.epochs, "batch_bytes": self.bytes,
+            "nested": self.nested, "loaders": self.loaders, "begun": self.begun, "epochs": self.epochs, **dict(zip(SIZES, self.size)),
         }
         if self.aside_steps:
             steps["aside_steps"] = self.aside_steps
@@ -217,7 +217,7 @@ class Epoch:
         if self.chosen:
             self.each = count
         if loop.full % 50 == 0 or loop.full < 3:
-            loop.bytes = size(batch) or loop.bytes
+            loop.size = size(batch) or loop.size
         loop.full += 1
         if len(loop.waits) > 2 * LISTED:
             loop.waits = loop.waits[-LISTED:]

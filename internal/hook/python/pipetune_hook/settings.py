@@ -1,6 +1,8 @@
 """How a DataLoader was made: its settings, and the line of the person's source that made it."""
 
 import os
+import sys
+from resource import RLIMIT_NOFILE, getrlimit
 
 from .alarm import HERE, STDLIB, in_torch
 from .look import fields, name_of, of_class, one_of, text
@@ -95,6 +97,8 @@ def now(loader):
     if made["num_workers"]:
         made["prefetch_factor"] = whole(own.get("prefetch_factor"))
         made["start_method"] = start_method(own.get("_DataLoader__multiprocessing_context"))
+        made["sharing"] = text(getattr(sys.modules["torch.multiprocessing"], "_sharing_strategy", None)) or None
+        made["open_files"] = whole(getrlimit(RLIMIT_NOFILE)[0])
     return {key: value for key, value in made.items() if value is not None}
 
 

@@ -1,0 +1,107 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var collateFastest = diagnose.Limit{Name: "speed of collating by one copy, at the most", Value: 1.6e9, Unit: metric.BytesPerS, Source: collateSpeed.Source}
+
+var loaderWideBatches = diagnose.Rule{
+	ID:       "loader/wide-batches",
+	Title:    "Batches are handed over in a wider type than their values need",
+	Resource: report.CPU,
+	Doc: `
+## What it means
+A picture of 8 bits a channel that is converted to float32 in the dataset is four times as large in collate_fn, in shared memory, in page-locked memory and on
+the link to the GPU; float64, numpy's default, is eight times as large, and twice what a model in float32 takes. The GPU converts it in no time.
+
+## How it is detected
+Only a launched job tells it: the hook counts the bytes of a batch by type. Where pictures are decoded, or an HDF5 dataset of uint8 is read, all could be uint8; else float64 and int64 could be
+float32 and int32. Of collate_fn's measured time, what copying the bytes that go takes is at stake, at the greatest speed that was measured; at most at the least speed, and as much of the
+dataset's own code again, for the conversion writes them too. Added is their part of the copies to the GPU: as measured, or at a rate that fast links exceed where pin_memory is off. Below 5 % of the step nothing is said.
+
+## How to mend it
+Return what was decoded, and convert on the GPU:
+
+    return torch.from_numpy(pixels)                           # uint8, in __getitem__
+    x = x.to(device, non_blocking=True).float().div_(255)     # in the training loop, and the normalisation after it
+
+Arrays that are computed: array.astype(np.float32), or dtype=np.float32 where they are made.
+
+## When it is wrong
+Pictures of 16 bits, and values that are fractions already, as after blending samples, lose precision as uint8. Transforms that want floating point have to move to the GPU as well. Indices
+beyond two thousand million need int64.
+`,
+	Needs:    []metric.Desc{metric.BatchBytes, metric.BatchFloat32, metric.BatchEight, metric.CollateRatio, metric.FetchTime, metric.BatchesPerS},
+	Limits:   limits(collateSpeed, collateFastest, pinnedRate),
+	Applies:  diagnose.Training,
+	Explains: []string{"loader/workers-too-few", "loader/workers-zero", "cpu/decode-bound", "cpu/saturated", "loader/pageable-batches"},
+	Eval: func(p *diagnose.Pass) error {
+		size, float32s, eights, fetch := p.Get(metric.BatchBytes), p.Get(metric.BatchFloat32), p.Get(metric.BatchEight), p.Get(metric.FetchTime)
+		spared, from, to := eights/2, "float64 or int64", "float32 or int32"
+		if eightBits(p) {
+			spared, to = float32s*3/4+eights*7/8, "uint8"
+			if float32s >= eights {
+				from = "float32"
+			}
+		}
+		if spared <= 0 || size <= 0 || fetch <= 0 {
+			return nil
+		}
+		spared = min(spared, size)
+		collate, slowly := share(p.Get(metric.CollateRatio))*spared/size, spared/p.Limit(collateSpeed.Name)/fetch
+		lo, hi := min(collate, spared/p.Limit(collateFastest.Name)/fetch), min(collate, slowly)
+		if m, ok := madeOf(p); ok {
+			hi = share(hi + min(m.other, slowly))
+		}
+		copies := copiedShare(p, spared, size)
+		least, most := share(starved(p)*lo+copies), share(starved(p)*hi+copies)
+		if least < diagnose.Moderate.Value {
+			return nil
+		}
+		score := (least + most) / 2
+		rec := report.Recommendation{Setting: "type of the batch's values", From: text(from), To: to,
+			Why:    fmt.Sprintf("%s a batch instead of %s; the GPU converts it: batch.to(device, non_blocking=True).float()", unit.Bytes(size-spared), unit.Bytes(size)),
+			Caveat: "transforms that need floating point move to the GPU with it", Effect: speedup(p, 0, copies, "the device")}
+		if to == "uint8" {
+			rec.Caveat = "for pictures of 8 bits a channel; " + rec.Caveat
+		}
+		if loader, ok := p.Loader(); ok && starved(p)*lo > copies {
+			rec.Effect = loader.Saving(lo, hi)
+		}
+		p.Report(report.Finding{
+			Severity: atMostWarning(p, diagnose.Grade(score)), Score: score,
+			Summary: fmt.Sprintf("Of the %s of a batch %s would do: the rest takes %s of the step", unit.Bytes(size), unit.Bytes(size-spared), between(least, most)),
+			Evidence: seen(p, metric.BatchBytes, metric.BatchFloat32, metric.BatchEight, metric.CollateRatio, metric.FetchTime, metric.MadeDecode,
+				metric.CopyTime),
+			Recommendations: []report.Recommendation{rec},
+			Unhelpful:       tooSlowly(p),
+		})
+		return nil
+	},
+}
+
+// eightBits tells whether what the batch is made from was seen to have 8 bits a value.
+func eightBits(p *diagnose.Pass) bool {
+	decode, _ := p.Maybe(metric.MadeDecode)
+	layout := p.Evidence.Facts.HDF5
+	return decode > 0 || layout != nil && layout.Dtype == "uint8"
+}
+
+// copiedShare is what of the step copying spared bytes of each batch to the GPU takes: as far as it was measured, else the least where the copy
+// holds the trainer.
+func copiedShare(p *diagnose.Pass, spared, size float64) float64 {
+	if copies, ok := p.Maybe(metric.CopyTime); ok {
+		return share(copies * spared / size)
+	}
+	gpus, _ := p.Maybe(metric.GPUCount)
+	if pinned := p.Evidence.Facts.PinMemory; gpus < 1 || pinned == nil || *pinned {
+		return 0
+	}
+	return share(p.Get(metric.BatchesPerS) * spared / p.Limit(pinnedRate.Name))
+}
