@@ -129,6 +129,15 @@ e2e-stacks: ## the frameworks that people train with, on the newest PyTorch; E2E
 e2e-stacks-run:
 	PYTHON="$$(scripts/python-env)" $(GO) test -tags e2e ./e2e -run '^TestStacks$$' -count=1 -v -timeout 2h
 
+.PHONY: e2e-others
+e2e-others: ## loaders that are heavy to bring along (tf.data, Grain, Ray Train, ultralytics); E2E_JOBS='regexp' selects; 0.5 GB more
+	@$(MAKE) build
+	@$(MAKE) e2e-others-run
+
+.PHONY: e2e-others-run
+e2e-others-run:
+	python="$$(scripts/python-env others)" && E2E_OTHERS=1 PYTHON="$$python" $(GO) test -tags e2e ./e2e -run '^TestStacks$$' -count=1 -v -timeout 2h
+
 .PHONY: device
 device: ## training loops on a stand-in GPU, attached and launched, against its own timeline; DEVICE='regexp' selects
 	@scripts/deps build job
@@ -175,6 +184,7 @@ nightly: ## the long trials as well: hours of mutants, soak and race detector; r
 	@$(MAKE) python-env
 	@$(MAKE) hook-pythons
 	@$(MAKE) e2e-stacks-run
+	@$(MAKE) e2e-others-run
 
 .PHONY: trials
 trials:

@@ -12,6 +12,7 @@ type stack struct {
 	launcher []string // arguments of the interpreter before the script
 	setting  string   // the number of workers by the name that the framework's users set it by
 	short    bool     // part of make test as well
+	others   bool     // of make e2e-others, whose environment has what it needs
 
 	// known are misses of today, as "launched: verdict", each with its reason. A miss that is not among them fails the test.
 	known map[string]string
@@ -82,4 +83,8 @@ var stacks = []stack{
 	{name: "torchrun, two ranks", script: "ranks", args: []string{"--wait"}, launcher: twoRanks, setting: "num_workers"},
 	{name: "batchgenerators", script: "augmenter", setting: "num_processes", known: augmentersAreNoLoader},
 	{name: "torchdata nodes", script: "nodes", setting: "num_workers", known: nodesAreNoLoader},
+	{name: "tf.data", script: "tf_data", setting: "num_parallel_calls", others: true, known: augmentersAreNoLoader},
+	{name: "Grain", script: "grain_loader", setting: "worker_count", others: true, known: augmentersAreNoLoader},
+	{name: "ultralytics", script: "ultralytics_loader", setting: "workers", others: true},
+	{name: "Ray Train", script: "ray_train", setting: "num_workers", others: true},
 }
