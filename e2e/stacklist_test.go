@@ -62,6 +62,13 @@ var takenAside = map[string]string{
 	"launched: finding": "none: whether a step waits is not known", "launched: setting": "none, for the same reason",
 }
 
+// inAnActor: Ray runs the loop in a thread of an actor's process, whose main thread waits for Ray, and passes on what it prints in lines of
+// its own.
+var inAnActor = map[string]string{
+	"attached: finding": "none: whether a step waits is not known", "attached: setting": "none, for the same reason",
+	"launched: finding": "none: whether a step waits is not known", "launched: setting": "none, for the same reason",
+}
+
 var twoRanks = []string{"-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"}
 
 var stacks = []stack{
@@ -85,6 +92,7 @@ var stacks = []stack{
 	{name: "torchdata nodes", script: "nodes", setting: "num_workers", known: nodesAreNoLoader},
 	{name: "tf.data", script: "tf_data", setting: "num_parallel_calls", others: true, known: augmentersAreNoLoader},
 	{name: "Grain", script: "grain_loader", setting: "worker_count", others: true, known: augmentersAreNoLoader},
-	{name: "ultralytics", script: "ultralytics_loader", setting: "workers", others: true},
-	{name: "Ray Train", script: "ray_train", setting: "num_workers", others: true},
+	{name: "ultralytics", script: "ultralytics_loader", setting: "workers", others: true, known: map[string]string{
+		"attached: setting": "from outside nothing tells who makes the loader", "launched: setting": "the patch does not know ultralytics' names"}},
+	{name: "Ray Train", script: "ray_train", setting: "num_workers", others: true, known: inAnActor},
 }
