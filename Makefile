@@ -129,11 +129,28 @@ e2e-stacks: ## the frameworks that people train with, on the newest PyTorch; E2E
 e2e-stacks-run:
 	PYTHON="$$(scripts/python-env)" $(GO) test -tags e2e ./e2e -run '^TestStacks$$' -count=1 -v -timeout 2h
 
+.PHONY: e2e-others
+e2e-others: ## loaders that are heavy to bring along (tf.data, Grain, Ray Train, ultralytics); E2E_JOBS='regexp' selects; 0.5 GB more
+	@$(MAKE) build
+	@$(MAKE) e2e-others-run
+
+.PHONY: e2e-others-run
+e2e-others-run:
+	python="$$(scripts/python-env others)" && E2E_OTHERS=1 PYTHON="$$python" $(GO) test -tags e2e ./e2e -run '^TestStacks$$' -count=1 -v -timeout 2h
+
 .PHONY: device
 device: ## training loops on a stand-in GPU, attached and launched, against its own timeline; DEVICE='regexp' selects
 	@scripts/deps build job
 	@$(MAKE) build
 	E2E_DEVICE='$(DEVICE)' $(GO) test -tags e2e ./e2e -run '^TestDevice$$' -count=1 -v -timeout 2h
+
+# Each with the newest PyTorch that it has. That of python-env is 3.11, and TORCH=sid's is 3.14.
+PYTHONS ?= 3.9 3.10 3.12 3.13
+.PHONY: hook-pythons
+hook-pythons: ## the hook's tests on each version of Python in PYTHONS, which must be on the PATH or pyenv's
+	@scripts/static-libs "$(LIB)"
+	@for version in $(PYTHONS); do python=$$(scripts/python-env $$version) && \
+		PYTHON=$$python $(STAGE) "the hook's tests on Python $$version" $(GO) test ./internal/hook/... -count=1 || exit; done
 
 # OUT is the folder that results go to. Without Go the binary is brought along: this builds it only where it is missing.
 OUT ?= gpu-proof
@@ -165,7 +182,9 @@ nightly: ## the long trials as well: hours of mutants, soak and race detector; r
 	@$(MAKE) corpus || echo "make nightly: there is no corpus: D2 and D8-corpus are not run, their rows stay as they are" >&2
 	@$(MAKE) trials RELIABILITY_LONG=1 RELIABILITY_PAGE=../docs/reliability.md
 	@$(MAKE) python-env
+	@$(MAKE) hook-pythons
 	@$(MAKE) e2e-stacks-run
+	@$(MAKE) e2e-others-run
 
 .PHONY: trials
 trials:

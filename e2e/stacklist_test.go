@@ -12,6 +12,7 @@ type stack struct {
 	launcher []string // arguments of the interpreter before the script
 	setting  string   // the number of workers by the name that the framework's users set it by
 	short    bool     // part of make test as well
+	others   bool     // of make e2e-others, whose environment has what it needs
 
 	// known are misses of today, as "launched: verdict", each with its reason. A miss that is not among them fails the test.
 	known map[string]string
@@ -61,6 +62,13 @@ var takenAside = map[string]string{
 	"launched: finding": "none: whether a step waits is not known", "launched: setting": "none, for the same reason",
 }
 
+// inAnActor: Ray runs the loop in a thread of an actor's process, whose main thread waits for Ray, and passes on what it prints in lines of
+// its own.
+var inAnActor = map[string]string{
+	"attached: finding": "none: whether a step waits is not known", "attached: setting": "none, for the same reason",
+	"launched: finding": "none: whether a step waits is not known", "launched: setting": "none, for the same reason",
+}
+
 var twoRanks = []string{"-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"}
 
 var stacks = []stack{
@@ -82,4 +90,9 @@ var stacks = []stack{
 	{name: "torchrun, two ranks", script: "ranks", args: []string{"--wait"}, launcher: twoRanks, setting: "num_workers"},
 	{name: "batchgenerators", script: "augmenter", setting: "num_processes", known: augmentersAreNoLoader},
 	{name: "torchdata nodes", script: "nodes", setting: "num_workers", known: nodesAreNoLoader},
+	{name: "tf.data", script: "tf_data", setting: "num_parallel_calls", others: true, known: augmentersAreNoLoader},
+	{name: "Grain", script: "grain_loader", setting: "worker_count", others: true, known: augmentersAreNoLoader},
+	{name: "ultralytics", script: "ultralytics_loader", setting: "workers", others: true, known: map[string]string{
+		"attached: setting": "from outside nothing tells who makes the loader", "launched: setting": "the patch does not know ultralytics' names"}},
+	{name: "Ray Train", script: "ray_train", setting: "num_workers", others: true, known: inAnActor},
 }

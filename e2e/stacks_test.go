@@ -46,12 +46,12 @@ type stackRun struct {
 func TestStacks(t *testing.T) {
 	m := findMachine(t)
 	wanted := regexp.MustCompile(os.Getenv("E2E_JOBS"))
-	short := os.Getenv("E2E_SUITE") != ""
+	short, others := os.Getenv("E2E_SUITE") != "", os.Getenv("E2E_OTHERS") != ""
 	var rows []string
 	for _, s := range stacks {
 		for _, p := range plants {
 			name := s.name + ", " + p.name
-			if !wanted.MatchString(name) || short && (!s.short || p.keepsUp) || t.Context().Err() != nil {
+			if !wanted.MatchString(name) || s.others != others || short && (!s.short || p.keepsUp) || t.Context().Err() != nil {
 				continue
 			}
 			t.Run(name, func(t *testing.T) {

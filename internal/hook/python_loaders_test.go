@@ -106,8 +106,7 @@ func TestHookCountsSamplesOfBatchesMadeInside(t *testing.T) {
 // TestHookCountsWhatThreadsDoAtOnce: threads that go over loaders at once are in nobody's way: nothing of what each did is lost, and whoever makes a
 // loader's batches is told as such.
 func TestHookCountsWhatThreadsDoAtOnce(t *testing.T) {
-	needTorch(t)
-	t.Parallel()
+	needTorch(t) // not beside other tests: a worker that ends waits 3 ms for its last message to be taken, and no longer
 	e := listen(t)
 	o := e.run(nil, script(t, "threads.py"))
 	if o.status != 0 || o.stdout != "[]\n" || o.stderr != "" {
