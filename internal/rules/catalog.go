@@ -16,6 +16,7 @@ func All() []diagnose.Rule {
 		loaderWorkersRestart,
 		loaderWorkersPinned,
 		loaderWorkerImbalance,
+		loaderFewerShardsThanWorkers,
 		loaderSlowSampleBlocks,
 		loaderSpawnStartCost,
 		loaderPrefetchShallow,
@@ -71,6 +72,7 @@ func All() []diagnose.Rule {
 		jobEpochGap,
 		jobEvaluationSequential,
 		jobFeedersTooFew,
+		jobOneProcessFeedsAll,
 		jobStraggler,
 		jobCollectiveWait,
 
