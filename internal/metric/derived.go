@@ -88,6 +88,7 @@ var (
 	HDF5Opens       = Desc{"hdf5_opens_per_s", PerSecond, Gauge, "HDF5 files opened per second"}
 	OpensPerBatch   = Desc{"opens_per_batch", Count, Gauge, "dataset files opened per batch"}
 	DistinctOpens   = Desc{"distinct_files_ratio", Ratio, Gauge, "distinct files over opens in the window: near 1 means each open is another file, near 0 the same files again and again"}
+	OpensPerFile    = Desc{"opens_per_file", Count, Gauge, "how often a file of the dataset is opened before nearly all have been opened once, at the least; 1 where each holds an item"}
 	HandlePresent   = Desc{"handle_present_ratio", Ratio, Gauge, "share of looks at a busy worker that found a dataset file open"}
 	DatasetBytes    = Desc{"dataset_bytes", Bytes, Gauge, "size of the dataset on storage, where it could be seen"}
 	DatasetFileN    = Desc{"dataset_files", Count, Gauge, "files of the dataset, where they could be counted (bounded)"}
@@ -171,7 +172,7 @@ var Derived = []Desc{
 	HeadOfLine, LoaderIsAhead, IdleWhileWaits, FeedersAtOnce,
 	WorkerIdle, WorkerBusy, WorkerRunning, WorkerStorage, WorkerOpenWait, WorkerFileLock, WorkerLock, WorkerHandOver, WorkerOtherWait, WorkerPrograms, WorkerStopped, TrainerStopped,
 	WorkerCPU, WorkerRunDelay, WorkerCPUBatch, WorkerWaitBatch, WorkerThreads, WorkerRSS, WorkerPrivate, WorkerGrowth, WorkerImbalance, WithData, WorkersOneCPUSet,
-	ReadBytes, StorageBytes, CacheHits, BytesPerRead, ReadsPerBatch, StoragePerBatch, FileOpens, HDF5Opens, OpensPerBatch, DistinctOpens, HandlePresent,
+	ReadBytes, StorageBytes, CacheHits, BytesPerRead, ReadsPerBatch, StoragePerBatch, FileOpens, HDF5Opens, OpensPerBatch, DistinctOpens, OpensPerFile, HandlePresent,
 	DatasetBytes, DatasetFileN, FileBytes,
 	HDF5Chunk, HDF5Item, HDF5PerChunk, HDF5Touched, HDF5Amplify, HDF5Cache, HDF5Filters, HDF5Stored,
 	UsableCPUs, PresentCPUs, CPUBusyRatio, UsableBusy, JobCPU, TrainerCPU, OtherCPU, StealRatio, Throttled, CPUPressure, IOPressure, MemPressure,

@@ -37,6 +37,7 @@ func All() []diagnose.Rule {
 		storageNetwork,
 		storageRotational,
 		storageSmallFiles,
+		storageChunkReadAgain,
 		storageCrowdedFolder,
 		storageColdCache,
 		storageFitsInMemory,
