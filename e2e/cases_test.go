@@ -106,6 +106,8 @@ var variations = []testCase{
 	{name: "png_folder", class: inputBound, wait: starved, planted: []string{"image/png-decode", "cpu/decode-bound"}},
 	{name: "remote_storage", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
 	{name: "iterable_text", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
+	{name: "npz_chunks", class: inputBound, wait: starved, planted: []string{"storage/chunk-read-again"}},
+	{name: "npz_by_file", script: "npz_chunks", args: []string{"--by-file", "1"}, class: keepsUp, wait: fed, control: true},
 	{name: "forkserver_few", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
 	{name: "ddp_two_ranks", ranks: 2, class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
 	{name: "numpy_batches", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}, unseen: true},

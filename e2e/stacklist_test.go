@@ -11,6 +11,7 @@ type stack struct {
 	args     []string // of the script, beside those that plant
 	launcher []string // arguments of the interpreter before the script
 	setting  string   // the number of workers by the name that the framework's users set it by
+	first    string   // the finding that comes first where items are slow, and the setting is what it recommends; "": loader/workers-too-few
 	short    bool     // part of make test as well
 	others   bool     // of make e2e-others, whose environment has what it needs
 
@@ -76,10 +77,18 @@ var stacks = []stack{
 	{name: "Lightning", script: "lightning_fit", setting: "num_workers", short: true},
 	{name: "Accelerate", script: "accelerate_loop", setting: "num_workers"},
 	{name: "Accelerate, dispatching", script: "accelerate_loop", args: []string{"--dispatch"}, setting: "num_workers"},
+	{
+		name: "Accelerate, two ranks dispatching", script: "accelerate_loop", args: []string{"--dispatch", "--wait"}, launcher: twoRanks,
+		first: "job/one-process-feeds-all", setting: "who makes the batches",
+	},
 	{name: "Accelerate, stateful", script: "accelerate_loop", args: []string{"--stateful"}, setting: "num_workers"},
 	{name: "HF Trainer", script: "hf_trainer", setting: "dataloader_num_workers", short: true, known: attachedIsPlain},
 	{name: "HF datasets", script: "hf_map", setting: "num_workers"},
 	{name: "HF datasets, streaming", script: "hf_stream", setting: "num_workers"},
+	{
+		name: "HF datasets, too few shards", script: "hf_stream", args: []string{"--few"},
+		first: "loader/fewer-shards-than-workers", setting: "shards of the dataset",
+	},
 	{name: "WebDataset", script: "webdataset_tar", setting: "num_workers"},
 	{name: "StatefulDataLoader", script: "stateful", setting: "num_workers"},
 	{name: "MosaicML Streaming", script: "streaming_mds", setting: "num_workers"},

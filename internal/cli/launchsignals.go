@@ -29,6 +29,9 @@ func jobSignals() (<-chan os.Signal, func()) {
 	for s := range passedOn {
 		if !signal.Ignored(s) {
 			signal.Notify(c, s)
+			if byTerminal[s] {
+				inherit.WatchSender(s.(syscall.Signal))
+			}
 		}
 	}
 	pipe := make(chan os.Signal, 1)
@@ -48,12 +51,15 @@ type terminal struct {
 	// foreground says whether pipetune's process group is the one that the terminal sends its signals to; there is false where there is no
 	// terminal any more.
 	foreground func() (yes, there bool)
+	// byProcess says whether the last signal of its kind came from a process and not from the kernel.
+	byProcess func(os.Signal) bool
 }
 
 func controllingTerminal() terminal {
 	_, had := inForeground()
 	session, err := unix.Getsid(0)
-	return terminal{had: had, leader: err == nil && session == unix.Getpid(), foreground: inForeground}
+	return terminal{had: had, leader: err == nil && session == unix.Getpid(), foreground: inForeground,
+		byProcess: func(s os.Signal) bool { return inherit.FromProcess(s.(syscall.Signal)) }}
 }
 
 // inForeground asks the controlling terminal for its foreground process group.
@@ -68,10 +74,9 @@ func inForeground() (yes, there bool) {
 }
 
 // told says whether the job has a signal already, because it went to the whole group. The kernel does not tell a program whether a signal came to
-// it alone, so this is what can be known: Ctrl-C, Ctrl-\ and a change of size go to the group in the foreground; a shell's fg and bg continue the
-// group; when the terminal is gone, the shell or the kernel sends the hang-up, and a continue with it, to the groups of the session. What is left:
-// kill -INT or -QUIT of pipetune alone while it is in the foreground does not reach the job; kill of the whole group with another signal reaches it
-// twice.
+// it alone, so this is what can be known: Ctrl-C, Ctrl-\ and a change of size, which the kernel sends, go to the group in the foreground; a shell's fg
+// and bg continue the group; when the terminal is gone, the shell or the kernel sends the hang-up, and a continue with it, to the groups of the session.
+// What a process sends with kill is taken to have come to pipetune alone: what is left is that a kill of the whole group reaches the job twice.
 func (t terminal) told(s os.Signal) bool {
 	if !t.had {
 		return false
@@ -80,7 +85,7 @@ func (t terminal) told(s os.Signal) bool {
 	if !there {
 		return !t.leader && (s == syscall.SIGHUP || s == syscall.SIGCONT)
 	}
-	return s == syscall.SIGCONT || yes && byTerminal[s]
+	return s == syscall.SIGCONT || yes && byTerminal[s] && !t.byProcess(s)
 }
 
 // relay passes signals on to the job until done is closed. The first that asks to end closes over, a second one hurry.

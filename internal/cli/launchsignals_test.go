@@ -11,17 +11,19 @@ import (
 func TestTerminalHasTold(t *testing.T) {
 	const int, quit, hup, term, usr1, cont, winch = syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGCONT, syscall.SIGWINCH
 	for _, c := range []struct {
-		name                    string
-		had, leader, yes, there bool
-		told, forwarded         []os.Signal
+		name                               string
+		had, leader, yes, there, byProcess bool
+		told, forwarded                    []os.Signal
 	}{
-		{"no terminal: a scheduler's", false, false, false, false, nil, []os.Signal{int, quit, hup, term, usr1, cont, winch}},
-		{"in the foreground", true, false, true, true, []os.Signal{int, quit, cont, winch}, []os.Signal{hup, term, usr1}},
-		{"in the background", true, false, false, true, []os.Signal{cont}, []os.Signal{int, quit, hup, term, usr1, winch}},
-		{"the terminal is gone", true, false, false, false, []os.Signal{hup, cont}, []os.Signal{int, quit, term, usr1}},
-		{"the terminal is gone, and told the leader alone", true, true, false, false, nil, []os.Signal{int, hup, cont, term, usr1}},
+		{"no terminal: a scheduler's", false, false, false, false, false, nil, []os.Signal{int, quit, hup, term, usr1, cont, winch}},
+		{"in the foreground", true, false, true, true, false, []os.Signal{int, quit, cont, winch}, []os.Signal{hup, term, usr1}},
+		{"kill, in the foreground", true, false, true, true, true, []os.Signal{cont}, []os.Signal{int, quit, hup, term, usr1, winch}},
+		{"in the background", true, false, false, true, false, []os.Signal{cont}, []os.Signal{int, quit, hup, term, usr1, winch}},
+		{"the terminal is gone", true, false, false, false, false, []os.Signal{hup, cont}, []os.Signal{int, quit, term, usr1}},
+		{"the terminal is gone, and told the leader alone", true, true, false, false, false, nil, []os.Signal{int, hup, cont, term, usr1}},
 	} {
-		tty := terminal{had: c.had, leader: c.leader, foreground: func() (bool, bool) { return c.yes, c.there }}
+		tty := terminal{had: c.had, leader: c.leader, foreground: func() (bool, bool) { return c.yes, c.there },
+			byProcess: func(os.Signal) bool { return c.byProcess }}
 		for _, s := range c.told {
 			if !tty.told(s) {
 				t.Errorf("%s: %s would reach the job twice", c.name, s)

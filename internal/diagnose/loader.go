@@ -54,6 +54,9 @@ func LoaderOf(e *evidence.Evidence, own predict.Calibration) (*Loader, bool) {
 	if h := e.Facts.Hook; h != nil && h.Loader.Shards != nil {
 		l.Shards = *h.Loader.Shards
 	}
+	if fed, ok := e.Get(metric.WithData); ok && fed.Center < number(metric.NumWorkers) {
+		l.Shards = int(fed.Center)
+	}
 	l.Anew = RecreatedEachEpoch(e)
 	l.Pin = e.Facts.PinMemory != nil && *e.Facts.PinMemory && e.Facts.GPUName != ""
 	rate, ok := l.costs(e)
@@ -87,6 +90,9 @@ func (l *Loader) costs(e *evidence.Evidence) (rate float64, ok bool) {
 		return 0, false
 	}
 	l.Setting = predict.Setting{Workers: int(workers.Center + 0.5)}
+	if l.Shards > 0 { // the others make no batches
+		l.Setting.Workers = min(l.Setting.Workers, l.Shards)
+	}
 	if n := e.Facts.Prefetch; n != nil {
 		l.Setting.Prefetch = *n
 	}

@@ -84,6 +84,7 @@ func (b *builder) opens(r *rank) {
 		all = 0
 	}
 	b.take(metric.DistinctOpens, exact(divide(distinct, all)), metric.DatasetDistinct, metric.DatasetOpens)
+	b.take(metric.OpensPerFile, b.openedAgain(), metric.DatasetDistinct, metric.DatasetOpens)
 	// Opens are counted by folder, by any process, so those of all trainers are over the batches of all.
 	batches := make([]float64, len(b.spans))
 	for _, other := range b.ranks {
@@ -95,6 +96,33 @@ func (b *builder) opens(r *rank) {
 		batches = nil
 	}
 	b.perBatch(r, metric.OpensPerBatch, ratio(opens, batches), metric.DatasetOpens)
+}
+
+// When nearly all files were opened, and how many tell: of fewer, two workers that open the same one make much of the whole.
+const (
+	nearlyAll   = 0.9
+	tellingFile = 8.0
+)
+
+// openedAgain is how often a file of the dataset is opened before nearly all have been opened once, at the least: once where each holds an item, however
+// many epochs pass. Few files are through before the second reading; then it is how often each is opened in a second, for no epoch is that short.
+func (b *builder) openedAgain() figure {
+	d := b.mainDataset()
+	if d == nil {
+		return figure{}
+	}
+	opens, distinct := b.h.of(metric.DatasetOpens, d.entity), b.h.of(metric.DatasetDistinct, d.entity)
+	if opens == nil || distinct == nil || len(opens.v) != len(distinct.v) || opens.v[len(opens.v)-1] < 1 {
+		return figure{}
+	}
+	all := distinct.v[len(distinct.v)-1]
+	again := max(1, sum(b.grow(metric.DatasetOpens, d.entity))/sum(b.length)/all)
+	for i, files := range distinct.v {
+		if files >= tellingFile && files < nearlyAll*all {
+			again = max(again, opens.v[i]/files)
+		}
+	}
+	return exact(again).by(metric.Inferred)
 }
 
 // ofPlaces is the growth of a counter over all places of a kind, "" for any, and for how long of each window any was read.

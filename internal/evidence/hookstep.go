@@ -97,6 +97,8 @@ func (b *builder) hookLoader(r *rank) {
 		if r.hook.training.loadsItself() {
 			b.drop(ofWorkers...)
 			b.replace(metric.InWorkerless, r.wait) // what was bounded from outside is exact here
+		} else if call.Shards != nil {
+			b.exact(metric.WithData, float64(min(*call.Workers, *call.Shards)), metric.Measured)
 		}
 	}
 	read := func(d metric.Desc) (all []float64) {

@@ -75,7 +75,7 @@ func (b *builder) hookWorkers(r *rank) {
 // mixed are the signals of workers seen from outside that mean nothing where workers of several loaders are at work.
 var mixed = []metric.Desc{metric.WorkerIdle, metric.WorkerBusy, metric.WorkerRunning, metric.WorkerStorage, metric.WorkerOpenWait, metric.WorkerFileLock,
 	metric.WorkerLock, metric.WorkerHandOver, metric.WorkerOtherWait, metric.WorkerPrograms, metric.WorkerStopped, metric.WorkerCPU, metric.WorkerRunDelay, metric.WorkerCPUBatch,
-	metric.WorkerImbalance, metric.QueueBatches, metric.QueueCapacity, metric.HeadOfLine, metric.LoaderIsAhead, metric.IdleWhileWaits}
+	metric.WorkerImbalance, metric.WithData, metric.QueueBatches, metric.QueueCapacity, metric.HeadOfLine, metric.LoaderIsAhead, metric.IdleWhileWaits}
 
 // besides says what the partners of the training loop leave to it: how short a step can get with them as they are, and the CPUs that they use.
 func (h *hooked) besides() (leastStep, cpus float64) {

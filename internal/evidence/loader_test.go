@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
@@ -99,4 +100,41 @@ func TestPickledBatchesToldLate(t *testing.T) {
 		}
 	}
 	want(t, s.derive(rec), map[metric.Desc]float64{metric.BatchesPerS: 20, metric.StepTime: 0.05})
+}
+
+// TestWorkersWithData lets one of three persistent workers make all batches while the others wait for work.
+func TestWorkersWithData(t *testing.T) {
+	s := simulate(t, recording.Header{})
+	s.trainer("100.1")
+	crew := s.bear("100.1", 3, 50)
+	for range 300 {
+		s.crews["100.1"] = crew[:1]
+		s.run(0.1, inputBound)
+		for _, w := range crew[1:] {
+			s.worker("process/"+w, s.tick, s.looks, moment{idle: 1})
+		}
+	}
+	want(t, s.evidence(), map[metric.Desc]float64{metric.WithData: 1})
+}
+
+// TestFeedingRanks has rank 1's workers wait for work, as those do of whom nobody takes a batch.
+func TestFeedingRanks(t *testing.T) {
+	for name, feeding := range map[string]float64{"one": 1, "both": 2} {
+		s := simulate(t, recording.Header{})
+		s.trainer("100.1", "rank", "0")
+		s.trainer("101.1", "rank", "1")
+		s.bear("100.1", 2, 50)
+		s.bear("101.1", 2, 50)
+		other := inputBound
+		if name == "one" {
+			other = moment{asleep: 1, idle: 1}
+		}
+		for range 300 {
+			s.at += s.tick
+			s.r.Tick(time.Duration(s.at*1e9 + 0.5))
+			s.step(1, inputBound, []string{"100.1"})
+			s.step(1, other, []string{"101.1"})
+		}
+		want(t, s.evidence(), map[metric.Desc]float64{metric.FeedingRanks: feeding})
+	}
 }

@@ -31,6 +31,7 @@ func (b *builder) trainer(r *rank) {
 	}
 	b.take(metric.Ranks, positive(float64(len(b.ranks))), metric.LooksTotal)
 	b.take(metric.RankStallSpread, spread, metric.LoaderWaiting, metric.LoaderLooks, metric.GPUUtil)
+	b.take(metric.FeedingRanks, b.feedingRanks(), metric.LoaderTensors, metric.LooksQueuePoll)
 	b.take(metric.RestBusy, exact(divide(busy, counted)).by(b.gpus.basis), metric.GPUUtil)
 	b.take(metric.NumWorkers, b.numWorkers(r), metric.LoaderWorkers)
 	b.take(metric.MainCPU, b.rate(metric.ProcMainCPU, r.entity), metric.ProcMainCPU)

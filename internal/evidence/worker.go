@@ -67,6 +67,7 @@ func (b *builder) workers(r *rank) {
 	b.take(metric.WorkerThreads, ofEach(r, usual(metric.ProcThreads)), metric.ProcThreads)
 	b.take(metric.WorkerGrowth, b.memoryGrowth(r), metric.ProcRSS)
 	b.take(metric.FeedersAtOnce, b.feedersAtOnce(r), metric.LoaderWaitAlive)
+	b.take(metric.WithData, b.withData(r), metric.LoaderTensors, metric.LooksQueuePoll)
 	b.take(metric.WorkerImbalance, b.imbalance(r), metric.ProcCPU)
 	b.take(metric.WorkersOneCPUSet, r.leastCores(), metric.CPUUsable)
 }

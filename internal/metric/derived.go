@@ -10,6 +10,7 @@ var (
 	Headroom        = Desc{"headroom_ratio", Count, Gauge, "rate with free data over the present rate, at least 1"}
 	DeviceWait      = Desc{"device_wait_ratio", Ratio, Gauge, "share of time the trainer's main thread waits for its device, spinning or asleep"}
 	RankStallSpread = Desc{"rank_stall_spread_ratio", Ratio, Gauge, "of several trainers: the largest data stall less the median of the others'"}
+	FeedingRanks    = Desc{"feeding_ranks", Count, Gauge, "of several trainers of a distributed training: how many take batches from a loader of their own"}
 	RestBusy        = Desc{"other_ranks_gpu_busy_ratio", Ratio, Gauge, "of several trainers: how busy the GPUs of all but the leading one are, mean over them"}
 	CopyTime        = Desc{"copy_ratio", Ratio, Gauge, "share of time copies to the device take, where the link's traffic and speed were read, or the trainer was seen in a copy"}
 	InputWait       = Desc{"input_wait_ratio", Ratio, Gauge, "share of time the trainer waits for a batch, waiting for restarted workers included, and the CPU time of taking a batch, by its measured cost"}
@@ -71,6 +72,7 @@ var (
 	WorkerPrivate    = Desc{"worker_private_bytes", Bytes, Gauge, "resident memory per worker less file-backed and shared pages; pages still shared with the trainer since fork count too"}
 	WorkerGrowth     = Desc{"worker_memory_growth_bytes_per_s", BytesPerS, Gauge, "growth of resident memory per second and worker"}
 	WorkerImbalance  = Desc{"worker_imbalance_ratio", Count, Gauge, "CPU time of the busiest worker over the median worker's"}
+	WithData         = Desc{"workers_with_data", Count, Gauge, "workers of one trainer that have data to read: no more than the dataset's shards"}
 	WorkersOneCPUSet = Desc{"worker_affinity_cores", Cores, Gauge, "cores the workers may run on, where fewer than the trainer's"}
 )
 
@@ -86,6 +88,7 @@ var (
 	HDF5Opens       = Desc{"hdf5_opens_per_s", PerSecond, Gauge, "HDF5 files opened per second"}
 	OpensPerBatch   = Desc{"opens_per_batch", Count, Gauge, "dataset files opened per batch"}
 	DistinctOpens   = Desc{"distinct_files_ratio", Ratio, Gauge, "distinct files over opens in the window: near 1 means each open is another file, near 0 the same files again and again"}
+	OpensPerFile    = Desc{"opens_per_file", Count, Gauge, "how often a file of the dataset is opened before nearly all have been opened once, at the least; 1 where each holds an item"}
 	HandlePresent   = Desc{"handle_present_ratio", Ratio, Gauge, "share of looks at a busy worker that found a dataset file open"}
 	DatasetBytes    = Desc{"dataset_bytes", Bytes, Gauge, "size of the dataset on storage, where it could be seen"}
 	DatasetFileN    = Desc{"dataset_files", Count, Gauge, "files of the dataset, where they could be counted (bounded)"}
@@ -164,12 +167,12 @@ var (
 
 // Derived lists all derived signals.
 var Derived = []Desc{
-	DataStall, Headroom, DeviceWait, RankStallSpread, RestBusy, CopyTime, InputWait, HostTime, DeviceTime, EpochGap, MainCPU, MainRunDelay, MainStorage, MainReadBytes, InWorkerless,
+	DataStall, Headroom, DeviceWait, RankStallSpread, FeedingRanks, RestBusy, CopyTime, InputWait, HostTime, DeviceTime, EpochGap, MainCPU, MainRunDelay, MainStorage, MainReadBytes, InWorkerless,
 	NumWorkers, Ranks, BatchesPerS, SamplesPerS, BatchBytes, StepTime, FreeStepTime, QueueBatches, QueueCapacity, Restarts, EpochTime, RestartGap,
 	HeadOfLine, LoaderIsAhead, IdleWhileWaits, FeedersAtOnce,
 	WorkerIdle, WorkerBusy, WorkerRunning, WorkerStorage, WorkerOpenWait, WorkerFileLock, WorkerLock, WorkerHandOver, WorkerOtherWait, WorkerPrograms, WorkerStopped, TrainerStopped,
-	WorkerCPU, WorkerRunDelay, WorkerCPUBatch, WorkerWaitBatch, WorkerThreads, WorkerRSS, WorkerPrivate, WorkerGrowth, WorkerImbalance, WorkersOneCPUSet,
-	ReadBytes, StorageBytes, CacheHits, BytesPerRead, ReadsPerBatch, StoragePerBatch, FileOpens, HDF5Opens, OpensPerBatch, DistinctOpens, HandlePresent,
+	WorkerCPU, WorkerRunDelay, WorkerCPUBatch, WorkerWaitBatch, WorkerThreads, WorkerRSS, WorkerPrivate, WorkerGrowth, WorkerImbalance, WithData, WorkersOneCPUSet,
+	ReadBytes, StorageBytes, CacheHits, BytesPerRead, ReadsPerBatch, StoragePerBatch, FileOpens, HDF5Opens, OpensPerBatch, DistinctOpens, OpensPerFile, HandlePresent,
 	DatasetBytes, DatasetFileN, FileBytes,
 	HDF5Chunk, HDF5Item, HDF5PerChunk, HDF5Touched, HDF5Amplify, HDF5Cache, HDF5Filters, HDF5Stored,
 	UsableCPUs, PresentCPUs, CPUBusyRatio, UsableBusy, JobCPU, TrainerCPU, OtherCPU, StealRatio, Throttled, CPUPressure, IOPressure, MemPressure,

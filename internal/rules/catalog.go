@@ -16,6 +16,7 @@ func All() []diagnose.Rule {
 		loaderWorkersRestart,
 		loaderWorkersPinned,
 		loaderWorkerImbalance,
+		loaderFewerShardsThanWorkers,
 		loaderSlowSampleBlocks,
 		loaderSpawnStartCost,
 		loaderPrefetchShallow,
@@ -38,6 +39,7 @@ func All() []diagnose.Rule {
 		storageNetwork,
 		storageRotational,
 		storageSmallFiles,
+		storageChunkReadAgain,
 		storageCrowdedFolder,
 		storageColdCache,
 		storageFitsInMemory,
@@ -73,6 +75,7 @@ func All() []diagnose.Rule {
 		jobEpochGap,
 		jobEvaluationSequential,
 		jobFeedersTooFew,
+		jobOneProcessFeedsAll,
 		jobStraggler,
 		jobCollectiveWait,
 

@@ -1,5 +1,5 @@
 // Package inherit knows what this program was started with and Go's runtime replaces before anything of ours runs: the signals that were
-// ignored. nohup, systemd and the runners of CI start programs so, and a job has to be started with the same.
+// ignored, and who sends one. nohup, systemd and the runners of CI start programs so, and a job has to be started with the same.
 package inherit
 
 // #include "ignored.h"

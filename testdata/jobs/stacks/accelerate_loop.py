@@ -18,7 +18,8 @@ def main():
         optimizer.zero_grad()
         accelerator.backward(model(x))
         optimizer.step()
-    net.result()
+    if accelerator.is_main_process:
+        net.result()
 
 
 if __name__ == "__main__":

@@ -14,11 +14,12 @@ def numbers(ranges, cost):
 
 
 def main():
-    args = stack.arguments(__doc__)
-    quarter = args.steps * stack.BATCH // 4
-    shards = [(n * quarter, (n + 1) * quarter) for n in range(4)]
+    args = stack.arguments(__doc__, few="one shard, and three workers more")
+    pieces, workers = (1, args.workers + 3) if args.few else (4, args.workers)
+    size = args.steps * stack.BATCH // pieces
+    shards = [(n * size, (n + 1) * size) for n in range(pieces)]
     data = datasets.IterableDataset.from_generator(numbers, gen_kwargs={"ranges": shards, "cost": args.item})
-    loader = DataLoader(data.with_format("torch"), batch_size=stack.BATCH, num_workers=args.workers)
+    loader = DataLoader(data.with_format("torch"), batch_size=stack.BATCH, num_workers=workers, persistent_workers=args.few)
     stack.train(args, (batch["x"] for batch in loader))
 
 

@@ -1,0 +1,86 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var loaderFewerShardsThanWorkers = diagnose.Rule{
+	ID:       "loader/fewer-shards-than-workers",
+	Title:    "The dataset has fewer shards than workers",
+	Resource: report.Workers,
+	Doc: `
+## What it means
+An IterableDataset that is read by shard (Hugging Face's datasets, WebDataset, one of your own over files) gives each worker whole shards. Workers
+beyond the number of shards get none: they end at once or stay idle, and the others make all batches. Several ranks divide the shards first.
+
+## How it is detected
+A launched job tells the shards of Hugging Face's datasets and of WebDataset, and num_workers is larger. Else, with persistent_workers, some workers
+are idle all the time while twice as many batches pass as there are workers: DataLoader asks all in turn. What as many shards would bring is the model of
+the loader's; where that is nothing, the workers are only superfluous.
+
+## How to mend it
+Write the data in more shards: a multiple of ranks times num_workers, of like size. With Hugging Face's datasets: to_iterable_dataset(num_shards=...), or
+more files. A dataset of your own can divide lines or row groups among the workers instead of files (torch.utils.data.get_worker_info).
+
+## When it is wrong
+Workers without persistent_workers that got nothing have ended before an attached watch sees them. Idle ones may have had shards that were shorter,
+and have read them: even those out. Datasets interleaved or concatenated, and subclasses of a job's own, are not counted.
+`,
+	Needs:   []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WithData},
+	Limits:  limits(gainLimit),
+	Applies: mayLackShards,
+	Eval: func(p *diagnose.Pass) error {
+		workers, fed, shards := p.Get(metric.NumWorkers), p.Get(metric.WithData), callOf(p).Shards
+		if withoutData(p) == 0 {
+			return nil
+		}
+		f := report.Finding{
+			Summary:   fmt.Sprintf("%s of %s get no data: the dataset has %s for them", whole(workers-fed), count(workers, "worker"), count(fed, "shard")),
+			Evidence:  seen(p, metric.NumWorkers, metric.WithData, metric.InputWait, metric.WorkerIdle, metric.WorkerCPUBatch),
+			Unhelpful: against("more workers: they would get no data either", moreWorkers),
+		}
+		if shards == nil {
+			f.Summary = fmt.Sprintf("%s of %s are idle all the time while the others make the batches: they have no shard to read",
+				whole(workers-fed), count(workers, "worker"))
+		}
+		loader, ok := p.Loader()
+		if ok {
+			even := loader.Unsharded()
+			f.Score = min(even.SteadyGain(int(workers)), p.Stall())
+			f.Recommendations = []report.Recommendation{{Setting: "shards of the dataset", From: text(whole(fed)), To: "a multiple of " + whole(workers),
+				Why: "each worker then reads its own" + inEachTrainer(p), Effect: even.WithWorkers(int(workers))}}
+		}
+		if f.Score < p.Limit(gainLimit.Name) {
+			if shards == nil {
+				return nil
+			}
+			f.Score, f.Recommendations = 0, []report.Recommendation{{Setting: "num_workers", From: text(whole(workers)), To: whole(fed),
+				Why: "the others take memory and time to start, and read nothing"}}
+		}
+		f.Severity = diagnose.Grade(f.Score)
+		p.Report(f)
+		return nil
+	},
+}
+
+// mayLackShards leaves out what has no shards: fewer than two workers, and map-style datasets.
+func mayLackShards(e *evidence.Evidence) bool {
+	n, known := e.Get(metric.NumWorkers)
+	h := e.Facts.Hook
+	return (!known || n.Center >= 2) && e.Facts.Fed == nil && (h == nil || h.Loader.Iterable)
+}
+
+// withoutData is how many workers get nothing to read; 0 where none are known to.
+func withoutData(p *diagnose.Pass) float64 {
+	workers, ok := p.Maybe(metric.NumWorkers)
+	fed, ok2 := p.Maybe(metric.WithData)
+	if !ok || !ok2 || fed < 1 {
+		return 0
+	}
+	return max(workers-fed, 0)
+}
