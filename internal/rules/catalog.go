@@ -34,6 +34,7 @@ func All() []diagnose.Rule {
 		storageSaturated,
 		storageLatencyBound,
 		storageNetwork,
+		storageRemoteWait,
 		storageRotational,
 		storageSmallFiles,
 		storageCrowdedFolder,
@@ -70,6 +71,7 @@ func All() []diagnose.Rule {
 
 		jobEpochGap,
 		jobEvaluationSequential,
+		jobCheckpointPauses,
 		jobFeedersTooFew,
 		jobStraggler,
 		jobCollectiveWait,
