@@ -14,21 +14,24 @@ var jobCheckpointPauses = diagnose.Rule{
 	Title: "Training stands still while the trainer writes",
 	Doc: `
 ## What it means
-The main thread stops training now and then and writes: a checkpoint, predictions, a large log. The GPU and the workers have nothing to do meanwhile.
+The main thread stops training now and then and writes: a checkpoint, predictions, a large log. The GPU and the workers have nothing to do
+meanwhile.
 
 ## How it is detected
-Twice a second the bytes are read that the trainer's main thread has written. Where it wrote 1 MiB or more, and right before and after where hardly a batch
-passes, the batches are counted; what is missing of the usual number is the pause. What other threads or processes write is not counted: they hold nothing up.
-At least two pauses must be seen for it to be known how often they come.
+Twice a second the bytes are read that the trainer's main thread has written. Where it wrote 1 MiB or more, and right before and after where
+hardly a batch passes, the batches are counted; what is missing of the usual number is the pause. What other threads or processes write is not
+counted: they hold nothing up. At least two pauses must be seen for it to be known how often they come.
 
 ## How to mend it
-Save less often, or in the background: torch.distributed.checkpoint.async_save (since PyTorch 2.4), Lightning's AsyncCheckpointIO, or a copy of the
-state_dict in memory that a thread writes. Training then stands still for the copy only. Write to a local disk first; leave out what can be made anew.
+Save less often, or in the background: torch.distributed.checkpoint.async_save (since PyTorch 2.4), Lightning's AsyncCheckpointIO, or a copy of
+the state_dict in memory that a thread writes. Training then stands still for the copy only. Write to a local disk first; leave out what can be
+made anew.
 
 ## When it is wrong
-How often to save is a choice: what a crash costs is the time since the last checkpoint. The share is that of this watch, which may hold one pause more or less than an
-average stretch: watch several of them. A pause is seen a little short where the workers' queue fills meanwhile. Pauses of Python's garbage collector write nothing and are not seen, nor can a launched job tell them:
-gc.get_stats counts collections and not their time, and gc.callbacks would run code inside of the collector.
+How often to save is a choice: what a crash costs is the time since the last checkpoint. The share is that of this watch, which may hold one
+pause more or less than an average stretch: watch several of them. A pause is seen a little short where the workers' queue fills meanwhile.
+Pauses of Python's garbage collector write nothing and are not seen, nor can a launched job tell them: gc.get_stats counts collections and not
+their time, and gc.callbacks would run code inside of the collector.
 `,
 	Needs:    []metric.Desc{metric.SaveTime},
 	Limits:   limits(),

@@ -16,23 +16,23 @@ var storageRemoteWait = diagnose.Rule{
 	Resource: report.OnStorage,
 	Doc: `
 ## What it means
-Who loads data asks another program for it over TCP, such as an object store, a database or a cache, and sleeps until the answer is there. A request
-takes one round trip and the other side's time, whatever CPUs are free here; one after another they add up.
+Who loads data asks another program for it over TCP, such as an object store, a database or a cache, and sleeps until the answer is there. A
+request takes one round trip and the other side's time, whatever CPUs are free here; one after another they add up.
 
 ## How it is detected
-Loader workers, or who else loads, are found asleep in a receive or a connect on a TCP connection, or in a poll of a socket with a time-out, for a
-good part of their time. The descriptor's socket is looked up in the table of connections of the job's own network namespace, which names the peer.
-Nothing of what is sent is seen.
+Loader workers, or who else loads, are found asleep in a receive or a connect on a TCP connection, or in a poll of a socket with a time-out, for
+a good part of their time. The descriptor's socket is looked up in the table of connections of the job's own network namespace, which names the
+peer. Nothing of what is sent is seen.
 
 ## How to mend it
-Waits overlap: more workers than cores are sensible, as many as the model of the loader says. Fewer and larger requests: shards instead of single items,
-the items of a batch asked for together (__getitems__). One client for each worker, made on first use and kept: a new connection costs one more round
-trip, with TLS two or three. What fits on a local disk is best fetched once.
+Waits overlap: more workers than cores are sensible, as many as the model of the loader says. Fewer and larger requests: shards instead of single
+items, the items of a batch asked for together (__getitems__). One client for each worker, made on first use and kept: a new connection costs one
+more round trip, with TLS two or three. What fits on a local disk is best fetched once.
 
 ## When it is wrong
-The other side may have a limit of its own; then more workers gain less than predicted. A peer with few requests each is not named where it hangs up before the
-table is read, ten times a second at most. Waits of other threads (fsspec's, so s3fs and gcsfs; asyncio), of programs that a worker runs (curl, aws s3 cp)
-and in select are not seen. A trainer without workers that waits for the network may be logging and not loading.
+The other side may have a limit of its own; then more workers gain less than predicted. A peer with few requests each is not named where it hangs
+up before the table is read, ten times a second at most. Waits of other threads (fsspec's, so s3fs and gcsfs; asyncio), of programs that a worker
+runs (curl, aws s3 cp) and in select are not seen. A trainer without workers that waits for the network may be logging and not loading.
 `,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.WorkerBusy, metric.WorkerRemote},
 	Limits:   limits(storageLimit, gainLimit),
@@ -60,7 +60,8 @@ and in select are not seen. A trainer without workers that waits for the network
 		if p.Evidence.Facts.Fed == nil {
 			f.Recommendations = append(moreReaders(p), fetched)
 		}
-		f.Unhelpful = append(f.Unhelpful, against("more or faster CPUs: loading sleeps until an answer is there", report.Unhelpful{Setting: "usable CPUs", Direction: report.Up})...)
+		f.Unhelpful = append(f.Unhelpful, against("more or faster CPUs: loading sleeps until an answer is there",
+			report.Unhelpful{Setting: "usable CPUs", Direction: report.Up})...)
 		p.Report(f)
 		return nil
 	},
