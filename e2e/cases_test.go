@@ -104,7 +104,17 @@ var variations = []testCase{
 	{name: "workers_restart_spawn", class: inputBound, wait: starved, planted: []string{"loader/workers-restart", "loader/spawn-start-cost"}},
 	{name: "hdf5_per_item", class: inputBound, wait: starved, planted: []string{"hdf5/reopened-per-item"}},
 	{name: "png_folder", class: inputBound, wait: starved, planted: []string{"image/png-decode", "cpu/decode-bound"}},
-	{name: "remote_storage", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
+	{name: "remote_storage", class: inputBound, wait: starved, planted: []string{"storage/remote-wait"}},
+	{
+		name: "remote_timeout", script: "remote_storage", args: []string{"--timeout", "60"}, class: inputBound, wait: starved,
+		planted: []string{"storage/remote-wait"},
+	},
+	{name: "control_remote", script: "remote_storage", args: []string{"--workers", "8"}, class: keepsUp, wait: [2]float64{0, 0.15}, control: true},
+	{name: "checkpoints", class: append(keepsUp, report.HostBound), wait: fed, planted: []string{"job/checkpoint-pauses"}},
+	{
+		name: "control_checkpoints", script: "checkpoints", args: []string{"--background", "1"}, class: append(keepsUp, report.HostBound),
+		wait: [2]float64{0, 0.15}, control: true,
+	},
 	{name: "iterable_text", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
 	{name: "npz_chunks", class: inputBound, wait: starved, planted: []string{"storage/chunk-read-again"}},
 	{name: "npz_by_file", script: "npz_chunks", args: []string{"--by-file", "1"}, class: keepsUp, wait: fed, control: true},

@@ -48,6 +48,7 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 	b.trainer(r)
 	b.loader(r)
 	b.workers(r)
+	b.remote(r)
 	b.reading(r)
 	b.opens(r)
 	b.dataset()
@@ -57,6 +58,7 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 	b.rates(r)
 	b.steps(r)
 	b.restarts(r)
+	b.saving(r)
 	b.asideFromOutside()
 	b.told() // what the hook told stands in place of what was seen
 	b.watch(r)

@@ -39,6 +39,9 @@ type simulation struct {
 	crews   map[string][]string // living workers by trainer's id
 	pins    bool
 	births  int
+	writes  string              // whose main thread's writes are counted
+	written float64             // bytes per second it writes
+	remote  func(looks float64) // counts waits on connections, of a tick
 }
 
 // startTicks of simulated processes are hundredths of a second since boot; the watch starts at 1000 s.
@@ -182,6 +185,12 @@ func (s *simulation) step(part float64, m moment, trainers []string) {
 	s.count(metric.CPUSteal, "host", 0)
 	s.r.Add(metric.CPUUsable, "host", 8)
 	s.r.Add(metric.CPUPresent, "host", 8)
+	if s.writes != "" {
+		s.count(metric.ProcMainWriteChars, s.writes, dt*s.written)
+	}
+	if s.remote != nil {
+		s.remote(looks)
+	}
 	if m.gpu >= 0 {
 		s.r.Add(metric.GPUUtil, "gpu/A", m.gpu)
 		s.r.Add(metric.GPUJobMemory, "gpu/A", 1<<30)

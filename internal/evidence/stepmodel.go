@@ -135,6 +135,11 @@ func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 	running = b.ofLooks(r, ran)
 	asleep = b.ofLooks(r, b.states(r.entity, asleepOutside...))
 	storage = b.ofLooks(r, b.states(r.entity, metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen))
+	if r.noLoader { // what it fetches over the network it loads, as from storage
+		remote := b.ofLooks(r, b.grow(metric.LooksRemote, r.entity))
+		add(storage, remote)
+		add(asleep, times(remote, -1))
+	}
 	polls := b.ofLooks(r, b.states(r.entity, metric.LooksQueuePoll, metric.LooksPipeRead)) // receiving a batch is waiting for it
 	var loads []float64
 	if r.hook != nil && r.hook.training.loadsItself() {
@@ -276,7 +281,7 @@ func (b *builder) readsWhileRunning(r *rank) float64 {
 			active = append(active, between)
 		}
 	}
-	loads := 0.0
+	loads := sum(b.grow(metric.LooksRemote, r.entity)) // what a socket brings is in no count of reads
 	for _, d := range []metric.Desc{metric.LooksRunning, metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen} {
 		t := b.h.of(d, r.entity)
 		for _, w := range b.spans {

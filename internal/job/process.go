@@ -81,6 +81,11 @@ func ThreadEntity(trainer procfs.ID, tid int) string {
 	return entity("thread/", trainer) + "." + strconv.Itoa(tid)
 }
 
+// RemoteEntity names a peer of a trainer's connections, by its number and port.
+func RemoteEntity(trainer procfs.ID, address string) string {
+	return entity("remote/", trainer) + "." + address
+}
+
 // LoaderEntity names a trainer together with its loader.
 func LoaderEntity(trainer procfs.ID) string { return entity("loader/", trainer) }
 

@@ -16,10 +16,15 @@ var (
 	InputWait       = Desc{"input_wait_ratio", Ratio, Gauge, "share of time the trainer waits for a batch, waiting for restarted workers included, and the CPU time of taking a batch, by its measured cost"}
 	HostTime        = Desc{"host_ratio", Ratio, Gauge, "share of time the device idles while the trainer's main or autograd thread runs"}
 	DeviceTime      = Desc{"device_ratio", Ratio, Gauge, "share of time the step is on the device: the GPU busy, or, without GPU counters, the main thread asleep outside the loader"}
+	SaveTime        = Desc{"saving_ratio", Ratio, Gauge, "share of time training stands still while the trainer's main thread writes: fewer batches pass than else, by the loader's count"}
+	SavePause       = Desc{"saving_pause_s", Seconds, Gauge, "median time that training stands still in one such pause"}
+	SaveBytes       = Desc{"saving_bytes", Bytes, Gauge, "median of what the main thread writes in one"}
+	SaveEvery       = Desc{"saving_every_s", Seconds, Gauge, "median time from one such pause to the next"}
 	EpochGap        = Desc{"epoch_gap_ratio", Ratio, Gauge, "share of time between the death of one set of workers and the first batch of the next"}
 	MainCPU         = Desc{"main_cpu_ratio", Ratio, Gauge, "CPU time of the trainer's main thread per second"}
 	MainRunDelay    = Desc{"main_run_delay_ratio", Ratio, Gauge, "share of time the trainer's main thread was ready but had no CPU"}
 	MainStorage     = Desc{"main_storage_wait_ratio", Ratio, Gauge, "share of time the trainer's main thread waits for storage itself"}
+	MainRemote      = Desc{"main_remote_wait_ratio", Ratio, Gauge, "share of time the trainer's main thread sleeps for a TCP connection"}
 	MainReadBytes   = Desc{"main_read_bytes_per_s", BytesPerS, Gauge, "bytes per second the trainer process itself reads through system calls, what it receives from workers' pipes included; not told where a worker ended"}
 	InWorkerless    = Desc{"loads_in_main_ratio", Ratio, Gauge, "with no workers: share of time the main thread reads or runs while it keeps reading dataset files; an upper bound of the time spent loading"}
 )
@@ -56,6 +61,7 @@ var (
 	WorkerLock      = Desc{"worker_lock_ratio", Ratio, Gauge, "waiting for a lock (futex)"}
 	WorkerHandOver  = Desc{"worker_hand_over_ratio", Ratio, Gauge, "blocked handing a batch over"}
 	WorkerOtherWait = Desc{"worker_other_wait_ratio", Ratio, Gauge, "asleep elsewhere: network, timers, other system calls; not while a program that it runs uses a CPU"}
+	WorkerRemote    = Desc{"worker_remote_wait_ratio", Ratio, Gauge, "asleep for a TCP connection: a part of worker_other_wait_ratio, and where threads feed the trainer of what is at work"}
 	WorkerPrograms  = Desc{"worker_programs_ratio", Ratio, Gauge, "asleep while a program that it runs uses a CPU"}
 	WorkerStopped   = Desc{"worker_stopped_ratio", Ratio, Gauge, "stopped or frozen"}
 	TrainerStopped  = Desc{"trainer_stopped_ratio", Ratio, Gauge, "share of looks that found the trainer stopped or frozen"}
@@ -167,10 +173,10 @@ var (
 
 // Derived lists all derived signals.
 var Derived = []Desc{
-	DataStall, Headroom, DeviceWait, RankStallSpread, FeedingRanks, RestBusy, CopyTime, InputWait, HostTime, DeviceTime, EpochGap, MainCPU, MainRunDelay, MainStorage, MainReadBytes, InWorkerless,
+	DataStall, Headroom, DeviceWait, RankStallSpread, FeedingRanks, RestBusy, CopyTime, InputWait, HostTime, DeviceTime, SaveTime, SavePause, SaveBytes, SaveEvery, EpochGap, MainCPU, MainRunDelay, MainStorage, MainRemote, MainReadBytes, InWorkerless,
 	NumWorkers, Ranks, BatchesPerS, SamplesPerS, BatchBytes, StepTime, FreeStepTime, QueueBatches, QueueCapacity, Restarts, EpochTime, RestartGap,
 	HeadOfLine, LoaderIsAhead, IdleWhileWaits, FeedersAtOnce,
-	WorkerIdle, WorkerBusy, WorkerRunning, WorkerStorage, WorkerOpenWait, WorkerFileLock, WorkerLock, WorkerHandOver, WorkerOtherWait, WorkerPrograms, WorkerStopped, TrainerStopped,
+	WorkerIdle, WorkerBusy, WorkerRunning, WorkerStorage, WorkerOpenWait, WorkerFileLock, WorkerLock, WorkerHandOver, WorkerOtherWait, WorkerRemote, WorkerPrograms, WorkerStopped, TrainerStopped,
 	WorkerCPU, WorkerRunDelay, WorkerCPUBatch, WorkerWaitBatch, WorkerThreads, WorkerRSS, WorkerPrivate, WorkerGrowth, WorkerImbalance, WithData, WorkersOneCPUSet,
 	ReadBytes, StorageBytes, CacheHits, BytesPerRead, ReadsPerBatch, StoragePerBatch, FileOpens, HDF5Opens, OpensPerBatch, DistinctOpens, OpensPerFile, HandlePresent,
 	DatasetBytes, DatasetFileN, FileBytes,

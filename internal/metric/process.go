@@ -17,15 +17,16 @@ var (
 	ProcFDs       = Desc{"process_fds", Count, Gauge, "open descriptors"}
 
 	// Of trainers only: what tells a spin on the device from work of the host, and the reads of the training loop from those of other threads.
-	ProcMainReadChars = Desc{"process_main_read_chars_bytes", Bytes, Counter, "bytes through read system calls of a trainer's main thread alone, page-cache hits and pipes included (task io rchar)"}
-	ProcMainSystem    = Desc{"process_main_system_s", Seconds, Counter, "system time of a trainer's main thread, in steps of 10 ms (task stat stime)"}
-	ProcMainMinFaults = Desc{"process_main_minor_faults", Count, Counter, "page faults of a trainer's main thread that were served from memory (task stat minflt); hardly any in a spin"}
-	ProcAutogradCPU   = Desc{"process_autograd_cpu_s", Seconds, Counter, "CPU time of a trainer's autograd threads, ended ones included (task schedstat field 1); absent where there is none"}
+	ProcMainReadChars  = Desc{"process_main_read_chars_bytes", Bytes, Counter, "bytes through read system calls of a trainer's main thread alone, page-cache hits and pipes included (task io rchar)"}
+	ProcMainWriteChars = Desc{"process_main_write_chars_bytes", Bytes, Counter, "bytes through write system calls of a trainer's main thread alone, pipes included (task io wchar)"}
+	ProcMainSystem     = Desc{"process_main_system_s", Seconds, Counter, "system time of a trainer's main thread, in steps of 10 ms (task stat stime)"}
+	ProcMainMinFaults  = Desc{"process_main_minor_faults", Count, Counter, "page faults of a trainer's main thread that were served from memory (task stat minflt); hardly any in a spin"}
+	ProcAutogradCPU    = Desc{"process_autograd_cpu_s", Seconds, Counter, "CPU time of a trainer's autograd threads, ended ones included (task schedstat field 1); absent where there is none"}
 )
 
 // Process lists the signals of the process sampler.
 var Process = []Desc{ProcCPU, ProcEndedCPU, ProcMainCPU, ProcRunDelay, ProcReadChars, ProcReadCalls, ProcReadBytes, ProcWriteChar, ProcRSS, ProcShared,
-	ProcMajFaults, ProcThreads, ProcFDs, ProcMainReadChars, ProcMainSystem, ProcMainMinFaults, ProcAutogradCPU}
+	ProcMajFaults, ProcThreads, ProcFDs, ProcMainReadChars, ProcMainWriteChars, ProcMainSystem, ProcMainMinFaults, ProcAutogradCPU}
 
 // Looks at one thread: how often it was found in each state when looked at some 50 times a second. Entities
 // "process/<pid>.<start>" (its main thread), "pin/<pid>.<start>" (the pinning thread of a trainer) and "autograd/<pid>.<start>" (the
@@ -50,13 +51,20 @@ var (
 	LooksChild     = Desc{"looks_wait_child", Count, Counter, "waiting for a child process"}
 	LooksStopped   = Desc{"looks_stopped", Count, Counter, "stopped or frozen"}
 	LooksBeside    = Desc{"looks_at_work_beside", Count, Counter, "of a feeder: looks that found it neither waiting nor stopped while its trainer's main thread did not run"}
+	LooksRemote    = Desc{"looks_remote", Count, Counter, "of these, of a trainer, a worker or a feeder: asleep for a TCP connection, in a receive, in a connect, or in a poll of a socket with a time-out"}
 	LooksOther     = Desc{"looks_other", Count, Counter, "in another system call, or asleep in an unknown place"}
 )
 
 // Looks lists the signals of looking at threads.
 var Looks = []Desc{LooksTotal, LooksRunning, LooksQueuePoll, LooksFutexTime, LooksFutex, LooksDisk, LooksFileRead, LooksFileOpen, LooksFileLock,
 	LooksPipeWrite, LooksPipeRead, LooksSleep, LooksDevice, LooksChild, LooksStopped, LooksOther, LooksHostRun,
-	LooksBeside}
+	LooksBeside, LooksRemote}
+
+// RemoteLooks splits looks_remote of a trainer and those that load for it by who they wait for. Entity "remote/<trainer pid>.<start>.<address>".
+var RemoteLooks = Desc{"remote_looks", Count, Counter, "looks at a trainer, its workers or feeders that found one asleep for a connection to this peer"}
+
+// Remote lists the signals of peers.
+var Remote = []Desc{RemoteLooks}
 
 // HostSampleHertz is how many samples of the host a second of a thread's CPU time brings, those included that are dropped because the
 // thread was in the kernel.

@@ -54,6 +54,9 @@ const (
 	EventProcess = "process"
 	// EventThread: a thread of a trainer may feed it. Entity thread/…; attrs: trainer (entity), tid, comm.
 	EventThread = "thread"
+	// EventRemote: the trainer, or who loads for it, waited on a TCP connection to a peer. Entity remote/…; attrs: trainer (entity), address (number
+	// and port, or "others").
+	EventRemote = "remote"
 	// EventExit: a process of the job is gone. Entity process/….
 	EventExit = "exit"
 	// EventPin: a trainer's pinning thread was found. Entity pin/….

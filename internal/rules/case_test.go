@@ -179,6 +179,11 @@ func setFact(f *evidence.Facts, key, value string) error {
 	case "fed":
 		kind, name, _ := strings.Cut(value, " ")
 		f.Fed = &evidence.Fed{Threads: kind == "threads", Name: name}
+	case "remote":
+		address, part, _ := strings.Cut(value, " ")
+		x, err := parseNumber(part)
+		f.Remotes = append(f.Remotes, evidence.Remote{Address: address, Share: x})
+		return err
 	case "start_method":
 		f.StartMethod = value
 	case "persistent":

@@ -37,6 +37,7 @@ func All() []diagnose.Rule {
 		storageSaturated,
 		storageLatencyBound,
 		storageNetwork,
+		storageRemoteWait,
 		storageRotational,
 		storageSmallFiles,
 		storageChunkReadAgain,
@@ -74,6 +75,7 @@ func All() []diagnose.Rule {
 
 		jobEpochGap,
 		jobEvaluationSequential,
+		jobCheckpointPauses,
 		jobFeedersTooFew,
 		jobOneProcessFeedsAll,
 		jobStraggler,

@@ -36,8 +36,8 @@ Threads that work one at a time wait for the interpreter's lock, or are given on
 nothing: use processes, code that releases the lock, or ask for more batches ahead.
 
 ## When it is wrong
-What they work on may be something else than batches: evaluation, metrics, checkpoints. A feeder that waits for a
-connection by polling looks idle. Processes that the trainer did not start itself (Ray Data, a tf.data service, a DALI
+What they work on may be something else than batches: evaluation, metrics, checkpoints. A feeder that waits for
+connections by an event loop looks idle. Processes that the trainer did not start itself (Ray Data, a tf.data service, a DALI
 server) are not seen. A second thread helps only where the code releases the interpreter's lock.
 `,
 	Needs: []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerBusy, metric.WorkerRunning, metric.WorkerCPU,

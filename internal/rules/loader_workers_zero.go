@@ -66,7 +66,7 @@ or training sees every sample once for each worker. Its recommendation says so, 
 		}
 		kept := report.Value{Setting: "persistent_workers", To: "True"}
 		need, ok := loader.WorkersNeeded(false)
-		if !ok {
+		if !ok || need.Workers == 0 {
 			return nil
 		}
 		effect := loader.WithWorkers(need.Workers, kept)

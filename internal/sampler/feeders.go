@@ -20,6 +20,7 @@ type feeders struct {
 	threads  map[int]*scouted // by number
 	next     time.Duration    // when the threads are listed again
 	joint    jointCounts
+	remotes  *remotes
 }
 
 // feeder is one process, by its main thread and the CPU time of all its threads, or one thread.
@@ -69,7 +70,7 @@ func (f *feeders) adopt(l *Loader, now []job.Process) {
 		m := &feeder{entity: job.Entity(p.ID), id: p.ID}
 		var err error
 		if m.proc, m.links, m.thread, err = l.open(p.ID, &m.looks); err == nil {
-			m.thread.trainer, m.thread.feeder = true, true
+			m.thread.trainer, m.thread.feeder, m.thread.remotes = true, true, f.remotes
 			f.members = append(f.members, m)
 		}
 	}
@@ -125,7 +126,8 @@ func (f *feeders) scout(t *trainer, now time.Duration) {
 		name, _ := s.task.Comm() // "" where it ends
 		m := &feeder{entity: job.ThreadEntity(t.id, tid), news: map[string]string{"tid": strconv.Itoa(tid),
 			"trainer": job.Entity(t.id), "comm": untrusted.Cut(name, 64).String()}}
-		m.thread = &watchedThread{task: s.task, links: t.links, counts: &m.looks, trainer: true, feeder: true}
+		m.thread = &watchedThread{task: s.task, links: t.links, counts: &m.looks, proc: t.proc, remotes: f.remotes,
+			trainer: true, feeder: true}
 		f.members = append(f.members, m)
 	}
 }
@@ -190,7 +192,7 @@ func (t *watchedThread) polls(kit *lookKit, class waitClass) bool {
 		return false
 	}
 	call := kit.calls.of(s.Number)
-	return call == callPoll || call == callPpoll
+	return !t.onRemote && (call == callPoll || call == callPpoll)
 }
 
 // bury moves those found gone to the departed.

@@ -237,4 +237,7 @@ func emitLooks(sink recording.Sink, entity string, c *lookCounts) {
 	for k := range c.byClass {
 		sink.Add(lookMetrics[k], entity, float64(c.byClass[k]))
 	}
+	if c.sees {
+		sink.Add(metric.LooksRemote, entity, float64(c.remote))
+	}
 }

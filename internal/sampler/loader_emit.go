@@ -41,6 +41,7 @@ func (t *trainer) emit(l *Loader, sink recording.Sink) {
 	}
 	t.emitLoader(sink, job.LoaderEntity(t.id))
 	t.feeders.emit(l, t, sink)
+	t.remotes.emit(t.id, sink)
 }
 
 func (t *trainer) emitLoader(sink recording.Sink, entity string) {

@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"errors"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -17,6 +18,7 @@ type trainer struct {
 	main     *watchedThread
 	mainLook lookCounts
 
+	remotes     *remotes
 	autograd    autogradThreads
 	feeders     feeders
 	hostRunning uint64 // looks in which the main thread or an autograd thread ran
@@ -75,7 +77,8 @@ func (l *Loader) newTrainer(p job.Process) (*trainer, error) {
 	if t.proc, t.links, t.main, err = l.open(p.ID, &t.mainLook); err != nil {
 		return nil, err
 	}
-	t.target, t.main.trainer = t.links.Target, true
+	t.remotes = &remotes{clock: l.clock, sockets: map[uint64]*remote{}, hosts: map[netip.AddrPort]*remote{}}
+	t.target, t.main.trainer, t.main.remotes, t.feeders.remotes = t.links.Target, true, t.remotes, t.remotes
 	return t, nil
 }
 
@@ -95,7 +98,7 @@ func (l *Loader) open(id procfs.ID, counts *lookCounts) (*procfs.Process, *procf
 		return nil, nil, nil, err
 	}
 	links := proc.Links()
-	return proc, links, &watchedThread{task: task, links: links, counts: counts}, nil
+	return proc, links, &watchedThread{task: task, links: links, counts: counts, proc: proc}, nil
 }
 
 // adoptWorkers brings the list of workers up to date.
@@ -119,6 +122,7 @@ func (t *trainer) adoptWorkers(l *Loader, now []job.Process) {
 		if w.proc, w.links, w.main, err = l.open(p.ID, &w.looks); err != nil {
 			continue
 		}
+		w.main.remotes = t.remotes
 		w.readIO()
 		t.workers = append(t.workers, w)
 		t.had = true

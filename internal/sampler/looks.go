@@ -39,6 +39,8 @@ var lookMetrics = [classes]metric.Desc{
 type lookCounts struct {
 	total   uint64
 	byClass [classes]uint64
+	remote  uint64 // of these, waiting on a TCP connection
+	sees    bool   // whether that could be told
 }
 
 func (c *lookCounts) add(k waitClass) {

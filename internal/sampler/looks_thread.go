@@ -27,6 +27,11 @@ type watchedThread struct {
 	task   *procfs.Task
 	links  *procfs.FDLinks
 	counts *lookCounts
+	proc   *procfs.Process
+	// remotes are where waits on TCP connections are counted; nil: they are not.
+	remotes *remotes
+	// onRemote says that the last look found one.
+	onRemote bool
 	// trainer says that it is a trainer's main thread, or may feed one: what it polls and receives from must be able to bring a batch.
 	trainer bool
 	// feeder says that it may feed a trainer: no memory of its process is read for what it polls.
@@ -67,6 +72,13 @@ func (t *watchedThread) look(kit *lookKit) (waitClass, bool) {
 			return classOther, false
 		}
 		class = classOther
+	}
+	t.onRemote = false
+	if t.remotes != nil && t.blind == nil {
+		t.counts.sees = true
+		if class, t.onRemote = t.waitsRemote(kit, class); t.onRemote {
+			t.counts.remote++
+		}
 	}
 	t.counts.add(class)
 	return class, true

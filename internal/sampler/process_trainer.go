@@ -13,7 +13,7 @@ import (
 // trainerThreads are the threads of a trainer that are read one by one: the main one, and those of the backward pass.
 type trainerThreads struct {
 	main     *procfs.Task // nil where it could not be opened
-	noIO     bool         // the kernel refuses or lacks the account of the main thread's reads
+	noIO     bool         // the kernel refuses or lacks the account of the main thread's reads and writes
 	autograd []autogradThread
 	ended    float64 // CPU seconds of autograd threads that have ended
 	had      bool    // there was an autograd thread
@@ -83,7 +83,7 @@ func (t *trainerThreads) read(h *heldProcess, sink recording.Sink) {
 	}
 }
 
-// account records what the main thread read.
+// account records what the main thread read and wrote.
 func (t *trainerThreads) account(h *heldProcess, sink recording.Sink) {
 	if t.noIO {
 		return
@@ -92,9 +92,10 @@ func (t *trainerThreads) account(h *heldProcess, sink recording.Sink) {
 	switch err := t.main.IO(&io); {
 	case err == nil:
 		sink.Add(metric.ProcMainReadChars, h.entity, float64(io.ReadChars))
+		sink.Add(metric.ProcMainWriteChars, h.entity, float64(io.WrittenChars))
 	case !errors.Is(err, procfs.ErrGone):
 		t.noIO = true
-		h.missing(sink, err, metric.ProcMainReadChars)
+		h.missing(sink, err, metric.ProcMainReadChars, metric.ProcMainWriteChars)
 	}
 }
 

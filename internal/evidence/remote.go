@@ -1,0 +1,43 @@
+package evidence
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// Remote is a peer that loading waits for over TCP.
+type Remote struct {
+	Address string  // number and port, or "others"
+	Share   float64 // of all such waits whose peer is known
+}
+
+// remote takes how long the trainer and those that load for it wait on TCP connections, and to whom.
+func (b *builder) remote(r *rank) {
+	b.take(metric.WorkerRemote, b.remoteWait(r.crew), metric.LooksRemote)
+	b.take(metric.MainRemote, b.remoteWait([]*actor{r.actor}), metric.LooksRemote)
+	all := 0.0
+	for _, e := range b.rec.Events {
+		if e.Kind != recording.EventRemote || e.Attrs["trainer"] != r.entity {
+			continue
+		}
+		if looks := sum(b.grow(metric.RemoteLooks, e.Entity)); looks > 0 {
+			all += looks
+			b.ev.Facts.Remotes = append(b.ev.Facts.Remotes, Remote{e.Attrs["address"], looks})
+		}
+	}
+	for i := range b.ev.Facts.Remotes {
+		b.ev.Facts.Remotes[i].Share /= all
+	}
+	slices.SortFunc(b.ev.Facts.Remotes, func(x, y Remote) int {
+		return cmp.Or(cmp.Compare(y.Share, x.Share), cmp.Compare(x.Address, y.Address))
+	})
+}
+
+// remoteWait is the share of time in which processes or threads wait on TCP connections; absent where that could not be told.
+func (b *builder) remoteWait(of []*actor) figure {
+	told := slices.DeleteFunc(slices.Clone(of), func(a *actor) bool { return b.h.of(metric.LooksRemote, a.entity) == nil })
+	return ratio(b.totals(told, metric.LooksRemote), b.totals(told, metric.LooksTotal))
+}

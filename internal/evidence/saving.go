@@ -1,0 +1,103 @@
+package evidence
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/pipetune/pipetune/internal/metric"
+)
+
+const (
+	// leastSaved is how much the main thread must write between two readings, half a second, to be saving something: logs and the numbers of
+	// items for the workers are kilobytes, checkpoints megabytes.
+	leastSaved = 1 << 20 // bytes
+	// leastSaveSteps is how many steps must fail to come for a pause to be told: the count of batches may be one off at either end.
+	leastSaveSteps = 2
+)
+
+// saveStep is the time between two readings of what the main thread has written.
+type saveStep struct {
+	span
+	bytes, handed float64
+	saves         bool
+}
+
+// saving takes the pauses in which the main thread writes instead of training, as it does for a checkpoint: what is missing
+// meanwhile of the batches that pass elsewhere. Batches that fill the queue count as trained, so that a pause may be longer by them.
+func (b *builder) saving(r *rank) {
+	var lost, pause, size, every figure
+	steps, pace := b.saveSteps(r)
+	var saves []saveStep
+	rest := 0.0
+	for i, s := range steps {
+		switch n := len(saves); {
+		case !s.saves:
+			rest += s.length()
+		case i > 0 && steps[i-1].saves && steps[i-1].to == s.from:
+			saves[n-1].to, saves[n-1].bytes, saves[n-1].handed = s.to, saves[n-1].bytes+s.bytes, saves[n-1].handed+s.handed
+		default:
+			saves = append(saves, s)
+		}
+	}
+	switch {
+	case len(steps) == 0:
+	case !(pace > 0):
+		lost.why = r.unbatched()
+	case rest < b.steady.length()/2:
+		lost.why.text = "the trainer's main thread writes most of the time: pauses cannot be told apart"
+	default:
+		var lengths, sizes, apart []float64
+		before := 0.0
+		for _, s := range saves {
+			length := s.length() - s.handed/pace
+			if length*r.rate.Center < leastSaveSteps {
+				continue
+			}
+			if len(lengths) > 0 {
+				apart = append(apart, s.from-before)
+			}
+			before, lengths, sizes = s.from, append(lengths, length), append(sizes, s.bytes)
+		}
+		lost, pause, size, every = exact(sum(lengths)/b.steady.length()), median(lengths), median(sizes), median(apart)
+	}
+	b.take(metric.SaveTime, lost.by(metric.Inferred), metric.ProcMainWriteChars)
+	b.take(metric.SavePause, pause.by(metric.Inferred), metric.ProcMainWriteChars)
+	b.take(metric.SaveBytes, size, metric.ProcMainWriteChars)
+	b.take(metric.SaveEvery, every, metric.ProcMainWriteChars)
+}
+
+// saveSteps returns the steps of the steady window, and how many batches pass in a second, in what counts them, where the main thread saves
+// nothing. A save begins before its first byte, with copies from a device, and ends after the last, with what fsync waits for: the steps
+// before and after belong to it in which less than half of the usual number passes and the trainer does not wait for its loader. New workers
+// are started with what is written to them.
+func (b *builder) saveSteps(r *rank) (out []saveStep, pace float64) {
+	wrote := b.h.of(metric.ProcMainWriteChars, r.entity)
+	handed := cmp.Or(b.h.of(metric.LoaderTensors, r.loader()), b.h.of(metric.LoaderBatches, r.loader()))
+	passed, lasted := 0.0, 0.0
+	for _, s := range wrote.steps() {
+		s = span{max(s.from, b.steady.from), min(s.to, b.steady.to)}
+		starts := slices.ContainsFunc(r.starts, func(o restart) bool { return s.overlap(span{o.born, o.first}) > 0 })
+		if s.length() <= 0 || starts {
+			continue
+		}
+		step := saveStep{span: s}
+		step.bytes, _ = wrote.grown(s)
+		step.handed, _ = handed.grown(s)
+		if step.saves = step.bytes >= leastSaved; !step.saves {
+			passed, lasted = passed+step.handed, lasted+s.length()
+		}
+		out = append(out, step)
+	}
+	pace = orNothing(divide(passed, lasted))
+	stands := func(s saveStep) bool {
+		waits, _ := b.h.of(metric.LoaderWaiting, r.loader()).grown(s.span)
+		return s.handed < pace*s.length()/2 && waits < s.length()/2
+	}
+	for i := 1; i < len(out); i++ {
+		out[i].saves = out[i].saves || out[i-1].saves && out[i-1].to == out[i].from && stands(out[i])
+	}
+	for i := len(out) - 2; i >= 0; i-- {
+		out[i].saves = out[i].saves || out[i+1].saves && out[i].to == out[i+1].from && stands(out[i])
+	}
+	return out, pace
+}

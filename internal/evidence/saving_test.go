@@ -1,0 +1,75 @@
+package evidence
+
+import (
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// trains is a job whose data is ready.
+var trains = moment{wait: 0, run: 0.1, asleep: 0.9, idle: 0.9, work: 0.1, batches: 20, gpu: -1}
+
+// TestSaving: what the main thread writes at 64 MiB/s for two seconds of ten is a checkpoint while no batch passes, with the second before its first byte; and
+// nothing that holds training up where batches pass as ever, or where the trainer waits for them.
+func TestSaving(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		saves moment
+		want  map[metric.Desc]float64
+	}{
+		{"checkpoint", moment{run: 1, idle: 1, gpu: -1}, map[metric.Desc]float64{
+			metric.SaveTime: 0.3, metric.SavePause: 3, metric.SaveBytes: 128 << 20, metric.SaveEvery: 10}},
+		{"log", trains, map[metric.Desc]float64{metric.SaveTime: 0, metric.SavePause: absent}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := simulate(t, recording.Header{})
+			s.trainer("100.1")
+			s.bear("100.1", 2, 50)
+			s.writes = "process/100.1"
+			for range 4 {
+				s.run(4, trains)
+				s.run(1, c.saves)
+				s.written = 64 << 20
+				s.run(2, c.saves)
+				s.written = 0
+				s.run(3, trains)
+			}
+			want(t, s.evidence(), c.want)
+		})
+	}
+}
+
+// TestSavingUnknown: a recording without the count of what the main thread writes tells of no checkpoints.
+func TestSavingUnknown(t *testing.T) {
+	s := simulate(t, recording.Header{})
+	s.trainer("100.1")
+	s.bear("100.1", 2, 50)
+	s.run(30, trains)
+	want(t, s.evidence(), map[metric.Desc]float64{metric.SaveTime: absent, metric.WorkerRemote: absent, metric.MainRemote: absent})
+}
+
+// TestRemoteWaits splits the time that workers wait on connections by their peers.
+func TestRemoteWaits(t *testing.T) {
+	s := simulate(t, recording.Header{})
+	s.trainer("100.1")
+	workers := s.bear("100.1", 2, 50)
+	for _, at := range []string{"10.0.0.5:443", "10.0.0.6:443"} {
+		s.r.Event(recording.EventRemote, "remote/100.1."+at, map[string]string{"trainer": "process/100.1", "address": at})
+	}
+	m := inputBound
+	m.work, m.disk = 0.1, 0
+	s.remote = func(looks float64) {
+		for _, w := range workers {
+			s.count(metric.LooksRemote, "process/"+w, 0.6*looks)
+		}
+		s.count(metric.RemoteLooks, "remote/100.1.10.0.0.5:443", 0.3*looks)
+		s.count(metric.RemoteLooks, "remote/100.1.10.0.0.6:443", 0.9*looks)
+	}
+	s.run(30, m)
+	e := s.evidence()
+	want(t, e, map[metric.Desc]float64{metric.WorkerRemote: 0.6, metric.WorkerOtherWait: 0.8, metric.MainRemote: absent})
+	if r := e.Facts.Remotes; len(r) != 2 || r[0].Address != "10.0.0.6:443" || r[0].Share < 0.749 || r[0].Share > 0.751 {
+		t.Errorf("peers %+v", r)
+	}
+}

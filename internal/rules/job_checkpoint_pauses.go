@@ -1,0 +1,69 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var jobCheckpointPauses = diagnose.Rule{
+	ID:    "job/checkpoint-pauses",
+	Title: "Training stands still while the trainer writes",
+	Doc: `
+## What it means
+The main thread stops training now and then and writes: a checkpoint, predictions, a large log. The GPU and the workers have nothing to do
+meanwhile.
+
+## How it is detected
+Twice a second the bytes are read that the trainer's main thread has written. Where it wrote 1 MiB or more, and right before and after where
+hardly a batch passes, the batches are counted; what is missing of the usual number is the pause. What other threads or processes write is not
+counted: they hold nothing up. At least two pauses must be seen for it to be known how often they come.
+
+## How to mend it
+Save less often, or in the background: torch.distributed.checkpoint.async_save (since PyTorch 2.4), Lightning's AsyncCheckpointIO, or a copy of
+the state_dict in memory that a thread writes. Training then stands still for the copy only. Write to a local disk first; leave out what can be
+made anew.
+
+## When it is wrong
+How often to save is a choice: what a crash costs is the time since the last checkpoint. The share is that of this watch, which may hold one
+pause more or less than an average stretch: watch several of them. A pause is seen a little short where the workers' queue fills meanwhile.
+Pauses of Python's garbage collector write nothing and are not seen, nor can a launched job tell them: gc.get_stats counts collections and not
+their time, and gc.callbacks would run code inside of the collector.
+`,
+	Needs:    []metric.Desc{metric.SaveTime},
+	Limits:   limits(),
+	Explains: []string{"host/main-thread-bound", "job/epoch-gap"},
+	Applies:  diagnose.Training,
+	Eval: func(p *diagnose.Pass) error {
+		spent := share(p.Get(metric.SaveTime))
+		if spent < diagnose.Moderate.Value {
+			return nil
+		}
+		every, repeated := p.Maybe(metric.SaveEvery)
+		if !repeated {
+			p.Abstain("training stood still once while the trainer wrote, and how often it does so is unknown", "watch until it was seen twice")
+			return nil
+		}
+		pause, _ := p.Maybe(metric.SavePause)
+		bytes, _ := p.Maybe(metric.SaveBytes)
+		p.Report(report.Finding{
+			Severity: milder(diagnose.Grade(spent), report.Warning), Score: spent,
+			Summary: fmt.Sprintf("Training stands still %s of the time: every %s the main thread writes %s, for %s", unit.Percent(spent),
+				unit.Seconds(every), unit.Bytes(bytes), unit.Seconds(pause)),
+			Evidence: seen(p, metric.SaveTime, metric.SavePause, metric.SaveEvery, metric.SaveBytes, metric.IOPressure),
+			Recommendations: []report.Recommendation{
+				{Setting: "who writes checkpoints", From: text("the main thread"), To: "a thread, from a copy in memory",
+					Why:    "training stands still for the copy only: torch.distributed.checkpoint.async_save, Lightning's AsyncCheckpointIO",
+					Caveat: "memory for a copy of " + unit.Bytes(bytes), Effect: speedup(p, spent/2, spent, "training itself")},
+				{Setting: "time between checkpoints", From: text(unit.Seconds(every)), To: unit.Seconds(2 * every),
+					Why:    fmt.Sprintf("half of %s of the time goes back to training", unit.Percent(spent)),
+					Caveat: "a crash costs up to that much of training", Effect: speedup(p, spent/2, spent/2, "training itself")},
+			},
+			Unhelpful: within("checkpoints", notForTraining(p)),
+		})
+		return nil
+	},
+}

@@ -1,0 +1,133 @@
+package sampler
+
+import (
+	"bytes"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/untrusted"
+)
+
+// remotes are the peers of the TCP connections that a trainer and those that load for it were found waiting on.
+type remotes struct {
+	clock   func() time.Duration
+	sockets map[uint64]*remote // by inode, of the last reading; nil where it was closed by then
+	hosts   map[netip.AddrPort]*remote
+	next    time.Duration // when the table of connections may be read again
+}
+
+// remote is one peer.
+type remote struct {
+	entity, address string
+	looks           uint64
+	told            bool
+}
+
+const (
+	// mostRemotes bounds the peers told apart: those beyond it count as one. An object store's name has some eight
+	// addresses at a time.
+	mostRemotes = 32
+	// mostSockets bounds the connections that are taken from one table, of all programs in the namespace.
+	mostSockets = 4096
+	// connectionsEvery and connectionsBudget bound how often the table is read, and the share of a core that takes.
+	connectionsEvery  = 100 * time.Millisecond
+	connectionsBudget = 0.002
+	// callFrame is the part of the stack that a C function just called and its callers up to Python use. A socket with
+	// a time-out polls an array of one there (CPython Modules/socketmodule.c, internal_select; _ssl.c, PySSL_select);
+	// that of select.poll, and so of the DataLoader's queues, is on the heap.
+	callFrame = 4096
+)
+
+// waitsRemote tells whether the thread that was just looked at sleeps for a TCP connection, and counts it. The class is corrected where
+// it polls a socket and not a queue.
+func (t *watchedThread) waitsRemote(kit *lookKit, class waitClass) (_ waitClass, remote bool) {
+	s := &kit.syscall
+	if s.Running || s.Number < 0 || class != classPipeRead && class != classQueuePoll && class != classOther {
+		return class, false
+	}
+	fd, ok := int(int32(s.Args[0])), false
+	switch kit.calls.of(s.Number) {
+	case callRead, callReceive:
+		ok = t.received(classPipeRead) == classOther
+	case callPoll, callPpoll:
+		if kit.pollFD == nil || s.Args[1] != 1 || s.Args[0]-s.SP > callFrame {
+			return class, false
+		}
+		class = classOther
+		if fd, ok = kit.pollFD(t.task.TID, s.Args[0]); ok {
+			ok = t.links.TCP(fd)
+		}
+	}
+	if !ok {
+		return class, false
+	}
+	if peer := t.remotes.of(t, fd); peer != nil {
+		peer.looks++
+	}
+	return class, true
+}
+
+// of returns the peer of a thread's descriptor; nil where it is not known, or not yet.
+func (r *remotes) of(t *watchedThread, fd int) *remote {
+	target, _ := t.links.Target(fd)
+	number, isSocket := bytes.CutPrefix(target, socketLink)
+	inode, err := strconv.ParseUint(string(bytes.Trim(number, "[]")), 10, 64)
+	if !isSocket || err != nil {
+		return nil
+	}
+	peer, asked := r.sockets[inode]
+	began := r.clock()
+	if asked || began < r.next {
+		return peer
+	}
+	met := map[uint64]netip.AddrPort{}
+	_ = t.proc.Peers(func(socket uint64, at netip.AddrPort) { // what cannot be read leaves the peer unknown
+		if len(met) < mostSockets || socket == inode {
+			met[socket] = at
+		}
+	})
+	clear(r.sockets)
+	r.sockets[inode] = nil // where it is closed by now
+	if at, ok := met[inode]; ok {
+		r.sockets[inode] = r.host(at)
+	}
+	for socket, at := range met {
+		if h := r.hosts[at]; h != nil { // of another worker, to the same peer
+			r.sockets[socket] = h
+		}
+	}
+	r.next = began + max(connectionsEvery, time.Duration(float64(r.clock()-began)/connectionsBudget))
+	return r.sockets[inode]
+}
+
+// host returns the account of a peer, or that of all peers beyond the bound.
+func (r *remotes) host(at netip.AddrPort) *remote {
+	address := untrusted.Message(at.String())
+	if len(r.hosts) >= mostRemotes {
+		at, address = netip.AddrPort{}, "others"
+	}
+	if r.hosts[at] == nil {
+		r.hosts[at] = &remote{address: address}
+	}
+	return r.hosts[at]
+}
+
+// emit records the peers of a trainer.
+func (r *remotes) emit(trainer procfs.ID, sink recording.Sink) {
+	for _, h := range r.hosts {
+		if h.looks == 0 {
+			continue
+		}
+		if !h.told {
+			h.told = true
+			h.entity = job.RemoteEntity(trainer, h.address)
+			sink.Event(recording.EventRemote, h.entity, map[string]string{"trainer": job.Entity(trainer), "address": h.address})
+		}
+		sink.Add(metric.RemoteLooks, h.entity, float64(h.looks))
+	}
+}
