@@ -1,6 +1,8 @@
 package hook
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -125,8 +127,8 @@ func (l *ledger) bind(p *process) bool {
 			lp.addWork(a.work, workTotals{}, a.times, l.heard)
 		}
 		a.times = nil
-		for key, calls := range a.sites {
-			l.addSite(lp, key, calls)
+		for _, key := range slices.SortedFunc(maps.Keys(a.sites), inOrder) {
+			l.addSite(lp, key, a.sites[key])
 		}
 		if p != lp.trainer {
 			l.recruit(p, lp)
@@ -137,6 +139,12 @@ func (l *ledger) bind(p *process) bool {
 		}
 	}
 	return !left
+}
+
+// inOrder compares lines of source, so that a recording of the same messages is the same.
+func inOrder(a, b recording.Site) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.What, b.What),
+		cmp.Compare(a.Function, b.Function))
 }
 
 // owner finds the loop for which a process makes batches: its own where it made the loader, else the one its trainer

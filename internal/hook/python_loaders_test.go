@@ -49,6 +49,9 @@ func TestHookKnowsDatasetsAndNotAddresses(t *testing.T) {
 	}
 	var got []any
 	for _, made := range e.made() {
+		if len(got) > 0 && made["line"] == dropped && got[len(got)-1] == dropped {
+			continue // it took several tries to have the address again
+		}
 		got = append(got, made["line"])
 		if (made["line"] == nil) != (made["file"] == nil) {
 			t.Errorf("line %v of file %v", made["line"], made["file"])

@@ -33,13 +33,14 @@ class Slotted:
         return index
 
 
-def at(address, kind):
-    """A dataset at an address that was freed just now."""
-    kept = []
-    while len(kept) < 100000:
-        kept.append(kind())
-        if id(kept[-1]) == address:
-            return kept.pop()
+def again_there(kind):
+    """A dataset at the address of one that was freed just now. Python may have given that to something else first, so several tries are made."""
+    for _ in range(100):
+        address, kept = made_once(kind), []
+        while len(kept) < 1000:
+            kept.append(kind())
+            if id(kept[-1]) == address:
+                return kept.pop()
     sys.exit("no dataset got the address again")
 
 
@@ -53,7 +54,7 @@ def made_once(kind):
 
 def main():
     for kind in (Data, Slotted):
-        again = at(made_once(kind), kind)
+        again = again_there(kind)
         library.fresh(again)  # at a freed address
         loader = DataLoader(again, batch_size=3)  # kept
         library.again(loader)

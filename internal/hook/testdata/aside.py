@@ -3,11 +3,13 @@
 import os
 import threading
 import time
+import warnings
 
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 DATA = TensorDataset(torch.zeros(10, 2))
+warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 and newer, of a fork beside threads
 
 
 def go(batch_size):
