@@ -18,6 +18,9 @@ import (
 //   - The sizes repeat with that step, where batches are of one size.
 const (
 	maxPeriod = 64 // tensors per batch looked for; graph and detection batches have some 10 to 30
+	// longestPeriod bounds those that are looked for where neither sizes nor writes tell that they are few: a list of tensors for each sample makes
+	// hundreds. Of 225 the divisor 45 fits as well, and five times as many batches would be counted.
+	longestPeriod = 1024
 	// anchored is the share of sightings assumed to fall on the grid; the rest is taken as evenly spread. Chosen low: a starved loader
 	// with small tensors was seen with a third of the sightings off the grid.
 	anchored = 0.7
@@ -40,7 +43,7 @@ const (
 // tensorPeriod is the decision about the tensors per batch of one loader; 0 = undecided.
 type tensorPeriod struct {
 	tensors int
-	scores  [maxPeriod + 1]float64
+	scores  [longestPeriod + 1]float64
 }
 
 // periodEvidence is what a decision is drawn from.
@@ -58,7 +61,8 @@ type periodEvidence struct {
 // decide weighs the evidence.
 func (p *tensorPeriod) decide(e *periodEvidence) {
 	best, second := 0, 0
-	for t := 1; t <= maxPeriod; t++ {
+	clear(p.scores[:])
+	weigh := func(t int) {
 		score := -parsimony * float64(t)
 		if e.repeats > 0 && t%e.repeats != 0 {
 			score -= 100
@@ -75,12 +79,29 @@ func (p *tensorPeriod) decide(e *periodEvidence) {
 			second = t
 		}
 	}
+	for t := 1; t <= maxPeriod; t++ {
+		weigh(t)
+	}
+	if e.repeats == 0 && e.mayBeMany() {
+		for step, t := best, maxPeriod/best*best+best; t <= longestPeriod; t += step {
+			weigh(t)
+		}
+	}
+	if p.tensors > 0 && p.scores[p.tensors] == 0 {
+		weigh(p.tensors)
+	}
 	switch lead := p.scores[best] - p.scores[second]; {
 	case p.tensors == 0 && lead >= decideMargin:
 		p.tensors = best
 	case p.tensors != 0 && best != p.tensors && lead >= decideMargin && p.scores[best]-p.scores[p.tensors] >= changeMargin:
 		p.tensors = best
 	}
+}
+
+// mayBeMany tells whether the writes allow more than maxPeriod tensors per batch.
+func (e *periodEvidence) mayBeMany() bool {
+	ratio := e.writes/max(e.tensors, 1) - e.perTensor
+	return e.tensors >= 4 && ratio <= 1.0/maxPeriod+2*writesSpread
 }
 
 // tensorsOfBursts tells the tensors per batch of a slow loader by the writes its workers make at once: passing T tensors takes
@@ -141,7 +162,7 @@ func gridScore(numbers []int64, anchor, step int64) float64 {
 }
 
 func commonResidue(numbers []int64, step int64) int64 {
-	var seen [maxPeriod]int
+	var seen [longestPeriod]int
 	best := int64(0)
 	for _, n := range numbers {
 		r := n % step

@@ -101,6 +101,34 @@ func TestPeriodFromWrites(t *testing.T) {
 	}
 }
 
+// TestPeriodOfLists: a list of tensors for each sample makes more of a batch than are looked for at first; a divisor of their number fits the
+// same sightings, and a prime number has none.
+func TestPeriodOfLists(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, tensors := range []int{113, 225, 226, 640} {
+		for _, off := range []float64{0, 0.3} {
+			e := shownGrids(r, tensors, 2, 40, off)
+			e.perTensor, e.batchesLost = writesPerSharedDescriptor, 0.57
+			e.tensors, e.writes = float64(60*tensors), float64(60*(4*tensors+1))
+			var p tensorPeriod
+			for range 2 {
+				if p.decide(e); p.tensors != tensors {
+					t.Errorf("%d tensors, %.0f %% off the grid: got %d", tensors, 100*off, p.tensors)
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkPeriodOfLists(b *testing.B) {
+	e := shownGrids(rand.New(rand.NewPCG(5, 6)), 113, 16, 32, 0)
+	e.perTensor, e.batchesLost, e.tensors, e.writes = writesPerSharedDescriptor, 0.57, 113*60, 60*(4*113+1)
+	for b.Loop() {
+		var p tensorPeriod
+		p.decide(e)
+	}
+}
+
 // TestPeriodWaitsForEvidence keeps silent on too little.
 func TestPeriodWaitsForEvidence(t *testing.T) {
 	var p tensorPeriod
