@@ -31,8 +31,7 @@ type feeder struct {
 	links  *procfs.FDLinks
 	thread *watchedThread
 	looks  lookCounts
-	cpu    time.Duration // of a process: what its threads had used of CPUs at the last look, then
-	at     time.Duration
+	clock  cpuClock          // of a process
 	beside uint64            // looks at it at work while the trainer's main thread did not run
 	news   map[string]string // attributes of recording.EventThread, until they were told
 }
@@ -52,8 +51,6 @@ const (
 	scoutThreads, mostFeeders = 128, 32
 	// scoutCPU is the share of one CPU from which on a thread is looked at.
 	scoutCPU = 0.01
-	// atWork is the share of one CPU from which on a process whose main thread waits is at work in its other threads.
-	atWork = 0.5
 )
 
 // adopt brings the processes up to date.
@@ -138,7 +135,7 @@ func (f *feeders) look(kit *lookKit, now time.Duration, runs, waits bool) {
 	idle, working, gone := 0, 0, false
 	for _, m := range f.members {
 		class, ok := m.thread.look(kit)
-		if busy := m.computes(kit, now); busy && ok && class != classRunning && class != classStopped {
+		if busy := m.proc != nil && m.clock.busy(kit, m.id.PID, now); busy && ok && class != classRunning && class != classStopped {
 			m.looks.move(class, classRunning)
 			class = classRunning
 		}
@@ -160,18 +157,6 @@ func (f *feeders) look(kit *lookKit, now time.Duration, runs, waits bool) {
 		f.bury()
 	}
 	f.joint.add(waits && working > 0, idle, idle+working, false)
-}
-
-// computes tells whether the threads of a process used a CPU most of the time since the last look: those of Grain's workers do, while their
-// main threads wait for them.
-func (m *feeder) computes(kit *lookKit, now time.Duration) bool {
-	if m.proc == nil || kit.cpuTime == nil {
-		return false
-	}
-	used, ok := kit.cpuTime(m.id.PID)
-	before, then := m.cpu, m.at
-	m.cpu, m.at = used, now
-	return ok && then > 0 && now > then && (used-before).Seconds() >= atWork*(now-then).Seconds()
 }
 
 // handsOver tells whether a thread of this class sleeps in what Python's queues, pools, events and locks wait in, or

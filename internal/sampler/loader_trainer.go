@@ -56,6 +56,7 @@ type loaderWorker struct {
 	links    *procfs.FDLinks
 	main     *watchedThread
 	looks    lookCounts
+	clock    cpuClock
 	ledger   *tensorLedger
 	io       procfs.IO
 	ioErr    error
@@ -206,6 +207,10 @@ func (t *trainer) look(l *Loader, now time.Duration) {
 	idle, dormant, gone := 0, 0, false
 	for _, w := range t.workers {
 		class, ok := w.main.look(&l.kit)
+		if busy := w.clock.busy(&l.kit, w.id.PID, now); busy && ok && (class == classFutex || class == classFutexTimed) {
+			w.looks.move(class, classRunning)
+			class = classRunning
+		}
 		switch {
 		case !ok:
 			gone = true

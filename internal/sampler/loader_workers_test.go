@@ -3,6 +3,7 @@ package sampler
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -76,4 +77,22 @@ func TestReusedNumberIsAnotherProcess(t *testing.T) {
 	defer w.Close()
 	w.looks(5)
 	w.book().want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 0})
+}
+
+// TestWorkerThatWaitsForItsOwnThreads: a worker whose main thread sleeps in a lock computes while its process uses a CPU, and waits while it does not.
+func TestWorkerThatWaitsForItsOwnThreads(t *testing.T) {
+	m := newMachine(t)
+	m.process(100, job.Trainer, 0)
+	m.process(101, job.Worker, 100)
+	m.thread(101, 101, inLock, "0", 'S')
+	w := m.watch()
+	defer w.Close()
+	w.looks(10)
+	used := time.Duration(0)
+	w.kit.cpuTime = func(int) (time.Duration, bool) {
+		used += time.Second
+		return used, true
+	}
+	w.looks(11) // the first one begins the count
+	w.book().want(t, "process/101.1010", map[metric.Desc]float64{metric.LooksTotal: 21, metric.LooksFutex: 11, metric.LooksRunning: 10})
 }
