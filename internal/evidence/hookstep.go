@@ -109,10 +109,10 @@ func (b *builder) hookLoader(r *rank) {
 	}
 	bytes := slices.DeleteFunc(read(metric.HookBatchSize), func(x float64) bool { return x <= 0 })
 	b.replace(metric.BatchBytes, stat.Median(bytes))
-	if tensors := read(metric.HookTensors); len(tensors) > 0 { // a batch without any has no types either
-		b.replace(metric.BatchTensors, stat.Median(tensors))
+	if len(bytes) > 0 {
+		b.replace(metric.BatchTensors, stat.Median(read(metric.HookTensors)))
 		b.replace(metric.BatchFloat32, stat.Median(read(metric.HookFloat32)))
-		b.replace(metric.BatchEight, stat.Median(read(metric.HookEight)))
+		b.replace(metric.BatchFloat64, stat.Median(read(metric.HookFloat64)))
 	}
 }
 

@@ -113,9 +113,9 @@ type stepTotals struct {
 	Begun         int64         `json:"begun" signal:"hook_epochs_begun"`
 	Epochs        int64         `json:"epochs" signal:"hook_epochs"`
 	BatchBytes    int64         `json:"batch_bytes,omitempty" signal:"hook_batch_bytes"`
-	BatchTensors  int64         `json:"batch_tensors,omitempty" signal:"hook_batch_tensors"`
+	BatchTensors  int64         `json:"batch_tensors" signal:"hook_batch_tensors"`
 	BatchFloat32  int64         `json:"batch_float32" signal:"hook_batch_float32_bytes"`
-	BatchEight    int64         `json:"batch_eight" signal:"hook_batch_eight_bytes"`
+	BatchFloat64  int64         `json:"batch_float64" signal:"hook_batch_float64_bytes"`
 	Syncs         int64         `json:"syncs,omitempty" signal:"hook_syncs"`
 	SyncTime      time.Duration `json:"sync_time,omitempty" signal:"hook_sync_s"`
 	DeviceSteps   int64         `json:"device_steps,omitempty" signal:"hook_device_steps"`

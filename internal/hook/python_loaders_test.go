@@ -134,6 +134,16 @@ func TestHookCountsWhatThreadsDoAtOnce(t *testing.T) {
 	}
 }
 
+// TestHookReadsWhatABatchIsMadeOf: which tensors there is one of for each sample, which may be pictures, and which are of float64.
+func TestHookReadsWhatABatchIsMadeOf(t *testing.T) {
+	needTorch(t)
+	t.Parallel()
+	want := "(224, 0, 192, 0)\n(368, 8, 192, 0)\n(160, 0, 0, 0)\n(224, 4, 192, 0)\n(416, 0, 0, 32)\n(176, 8, 0, 0)\nNone\n"
+	if o := listen(t).run(nil, script(t, "shapes.py")); o.status != 0 || o.stdout != want || o.stderr != "" {
+		t.Errorf("job ended with %d: %s\ngot  %q\nwant %q", o.status, o.stderr, o.stdout, want)
+	}
+}
+
 // TestHookCountsLookUpsToTheOpenBeforeThem: what is looked up by name in a file opened for the item is part of what opening it costs; in a file
 // that stays open it is the item's own.
 func TestHookCountsLookUpsToTheOpenBeforeThem(t *testing.T) {

@@ -118,7 +118,7 @@ func TestHookAgreesWithTheStopWatch(t *testing.T) {
 	if len(apart) > figures/10 {
 		t.Errorf("%d of %d figures are apart:\n%s", len(apart), figures, strings.Join(apart, "\n"))
 	}
-	if got := e.steps(0); got["samples"] != 50.0 || got["batch_bytes"] != 80.0 || got["batch_tensors"] != 1.0 || got["batch_float32"] != 80.0 || got["batch_eight"] != 0.0 || got["grad_steps"] != 14.0 {
+	if got := e.steps(0); got["samples"] != 50.0 || got["batch_bytes"] != 80.0 || got["batch_tensors"] != 0.0 || got["batch_float32"] != 0.0 || got["batch_float64"] != 0.0 || got["grad_steps"] != 14.0 {
 		t.Errorf("two epochs of 25 items by 4: %v", got)
 	}
 	if got := e.steps(7); got["grad_steps"] != 0.0 {

@@ -22,9 +22,9 @@ var (
 	HookBegun     = Desc{"hook_epochs_begun", Count, Counter, "iterators made"}
 	HookEpochs    = Desc{"hook_epochs", Count, Counter, "epochs run to their end"}
 	HookBatchSize = Desc{"hook_batch_bytes", Bytes, Gauge, "bytes of the tensors of a batch, the last one measured"}
-	HookTensors   = Desc{"hook_batch_tensors", Count, Gauge, "tensors of this batch, of the first 512 objects in it"}
-	HookFloat32   = Desc{"hook_batch_float32_bytes", Bytes, Gauge, "bytes of its tensors of float32"}
-	HookEight     = Desc{"hook_batch_eight_bytes", Bytes, Gauge, "bytes of its tensors of float64 or int64"}
+	HookTensors   = Desc{"hook_batch_tensors", Count, Gauge, "tensors of this batch in lists of one entry a sample, of the first 512 objects in it"}
+	HookFloat32   = Desc{"hook_batch_float32_bytes", Bytes, Gauge, "bytes of its tensors of float32 with three axes or more, as pictures have"}
+	HookFloat64   = Desc{"hook_batch_float64_bytes", Bytes, Gauge, "bytes of its tensors of float64"}
 
 	HookSyncs         = Desc{"hook_syncs", Count, Counter, "calls of the trainer that wait for the GPU: synchronize of torch.cuda, of a stream or an event; with --sync-points item, cpu and the like of a CUDA tensor"}
 	HookSyncTime      = Desc{"hook_sync_s", Seconds, Counter, "time in these calls"}
@@ -56,6 +56,6 @@ var (
 
 // Hook lists the signals of the hook.
 var Hook = []Desc{HookClock, HookLost, HookSteps, HookGradSteps, HookAside, HookSamples, HookWait, HookFirstWait, HookCreate, HookDrain, HookStepTime, HookNested,
-	HookLoaders, HookBegun, HookEpochs, HookBatchSize, HookTensors, HookFloat32, HookEight, HookSyncs, HookSyncTime, HookDeviceSteps, HookDeviceTime, HookDeviceStarved,
+	HookLoaders, HookBegun, HookEpochs, HookBatchSize, HookTensors, HookFloat32, HookFloat64, HookSyncs, HookSyncTime, HookDeviceSteps, HookDeviceTime, HookDeviceStarved,
 	HookFetches, HookItems, HookFetchTime, HookFetchCPU, HookItemTime, HookCollate, HookOpens, HookOpenTime, HookReads, HookReadTime,
 	HookDecodes, HookDecodeTime, HookFetchSpread, HookWaitSpread, HookSiteCalls, HookSiteTime}

@@ -15,9 +15,9 @@ var (
 	FetchP99     = Desc{"batch_fetch_p99_s", Seconds, Gauge, "time within which 99 of 100 batches are made"}
 	FetchCPU     = Desc{"batch_fetch_cpu_s", Seconds, Gauge, "CPU time of the worker's main thread to make a batch"}
 	CollateRatio = Desc{"collate_ratio", Ratio, Gauge, "share of making a batch that is collate_fn"}
-	BatchTensors = Desc{"batch_tensors", Count, Gauge, "tensors of one batch; at most 512 objects of it are looked at"}
-	BatchFloat32 = Desc{"batch_float32_bytes", Bytes, Gauge, "bytes of one batch's tensors of float32"}
-	BatchEight   = Desc{"batch_eight_byte_bytes", Bytes, Gauge, "bytes of one batch's tensors of float64 or int64, eight bytes a value"}
+	BatchTensors = Desc{"batch_tensors", Count, Gauge, "tensors of one batch in lists of one entry a sample; at most 512 objects of it are looked at"}
+	BatchFloat32 = Desc{"batch_float32_bytes", Bytes, Gauge, "bytes of one batch's tensors of float32 with three axes or more, as pictures have"}
+	BatchFloat64 = Desc{"batch_float64_bytes", Bytes, Gauge, "bytes of one batch's tensors of float64"}
 	Evaluation   = Desc{"evaluation_ratio", Ratio, Gauge, "share of time the trainer goes over loaders without gradients: evaluation, while training stands still"}
 	EvalWait     = Desc{"evaluation_wait_ratio", Ratio, Gauge, "share of all time that is input wait of such loaders"}
 	SyncRatio    = Desc{"sync_ratio", Ratio, Gauge, "share of time in calls that wait for the GPU"}
@@ -27,4 +27,4 @@ var (
 
 // HookDerived lists them.
 var HookDerived = []Desc{StepWait, MadeItem, MadeOpen, MadeRead, MadeDecode, MadeOther, MadeCollate, MadePerS, FetchTime, FetchP99, FetchCPU,
-	CollateRatio, BatchTensors, BatchFloat32, BatchEight, Evaluation, EvalWait, SyncRatio, SyncsPerStep, Starved}
+	CollateRatio, BatchTensors, BatchFloat32, BatchFloat64, Evaluation, EvalWait, SyncRatio, SyncsPerStep, Starved}

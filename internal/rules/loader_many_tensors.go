@@ -34,7 +34,7 @@ descriptor each. Lists of small targets, as collate functions of detectors make 
 each field took a detector from 114 tensors a batch to 9, and gave 1.25 to 1.67 times the batches (roboflow/rf-detr, pull request 1399).
 
 ## How it is detected
-A launched job tells how many tensors a batch has. Where they are more than its samples, fields have one for each sample. What one costs the worker and the trainer was measured, as a range. Where workers have no time to
+A launched job tells how many tensors of a batch are in lists with one entry for each sample, themselves or below it. What one costs the worker and the trainer was measured, as a range. Where workers have no time to
 spare, what is at stake is the worker's part; else the trainer's, as far as it waits. A thread that pins memory takes the trainer's part off the
 main thread, so that perhaps none of it is at stake. Below 5 % of the step nothing is said of time.
 
@@ -56,7 +56,7 @@ Of a batch 512 objects are looked at: more tensors cost more than is said. Batch
 seen, so descriptors may never come near their limit.
 `,
 	Needs:    []metric.Desc{metric.BatchTensors, metric.NumWorkers, metric.BatchesPerS},
-	Limits:   limits(takenLeast, takenMost, sentLeast, sentMost, namedLeast, namedMost, idleLimit, shmStake),
+	Limits:   limits(takenLeast, takenMost, sentLeast, sentMost, namedLeast, namedMost, idleLimit),
 	Applies:  withWorkers,
 	Explains: []string{"loader/workers-too-few", "loader/prefetch-shallow", "cpu/decode-bound", "cpu/saturated"},
 	Eval: func(p *diagnose.Pass) error {
@@ -65,7 +65,7 @@ seen, so descriptors may never come near their limit.
 			p.Abstain("the batch size is unknown, and with it how many tensors are of one field", "give it: --batch-size")
 			return nil
 		}
-		if tensors < float64(*size) || *size == 1 { // no field has one for each sample
+		if tensors <= 0 || *size <= 1 {
 			return nil
 		}
 		fields := math.Ceil(tensors / float64(*size))
@@ -76,7 +76,7 @@ seen, so descriptors may never come near their limit.
 			return nil
 		}
 		f := report.Finding{Severity: diagnose.Grade(score), Score: score, Evidence: seen(p, metric.BatchTensors, metric.NumWorkers, metric.BatchesPerS)}
-		f.Summary = fmt.Sprintf("A batch is handed over as %s, each a shared-memory file of its own", count(tensors, "tensor"))
+		f.Summary = fmt.Sprintf("A batch is handed over with %s in lists of one entry a sample, each a shared-memory file of its own", count(tensors, "tensor"))
 		cure := report.Recommendation{Setting: "tensors of a batch", From: text(whole(tensors)), To: "one for each field, about " + whole(fields),
 			Why:    "pad, or concatenate and keep the lengths, in collate_fn; each tensor less is a file less to make, send and map",
 			Caveat: "the training loop then splits what it needs apart"}
@@ -93,10 +93,6 @@ seen, so descriptors may never come near their limit.
 				Effect: speedup(p, lo*(1-p.Limit(namedMost.Name)), hi*(1-p.Limit(namedLeast.Name)), "the next part of the loader")})
 		}
 		if short {
-			if f.Severity == report.Info {
-				f.Severity = report.Warning
-			}
-			f.Score = max(score, p.Limit(shmStake.Name)*share(1-limit/need))
 			f.Summary += fmt.Sprintf("; where a worker lags the trainer holds up to %s descriptors and may have %s: beyond that the job ends", whole(need), whole(limit))
 			f.Recommendations = append(f.Recommendations, report.Recommendation{Setting: "ulimit -n", From: text(whole(limit)),
 				To: whole(math.Exp2(math.Ceil(math.Log2(2 * need)))), Why: "room for the descriptors of all batches in the queue, and as much again",

@@ -21,8 +21,7 @@ A picture of 8 bits a channel that is converted to float32 in the dataset is fou
 the link to the GPU; float64, numpy's default, is eight times as large, and twice what a model in float32 takes. The GPU converts it in no time.
 
 ## How it is detected
-Only a launched job tells it: the hook counts the bytes of a batch by type. Where pictures are decoded, or an HDF5 dataset of uint8 is read, all could be uint8; else float64 and int64 could be
-float32 and int32. Of collate_fn's measured time, what copying the bytes that go takes is at stake, at the greatest speed that was measured; at most at the least speed, and as much of the
+Only a launched job tells it: the hook counts the bytes of a batch by type. Where pictures are decoded, or an HDF5 dataset of uint8 is read, all could be uint8; else float64 could be float32. Of collate_fn's measured time, what copying the bytes that go takes is at stake, at the greatest speed that was measured; at most at the least speed, and as much of the
 dataset's own code again, for the conversion writes them too. Added is their part of the copies to the GPU: as measured, or at a rate that fast links exceed where pin_memory is off. Below 5 % of the step nothing is said.
 
 ## How to mend it
@@ -34,19 +33,21 @@ Return what was decoded, and convert on the GPU:
 Arrays that are computed: array.astype(np.float32), or dtype=np.float32 where they are made.
 
 ## When it is wrong
-Pictures of 16 bits, and values that are fractions already, as after blending samples, lose precision as uint8. Transforms that want floating point have to move to the GPU as well. Indices
-beyond two thousand million need int64.
+Pictures of 16 bits, and values that are fractions already, as after blending samples, lose precision as uint8. Transforms that want floating point have to move to the GPU as well. Tensors of
+three axes or more are taken for the pictures. What has to be float64 stays so.
 `,
-	Needs:    []metric.Desc{metric.BatchBytes, metric.BatchFloat32, metric.BatchEight, metric.CollateRatio, metric.FetchTime, metric.BatchesPerS},
+	Needs:    []metric.Desc{metric.BatchBytes, metric.BatchFloat32, metric.BatchFloat64, metric.CollateRatio, metric.FetchTime, metric.BatchesPerS},
 	Limits:   limits(collateSpeed, collateFastest, pinnedRate),
 	Applies:  diagnose.Training,
 	Explains: []string{"loader/workers-too-few", "loader/workers-zero", "cpu/decode-bound", "cpu/saturated", "loader/pageable-batches"},
 	Eval: func(p *diagnose.Pass) error {
-		size, float32s, eights, fetch := p.Get(metric.BatchBytes), p.Get(metric.BatchFloat32), p.Get(metric.BatchEight), p.Get(metric.FetchTime)
-		spared, from, to := eights/2, "float64 or int64", "float32 or int32"
+		size, float32s, float64s, fetch := p.Get(metric.BatchBytes), p.Get(metric.BatchFloat32), p.Get(metric.BatchFloat64), p.Get(metric.FetchTime)
+		spared, from, to := float64s/2, "float64", "float32"
+		how := "models compute in float32: convert where the values are made"
 		if eightBits(p) {
-			spared, to = float32s*3/4+eights*7/8, "uint8"
-			if float32s >= eights {
+			spared, to = float32s*3/4+float64s*7/8, "uint8"
+			how = "the GPU converts it: batch.to(device, non_blocking=True).float()"
+			if float32s >= float64s {
 				from = "float32"
 			}
 		}
@@ -66,10 +67,9 @@ beyond two thousand million need int64.
 		}
 		score := (least + most) / 2
 		rec := report.Recommendation{Setting: "type of the batch's values", From: text(from), To: to,
-			Why:    fmt.Sprintf("%s a batch instead of %s; the GPU converts it: batch.to(device, non_blocking=True).float()", unit.Bytes(size-spared), unit.Bytes(size)),
-			Caveat: "transforms that need floating point move to the GPU with it", Effect: speedup(p, 0, copies, "the device")}
+			Why: fmt.Sprintf("%s a batch instead of %s; %s", unit.Bytes(size-spared), unit.Bytes(size), how), Effect: speedup(p, 0, copies, "the device")}
 		if to == "uint8" {
-			rec.Caveat = "for pictures of 8 bits a channel; " + rec.Caveat
+			rec.Caveat = "for pictures of 8 bits a channel; transforms that need floating point move to the GPU with it"
 		}
 		if loader, ok := p.Loader(); ok && starved(p)*lo > copies {
 			rec.Effect = loader.Saving(lo, hi)
@@ -77,7 +77,7 @@ beyond two thousand million need int64.
 		p.Report(report.Finding{
 			Severity: atMostWarning(p, diagnose.Grade(score)), Score: score,
 			Summary: fmt.Sprintf("Of the %s of a batch %s would do: the rest takes %s of the step", unit.Bytes(size), unit.Bytes(size-spared), between(least, most)),
-			Evidence: seen(p, metric.BatchBytes, metric.BatchFloat32, metric.BatchEight, metric.CollateRatio, metric.FetchTime, metric.MadeDecode,
+			Evidence: seen(p, metric.BatchBytes, metric.BatchFloat32, metric.BatchFloat64, metric.CollateRatio, metric.FetchTime, metric.MadeDecode,
 				metric.CopyTime),
 			Recommendations: []report.Recommendation{rec},
 			Unhelpful:       tooSlowly(p),

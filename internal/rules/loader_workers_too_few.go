@@ -116,7 +116,10 @@ func promiseNothing(f *report.Finding, most *report.Effect) {
 
 // pace says how often the workers can make a batch, and how often the step could take one. What it leaves out is the wait for a CPU.
 func pace(l *diagnose.Loader, atBest bool) string {
-	workers, alone := count(float64(l.Setting.Workers), "worker"), "on a CPU of its own"
+	workers, alone, most := count(float64(l.Setting.Workers), "worker"), "on a CPU of its own", ""
+	if atBest {
+		most = " at best"
+	}
 	if l.Setting.Workers > 1 {
 		alone = "on CPUs of their own"
 	}
@@ -124,7 +127,7 @@ func pace(l *diagnose.Loader, atBest bool) string {
 	if l.Metric == diagnose.Relative {
 		return fmt.Sprintf("%s can make a batch every %s steps %s", workers, unit.Number(every/step), alone)
 	}
-	return fmt.Sprintf("%s can make a batch every %s %s, the step could take one every %s", workers, unit.Seconds(every), alone, unit.Seconds(step)) + map[bool]string{true: " at best"}[atBest]
+	return fmt.Sprintf("%s can make a batch every %s %s, the step could take one every %s%s", workers, unit.Seconds(every), alone, unit.Seconds(step), most)
 }
 
 // room says what there is more of: time to wait in parallel, or cores.

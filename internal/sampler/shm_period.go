@@ -61,7 +61,6 @@ type periodEvidence struct {
 // decide weighs the evidence.
 func (p *tensorPeriod) decide(e *periodEvidence) {
 	best, second := 0, 0
-	clear(p.scores[:])
 	weigh := func(t int) {
 		score := -parsimony * float64(t)
 		if e.repeats > 0 && t%e.repeats != 0 {
@@ -82,12 +81,14 @@ func (p *tensorPeriod) decide(e *periodEvidence) {
 	for t := 1; t <= maxPeriod; t++ {
 		weigh(t)
 	}
+	many := 0
 	if e.repeats == 0 && e.mayBeMany() {
-		for step, t := best, maxPeriod/best*best+best; t <= longestPeriod; t += step {
+		many = best
+		for t := maxPeriod/many*many + many; t <= longestPeriod; t += many {
 			weigh(t)
 		}
 	}
-	if p.tensors > 0 && p.scores[p.tensors] == 0 {
+	if p.tensors > maxPeriod && (many == 0 || p.tensors%many != 0) {
 		weigh(p.tensors)
 	}
 	switch lead := p.scores[best] - p.scores[second]; {
@@ -162,7 +163,11 @@ func gridScore(numbers []int64, anchor, step int64) float64 {
 }
 
 func commonResidue(numbers []int64, step int64) int64 {
-	var seen [longestPeriod]int
+	var room [maxPeriod]int
+	seen := room[:]
+	if step > maxPeriod {
+		seen = make([]int, step)
+	}
 	best := int64(0)
 	for _, n := range numbers {
 		r := n % step

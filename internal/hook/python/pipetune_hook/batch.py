@@ -1,5 +1,5 @@
-"""The size of a batch: bytes of its tensors, how many they are and of which types, and samples as the first axis of the
-first of them. Only what torch and numpy themselves made is asked; what is of another class, a subclass of theirs too, is
+"""The size of a batch: bytes of its tensors, of which types, and how many have a sample each; and samples as the first axis
+of the first of them. Only what torch and numpy themselves made is asked; what is of another class, a subclass of theirs too, is
 of unknown size."""
 
 import sys
@@ -16,8 +16,9 @@ SOME = slice(0, MOST)
 
 torch = sys.modules["torch"]
 Tensor = torch.Tensor
-SIZES = "batch_bytes", "batch_tensors", "batch_float32", "batch_eight"  # what size() returns
-FLOAT32, EIGHT = torch.float32, (torch.float64, torch.int64)
+SIZES = "batch_bytes", "batch_tensors", "batch_float32", "batch_float64"  # what size() returns
+FLOAT32, FLOAT64 = torch.float32, torch.float64
+PICTURE = 3  # axes of one, in a batch or alone
 # That would see each call; before PyTorch 1.13 there are none.
 modes = getattr(torch._C, "_len_torch_function_stack", int)
 tracing = getattr(torch._C, "_get_tracing_state", bool)  # of torch.jit.trace, which would record each call
@@ -80,39 +81,43 @@ def first_axis(batch, depth):
     return 0
 
 
-def size(batch):
-    """Bytes of the tensors and arrays of a batch, tensors, and those in float32 and in numbers of eight bytes; None: not known."""
+def size(batch, count):
+    """Bytes of the tensors and arrays of a batch of count samples, tensors in lists of one entry a sample, bytes of those in float32 that may be
+    pictures, and of those in float64; None: not known."""
     try:
         if tracing():
             return None
-        return unseen(size_of, batch) if modes() else size_of(batch)
+        found = unseen(size_of, batch, count) if modes() else size_of(batch, count)
+        return found if found and found[0] else None
     except UNKNOWN as error:
         if foreign(error):
             raise
         return None
 
 
-def size_of(batch):
-    total = tensors = float32 = eight = seen = 0
-    level = [batch]
+def size_of(batch, count):
+    total = listed = float32 = float64 = seen = 0
+    level = [(batch, False)]
     for _ in range(DEEPEST):
         below = []
-        for each in level:
+        for each, inside in level:
             seen += 1
             if seen > MOST:
-                return total, tensors, float32, eight
+                return total, listed, float32, float64
             kind = type(each)
             if kind is Tensor:
                 taken = each.nelement() * each.element_size()
                 total += taken
-                tensors += 1
-                if each.dtype is FLOAT32:
+                listed += inside
+                if each.dtype is FLOAT32 and each.dim() >= PICTURE:
                     float32 += taken
-                elif each.dtype in EIGHT:
-                    eight += taken
+                elif each.dtype is FLOAT64:
+                    float64 += taken
             elif array(kind):
                 total += each.nbytes
             else:
-                below.extend(parts(each))
+                held = parts(each)
+                inside = inside or count > 1 and (kind is list or kind is tuple) and len(held) == min(count, MOST)
+                below += [(part, inside) for part in held]
         level = below
-    return total, tensors, float32, eight
+    return total, listed, float32, float64

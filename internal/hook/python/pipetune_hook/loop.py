@@ -217,7 +217,7 @@ class Epoch:
         if self.chosen:
             self.each = count
         if loop.full % 50 == 0 or loop.full < 3:
-            loop.size = size(batch) or loop.size
+            loop.size = size(batch, count) or loop.size
         loop.full += 1
         if len(loop.waits) > 2 * LISTED:
             loop.waits = loop.waits[-LISTED:]
