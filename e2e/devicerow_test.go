@@ -5,7 +5,9 @@ package e2e
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -163,9 +165,21 @@ func deviceTable(rows []deviceRow) string {
 // checkDeviceRows fails the test with what the watches missed.
 func checkDeviceRows(t *testing.T, rows []deviceRow) {
 	t.Helper()
+	var known map[string]string // see testdata/recordings/device
+	text, err := os.ReadFile("../testdata/recordings/device/known.json")
+	if err == nil {
+		err = json.Unmarshal(text, &known)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	right, told, covered := 0, 0, 0
 	for _, r := range rows {
 		for _, miss := range r.misses() {
+			if why, listed := known[r.loop.name+"-"+r.how]; listed && slices.Contains(r.loop.class, r.rep.Verdict.Class) {
+				t.Logf("%s %s: %s; known: %s", r.loop.name, r.how, miss, why)
+				continue
+			}
 			t.Errorf("%s %s: %s", r.loop.name, r.how, miss)
 		}
 		if slices.Contains(r.loop.class, r.rep.Verdict.Class) {
