@@ -17,7 +17,7 @@ var (
 	HostTime        = Desc{"host_ratio", Ratio, Gauge, "share of time the device idles while the trainer's main or autograd thread runs"}
 	DeviceTime      = Desc{"device_ratio", Ratio, Gauge, "share of time the step is on the device: the GPU busy, or, without GPU counters, the main thread asleep outside the loader"}
 	SaveTime        = Desc{"saving_ratio", Ratio, Gauge, "share of time training stands still while the trainer's main thread writes: fewer batches pass than else, by the loader's count"}
-	SavePause       = Desc{"saving_pause_s", Seconds, Gauge, "median time that training stands still in one such pause"}
+	SavePause       = Desc{"saving_pause_s", Seconds, Gauge, "median time that training stands still in one such pause, at least"}
 	SaveBytes       = Desc{"saving_bytes", Bytes, Gauge, "median of what the main thread writes in one"}
 	SaveEvery       = Desc{"saving_every_s", Seconds, Gauge, "median time from one such pause to the next"}
 	EpochGap        = Desc{"epoch_gap_ratio", Ratio, Gauge, "share of time between the death of one set of workers and the first batch of the next"}
