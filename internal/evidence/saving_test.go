@@ -50,7 +50,7 @@ func TestSavingUnknown(t *testing.T) {
 	s.trainer("100.1")
 	s.bear("100.1", 2, 50)
 	s.run(30, trains)
-	want(t, s.evidence(), map[metric.Desc]float64{metric.SaveTime: absent, metric.WorkerRemote: absent, metric.MainRemote: absent})
+	want(t, s.evidence(), map[metric.Desc]float64{metric.SaveTime: absent, metric.WorkerRemote: absent})
 }
 
 // TestRemoteWaits splits the time that workers wait on connections by their peers.
@@ -72,8 +72,25 @@ func TestRemoteWaits(t *testing.T) {
 	}
 	s.run(30, m)
 	e := s.evidence()
-	want(t, e, map[metric.Desc]float64{metric.WorkerRemote: 0.6, metric.WorkerOtherWait: 0.8, metric.MainRemote: absent})
+	want(t, e, map[metric.Desc]float64{metric.WorkerRemote: 0.6, metric.WorkerOtherWait: 0.8})
 	if r := e.Facts.Remotes; len(r) != 2 || r[0].Address != "10.0.0.6:443" || r[0].Share < 0.749 || r[0].Share > 0.751 {
 		t.Errorf("peers %+v", r)
+	}
+}
+
+// TestRemoteWaitsOfWorkerlessTrainer: a trainer without workers that waits for the network may load or log, so that none of it is sure to be loading.
+func TestRemoteWaitsOfWorkerlessTrainer(t *testing.T) {
+	s := simulate(t, recording.Header{})
+	s.trainer("100.1", "framework", "pytorch")
+	s.remote = func(looks float64) {
+		s.count(metric.LooksRemote, "process/100.1", 0.6*looks)
+	}
+	s.run(30, moment{run: 0.4, asleep: 0.6, gpu: -1})
+	e := s.evidence()
+	if v, ok := e.Get(metric.DataStall); !ok || v.Lo > 0.01 || v.Center < 0.59 || v.Hi < 0.59 {
+		t.Errorf("data stall %+v, want 0 to 60 %% and more", v)
+	}
+	if d, ok := e.Get(metric.DeviceTime); !ok || d.Center > 0.11 {
+		t.Errorf("the device takes %+v, which was seen of the network", d)
 	}
 }

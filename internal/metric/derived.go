@@ -24,7 +24,6 @@ var (
 	MainCPU         = Desc{"main_cpu_ratio", Ratio, Gauge, "CPU time of the trainer's main thread per second"}
 	MainRunDelay    = Desc{"main_run_delay_ratio", Ratio, Gauge, "share of time the trainer's main thread was ready but had no CPU"}
 	MainStorage     = Desc{"main_storage_wait_ratio", Ratio, Gauge, "share of time the trainer's main thread waits for storage itself"}
-	MainRemote      = Desc{"main_remote_wait_ratio", Ratio, Gauge, "share of time the trainer's main thread sleeps for a TCP connection"}
 	MainReadBytes   = Desc{"main_read_bytes_per_s", BytesPerS, Gauge, "bytes per second the trainer process itself reads through system calls, what it receives from workers' pipes included; not told where a worker ended"}
 	InWorkerless    = Desc{"loads_in_main_ratio", Ratio, Gauge, "with no workers: share of time the main thread reads or runs while it keeps reading dataset files; an upper bound of the time spent loading"}
 )
@@ -173,7 +172,7 @@ var (
 
 // Derived lists all derived signals.
 var Derived = []Desc{
-	DataStall, Headroom, DeviceWait, RankStallSpread, FeedingRanks, RestBusy, CopyTime, InputWait, HostTime, DeviceTime, SaveTime, SavePause, SaveBytes, SaveEvery, EpochGap, MainCPU, MainRunDelay, MainStorage, MainRemote, MainReadBytes, InWorkerless,
+	DataStall, Headroom, DeviceWait, RankStallSpread, FeedingRanks, RestBusy, CopyTime, InputWait, HostTime, DeviceTime, SaveTime, SavePause, SaveBytes, SaveEvery, EpochGap, MainCPU, MainRunDelay, MainStorage, MainReadBytes, InWorkerless,
 	NumWorkers, Ranks, BatchesPerS, SamplesPerS, BatchBytes, StepTime, FreeStepTime, QueueBatches, QueueCapacity, Restarts, EpochTime, RestartGap,
 	HeadOfLine, LoaderIsAhead, IdleWhileWaits, FeedersAtOnce,
 	WorkerIdle, WorkerBusy, WorkerRunning, WorkerStorage, WorkerOpenWait, WorkerFileLock, WorkerLock, WorkerHandOver, WorkerOtherWait, WorkerRemote, WorkerPrograms, WorkerStopped, TrainerStopped,
