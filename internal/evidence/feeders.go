@@ -32,7 +32,8 @@ func (b *builder) feed(r *rank) {
 	var busy [2]float64
 	for _, a := range b.cast.feeders {
 		looks := sum(b.grow(metric.LooksTotal, a.entity))
-		work := looks - sum(b.states(a.entity, handingOver...)) - sum(b.grow(metric.LooksStopped, a.entity))
+		work := looks - sum(b.states(a.entity, handingOver...)) - sum(b.grow(metric.LooksStopped, a.entity)) -
+			idleOnline(func(d metric.Desc) float64 { return sum(b.grow(d, a.entity)) })
 		switch {
 		case a.trainer != r.entity || looks == 0 || work < leastFeeding*looks:
 		case !a.thread:
@@ -48,6 +49,15 @@ func (b *builder) feed(r *rank) {
 			r.fed = &Fed{Threads: i == 1, Name: stage[0].comm}
 		}
 	}
+}
+
+// idleOnline is how long a feeder waits on TCP connections where that is no work for its trainer, as of a helper that polls a server or
+// blocks on a queue there: it does next to nothing with what comes.
+func idleOnline(grown func(metric.Desc) float64) float64 {
+	if grown(metric.LooksRunning) >= leastFeeding*grown(metric.LooksTotal) {
+		return 0
+	}
+	return grown(metric.LooksRemote)
 }
 
 // loader returns the entity under which the trainer and those that make its batches are looked at together.

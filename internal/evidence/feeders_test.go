@@ -10,7 +10,7 @@ import (
 )
 
 // feeding is the true state of who may feed a trainer: shares of its looks, the rest is in a lock.
-type feeding struct{ work, disk, timer, beside float64 }
+type feeding struct{ work, disk, timer, beside, remote float64 }
 
 const aPool, aThread = "process/200.2", "thread/100.1.110"
 
@@ -33,13 +33,15 @@ func (s *simulation) feed(seconds, waits float64, m moment, who map[string]feedi
 			s.count(metric.LooksRunning, entity, s.looks*f.work)
 			s.count(metric.LooksDisk, entity, s.looks*f.disk)
 			s.count(metric.LooksSleep, entity, s.looks*f.timer)
-			s.count(metric.LooksFutex, entity, s.looks*(1-f.work-f.disk-f.timer))
+			s.count(metric.LooksFutex, entity, s.looks*(1-f.work-f.disk-f.timer-f.remote))
+			s.count(metric.LooksOther, entity, s.looks*f.remote)
+			s.count(metric.LooksRemote, entity, s.looks*f.remote)
 			s.count(metric.LooksBeside, entity, s.looks*f.beside)
 			s.count(metric.ProcMainCPU, entity, s.tick*f.work)
 			if entity == aPool {
 				s.count(metric.ProcCPU, entity, s.tick*f.work)
 			}
-			working += f.work + f.disk
+			working += f.work + f.disk + f.remote
 		}
 		s.count(metric.LoaderLooks, "feeders/100.1", s.looks)
 		s.count(metric.LoaderWaiting, "feeders/100.1", s.looks*waits)
@@ -66,6 +68,8 @@ func TestFed(t *testing.T) {
 		{"a thread that unpickles more slowly than the pool makes", map[string]feeding{aPool: {work: 0.3, beside: 0.3},
 			aThread: {work: 0.9, beside: 0.8}}, &Fed{Threads: true, Name: "python3"}, 0.9},
 		{"a thread of a mathematical library", map[string]feeding{aThread: {work: 0.3, beside: 0.1}}, nil, 0},
+		{"a pool that waits for a store", map[string]feeding{aPool: {work: 0.1, remote: 0.85, beside: 0.9}}, &Fed{Name: "python3"}, 0.95},
+		{"a helper that waits for its server", map[string]feeding{aPool: {work: 0.02, remote: 0.97, beside: 0.9}}, nil, 0},
 		{"a helper that polls", map[string]feeding{aPool: {work: 0.01, timer: 0.99}}, nil, 0},
 	} {
 		s := simulate(t, recording.Header{})

@@ -14,10 +14,9 @@ type Remote struct {
 	Share   float64 // of all such waits whose peer is known
 }
 
-// remote takes how long the trainer and those that load for it wait on TCP connections, and to whom.
+// remote takes how long those that load for a trainer wait on TCP connections, and to whom.
 func (b *builder) remote(r *rank) {
 	b.take(metric.WorkerRemote, b.remoteWait(r.crew), metric.LooksRemote)
-	b.take(metric.MainRemote, b.remoteWait([]*actor{r.actor}), metric.LooksRemote)
 	all := 0.0
 	for _, e := range b.rec.Events {
 		if e.Kind != recording.EventRemote || e.Attrs["trainer"] != r.entity {

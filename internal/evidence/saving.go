@@ -8,11 +8,10 @@ import (
 )
 
 const (
-	// leastSaved is how much the main thread must write between two readings, half a second, to be saving something: logs and the numbers of
-	// items for the workers are kilobytes, checkpoints megabytes.
-	leastSaved = 1 << 20 // bytes
-	// leastSaveSteps is how many steps must fail to come for a pause to be told: the count of batches may be one off at either end.
-	leastSaveSteps = 2
+	// LeastSaved is how many bytes the main thread must write between two readings, half a second, to be saving something.
+	LeastSaved = 1 << 20
+	// LeastSaveSteps is how many steps must fail to come for a pause to be told.
+	LeastSaveSteps = 2
 )
 
 // saveStep is the time between two readings of what the main thread has written.
@@ -50,7 +49,7 @@ func (b *builder) saving(r *rank) {
 		before := 0.0
 		for _, s := range saves {
 			length := s.length() - s.handed/pace
-			if length*r.rate.Center < leastSaveSteps {
+			if length*r.rate.Center < LeastSaveSteps {
 				continue
 			}
 			if len(lengths) > 0 {
@@ -67,9 +66,9 @@ func (b *builder) saving(r *rank) {
 }
 
 // saveSteps returns the steps of the steady window, and how many batches pass in a second, in what counts them, where the main thread saves
-// nothing. A save begins before its first byte, with copies from a device, and ends after the last, with what fsync waits for: the steps
-// before and after belong to it in which less than half of the usual number passes and the trainer does not wait for its loader. New workers
-// are started with what is written to them.
+// nothing. A save begins before its first byte, with copies from a device, and ends after the last, with what fsync waits for: the one step
+// before and the one after belong to it where less than half of the usual number passes and the trainer does not wait for its loader; no more,
+// for an evaluation beside it looks the same. New workers are started with what is written to them.
 func (b *builder) saveSteps(r *rank) (out []saveStep, pace float64) {
 	wrote := b.h.of(metric.ProcMainWriteChars, r.entity)
 	handed := cmp.Or(b.h.of(metric.LoaderTensors, r.loader()), b.h.of(metric.LoaderBatches, r.loader()))
@@ -83,7 +82,7 @@ func (b *builder) saveSteps(r *rank) (out []saveStep, pace float64) {
 		step := saveStep{span: s}
 		step.bytes, _ = wrote.grown(s)
 		step.handed, _ = handed.grown(s)
-		if step.saves = step.bytes >= leastSaved; !step.saves {
+		if step.saves = step.bytes >= LeastSaved; !step.saves {
 			passed, lasted = passed+step.handed, lasted+s.length()
 		}
 		out = append(out, step)
@@ -94,10 +93,13 @@ func (b *builder) saveSteps(r *rank) (out []saveStep, pace float64) {
 		return s.handed < pace*s.length()/2 && waits < s.length()/2
 	}
 	for i := 1; i < len(out); i++ {
-		out[i].saves = out[i].saves || out[i-1].saves && out[i-1].to == out[i].from && stands(out[i])
-	}
-	for i := len(out) - 2; i >= 0; i-- {
-		out[i].saves = out[i].saves || out[i+1].saves && out[i].to == out[i+1].from && stands(out[i])
+		switch before, after := &out[i-1], &out[i]; {
+		case before.to != after.from:
+		case before.bytes >= LeastSaved:
+			after.saves = after.saves || stands(*after)
+		case after.bytes >= LeastSaved:
+			before.saves = before.saves || stands(*before)
+		}
 	}
 	return out, pace
 }

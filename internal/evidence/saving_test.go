@@ -10,17 +10,21 @@ import (
 // trains is a job whose data is ready.
 var trains = moment{wait: 0, run: 0.1, asleep: 0.9, idle: 0.9, work: 0.1, batches: 20, gpu: -1}
 
-// TestSaving: what the main thread writes at 64 MiB/s for two seconds of ten is a checkpoint while no batch passes, with the second before its first byte; and
-// nothing that holds training up where batches pass as ever, or where the trainer waits for them.
+// TestSaving: what the main thread writes at 64 MiB/s for two seconds of ten is a checkpoint while no batch passes, with the one reading before its
+// first byte, however long an evaluation has held batches up before; and nothing that holds training up where batches pass as ever.
 func TestSaving(t *testing.T) {
+	stands := moment{run: 1, idle: 1, gpu: -1}
 	for _, c := range []struct {
 		name  string
 		saves moment
+		eval  float64
 		want  map[metric.Desc]float64
 	}{
-		{"checkpoint", moment{run: 1, idle: 1, gpu: -1}, map[metric.Desc]float64{
-			metric.SaveTime: 0.3, metric.SavePause: 3, metric.SaveBytes: 128 << 20, metric.SaveEvery: 10}},
-		{"log", trains, map[metric.Desc]float64{metric.SaveTime: 0, metric.SavePause: absent}},
+		{"checkpoint", stands, 0.1, map[metric.Desc]float64{
+			metric.SaveTime: 0.21, metric.SavePause: 2.1, metric.SaveBytes: 128 << 20, metric.SaveEvery: 10}},
+		{"evaluation, then checkpoint", stands, 5, map[metric.Desc]float64{
+			metric.SaveTime: 0.21, metric.SavePause: 2.1, metric.SaveBytes: 128 << 20, metric.SaveEvery: 10}},
+		{"log", trains, 1, map[metric.Desc]float64{metric.SaveTime: 0, metric.SavePause: absent}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := simulate(t, recording.Header{})
@@ -28,8 +32,8 @@ func TestSaving(t *testing.T) {
 			s.bear("100.1", 2, 50)
 			s.writes = "process/100.1"
 			for range 4 {
-				s.run(4, trains)
-				s.run(1, c.saves)
+				s.run(5-c.eval, trains)
+				s.run(c.eval, c.saves)
 				s.written = 64 << 20
 				s.run(2, c.saves)
 				s.written = 0
@@ -46,7 +50,7 @@ func TestSavingUnknown(t *testing.T) {
 	s.trainer("100.1")
 	s.bear("100.1", 2, 50)
 	s.run(30, trains)
-	want(t, s.evidence(), map[metric.Desc]float64{metric.SaveTime: absent, metric.WorkerRemote: absent, metric.MainRemote: absent})
+	want(t, s.evidence(), map[metric.Desc]float64{metric.SaveTime: absent, metric.WorkerRemote: absent})
 }
 
 // TestRemoteWaits splits the time that workers wait on connections by their peers.
@@ -68,8 +72,25 @@ func TestRemoteWaits(t *testing.T) {
 	}
 	s.run(30, m)
 	e := s.evidence()
-	want(t, e, map[metric.Desc]float64{metric.WorkerRemote: 0.6, metric.WorkerOtherWait: 0.8, metric.MainRemote: absent})
+	want(t, e, map[metric.Desc]float64{metric.WorkerRemote: 0.6, metric.WorkerOtherWait: 0.8})
 	if r := e.Facts.Remotes; len(r) != 2 || r[0].Address != "10.0.0.6:443" || r[0].Share < 0.749 || r[0].Share > 0.751 {
 		t.Errorf("peers %+v", r)
+	}
+}
+
+// TestRemoteWaitsOfWorkerlessTrainer: a trainer without workers that waits for the network may load or log, so that none of it is sure to be loading.
+func TestRemoteWaitsOfWorkerlessTrainer(t *testing.T) {
+	s := simulate(t, recording.Header{})
+	s.trainer("100.1", "framework", "pytorch")
+	s.remote = func(looks float64) {
+		s.count(metric.LooksRemote, "process/100.1", 0.6*looks)
+	}
+	s.run(30, moment{run: 0.4, asleep: 0.6, gpu: -1})
+	e := s.evidence()
+	if v, ok := e.Get(metric.DataStall); !ok || v.Lo > 0.01 || v.Center < 0.59 || v.Hi < 0.59 {
+		t.Errorf("data stall %+v, want 0 to 60 %% and more", v)
+	}
+	if d, ok := e.Get(metric.DeviceTime); !ok || d.Center > 0.11 {
+		t.Errorf("the device takes %+v, which was seen of the network", d)
 	}
 }

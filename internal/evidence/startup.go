@@ -86,7 +86,7 @@ func startingUp(h history, c cast, a *actor, s span) string {
 // feeds tells whether anybody but DataLoader workers is at work for a trainer.
 func feeds(h history, c cast, a *actor, s span) bool {
 	return slices.ContainsFunc(c.feeders, func(f *actor) bool {
-		beside, _ := h.of(metric.LooksBeside, f.entity).grown(s)
-		return f.trainer == a.entity && beside >= leastFeeding*s.length()
+		grown := func(d metric.Desc) float64 { g, _ := h.of(d, f.entity).grown(s); return g }
+		return f.trainer == a.entity && grown(metric.LooksBeside)-idleOnline(grown) >= leastFeeding*s.length()
 	})
 }

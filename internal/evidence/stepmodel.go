@@ -68,13 +68,19 @@ func (r *rank) sight() step.Sight {
 // model decides what a trainer waits and applies the model of a step to what was seen of it. Its step stays nil where its
 // main thread was not sampled, or what it waits is unknown.
 func (b *builder) model(r *rank) {
-	running, asleep, storage := b.mainStates(r)
+	running, asleep, waits := b.mainStates(r)
+	storage := b.range_(waits)
 	seen := step.Seen{
 		Device:   r.sight(),
 		Running:  b.range_(running),
 		Asleep:   b.range_(asleep),
 		OnDevice: b.range_(b.ofLooks(r, b.states(r.entity, metric.LooksDevice))),
 		Loads:    r.noLoader && r.hook == nil,
+	}
+	if seen.Loads { // what it waits for over the network it may load, as from storage, or it logs
+		remote := b.range_(b.ofLooks(r, b.grow(metric.LooksRemote, r.entity)))
+		storage.Likely, storage.Hi = storage.Likely+remote.Likely, storage.Hi+remote.Hi
+		seen.Asleep.Lo, seen.Asleep.Likely = max(seen.Asleep.Lo-remote.Hi, 0), max(seen.Asleep.Likely-remote.Likely, 0)
 	}
 	if seen.Device == step.Counted {
 		seen.Busy = b.range_(r.busy)
@@ -84,7 +90,7 @@ func (b *builder) model(r *rank) {
 		}
 	}
 	seen.Spin, seen.SpinTold = b.spin(r, seen)
-	b.inputWait(r, seen, b.range_(storage))
+	b.inputWait(r, seen, storage)
 	if sum(r.looks) == 0 || r.wait.N == 0 {
 		return
 	}
@@ -135,11 +141,6 @@ func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 	running = b.ofLooks(r, ran)
 	asleep = b.ofLooks(r, b.states(r.entity, asleepOutside...))
 	storage = b.ofLooks(r, b.states(r.entity, metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen))
-	if r.noLoader { // what it fetches over the network it loads, as from storage
-		remote := b.ofLooks(r, b.grow(metric.LooksRemote, r.entity))
-		add(storage, remote)
-		add(asleep, times(remote, -1))
-	}
 	polls := b.ofLooks(r, b.states(r.entity, metric.LooksQueuePoll, metric.LooksPipeRead)) // receiving a batch is waiting for it
 	var loads []float64
 	if r.hook != nil && r.hook.training.loadsItself() {
@@ -240,8 +241,9 @@ const fewestSamples = 100
 const activityBytes = 4096
 
 // mayLoad is the share of time in which a trainer without workers may be loading, as it looks from outside: at least what it waits for
-// storage, at most that and all it runs and does not spin. Most likely it loads between two readings over which it read data; where it
-// reads nothing, and a device idles meanwhile, half of what it runs is a guess as good as any: data in memory reads nothing.
+// storage, at most that, what it waits for over the network, and all it runs and does not spin. Most likely it loads between two readings over
+// which it read data; where it reads nothing, and a device idles meanwhile, half of what it runs is a guess as good as any: data in memory
+// reads nothing.
 func (b *builder) mayLoad(r *rank, seen step.Seen, storage step.Range) step.Range {
 	most := seen.Running.Hi - seen.Spin.Lo + storage.Hi
 	likely := min(b.readsWhileRunning(r), seen.Running.Likely+storage.Likely)
@@ -281,7 +283,7 @@ func (b *builder) readsWhileRunning(r *rank) float64 {
 			active = append(active, between)
 		}
 	}
-	loads := sum(b.grow(metric.LooksRemote, r.entity)) // what a socket brings is in no count of reads
+	loads := sum(b.grow(metric.LooksRemote, r.entity)) // what a socket brings is in no count of reads, nor is whether it is data
 	for _, d := range []metric.Desc{metric.LooksRunning, metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen} {
 		t := b.h.of(d, r.entity)
 		for _, w := range b.spans {

@@ -17,14 +17,13 @@ var (
 	HostTime        = Desc{"host_ratio", Ratio, Gauge, "share of time the device idles while the trainer's main or autograd thread runs"}
 	DeviceTime      = Desc{"device_ratio", Ratio, Gauge, "share of time the step is on the device: the GPU busy, or, without GPU counters, the main thread asleep outside the loader"}
 	SaveTime        = Desc{"saving_ratio", Ratio, Gauge, "share of time training stands still while the trainer's main thread writes: fewer batches pass than else, by the loader's count"}
-	SavePause       = Desc{"saving_pause_s", Seconds, Gauge, "median time that training stands still in one such pause"}
+	SavePause       = Desc{"saving_pause_s", Seconds, Gauge, "median time that training stands still in one such pause, at least"}
 	SaveBytes       = Desc{"saving_bytes", Bytes, Gauge, "median of what the main thread writes in one"}
 	SaveEvery       = Desc{"saving_every_s", Seconds, Gauge, "median time from one such pause to the next"}
 	EpochGap        = Desc{"epoch_gap_ratio", Ratio, Gauge, "share of time between the death of one set of workers and the first batch of the next"}
 	MainCPU         = Desc{"main_cpu_ratio", Ratio, Gauge, "CPU time of the trainer's main thread per second"}
 	MainRunDelay    = Desc{"main_run_delay_ratio", Ratio, Gauge, "share of time the trainer's main thread was ready but had no CPU"}
 	MainStorage     = Desc{"main_storage_wait_ratio", Ratio, Gauge, "share of time the trainer's main thread waits for storage itself"}
-	MainRemote      = Desc{"main_remote_wait_ratio", Ratio, Gauge, "share of time the trainer's main thread sleeps for a TCP connection"}
 	MainReadBytes   = Desc{"main_read_bytes_per_s", BytesPerS, Gauge, "bytes per second the trainer process itself reads through system calls, what it receives from workers' pipes included; not told where a worker ended"}
 	InWorkerless    = Desc{"loads_in_main_ratio", Ratio, Gauge, "with no workers: share of time the main thread reads or runs while it keeps reading dataset files; an upper bound of the time spent loading"}
 )
@@ -173,7 +172,7 @@ var (
 
 // Derived lists all derived signals.
 var Derived = []Desc{
-	DataStall, Headroom, DeviceWait, RankStallSpread, FeedingRanks, RestBusy, CopyTime, InputWait, HostTime, DeviceTime, SaveTime, SavePause, SaveBytes, SaveEvery, EpochGap, MainCPU, MainRunDelay, MainStorage, MainRemote, MainReadBytes, InWorkerless,
+	DataStall, Headroom, DeviceWait, RankStallSpread, FeedingRanks, RestBusy, CopyTime, InputWait, HostTime, DeviceTime, SaveTime, SavePause, SaveBytes, SaveEvery, EpochGap, MainCPU, MainRunDelay, MainStorage, MainReadBytes, InWorkerless,
 	NumWorkers, Ranks, BatchesPerS, SamplesPerS, BatchBytes, StepTime, FreeStepTime, QueueBatches, QueueCapacity, Restarts, EpochTime, RestartGap,
 	HeadOfLine, LoaderIsAhead, IdleWhileWaits, FeedersAtOnce,
 	WorkerIdle, WorkerBusy, WorkerRunning, WorkerStorage, WorkerOpenWait, WorkerFileLock, WorkerLock, WorkerHandOver, WorkerOtherWait, WorkerRemote, WorkerPrograms, WorkerStopped, TrainerStopped,

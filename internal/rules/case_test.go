@@ -33,6 +33,7 @@ import (
 //	caveat FRAGMENT              how the caveat of one of its recommendations begins
 //	leaves SETTING               a setting of which it recommends nothing
 //	reaches VALUE                what the upper end of its first recommendation's effect comes to at least
+//	least VALUE                  what the lower end of its first recommendation's effect comes to at most
 //	unhelpful FRAGMENT           part of one of its negative advices
 //	missing NAME                 a signal the abstention names
 //	reason FRAGMENT              part of the abstention's reason
@@ -43,7 +44,7 @@ type ruleCase struct {
 	caveat          string
 	unhelpful       []string
 	location        string
-	reaches         float64
+	reaches, least  float64
 	recommend       [][3]string
 	leaves          []string
 	missing         []string
@@ -89,6 +90,8 @@ func parseCase(text string) (ruleCase, error) {
 			c.summary = rest
 		case "reaches":
 			c.reaches, err = parseNumber(rest)
+		case "least":
+			c.least, err = parseNumber(rest)
 		case "unhelpful":
 			c.unhelpful = append(c.unhelpful, rest)
 		case "reason":
@@ -303,6 +306,9 @@ func checkFires(t *testing.T, c ruleCase, findings []report.Finding, abstained [
 	}
 	if c.reaches > 0 && (len(f.Recommendations) == 0 || f.Recommendations[0].Effect == nil || f.Recommendations[0].Effect.Hi < c.reaches) {
 		t.Errorf("%s, want an effect that reaches %g", describeAll(f.Recommendations), c.reaches)
+	}
+	if c.least > 0 && (len(f.Recommendations) == 0 || f.Recommendations[0].Effect == nil || f.Recommendations[0].Effect.Lo > c.least) {
+		t.Errorf("%s, want an effect that may be as low as %g", describeAll(f.Recommendations), c.least)
 	}
 	for _, want := range c.recommend {
 		if !recommended(f, want) {

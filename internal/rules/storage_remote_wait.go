@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
@@ -30,9 +31,11 @@ items, the items of a batch asked for together (__getitems__). One client for ea
 more round trip, with TLS two or three. What fits on a local disk is best fetched once.
 
 ## When it is wrong
-The other side may have a limit of its own; then more workers gain less than predicted. A peer with few requests each is not named where it hangs
+The other side may have a limit of its own; then more workers gain less than predicted. On this machine (127.0.0.1, ::1) that may be its CPUs,
+or it passes requests on, as a proxy does. A peer with few requests each is not named where it hangs
 up before the table is read, ten times a second at most. Waits of other threads (fsspec's, so s3fs and gcsfs; asyncio), of programs that a worker
-runs (curl, aws s3 cp) and in select are not seen. A trainer without workers that waits for the network may be logging and not loading.
+runs (curl, aws s3 cp) and in select are not seen. A trainer without workers that waits for the network may be logging and not
+loading: that it loads meanwhile counts as likely, and never as sure.
 `,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.WorkerBusy, metric.WorkerRemote},
 	Limits:   limits(storageLimit, gainLimit),
@@ -44,14 +47,18 @@ runs (curl, aws s3 cp) and in select are not seen. A trainer without workers tha
 		if waits < p.Limit(storageLimit.Name) || score < diagnose.Moderate.Value {
 			return nil
 		}
-		fetched := report.Recommendation{Setting: "requests over the network", To: "fewer and larger, on connections that are kept, or from a local copy",
+		from, requests := "over the network", "requests over the network"
+		if onLoopback(p) {
+			from, requests = "from another program on this machine", "requests to it"
+		}
+		fetched := report.Recommendation{Setting: requests, To: "fewer and larger, on connections that are kept, or from a local copy",
 			Why: "shards, or all items of a batch at once; one client for each worker; what fits on a local disk is fetched once"}
 		if loader, ok := p.Loader(); ok {
 			fetched.Effect = loader.SavingUnthrottled(waits/2, waits)
 		}
 		f := report.Finding{
 			Severity: diagnose.Grade(score), Score: score,
-			Summary: fmt.Sprintf("Loading waits for answers over the network %s of its time%s", unit.Percent(waits), peers(p)),
+			Summary: fmt.Sprintf("Loading waits for answers %s %s of its time%s", from, unit.Percent(waits), peers(p)),
 			Evidence: seen(p, metric.WorkerRemote, metric.WorkerBusy, metric.WorkerRunning, metric.WorkerCPUBatch, metric.WorkerWaitBatch,
 				metric.NumWorkers),
 			Recommendations: []report.Recommendation{fetched},
@@ -60,11 +67,23 @@ runs (curl, aws s3 cp) and in select are not seen. A trainer without workers tha
 		if p.Evidence.Facts.Fed == nil {
 			f.Recommendations = append(moreReaders(p), fetched)
 		}
-		f.Unhelpful = append(f.Unhelpful, against("more or faster CPUs: loading sleeps until an answer is there",
-			report.Unhelpful{Setting: "usable CPUs", Direction: report.Up})...)
+		if !onLoopback(p) { // else it is these CPUs that make the answers
+			f.Unhelpful = append(f.Unhelpful, against("more or faster CPUs: loading sleeps until an answer is there",
+				report.Unhelpful{Setting: "usable CPUs", Direction: report.Up})...)
+		}
 		p.Report(f)
 		return nil
 	},
+}
+
+// onLoopback tells whether most of the waits whose peer is known are for a program on this machine.
+func onLoopback(p *diagnose.Pass) bool {
+	r := p.Evidence.Facts.Remotes
+	if len(r) == 0 {
+		return false
+	}
+	at, err := netip.ParseAddrPort(r[0].Address)
+	return err == nil && at.Addr().IsLoopback()
 }
 
 // peers names who loading waits for, the most first.

@@ -136,7 +136,7 @@ func (f *feeders) look(kit *lookKit, now time.Duration, runs, waits bool) {
 	for _, m := range f.members {
 		class, ok := m.thread.look(kit)
 		if busy := m.proc != nil && m.clock.busy(kit, m.id.PID, now); busy && ok && class != classRunning && class != classStopped {
-			m.looks.move(class, classRunning)
+			m.thread.ran(class)
 			class = classRunning
 		}
 		switch {

@@ -93,6 +93,14 @@ func TestFeedersOfTrainerWithoutWorkers(t *testing.T) {
 	if got := w.book().get(t, metric.LooksRunning, "process/101.1010") - before.get(t, metric.LooksRunning, "process/101.1010"); got < 9 {
 		t.Errorf("a process that computes in its threads was seen to run in %v of 10 looks", got)
 	}
+	m.thread(101, 101, inReceiveOf5, "wait_woken", 'S')
+	m.link(101, 5, "socket:[77]")
+	m.put(101, "net/tcp", heading+toStore)
+	w.looks(10)
+	b = w.book()
+	if _, told := b.last[metric.RemoteLooks.Name+" remote/100.1000.10.0.0.5:443"]; told || b.get(t, metric.LooksRemote, "process/101.1010") != 0 {
+		t.Error("a process that computes in its threads waits for a connection as well")
+	}
 	w.kit.cpuTime = nil
 
 	m.remove(101)

@@ -180,8 +180,9 @@ func (l *Loader) trainerOf(id procfs.ID) *trainer {
 	return nil
 }
 
-// sampleTries and sampleWait bound how long Sample waits for a look under way, which takes well below a millisecond: one that hangs
-// in the kernel must not hang the tick.
+// sampleTries and sampleWait bound how long Sample waits for a look under way: one that hangs in the kernel must not hang the tick. A look
+// takes well below a millisecond; one that reads the tables of connections 7 ms where they are large (procfs.Process.Peers), and a tick that
+// meets that goes without these readings, as one of 500 may (connectionsBudget).
 const (
 	sampleTries = 25
 	sampleWait  = 200 * time.Microsecond

@@ -34,12 +34,14 @@ const (
 	mostRemotes = 32
 	// mostSockets bounds the connections that are taken from one table, of all programs in the namespace.
 	mostSockets = 4096
-	// connectionsEvery and connectionsBudget bound how often the table is read, and the share of a core that takes.
+	// connectionsEvery and connectionsBudget bound how often the table is read, and the share of a core that takes. A look waits while it is
+	// read, and holds the Loader's lock: see sampleTries.
 	connectionsEvery  = 100 * time.Millisecond
 	connectionsBudget = 0.002
-	// callFrame is the part of the stack that a C function just called and its callers up to Python use. A socket with
-	// a time-out polls an array of one there (CPython Modules/socketmodule.c, internal_select; _ssl.c, PySSL_select);
-	// that of select.poll, and so of the DataLoader's queues, is on the heap.
+	// callFrame is the part of the stack that a C function just called and its callers up to Python use: a page, which is a choice. A socket
+	// with a time-out polls an array of one there (CPython Modules/socketmodule.c, internal_select; _ssl.c, PySSL_select), 56 bytes above the
+	// stack pointer in receives, accepts, TLS and HTTP (Debian's Python 3.11); that of select.poll, and so of the DataLoader's queues, is on
+	// the heap, 36 MB and more above it there.
 	callFrame = 4096
 )
 
@@ -66,10 +68,22 @@ func (t *watchedThread) waitsRemote(kit *lookKit, class waitClass) (_ waitClass,
 	if !ok {
 		return class, false
 	}
-	if peer := t.remotes.of(t, fd); peer != nil {
-		peer.looks++
+	if t.peer = t.remotes.of(t, fd); t.peer != nil {
+		t.peer.looks++
 	}
 	return class, true
+}
+
+// ran counts the last look as one at a thread that runs, for others of its process do.
+func (t *watchedThread) ran(class waitClass) {
+	t.counts.move(class, classRunning)
+	if !t.onRemote {
+		return
+	}
+	t.counts.remote--
+	if t.peer != nil {
+		t.peer.looks--
+	}
 }
 
 // of returns the peer of a thread's descriptor; nil where it is not known, or not yet.

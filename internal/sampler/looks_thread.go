@@ -30,11 +30,12 @@ type watchedThread struct {
 	proc   *procfs.Process
 	// remotes are where waits on TCP connections are counted; nil: they are not.
 	remotes *remotes
-	// onRemote says that the last look found one.
+	// onRemote says that the last look found one, and peer, where it is known, on whose.
 	onRemote bool
+	peer     *remote
 	// trainer says that it is a trainer's main thread, or may feed one: what it polls and receives from must be able to bring a batch.
 	trainer bool
-	// feeder says that it may feed a trainer: no memory of its process is read for what it polls.
+	// feeder says that it may feed a trainer: it polls a queue for whatever descriptor it polls, but for a connection.
 	feeder bool
 
 	gone bool
