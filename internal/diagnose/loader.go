@@ -54,9 +54,6 @@ func LoaderOf(e *evidence.Evidence, own predict.Calibration) (*Loader, bool) {
 	if h := e.Facts.Hook; h != nil && h.Loader.Shards != nil {
 		l.Shards = *h.Loader.Shards
 	}
-	if fed, ok := e.Get(metric.WithData); ok && fed.Center < number(metric.NumWorkers) {
-		l.Shards = int(fed.Center)
-	}
 	l.Anew = RecreatedEachEpoch(e)
 	l.Pin = e.Facts.PinMemory != nil && *e.Facts.PinMemory && e.Facts.GPUName != ""
 	rate, ok := l.costs(e)
