@@ -34,6 +34,8 @@ and have read them: even those out. Datasets interleaved or concatenated, and su
 	Needs:   []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WithData},
 	Limits:  limits(gainLimit),
 	Applies: mayLackShards,
+	// Whosever the idle workers are, the trainer waits while they are idle.
+	Explains: []string{"loader/slow-sample-blocks", "loader/prefetch-shallow"},
 	Eval: func(p *diagnose.Pass) error {
 		workers, fed := p.Get(metric.NumWorkers), p.Get(metric.WithData)
 		switch {
