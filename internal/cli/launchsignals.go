@@ -51,15 +51,15 @@ type terminal struct {
 	// foreground says whether pipetune's process group is the one that the terminal sends its signals to; there is false where there is no
 	// terminal any more.
 	foreground func() (yes, there bool)
-	// byProcess says whether the last signal of its kind came from a process and not from the kernel.
-	byProcess func(os.Signal) bool
+	// fromKernel says whether the kernel has sent a signal since it was last asked; true too where that is not known.
+	fromKernel func(os.Signal) bool
 }
 
 func controllingTerminal() terminal {
 	_, had := inForeground()
 	session, err := unix.Getsid(0)
 	return terminal{had: had, leader: err == nil && session == unix.Getpid(), foreground: inForeground,
-		byProcess: func(s os.Signal) bool { return inherit.FromProcess(s.(syscall.Signal)) }}
+		fromKernel: func(s os.Signal) bool { return inherit.FromKernel(s.(syscall.Signal)) }}
 }
 
 // inForeground asks the controlling terminal for its foreground process group.
@@ -81,11 +81,12 @@ func (t terminal) told(s os.Signal) bool {
 	if !t.had {
 		return false
 	}
+	sent := byTerminal[s] && t.fromKernel(s)
 	yes, there := t.foreground()
 	if !there {
 		return !t.leader && (s == syscall.SIGHUP || s == syscall.SIGCONT)
 	}
-	return s == syscall.SIGCONT || yes && byTerminal[s] && !t.byProcess(s)
+	return s == syscall.SIGCONT || yes && sent
 }
 
 // relay passes signals on to the job until done is closed. The first that asks to end closes over, a second one hurry.
@@ -97,7 +98,7 @@ func relay(signals <-chan os.Signal, t terminal, pass func(os.Signal), over, hur
 			return
 		case s := <-signals:
 			first, asked := r.take(s, time.Now())
-			if first && !t.told(s) {
+			if told := t.told(s); first && !told { // asked of each, so that what the kernel sent is not taken for a later one
 				pass(s)
 			}
 			switch asked {

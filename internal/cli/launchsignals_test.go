@@ -23,7 +23,7 @@ func TestTerminalHasTold(t *testing.T) {
 		{"the terminal is gone, and told the leader alone", true, true, false, false, false, nil, []os.Signal{int, hup, cont, term, usr1}},
 	} {
 		tty := terminal{had: c.had, leader: c.leader, foreground: func() (bool, bool) { return c.yes, c.there },
-			byProcess: func(os.Signal) bool { return c.byProcess }}
+			fromKernel: func(os.Signal) bool { return !c.byProcess }}
 		for _, s := range c.told {
 			if !tty.told(s) {
 				t.Errorf("%s: %s would reach the job twice", c.name, s)

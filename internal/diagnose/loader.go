@@ -21,7 +21,7 @@ type Loader struct {
 
 	Seen predict.Loader // costs as they were seen, with the time without a CPU and with what starting workers took
 
-	ranks   float64 // trainers that share the machine; 0 = one
+	ranks   float64 // trainers whose loaders share the machine; 0 = one
 	others  otherLoaders
 	left    float64             // cores that other programs leave, where they keep what they have; 0 = unknown
 	assumed []string            // inputs that were not measured
@@ -44,6 +44,10 @@ func LoaderOf(e *evidence.Evidence, own predict.Calibration) (*Loader, bool) {
 	l := &Loader{PerBatch: 1, error: own, sharing: sharing(e), others: otherLoadersOf(e)}
 	number := func(d metric.Desc) float64 { v, _ := e.Get(d); return v.Center }
 	l.ranks = number(metric.Ranks)
+	if number(metric.FeedingRanks) == 1 { // one loader has all, less what the other trainers compute
+		l.others.cpus += number(metric.TrainerCPU) * (1 - 1/l.ranks)
+		l.ranks = 1
+	}
 	each := max(l.ranks, 1)
 	l.UsableCPUs = number(metric.UsableCPUs) / each
 	l.ShmFree, l.Available = number(metric.ShmFree)/each, number(metric.Available)/each
@@ -53,9 +57,6 @@ func LoaderOf(e *evidence.Evidence, own predict.Calibration) (*Loader, bool) {
 	}
 	if h := e.Facts.Hook; h != nil && h.Loader.Shards != nil {
 		l.Shards = *h.Loader.Shards
-	}
-	if fed, ok := e.Get(metric.WithData); ok && fed.Center < number(metric.NumWorkers) {
-		l.Shards = int(fed.Center)
 	}
 	l.Anew = RecreatedEachEpoch(e)
 	l.Pin = e.Facts.PinMemory != nil && *e.Facts.PinMemory && e.Facts.GPUName != ""
@@ -282,14 +283,14 @@ func scaled(s stat.Summary, by float64) stat.Summary {
 	return s
 }
 
-// Trainers is how many trainers of the job were watched, each with a loader like this one; at least one.
+// Trainers is how many trainers of the job were watched, each with a loader like this one; at least one. Those that another one feeds have none.
 func (l *Loader) Trainers() int { return max(int(math.Round(l.ranks)), 1) }
 
 // otherLoaders are the other DataLoaders of each step, where there are several, as in zip: they stay as they are when
 // the one that is modelled changes.
 type otherLoaders struct {
 	leastStep float64 // seconds that a step takes with them at least
-	cpus      float64 // cores that their workers use
+	cpus      float64 // cores that their workers use, and the trainers that have no loader
 }
 
 func otherLoadersOf(e *evidence.Evidence) otherLoaders {

@@ -24,3 +24,14 @@ func TestOtherLoadersOfAStepBoundTheOne(t *testing.T) {
 		t.Errorf("%v CPUs alone, %v beside another", alone.CPUs, both.CPUs)
 	}
 }
+
+// TestOneLoaderOfAllRanksHasAllCPUs: the loaders of four trainers share the cores; one that feeds all has them, less what the others compute.
+func TestOneLoaderOfAllRanksHasAllCPUs(t *testing.T) {
+	for feeding, cpus := range map[float64]float64{4: 4, 1: 16 - 0.3*3} {
+		l, ok := LoaderOf(saw(evidence.Facts{}, map[string]float64{"num_workers": 1, "input_wait_ratio": 0.8, "free_step_time_s": 0.01,
+			"worker_cpu_per_batch_s": 0.05, "batches_per_s": 20, "usable_cpus": 16, "ranks": 4, "feeding_ranks": feeding, "trainer_cpu_cores": 1.2}), ModelError)
+		if !ok || math.Abs(l.CPUs.Center-cpus) > 1e-9 {
+			t.Errorf("%v feeding: %v CPUs, want %v; %v", feeding, l.CPUs.Center, cpus, ok)
+		}
+	}
+}

@@ -13,12 +13,15 @@ func (b *builder) feedingRanks() figure {
 	if len(b.ranks) < 2 {
 		return figure{}
 	}
-	most, n := 0.0, 0.0
+	most, n, names := 0.0, 0.0, map[string]bool{}
 	for _, r := range b.ranks {
-		most = max(most, sum(r.batches))
+		most, names[r.rank] = max(most, sum(r.batches)), true
 	}
-	if most <= 0 {
+	switch {
+	case most <= 0:
 		return none("no batch was seen to pass in any trainer", "")
+	case len(names) < len(b.ranks):
+		return none("trainers have the same RANK, or none, in their environment: whether they are one training is not known", "")
 	}
 	for _, r := range b.ranks {
 		switch {

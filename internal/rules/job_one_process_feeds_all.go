@@ -20,7 +20,7 @@ The workers of the other ranks, where they have any, wait for work. Accelerate d
 
 ## How it is detected
 Several trainers have a RANK. One takes batches; the others take none, or less than a tenth as many, and have no workers or ones that are idle 95 % of
-the time. The one waits for data. With as many loaders as ranks its part of a step's batches is made by as many times the workers; what that brings is
+the time. The one waits for data. Attached, that is a warning at most. With as many loaders as ranks its part of a step's batches is made by as many times the workers; what that brings is
 the model of the loader's.
 
 ## How to mend it
@@ -29,8 +29,9 @@ datasets.distributed.split_dataset_by_node, or your own division by rank and wor
 
 ## When it is wrong
 Of tensor or pipeline parallel ranks, one may have to load for its group. An evaluation that one rank makes alone while the others wait looks the same
-in a watch that sees nothing else. Where all ranks are on one machine whose CPUs are full, as many more workers bring less. Ranks without RANK in their
-environment, and without workers where the job was not launched by pipetune, are not told apart.
+in a watch that sees nothing else: watch again, for longer. Where all ranks are on one machine whose CPUs are full, as many more workers bring less. Ranks
+without a RANK of their own are not judged. Attached, batches that a rank loads without workers are not counted: where none has workers nothing is said,
+and beside one that has, a rank without is taken to load nothing.
 `,
 	Needs:    []metric.Desc{metric.Ranks, metric.FeedingRanks, metric.InputWait, metric.NumWorkers},
 	Limits:   limits(gainLimit),
@@ -53,9 +54,13 @@ environment, and without workers where the job was not launched by pipetune, are
 		if all := p.Evidence.Ranks; len(all) > 0 {
 			who = "rank " + all[0].Name
 		}
+		severity, whom := diagnose.Grade(saved), "for all of them"
+		if !diagnose.Hooked(p.Evidence) {
+			severity, whom = cautious(saved), "for all of them or in an evaluation of its own"
+		}
 		p.Report(report.Finding{
-			Severity: diagnose.Grade(saved), Score: saved,
-			Summary:  fmt.Sprintf("Of %s ranks %s alone makes batches, for all of them, and waits for its loader %s of the time", whole(ranks), who, unit.Percent(wait)),
+			Severity: severity, Score: saved,
+			Summary:  fmt.Sprintf("Of %s ranks %s alone makes batches, %s, and waits for its loader %s of the time", whole(ranks), who, whom, unit.Percent(wait)),
 			Evidence: seen(p, metric.Ranks, metric.FeedingRanks, metric.NumWorkers, metric.InputWait, metric.WorkerBusy),
 			Recommendations: []report.Recommendation{{
 				Setting: "who makes the batches", From: text("one rank"), To: "each rank its own",

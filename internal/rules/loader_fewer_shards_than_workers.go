@@ -19,53 +19,78 @@ An IterableDataset that is read by shard (Hugging Face's datasets, WebDataset, o
 beyond the number of shards get none: they end at once or stay idle, and the others make all batches. Several ranks divide the shards first.
 
 ## How it is detected
-A launched job tells the shards of Hugging Face's datasets and of WebDataset, and num_workers is larger. Else, with persistent_workers, some workers
-are idle all the time while twice as many batches pass as there are workers: DataLoader asks all in turn. What as many shards would bring is the model of
-the loader's; where that is nothing, the workers are only superfluous.
+A launched job tells the shards of Hugging Face's datasets and of WebDataset, and num_workers is larger. What as many shards would bring is the model of
+the loader's; where that is nothing, the workers are only superfluous. Else, with persistent_workers, some workers are idle all the time while twice as
+many batches pass as there are workers: DataLoader asks all in turn. That is a warning at most, and changes nothing that other rules say.
 
 ## How to mend it
 Write the data in more shards: a multiple of ranks times num_workers, of like size. With Hugging Face's datasets: to_iterable_dataset(num_shards=...), or
 more files. A dataset of your own can divide lines or row groups among the workers instead of files (torch.utils.data.get_worker_info).
 
 ## When it is wrong
-Workers without persistent_workers that got nothing have ended before an attached watch sees them. Idle ones may have had shards that were shorter,
+Attached, idle workers may be another loader's, as of a validation whose iterator was made at the same time: then no shards lack. Workers without persistent_workers that got nothing have ended before an attached watch sees them. Idle ones may have had shards that were shorter,
 and have read them: even those out. Datasets interleaved or concatenated, and subclasses of a job's own, are not counted.
 `,
 	Needs:   []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WithData},
 	Limits:  limits(gainLimit),
 	Applies: mayLackShards,
+	// Whosever the idle workers are, the trainer waits while they are idle.
+	Explains: []string{"loader/slow-sample-blocks", "loader/prefetch-shallow"},
 	Eval: func(p *diagnose.Pass) error {
-		workers, fed, shards := p.Get(metric.NumWorkers), p.Get(metric.WithData), callOf(p).Shards
-		if withoutData(p) == 0 {
-			return nil
-		}
-		f := report.Finding{
-			Summary:   fmt.Sprintf("%s of %s get no data: the dataset has %s for them", whole(workers-fed), count(workers, "worker"), count(fed, "shard")),
-			Evidence:  seen(p, metric.NumWorkers, metric.WithData, metric.InputWait, metric.WorkerIdle, metric.WorkerCPUBatch),
-			Unhelpful: against("more workers: they would get no data either", moreWorkers),
-		}
-		if shards == nil {
-			f.Summary = fmt.Sprintf("%s of %s are idle all the time while the others make the batches: they have no shard to read",
-				whole(workers-fed), count(workers, "worker"))
-		}
-		loader, ok := p.Loader()
-		if ok {
-			even := loader.Unsharded()
-			f.Score = min(even.SteadyGain(int(workers)), p.Stall())
-			f.Recommendations = []report.Recommendation{{Setting: "shards of the dataset", From: text(whole(fed)), To: "a multiple of " + whole(workers),
-				Why: "each worker then reads its own" + inEachTrainer(p), Effect: even.WithWorkers(int(workers))}}
-		}
-		if f.Score < p.Limit(gainLimit.Name) {
-			if shards == nil {
-				return nil
+		workers, fed := p.Get(metric.NumWorkers), p.Get(metric.WithData)
+		switch {
+		case fed < 1 || fed >= workers:
+		case callOf(p).Shards == nil:
+			idleWorkers(p, workers, fed)
+		default:
+			f := report.Finding{
+				Summary:   fmt.Sprintf("%s of %s get no data: the dataset has %s for them", whole(workers-fed), count(workers, "worker"), count(fed, "shard")),
+				Evidence:  seen(p, metric.NumWorkers, metric.WithData, metric.InputWait, metric.WorkerIdle, metric.WorkerCPUBatch),
+				Unhelpful: against("more workers: they would get no data either", moreWorkers),
 			}
-			f.Score, f.Recommendations = 0, []report.Recommendation{{Setting: "num_workers", From: text(whole(workers)), To: whole(fed),
-				Why: "the others take memory and time to start, and read nothing"}}
+			if loader, ok := p.Loader(); ok {
+				even := loader.Unsharded()
+				f.Score = min(even.SteadyGain(int(workers)), p.Stall())
+				f.Recommendations = []report.Recommendation{shardsFor(p, workers, fed, even.WithWorkers(int(workers)))}
+			}
+			if f.Score < p.Limit(gainLimit.Name) {
+				f.Score, f.Recommendations = 0, []report.Recommendation{{Setting: "num_workers", From: text(whole(workers)), To: whole(fed),
+					Why: "the others take memory and time to start, and read nothing"}}
+			}
+			f.Severity = diagnose.Grade(f.Score)
+			p.Report(f)
 		}
-		f.Severity = diagnose.Grade(f.Score)
-		p.Report(f)
 		return nil
 	},
+}
+
+// idleWorkers reports workers that were seen to get nothing. Whether they are this loader's is not known, so what more shards bring lies between nothing
+// and the idle workers' part, and no other rule goes by it.
+func idleWorkers(p *diagnose.Pass, workers, fed float64) {
+	saved := min(p.Stall(), 1-fed/workers)
+	if saved/2 < p.Limit(gainLimit.Name) {
+		return
+	}
+	p.Report(report.Finding{
+		Severity: cautious(saved / 2), Score: saved / 2,
+		Summary: fmt.Sprintf("%s of %s are idle all the time while the others make the batches: they have no shard to read, or are another loader's workers",
+			whole(workers-fed), count(workers, "worker")),
+		Evidence:        seen(p, metric.NumWorkers, metric.WithData, metric.InputWait, metric.WorkerIdle, metric.WorkerCPUBatch),
+		Recommendations: []report.Recommendation{shardsFor(p, workers, fed, speedup(p, 0, saved, "the step without waiting"))},
+	})
+}
+
+func shardsFor(p *diagnose.Pass, workers, fed float64, effect *report.Effect) report.Recommendation {
+	return report.Recommendation{Setting: "shards of the dataset", From: text(whole(fed)), To: "a multiple of " + whole(workers),
+		Why: "each worker then reads its own" + inEachTrainer(p), Effect: effect}
+}
+
+// cautious is Grade of what has another explanation: at most a warning.
+func cautious(share float64) report.Severity {
+	if diagnose.Grade(share) == report.Info {
+		return report.Info
+	}
+	return report.Warning
 }
 
 // mayLackShards leaves out what has no shards: fewer than two workers, and map-style datasets.
@@ -75,12 +100,9 @@ func mayLackShards(e *evidence.Evidence) bool {
 	return (!known || n.Center >= 2) && e.Facts.Fed == nil && (h == nil || h.Loader.Iterable)
 }
 
-// withoutData is how many workers get nothing to read; 0 where none are known to.
-func withoutData(p *diagnose.Pass) float64 {
+// lacksShards reports whether the hook told of fewer shards than workers.
+func lacksShards(p *diagnose.Pass) bool {
 	workers, ok := p.Maybe(metric.NumWorkers)
-	fed, ok2 := p.Maybe(metric.WithData)
-	if !ok || !ok2 || fed < 1 {
-		return 0
-	}
-	return max(workers-fed, 0)
+	shards := callOf(p).Shards
+	return ok && shards != nil && float64(*shards) < workers
 }

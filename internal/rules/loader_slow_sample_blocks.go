@@ -47,7 +47,7 @@ after a start of workers the same picture shows for a moment; time between sets 
 	Eval: func(p *diagnose.Pass) error {
 		wait := p.Stall()
 		blocked := min(share(p.Get(metric.HeadOfLine)), steadyWait(p))
-		if p.Get(metric.NumWorkers) < 2 || withoutData(p) > 0 || blocked < diagnose.Moderate.Value || blocked < wait*p.Limit(blockedLimit.Name) {
+		if p.Get(metric.NumWorkers) < 2 || lacksShards(p) || blocked < diagnose.Moderate.Value || blocked < wait*p.Limit(blockedLimit.Name) {
 			return nil
 		}
 		summary := fmt.Sprintf("%s of the time the trainer waits for one slow batch while other workers are idle with theirs finished (%s of the workers, on average)",

@@ -40,7 +40,7 @@ In a short watch one heavy batch can make a worker look busy; watch longer.
 	},
 	Eval: func(p *diagnose.Pass) error {
 		ratio, workers, wait := p.Get(metric.WorkerImbalance), p.Get(metric.NumWorkers), p.Stall()
-		if workers < 2 || ratio < p.Limit(imbalanceLimit.Name) || wait < diagnose.Moderate.Value || withoutData(p) > 0 {
+		if workers < 2 || ratio < p.Limit(imbalanceLimit.Name) || wait < diagnose.Moderate.Value || lacksShards(p) {
 			return nil
 		}
 		even := (ratio + workers - 1) / workers // the busiest worker's load, in medians, once it is shared evenly

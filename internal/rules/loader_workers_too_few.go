@@ -42,7 +42,7 @@ workers than shards. Where their number is known (Hugging Face's datasets, WebDa
 	Eval: func(p *diagnose.Pass) error {
 		wait := p.Stall()
 		split, ok := loadingOf(p)
-		if !ok || wait < diagnose.Moderate.Value || withoutData(p) > 0 || !saturated(p) || split.storage+split.open+split.fileLock > p.Limit(mostLimit.Name) {
+		if !ok || wait < diagnose.Moderate.Value || lacksShards(p) || !saturated(p) || split.storage+split.open+split.fileLock > p.Limit(mostLimit.Name) {
 			return nil
 		}
 		loader, ok := p.Loader()

@@ -12,8 +12,11 @@ import (
 )
 
 var (
-	readAgain = diagnose.Limit{Name: "times a file is read whole before nearly all were read once", Value: 1.5, Unit: metric.Count,
-		Source: "derived: 1 with an item in each file; two items in each, in random order: 1.5 as nine in ten were opened"}
+	readAgain = diagnose.Limit{Name: "times a file is read whole before nearly all were read once", Value: 3, Unit: metric.Count,
+		Source: "derived: with an item in each file, until nine in ten were opened: 1 in an epoch, 1.5 from the middle of one into the next, " +
+			"ln 10 / 0.9 = 2.6 where items are drawn with replacement"}
+	openPerItem = diagnose.Limit{Name: "opens per batch", Value: 1, Unit: metric.Count,
+		Source: "derived: each item opens a file; one that is read from end to end, as a shard, makes many batches"}
 	unpackSpeed = diagnose.Limit{Name: "reading and unpacking at the fastest", Value: 2.3e9, Unit: metric.BytesPerS,
 		Source: "measured: numpy.load of a 1 MiB .npz that is not compressed, cached, one core: 2.3 GB/s; compressed ones 0.12 GB/s of what is stored (NumPy 2, Debian)"}
 )
@@ -32,7 +35,8 @@ decompressed. In random order each file is decompressed once for every item that
 
 ## How it is detected
 Opens are counted (inotify): the same files are opened again before nearly all have been opened once, and an open reads much of its file. Files with one
-item each are opened once in an epoch, and libraries that open a file twice read it once. What is at stake lies between what reading so many bytes takes
+item each are opened once in an epoch, or 2.6 times where items are drawn with replacement, and libraries that open a file twice read it once. Shards that
+are read from end to end are opened less than once for each batch. What is at stake lies between what reading so many bytes takes
 at the fastest and all that the workers compute, less the part that one reading for each epoch would need. HDF5 has rules of its own.
 
 ## How to mend it
@@ -42,10 +46,11 @@ uncompressed .npy read through mmap, LMDB, HDF5 with one item per chunk).
 
 ## When it is wrong
 A random crop of a large volume needs all of it: then several crops of each volume at once are the cure. Of Zarr, chunks in nested folders are
-not recognised as one dataset, nor row groups of Parquet files that are kept open. An epoch of less than a second looks the same.
+not recognised as one dataset, nor row groups of Parquet files that are kept open. An epoch of a third of a second looks the same. Items drawn
+from all files in random order open many files no oftener than drawing with replacement does: nothing is said unless each is opened 3 times in a second.
 `,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.FileOpens, metric.OpensPerFile, metric.FileBytes, metric.ReadBytes},
-	Limits:   limits(readAgain, unpackSpeed),
+	Limits:   limits(readAgain, openPerItem, unpackSpeed),
 	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero", "storage/fits-in-memory", "storage/cold-cache"},
 	Applies: func(e *evidence.Evidence) bool {
 		return e.Facts.DatasetKind == "" || slices.Contains(packedFiles, e.Facts.Extension)
@@ -57,7 +62,8 @@ not recognised as one dataset, nor row groups of Parquet files that are kept ope
 		}
 		whole := share(bytes / opens / file)
 		again := p.Get(metric.OpensPerFile) * whole
-		if again < p.Limit(readAgain.Name) {
+		perBatch, ok := p.Maybe(metric.OpensPerBatch)
+		if again < p.Limit(readAgain.Name) || ok && perBatch < p.Limit(openPerItem.Name) {
 			return nil
 		}
 		split, ok := loadingOf(p)

@@ -1,13 +1,16 @@
 #include "sender.h"
 
+#include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
-volatile sig_atomic_t pipetune_from_process[NSIG];
+static atomic_int from_kernel[NSIG];
 static struct sigaction runtime_handler[NSIG];
 
 /* A process sends with si_code SI_USER or below (sigaction(2)); the kernel, for a terminal, with SI_KERNEL. */
 static void note(int number, siginfo_t *info, void *context) {
-	pipetune_from_process[number] = info->si_code <= 0;
+	if (info->si_code > 0)
+		atomic_store(&from_kernel[number], 1);
 	runtime_handler[number].sa_sigaction(number, info, context);
 }
 
@@ -20,4 +23,8 @@ void pipetune_watch_sender(int number) {
 	runtime_handler[number] = now;
 	now.sa_sigaction = note;
 	sigaction(number, &now, NULL);
+}
+
+int pipetune_from_kernel(int number) {
+	return runtime_handler[number].sa_sigaction == NULL || atomic_exchange(&from_kernel[number], 0);
 }

@@ -5,23 +5,42 @@ import (
 	"os/signal"
 	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-func TestFromProcess(t *testing.T) {
+// TestFromKernel has the kernel's timer send a signal, as it does Ctrl-C's, and a process another before anybody asks.
+func TestFromKernel(t *testing.T) {
+	const s = syscall.SIGVTALRM
 	c := make(chan os.Signal, 1)
-	signal.Notify(c, syscall.SIGQUIT)
+	signal.Notify(c, s)
 	defer signal.Stop(c)
-	WatchSender(syscall.SIGQUIT)
-	if FromProcess(syscall.SIGQUIT) {
-		t.Error("none was sent yet")
-	}
-	for range 2 { // the second one still finds both handlers
-		if err := syscall.Kill(os.Getpid(), syscall.SIGQUIT); err != nil {
+	WatchSender(s)
+	kill := func() {
+		if err := syscall.Kill(os.Getpid(), s); err != nil {
 			t.Fatal(err)
 		}
 		<-c
-		if !FromProcess(syscall.SIGQUIT) {
-			t.Error("kill is a process")
-		}
+	}
+	kill()
+	if FromKernel(s) {
+		t.Error("kill is a process")
+	}
+	if _, err := unix.Setitimer(unix.ItimerVirtual, unix.Itimerval{Value: unix.Timeval{Usec: 1000}}); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); len(c) == 0 && time.Now().Before(deadline); { // the timer counts what is computed
+	}
+	<-c
+	kill()
+	if !FromKernel(s) {
+		t.Error("the process's signal hid the kernel's")
+	}
+	if FromKernel(s) {
+		t.Error("the kernel's was told twice")
+	}
+	if !FromKernel(syscall.SIGPWR) {
+		t.Error("of what is not watched the sender is not known")
 	}
 }
