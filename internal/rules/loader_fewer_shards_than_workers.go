@@ -19,17 +19,18 @@ An IterableDataset that is read by shard (Hugging Face's datasets, WebDataset, o
 beyond the number of shards get none: they end at once or stay idle, and the others make all batches. Several ranks divide the shards first.
 
 ## How it is detected
-A launched job tells the shards of Hugging Face's datasets and of WebDataset, and num_workers is larger. What as many shards would bring is the model of
-the loader's; where that is nothing, the workers are only superfluous. Else, with persistent_workers, some workers are idle all the time while twice as
-many batches pass as there are workers: DataLoader asks all in turn. That is a warning at most, and changes nothing that other rules say.
+A launched job tells the shards of Hugging Face's datasets and of WebDataset, and num_workers is larger. What as many shards would bring is the model
+of the loader's; where that is nothing, the workers are only superfluous. Else, with persistent_workers, some workers are idle all the time while
+twice as many batches pass as there are workers: DataLoader asks all in turn. That is a warning at most, and silences no other rule.
 
 ## How to mend it
-Write the data in more shards: a multiple of ranks times num_workers, of like size. With Hugging Face's datasets: to_iterable_dataset(num_shards=...), or
-more files. A dataset of your own can divide lines or row groups among the workers instead of files (torch.utils.data.get_worker_info).
+Write the data in more shards: a multiple of ranks times num_workers, of like size. With Hugging Face's datasets: to_iterable_dataset(num_shards=...),
+or more files. A dataset of your own can divide lines or row groups among the workers instead of files (torch.utils.data.get_worker_info).
 
 ## When it is wrong
-Attached, idle workers may be another loader's, as of a validation whose iterator was made at the same time: then no shards lack. Workers without persistent_workers that got nothing have ended before an attached watch sees them. Idle ones may have had shards that were shorter,
-and have read them: even those out. Datasets interleaved or concatenated, and subclasses of a job's own, are not counted.
+Attached, idle workers may be another loader's, as of a validation whose iterator was made at the same time: then no shards lack. Workers without
+persistent_workers that got nothing have ended before an attached watch sees them. Idle ones may have had shards that were shorter, and have read
+them: even those out. Datasets interleaved or concatenated, and subclasses of a job's own, are not counted.
 `,
 	Needs:   []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WithData},
 	Limits:  limits(gainLimit),
@@ -64,8 +65,8 @@ and have read them: even those out. Datasets interleaved or concatenated, and su
 	},
 }
 
-// idleWorkers reports workers that were seen to get nothing. Whether they are this loader's is not known, so what more shards bring lies between nothing
-// and the idle workers' part, and no other rule goes by it.
+// idleWorkers reports workers that were seen to get nothing. Whether they are this loader's is not known, so what more shards bring lies between
+// nothing and the idle workers' part, and no other rule is silenced.
 func idleWorkers(p *diagnose.Pass, workers, fed float64) {
 	saved := min(p.Stall(), 1-fed/workers)
 	if saved/2 < p.Limit(gainLimit.Name) {
@@ -73,7 +74,8 @@ func idleWorkers(p *diagnose.Pass, workers, fed float64) {
 	}
 	p.Report(report.Finding{
 		Severity: cautious(saved / 2), Score: saved / 2,
-		Summary: fmt.Sprintf("%s of %s are idle all the time while the others make the batches: they have no shard to read, or are another loader's workers",
+		Summary: fmt.Sprintf("%s of %s are idle all the time while the others make the batches: they have no shard to read, "+
+			"or are another loader's workers",
 			whole(workers-fed), count(workers, "worker")),
 		Evidence:        seen(p, metric.NumWorkers, metric.WithData, metric.InputWait, metric.WorkerIdle, metric.WorkerCPUBatch),
 		Recommendations: []report.Recommendation{shardsFor(p, workers, fed, speedup(p, 0, saved, "the step without waiting"))},

@@ -34,20 +34,20 @@ Each file holds many items, compressed together (.npz, .gz, .zst, Parquet). An i
 decompressed. In random order each file is decompressed once for every item that it holds, in each epoch.
 
 ## How it is detected
-Opens are counted (inotify): the same files are opened again before nearly all have been opened once, and an open reads much of its file. Files with one
-item each are opened once in an epoch, or 2.6 times where items are drawn with replacement, and libraries that open a file twice read it once. Shards that
-are read from end to end are opened less than once for each batch. What is at stake lies between what reading so many bytes takes
-at the fastest and all that the workers compute, less the part that one reading for each epoch would need. HDF5 has rules of its own.
+Opens are counted (inotify): the same files are opened again before nearly all have been opened once, and an open reads much of its file. Files with
+one item each are opened once in an epoch, or 2.6 times where items are drawn with replacement, and libraries that open a file twice read it once.
+Shards that are read from end to end are opened less than once for each batch. What is at stake lies between what reading so many bytes takes at the
+fastest and all that the workers compute, less the part that one reading for each epoch would need. HDF5 has rules of its own.
 
 ## How to mend it
-Read by whole files: a sampler that draws files in random order and then the items of each, so that a batch or a worker has all of one file, with a buffer
-that mixes items of several; keep the last file decoded in the worker (functools.lru_cache). Or write smaller files, or a format with an index (an
-uncompressed .npy read through mmap, LMDB, HDF5 with one item per chunk).
+Read by whole files: a sampler that draws files in random order and then the items of each, so that a batch or a worker has all of one file, with a
+buffer that mixes items of several; keep the last file decoded in the worker (functools.lru_cache). Or write smaller files, or a format with an index
+(an uncompressed .npy read through mmap, LMDB, HDF5 with one item per chunk).
 
 ## When it is wrong
-A random crop of a large volume needs all of it: then several crops of each volume at once are the cure. Of Zarr, chunks in nested folders are
-not recognised as one dataset, nor row groups of Parquet files that are kept open. An epoch of a third of a second looks the same. Items drawn
-from all files in random order open many files no oftener than drawing with replacement does: nothing is said unless each is opened 3 times in a second.
+A random crop of a large volume needs all of it: then several crops of each volume at once are the cure. Of Zarr, chunks in nested folders are not
+recognised as one dataset, nor row groups of Parquet files that are kept open. An epoch of a third of a second looks the same. Items drawn from all
+files in random order open many files no oftener than drawing with replacement does: nothing is said unless each is opened 3 times in a second.
 `,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.FileOpens, metric.OpensPerFile, metric.FileBytes, metric.ReadBytes},
 	Limits:   limits(readAgain, openPerItem, unpackSpeed),
