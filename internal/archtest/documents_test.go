@@ -23,7 +23,7 @@ var (
 	codeSpan   = regexp.MustCompile("`[^`\n]+`")
 	heading    = regexp.MustCompile(`(?m)^#+ +(.+)$`)
 	makeCall   = regexp.MustCompile(`(?m)(?:^|[\x60$;&(] ?|=\S+ )make ([a-z][a-z0-9-]*)`)
-	treePath   = regexp.MustCompile(`^(?:cmd|docs|e2e|internal|pkg|reliability|scripts|testdata)/[\w./*-]+$|^[a-z0-9]+/\w+\.go$`)
+	treePath   = regexp.MustCompile(`^(?:cmd|docs|internal|pkg|scripts|testdata)/[\w./*-]+$|^[a-z0-9]+/\w+\.go$`)
 )
 
 // documents reads every Markdown page of the module.

@@ -22,22 +22,27 @@ var mayImport = map[string][]string{
 	"job":     {"isolate", "procfs", "recording", "metric", "untrusted"},
 	"hook":    {"recording", "metric", "untrusted"},
 	"patch":   {"untrusted", "pkg/report"},
+	"launch":  {"hook", "patch", "isolate", "procfs", "job", "metric", "recording", "untrusted", "pkg/report"},
 	"host":    {"isolate", "procfs", "recording", "untrusted"},
-	"sampler": {"isolate", "procfs", "job", "metric", "recording", "untrusted", "dataset", "nvml", "perf", "host"},
-	"probe":   {"isolate", "dataset", "benchmark", "metric", "procfs", "stat", "pkg/report", "untrusted"},
-	"dataset": {"hdf5", "jpeg", "untrusted"},
+	"batches": {"procfs", "metric", "recording"},
+	"sampler": {"batches", "format", "isolate", "procfs", "job", "metric", "recording", "untrusted", "dataset", "nvml", "perf", "host"},
+	"probe":   {"format", "isolate", "rewrite", "dataset", "benchmark", "metric", "procfs", "stat", "pkg/report", "untrusted"},
+	"rewrite": {"isolate", "dataset", "benchmark", "stat", "untrusted"},
+	"dataset": {"format", "hdf5", "jpeg", "untrusted"},
 
 	// adapters and the parts that know nothing of ours but the gate
 	"isolate":    {"untrusted"},
 	"nvml":       {"untrusted"},
 	"perf":       {},
 	"procfs":     {"untrusted"},
-	"hdf5":       {"untrusted"},
+	"hdf5":       {"format", "untrusted"},
 	"jpeg":       {"untrusted"},
 	"untrusted":  {},
+	"format":     {},
 	"stat":       {},
-	"unit":       {},
+	"unit":       {"stat"},
 	"metric":     {},
+	"settings":   {},
 	"pkg/report": {},
 
 	// the first waist
@@ -45,19 +50,21 @@ var mayImport = map[string][]string{
 	"benchmark": {"metric", "stat", "pkg/report"},
 
 	// judge: pure
-	"step":     {},
-	"evidence": {"recording", "benchmark", "metric", "stat", "step", "untrusted", "pkg/report"},
+	"step":     {"stat"},
+	"evidence": {"format", "recording", "benchmark", "metric", "stat", "step", "untrusted", "pkg/report"},
 	"predict":  {"stat", "pkg/report"},                                                  // pkg/report: what a change must bring to be worth one
 	"diagnose": {"evidence", "metric", "predict", "stat", "step", "unit", "pkg/report"}, // unit: its statements hold numbers
-	"rules":    {"diagnose", "evidence", "metric", "predict", "stat", "unit", "pkg/report"},
+	"rules":    {"diagnose", "format", "evidence", "metric", "predict", "stat", "unit", "pkg/report"},
 
 	// present: pure
-	"compare": {"stat", "pkg/report"},
-	"render":  {"unit", "pkg/report", "untrusted"},
+	"compare":  {"metric", "stat", "pkg/report"},
+	"document": {"format", "metric", "unit", "pkg/report"},
+	"render":   {"document", "pkg/report", "untrusted"},
 
 	"archtest":     {},
 	"scripts/sbom": {},
 	"e2e":          {anything},
+	"replay":       {anything},
 	"reliability":  {anything},
 }
 
@@ -68,13 +75,15 @@ var thirdParty = map[string][]string{
 	"github.com/prometheus/procfs":    {"procfs"},
 	"gonum.org/v1/hdf5":               {"hdf5"},
 	"github.com/spf13/cobra":          {"cli"},
-	"github.com/spf13/pflag":          {"cli"},
+	"github.com/BurntSushi/toml":      {"settings"},
+	"github.com/spf13/pflag":          {"cli", "settings"},
 	"github.com/schollz/progressbar":  {"cli"},
 	"golang.org/x/image":              {"dataset"},
 	"golang.org/x/term":               {"cli"},
+	"github.com/rivo/uniseg":          {"render"},
 	"golang.org/x/perf":               {"stat"},
-	"github.com/yuin/goldmark":        {"reliability"},
-	"golang.org/x/sys":                {"cli", "job", "hook", "patch", "host", "sampler", "probe", "dataset", "isolate", "nvml", "perf", "procfs", "hdf5", "jpeg", "e2e", "reliability"},
+	"github.com/yuin/goldmark":        {"reliability", "test files"},
+	"golang.org/x/sys":                {"cli", "job", "hook", "patch", "host", "sampler", "probe", "rewrite", "dataset", "isolate", "nvml", "perf", "procfs", "hdf5", "jpeg", "e2e", "reliability", "launch"},
 	"github.com/google/go-cmp":        {"test files"},
 	"github.com/rogpeppe/go-internal": {"test files"},
 }

@@ -108,10 +108,6 @@ type CacheSize struct {
 	Time stat.Summary `metric:"item_time_s"`
 }
 
-// DefaultCache is the chunk cache, in bytes, that HDF5 libraries before 2.0 give a dataset
-// (H5D_CHUNK_CACHE_NBYTES_DEFAULT), and the one that every other row is read with.
-const DefaultCache = 1 << 20
-
 // Decode is what decoding one picture that is in memory takes.
 type Decode struct {
 	Library string `label:"decoder"`

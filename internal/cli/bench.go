@@ -77,9 +77,6 @@ shows the plan and measures nothing.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := fromEnvironment(c.Flags(), env.Getenv); err != nil {
-				return err
-			}
 			o.path = args[0]
 			if !c.Flags().Changed("seed") {
 				o.seed = uint64(rand.Uint32()) // short enough to be typed again

@@ -11,6 +11,7 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/probe"
 	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/internal/untrusted"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -124,6 +125,7 @@ func (b *bench) benchmark(o probe.Options, result probe.Result) *report.Benchmar
 	if f.Access != nil {
 		out.Dataset = f.Access.Dataset.Path.String()
 		out.Layout = layoutOf(*f.Access, f.Sample.ItemShape)
+		out.Digest = b.digest
 	}
 	return out
 }
@@ -153,19 +155,12 @@ func layoutOf(a dataset.Access, item []int64) *report.Layout {
 // title is the dataset in one line, for --list.
 func (b *bench) title() string {
 	f := &b.found
-	files := counted(f.Files, "file")
+	files := unit.Count(f.Files, "file", "files")
 	if !f.FilesExact {
 		files = "at least " + files
 	}
 	return fmt.Sprintf("%s: %s, %s; the sample: %s in %s", untrusted.Path(b.path, b.redact), f.Kind, files,
-		counted(int64(len(f.Sample.Items)), "item"), counted(int64(len(f.Sample.Files)), "file"))
-}
-
-func counted(n int64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return strconv.FormatInt(n, 10) + " " + noun
+		unit.Count(int64(len(f.Sample.Items)), "item", "items"), unit.Count(int64(len(f.Sample.Files)), "file", "files"))
 }
 
 // overheadOf is what pipetune itself used; reading is its work here, so its CPU time is no overhead to the dataset.

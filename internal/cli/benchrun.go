@@ -38,13 +38,11 @@ type bench struct {
 	machine recording.Host
 	storage *recording.Storage
 	found   dataset.SurveyResult
+	digest  string // of an HDF5 file's items; "": not known
 }
 
 // runBench is the whole command: check, look, plan, measure, judge, show.
 func runBench(ctx context.Context, env Env, o *benchOptions) error {
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	if err := o.check(); err != nil {
 		return err
 	}
@@ -98,11 +96,14 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 	}
 	before := usage(b.runner)
 	began := time.Now()
-	progress := newBenchProgress(env, o.quiet, o.budget)
+	progress := newProgress(env, o.quiet, o.budget, benchProgress())
 	result, err := b.measure(ctx, options, progress)
 	progress.done()
 	if err != nil {
 		return b.nothingMeasured(ctx, err)
+	}
+	if sample := b.found.Sample; sample.Kind == dataset.HDF5 && b.found.Files == 1 && len(sample.Files) == 1 {
+		b.digest = digest(ctx, b.runner, b.key, string(sample.Files[0].Path), sample.Dataset)
 	}
 	r := b.report(options, result)
 	used := usage(b.runner)
@@ -200,7 +201,7 @@ func (b *bench) list(o probe.Options) error {
 }
 
 // measure runs the probes, telling how far they are.
-func (b *bench) measure(ctx context.Context, o probe.Options, p *benchProgress) (probe.Result, error) {
+func (b *bench) measure(ctx context.Context, o probe.Options, p *progress) (probe.Result, error) {
 	defer p.follow()()
 	got, err := probe.Run(ctx, b.runner, b.found.Sample, o, func(s probe.Step, elapsed time.Duration) { p.step(s.What, elapsed) })
 	for i, c := range got.Rows.Tried {

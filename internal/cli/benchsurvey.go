@@ -25,7 +25,7 @@ const mostDeadly = 8
 
 // surveyTold asks whether the dataset answers, and surveys it, telling the person that it goes on.
 func (b *bench) surveyTold(ctx context.Context, paths *isolate.Paths) (dataset.SurveyResult, error) {
-	progress := newSurveyProgress(b.env, b.o.quiet, b.surveyLimit())
+	progress := newProgress(b.env, b.o.quiet, b.surveyLimit(), surveyProgress())
 	defer progress.done()
 	defer progress.follow()()
 	if err := b.answers(ctx, paths); err != nil {

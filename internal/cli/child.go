@@ -9,6 +9,7 @@ import (
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/nvml"
 	"github.com/pipetune/pipetune/internal/probe"
+	"github.com/pipetune/pipetune/internal/rewrite"
 )
 
 // childCommand is the hidden first argument that makes this program one of its own children.
@@ -23,7 +24,9 @@ func childTasks() isolate.Table {
 		dataset.Task: dataset.Handler,
 
 		dataset.SurveyTask: dataset.SurveyHandler,
+		dataset.DigestTask: dataset.DigestHandler,
 		probe.Task:         probe.Handler(),
+		rewrite.Task:       rewrite.Handler(),
 	}
 }
 

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -42,9 +41,6 @@ a test over runs. Recordings (.jsonl) are read as well; - is the standard input.
   pipetune compare before.json after.json -o pr.md --gate 5%
   pipetune compare b1.json a1.json --before b2.json --after a2.json`,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := fromEnvironment(c.Flags(), env.Getenv); err != nil {
-				return err
-			}
 			return o.run(env, args)
 		},
 	}
@@ -57,13 +53,8 @@ a test over runs. Recordings (.jsonl) are read as well; - is the standard input.
 	f.StringVar(&o.format, "format", "text", "what to print: text, json, md or github")
 	f.StringVar(&o.color, "color", "auto", "auto, always or never")
 	f.BoolVar(&o.strict, "strict", false, "exit 3 where the gate cannot tell, or nothing can be compared")
-	var names []string
-	for _, format := range render.ComparisonFormats() {
-		names = append(names, format.Name)
-	}
-	// The lists are fixed and the function cannot fail for flags that were just defined.
-	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
-	_ = c.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp))
+	complete(c, "format", render.Names(render.ComparisonFormats())...)
+	complete(c, "color", colors...)
 	return c
 }
 
@@ -99,7 +90,7 @@ func (o *comparison) run(env Env, args []string) error {
 	case err != nil:
 		return fail(exitUsage, "", "comparing: %w", err)
 	}
-	if err := o.show(env, c, format, outs); err != nil {
+	if err := deliver(env, render.Comparison(c), format, display{color: o.color}, outs); err != nil {
 		return err
 	}
 	return o.exit(c)
@@ -145,51 +136,16 @@ func samePath(a, b string) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y) || filepath.Clean(a) == filepath.Clean(b)
 }
 
-// comparisonOutput is one -o file of a comparison.
-type comparisonOutput struct {
-	path   string
-	format render.ComparisonFormat
-}
-
 // check validates the flags about formats and files.
-func (o *comparison) check() (format render.ComparisonFormat, outs []comparisonOutput, err error) {
-	if err := oneOf("color", o.color, "auto", "always", "never"); err != nil {
-		return format, nil, err
-	}
-	var names, suffixes []string
-	for _, f := range render.ComparisonFormats() {
-		names = append(names, f.Name)
-		if f.Name == o.format {
-			format = f
-		}
-		if f.Suffix != "" {
-			suffixes = append(suffixes, f.Suffix)
-		}
-	}
-	if err := oneOf("format", o.format, names...); err != nil {
+func (o *comparison) check() (format render.Format, outs []output, err error) {
+	if format, err = formatOf(render.ComparisonFormats(), o.format, o.color); err != nil {
 		return format, nil, err
 	}
 	if o.gateMetric != "" && o.gate == "" {
 		return format, nil, fail(exitUsage, "add --gate 5%", "--gate-metric without --gate judges nothing")
 	}
-	for i, path := range o.outputs {
-		out := comparisonOutput{path: path}
-		for _, f := range render.ComparisonFormats() {
-			if f.Suffix != "" && strings.HasSuffix(path, f.Suffix) {
-				out.format = f
-			}
-		}
-		if out.format.Write == nil {
-			return format, nil, fail(exitUsage, "", "-o: no format for %q: the name must end in one of %s", path, strings.Join(suffixes, ", "))
-		}
-		for _, other := range o.outputs[:i] {
-			if filepath.Clean(other) == filepath.Clean(path) {
-				return format, nil, fail(exitUsage, "", "-o %s: named twice", path)
-			}
-		}
-		outs = append(outs, out)
-	}
-	return format, outs, nil
+	outs, err = parseOutputs(o.outputs, render.ComparisonFormats(), false)
+	return format, outs, err
 }
 
 // parseShare reads "5%" or "0.05": from 0 to 1, exclusive.
@@ -231,35 +187,6 @@ func unreadable(path string, err error) error {
 		return fail(exitUsage, "the file was edited, or cut off while it was written: make it anew with pipetune diagnose -o "+filepath.Base(path), "%w", err)
 	}
 	return err
-}
-
-// show prints and writes the comparison.
-func (o *comparison) show(env Env, c *report.Comparison, format render.ComparisonFormat, outs []comparisonOutput) error {
-	var failed error
-	if err := format.Write(env.Stdout, c, render.Options{Color: useColor(o.color, env.Getenv, env.StdoutTerminal)}); err != nil {
-		failed = printFailure(err)
-		complain(env.Stderr, failed)
-		failed = quietExit(exitCode(failed))
-	}
-	for _, out := range outs {
-		if err := out.write(c); err != nil {
-			complain(env.Stderr, err)
-			failed = quietExit(exitCode(err))
-		}
-	}
-	return failed
-}
-
-// write writes the comparison whole or not at all.
-func (o comparisonOutput) write(c *report.Comparison) error {
-	f, err := createBeside(o.path)
-	if err != nil {
-		return fail(exitUsage, "choose a folder you may write to", "-o %s: %w", o.path, err)
-	}
-	if err := f.settle(o.format.Write(io.Writer(f), c, render.Options{})); err != nil {
-		return fail(exitUsage, "free some space or choose another folder; what stood in the file before is still there", "-o %s: %w", o.path, err)
-	}
-	return nil
 }
 
 // exit says which exit code the comparison leads to.

@@ -11,6 +11,7 @@ import (
 	"github.com/pipetune/pipetune/internal/hdf5"
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/sampler"
+	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
 // lookLimit is how long one look at a dataset may take: a folder on a loaded disk lists in well under a second, and a person should
@@ -25,8 +26,23 @@ func lookAtDataset(runner *isolate.Runner) sampler.LookAtDataset {
 		if err != nil {
 			return sampler.DatasetLook{}, fmt.Errorf("looking at the dataset: %w", err)
 		}
-		return datasetLook(found), nil
+		look := datasetLook(found)
+		if look.Layout != nil {
+			look.Layout.Items = digest(ctx, runner, key, path, look.Layout.Name)
+		}
+		return look, nil
 	}
+}
+
+// digest tells what the items of an HDF5 dataset are, in a child of its own: reading them may end one that describing the file does not. It is ""
+// where that cannot be told; then `compare` goes by the dataset's path and size.
+func digest(ctx context.Context, runner *isolate.Runner, key, path, name string) string {
+	spec := isolate.Spec{Task: dataset.DigestTask, Key: key, Timeout: lookLimit, Only: []string{path}}
+	items, err := isolate.Call[dataset.DigestRequest, string](ctx, runner, spec, dataset.DigestRequest{Path: []byte(path), Dataset: name})
+	if err != nil {
+		return ""
+	}
+	return untrusted.Sanitize(items)
 }
 
 // datasetLook says in the sampler's words what the dataset package found.

@@ -41,9 +41,6 @@ on it that opens the file anew for every item, watches that job, reports, and
 cleans up. It needs a Python with torch and h5py, no GPU.`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := fromEnvironment(c.Flags(), env.Getenv); err != nil {
-				return err
-			}
 			return runDemo(c.Context(), env, o)
 		},
 	}
@@ -55,9 +52,6 @@ cleans up. It needs a Python with torch and h5py, no GPU.`,
 }
 
 func runDemo(ctx context.Context, env Env, o *demoOptions) (err error) {
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	python, err := findPython(o.python)
 	if err != nil {
 		return err

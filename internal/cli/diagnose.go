@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/launch"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/render"
@@ -54,6 +57,10 @@ no tracing, no signal, no port. It looks at the trainer, its loader workers, the
 GPUs, the CPUs, memory and the disks that hold the dataset, then reports what
 holds the job back, how sure that is, and what to change to which value.
 
+On a terminal it shows what it takes to be the cause from the tenth second on. A
+watch whose length you did not choose ends after 15 s where the verdict is
+certain by then, unless -o keeps what it saw.
+
 Without --pid it takes your own job that uses a GPU, else one that looks like a
 training job; where there are several, it asks, or lists them and ends with 3.
 
@@ -74,9 +81,6 @@ runs on. See: pipetune help exit-codes`,
   pipetune diagnose --steps 500 --then terminate -- torchrun train.py`,
 		Args: o.arguments,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := fromEnvironment(c.Flags(), env.Getenv); err != nil {
-				return err
-			}
 			o.explicit, o.ownWarmup = c.Flags().Changed("duration"), c.Flags().Changed("warmup")
 			if len(args) > 0 && !o.explicit {
 				o.duration = launchDuration
@@ -103,8 +107,16 @@ runs on. See: pipetune help exit-codes`,
 	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
 	o.addFlags(c)
 	f.SetInterspersed(false) // what follows a forgotten -- is the command's, not ours
-	// The list is fixed and the function cannot fail for a flag that was just defined.
-	_ = c.RegisterFlagCompletionFunc("then", cobra.FixedCompletions([]string{thenRun, thenTerminate}, cobra.ShellCompDirectiveNoFileComp))
+	complete(c, "then", thenRun, thenTerminate)
+	// It cannot fail for a flag that was just defined.
+	_ = c.RegisterFlagCompletionFunc("pid", func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		found, _ := job.Find(c.Context(), job.Options{UID: os.Geteuid(), Self: os.Getpid()}) // a shell has nowhere to say why there is none
+		var pids []string
+		for _, each := range found {
+			pids = append(pids, fmt.Sprintf("%d\t%s", each.Trainer.PID, each.Describe()))
+		}
+		return pids, cobra.ShellCompDirectiveNoFileComp
+	})
 	return c
 }
 
@@ -177,9 +189,6 @@ func (o *diagnoseOptions) ready(pidGiven bool) (render.Format, []output, error) 
 
 // runDiagnose is the whole command: check, find, watch, judge, show.
 func runDiagnose(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool) error {
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	format, outs, err := o.ready(pidGiven)
 	if err != nil {
 		return err
@@ -193,6 +202,9 @@ func runDiagnose(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool
 	r, err := judge(rec)
 	if err != nil {
 		return fail(exitNotMeasured, "watch longer, or while the job is in its training loop", "%w", err)
+	}
+	if o.ownChild { // its files are gone with the demo
+		r.Next = slices.DeleteFunc(r.Next, func(command string) bool { return strings.HasPrefix(command, "pipetune bench-io ") })
 	}
 	if err := o.show(env, r, format, outs); err != nil {
 		complain(env.Stderr, recErr)
@@ -237,7 +249,7 @@ func (s *session) record(ctx context.Context, o *diagnoseOptions, outs []output,
 	if file == nil {
 		return rec, err
 	}
-	if rec == nil || rec.End.Reason == endAgain {
+	if rec == nil || rec.End.Reason == launch.Again {
 		if dropErr := file.drop(); dropErr != nil {
 			note(s.env.Stderr, "removing the empty recording: "+dropErr.Error())
 		}

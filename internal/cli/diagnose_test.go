@@ -99,7 +99,7 @@ func TestInterruptWhileWatching(t *testing.T) {
 		t.Errorf("no verdict:\n%s", w.stdout.String())
 	}
 	rec := readRecording(t, filepath.Join(dir, "run.jsonl"))
-	if rec.End == nil || rec.End.Reason != endInterrupted {
+	if rec.End == nil || rec.End.Reason != recording.EndInterrupted {
 		t.Errorf("the recording ends with %+v", rec.End)
 	}
 	onlyFiles(t, dir, "run.json", "run.jsonl")
@@ -170,25 +170,5 @@ func onlyFiles(t *testing.T, dir string, want ...string) {
 	}
 	if strings.Join(got, " ") != strings.Join(want, " ") {
 		t.Errorf("files %v, want %v", got, want)
-	}
-}
-
-// TestStepsGoOnUntilTheyCanBeJudged: fewer than 5 s after the warm-up make no verdict, however many batches they held.
-func TestStepsGoOnUntilTheyCanBeJudged(t *testing.T) {
-	for _, c := range []struct {
-		steps int
-		taken int64
-		at    time.Duration
-		want  bool
-	}{
-		{0, 1000, time.Hour, false},
-		{20, 20, 9 * time.Second, false},
-		{20, 20, 10 * time.Second, true},
-		{20, 19, time.Minute, false},
-	} {
-		o := diagnoseOptions{steps: c.steps, warmup: 5 * time.Second}
-		if got := o.enoughSteps(c.taken, c.at); got != c.want {
-			t.Errorf("--steps %d, %d taken, after %s: %v", c.steps, c.taken, c.at, got)
-		}
 	}
 }

@@ -51,9 +51,6 @@ func newDoctor(env Env) *cobra.Command {
 		Short: "what can be seen here, what cannot, and the command that would change that",
 		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := fromEnvironment(c.Flags(), env.Getenv); err != nil {
-				return err
-			}
 			return runDoctor(c.Context(), env, strict)
 		},
 	}
@@ -62,9 +59,6 @@ func newDoctor(env Env) *cobra.Command {
 }
 
 func runDoctor(ctx context.Context, env Env, strict bool) error {
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	d := &doctor{runner: newRunner(false)}
 	defer d.runner.Close()
 	var b strings.Builder

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/term"
+
+	"github.com/pipetune/pipetune/internal/launch"
 )
 
 // Env is everything the commands take from the outside.
@@ -18,6 +20,7 @@ type Env struct {
 	Getenv         func(string) string
 	StdoutTerminal bool
 	StderrTerminal bool
+	Columns        func() int // of the terminal; 0, or nil: not known
 	StdinTerminal  bool
 	Stdin          io.Reader
 	// Signals delivers interrupts, terminations and hang-ups; stop ends the delivery.
@@ -34,6 +37,7 @@ func System() Env {
 		Stdout: os.Stdout, Stderr: os.Stderr, Stdin: os.Stdin, Getenv: os.Getenv,
 		StdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		StderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+		Columns:        terminalColumns,
 		StdinTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
 		Signals: func() (<-chan os.Signal, func()) {
 			c := make(chan os.Signal, 4)
@@ -44,11 +48,21 @@ func System() Env {
 			}
 			return c, func() { signal.Stop(c) }
 		},
-		JobSignals: jobSignals,
+		JobSignals: launch.Signals,
 		Pipes: func() func() {
 			c := make(chan os.Signal, 1)
 			signal.Notify(c, syscall.SIGPIPE)
 			return func() { signal.Stop(c) }
 		},
 	}
+}
+
+// terminalColumns is how wide the terminal is that the program runs on.
+func terminalColumns() int {
+	for _, f := range []*os.File{os.Stdout, os.Stderr, os.Stdin} {
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil {
+			return n
+		}
+	}
+	return 0
 }

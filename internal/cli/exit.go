@@ -5,20 +5,16 @@ import (
 	"fmt"
 )
 
-// The exit codes, as `pipetune help exit-codes` prints them.
+// The exit codes of pipetune's own, as `pipetune help exit-codes` prints them. A launched job has others: package launch.
 const (
-	exitOK            = 0   // ran and reported; findings are not failures
-	exitGate          = 1   // a gate failed: --fail-on
-	exitUsage         = 2   // usage, configuration, unreadable input, unknown rule, newer schema
-	exitNotMeasured   = 3   // could not measure; inconclusive under --strict
-	exitMissing       = 4   // a signal named by --require was missing; the report is still written
-	exitNotStarted    = 125 // pipetune could not start the job, for a reason of its own
-	exitNotExecutable = 126 // the job's program may not be executed
-	exitNotFound      = 127 // there is no such program
-	signalBase        = 128 // and the number of the signal that ended the job
-	exitInterrupted   = 130 // second Ctrl-C
-	exitTerminated    = 143 // second SIGTERM
-	exitChildFailure  = 70  // a child of pipetune's own could not serve; never seen by a person
+	exitOK           = 0   // ran and reported; findings are not failures
+	exitGate         = 1   // a gate failed: --fail-on
+	exitUsage        = 2   // usage, configuration, unreadable input, unknown rule, newer schema
+	exitNotMeasured  = 3   // could not measure; inconclusive under --strict
+	exitMissing      = 4   // a signal named by --require was missing; the report is still written
+	exitInterrupted  = 130 // second Ctrl-C
+	exitTerminated   = 143 // second SIGTERM
+	exitChildFailure = 70  // a child of pipetune's own could not serve; never seen by a person
 )
 
 const exitCodesHelp = `pipetune ends with one of these:
@@ -52,7 +48,7 @@ status; stderr tells one that is not 143.
 
 const environmentHelp = `Every flag can be given in the environment as PIPETUNE_<FLAG>, in capitals, with
 _ for -: PIPETUNE_DURATION=60s, PIPETUNE_FORMAT=json. A flag on the command
-line wins.
+line wins; a file of settings (pipetune help settings) comes after it.
 
   NO_COLOR         not empty: no colour
   CLICOLOR_FORCE   not empty and not 0: colour even where output is no terminal

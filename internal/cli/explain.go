@@ -1,23 +1,24 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
-	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/render"
 	"github.com/pipetune/pipetune/internal/rules"
-	"github.com/pipetune/pipetune/internal/unit"
 )
 
 func newExplain(env Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "explain [RULE]",
+		Use:   "explain [RULE | GROUP]",
 		Short: "what a rule means, how it is detected, how to mend it, when it is wrong",
 		Example: `  pipetune explain                            list all rules
+  pipetune explain hdf5                       those about HDF5
   pipetune explain hdf5/reopened-per-item`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -33,50 +34,29 @@ func newExplain(env Env) *cobra.Command {
 }
 
 func explain(env Env, args []string) error {
-	if len(args) == 0 {
-		var b strings.Builder
-		for _, r := range rules.All() {
-			b.WriteString(render.Wrapped(fmt.Sprintf("%-28s ", r.ID), r.Title))
-		}
-		_, err := fmt.Fprint(env.Stdout, b.String())
-		return err
-	}
-	if r, ok := rules.Find(args[0]); ok {
+	named := strings.ToLower(strings.TrimSuffix(strings.Join(args, ""), "/"))
+	if r, ok := rules.Find(named); ok {
 		_, err := fmt.Fprint(env.Stdout, rulePage(r))
 		return err
 	}
-	return fail(exitUsage, nearestHint(args[0]), "unknown rule %q", args[0])
-}
-
-// rulePage is the rule's document with its signals and thresholds, laid out for a terminal; docs/rules holds the same in Markdown.
-func rulePage(r diagnose.Rule) string {
 	var b strings.Builder
-	b.WriteString(render.Wrapped("", r.ID+": "+r.Title) + "\n" + render.Prose(strings.TrimSpace(r.Doc)))
-	ruleWay(&b, r.Needs, r.Limits)
-	if m := r.Measured; m != nil {
-		b.WriteString("\nHow bench-io tells\n" + render.Prose(strings.TrimSpace(m.How)))
-		ruleWay(&b, m.Needs, m.Limits)
+	for _, r := range rules.All() {
+		if group, _, _ := strings.Cut(r.ID, "/"); named == "" || named == group {
+			b.WriteString(render.Wrapped(fmt.Sprintf("%-28s ", r.ID), r.Title))
+		}
 	}
-	if len(r.Explains) > 0 {
-		b.WriteString("\nWhat it explains\n" + render.Wrapped("  ", strings.Join(r.Explains, ", ")))
+	if b.Len() == 0 {
+		return fail(exitUsage, cmp.Or(didYouMean(named, ruleIDs()), nearestHint(named)), "unknown rule %q", args[0])
 	}
-	return b.String()
+	_, err := fmt.Fprint(env.Stdout, b.String())
+	return err
 }
 
-// ruleWay is what one way of telling a cause needs, and its thresholds.
-func ruleWay(b *strings.Builder, needs []metric.Desc, limits []diagnose.Limit) {
-	if len(needs) > 0 {
-		b.WriteString("\nNeeds\n")
-		for _, n := range needs {
-			b.WriteString(render.Wrapped(fmt.Sprintf("  %-30s ", n.Name), n.Help))
-		}
-	}
-	if len(limits) > 0 {
-		b.WriteString("\nThresholds\n")
-		for _, l := range limits {
-			b.WriteString(render.Wrapped("  ", l.Name+": "+unit.Format(l.Value, string(l.Unit))) + render.Wrapped("      ", l.Source))
-		}
-	}
+var link = regexp.MustCompile(`\[([^]]+)\]\([^)]+\)`)
+
+// rulePage is the rule's page, the one that docs/rules holds, laid out for a terminal.
+func rulePage(r diagnose.Rule) string {
+	return render.Prose(link.ReplaceAllString(rules.Page(r), "$1"))
 }
 
 func ruleIDs() (ids []string) {

@@ -22,7 +22,7 @@ func (s *session) header(ctx context.Context, o *diagnoseOptions, start time.Tim
 		return recording.Header{}, nil, fail(exitNotMeasured, "the job may have ended", "%w", err)
 	}
 	mode := modeAttach
-	if s.hook != nil {
+	if s.launched != nil {
 		mode = modeLaunch
 	}
 	return recording.Header{

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/render"
-	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // recordingSuffix marks the output that takes the recording instead of the report.
@@ -22,28 +22,31 @@ type output struct {
 	patch     bool
 }
 
-// parseOutputs checks the -o flags: a known suffix, no name twice, and at most one recording.
-func parseOutputs(paths []string) ([]output, error) {
+// parseOutputs checks the -o flags: a known suffix, no name twice, and at most one recording. ofRun says that there may be a
+// recording and a patch, as there are of a watch.
+func parseOutputs(paths []string, formats []render.Format, ofRun bool) ([]output, error) {
 	var outs []output
 	seen := map[string]bool{}
 	recordings := 0
 	for _, p := range paths {
-		if seen[p] {
+		if seen[filepath.Clean(p)] {
 			return nil, fail(exitUsage, "", "-o %s: named twice", p)
 		}
-		seen[p] = true
-		o := output{path: p, recording: strings.HasSuffix(p, recordingSuffix)}
+		seen[filepath.Clean(p)] = true
+		o := output{path: p, recording: ofRun && strings.HasSuffix(p, recordingSuffix), patch: ofRun && takesPatch(p)}
+		var err error
 		switch {
 		case o.recording:
 			recordings++
-		case takesPatch(p):
-			o.patch = true
-		default:
-			f, err := render.BySuffix(p)
-			if err != nil {
+		case o.patch:
+		case ofRun:
+			if o.format, err = render.BySuffix(formats, p, recordingSuffix+" (recording)"); err != nil {
 				return nil, fail(exitUsage, "", "-o: %w; of a command after --, %s for the patch", err, strings.Join(patchSuffixes, " or "))
 			}
-			o.format = f
+		default:
+			if o.format, err = render.BySuffix(formats, p); err != nil {
+				return nil, fail(exitUsage, "", "-o: %w", err)
+			}
 		}
 		outs = append(outs, o)
 	}
@@ -62,28 +65,18 @@ func (o output) check() error {
 	return f.drop()
 }
 
-// writeReport writes r to the output's file: to a temporary name in the same folder, then renamed, so that the old file stays whole until
-// the new one is.
-func (o output) writeReport(r *report.Report) error {
-	f, err := createBeside(o.path)
-	if err != nil {
-		return fail(exitUsage, "", "-o %s: %w", o.path, err)
-	}
-	return o.settle(f, o.format.Write(f, r, render.Options{}))
+// write writes a report or a comparison to the output's file.
+func (o output) write(s render.Subject) error {
+	return o.fill(func(w io.Writer) error { return o.format.Write(w, s, render.Options{Verbose: true}) })
 }
 
-// writeText writes text to the output's file in the same way.
-func (o output) writeText(text string) error {
+// fill writes to a temporary name in the file's folder, which is then renamed, so that the old file stays whole until the new one is.
+func (o output) fill(content func(w io.Writer) error) error {
 	f, err := createBeside(o.path)
 	if err != nil {
-		return fail(exitUsage, "", "-o %s: %w", o.path, err)
+		return fail(exitUsage, "choose a folder you may write to", "-o %s: %w", o.path, err)
 	}
-	_, err = f.WriteString(text)
-	return o.settle(f, err)
-}
-
-func (o output) settle(f *draft, err error) error {
-	if err := f.settle(err); err != nil {
+	if err := f.settle(content(f)); err != nil {
 		return fail(exitUsage, "free some space or choose another folder; what stood in the file before is still there", "-o %s: %w", o.path, err)
 	}
 	return nil

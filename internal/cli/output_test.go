@@ -25,13 +25,13 @@ func TestFailedWriteKeepsTheOldFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	full := render.Format{Write: func(w io.Writer, _ *report.Report, _ render.Options) error {
+	full := render.Format{Write: func(w io.Writer, _ render.Subject, _ render.Options) error {
 		if _, err := io.WriteString(w, "half"); err != nil {
 			return err
 		}
 		return unix.ENOSPC
 	}}
-	err := output{path: path, format: full}.writeReport(emptyReport())
+	err := output{path: path, format: full}.write(render.Report(emptyReport()))
 	if !errors.Is(err, unix.ENOSPC) || exitCode(err) != exitUsage || !strings.Contains(err.Error(), path) {
 		t.Errorf("got %v (exit %d)", err, exitCode(err))
 	}

@@ -4,171 +4,29 @@ import (
 	"bytes"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/pipetune/pipetune/internal/hook"
-	"github.com/pipetune/pipetune/internal/patch"
-	"github.com/pipetune/pipetune/internal/untrusted"
-	"github.com/pipetune/pipetune/pkg/report"
+	"github.com/pipetune/pipetune/internal/launch"
 )
 
-func recommends(severity report.Severity, pairs ...string) report.Finding {
-	f := report.Finding{Rule: "loader/x", Severity: severity}
-	for i := 0; i < len(pairs); i += 2 {
-		f.Recommendations = append(f.Recommendations, report.Recommendation{Setting: pairs[i], To: pairs[i+1]})
-	}
-	return f
-}
-
-// TestPatchable: the highest finding decides about a setting, also where it names no value; prose and other settings are left out.
-func TestPatchable(t *testing.T) {
-	for name, c := range map[string]struct {
-		findings []report.Finding
-		want     []patch.Setting
-	}{
-		"none": {nil, nil},
-		"every kind": {[]report.Finding{recommends(report.Error, "num_workers", "6", "prefetch_factor", "4", "persistent_workers", "True", "pin_memory", "True", "in_order", "False", "multiprocessing_context", "fork")},
-			[]patch.Setting{{Name: "num_workers", To: "6"}, {Name: "prefetch_factor", To: "4"}, {Name: "persistent_workers", To: "True"}, {Name: "pin_memory", To: "True"}, {Name: "in_order", To: "False"}, {Name: "multiprocessing_context", To: `"fork"`}}},
-		"the higher one wins":     {[]report.Finding{recommends(report.Error, "num_workers", "6"), recommends(report.Warning, "num_workers", "2")}, []patch.Setting{{Name: "num_workers", To: "6"}}},
-		"prose decides too":       {[]report.Finding{recommends(report.Error, "num_workers", "more than there are cores"), recommends(report.Warning, "num_workers", "2")}, nil},
-		"worth knowing only":      {[]report.Finding{recommends(report.Info, "num_workers", "6")}, nil},
-		"not of the call":         {[]report.Finding{recommends(report.Error, "batch_size", "64", "files of the dataset", "fewer", "seed", "1")}, nil},
-		"no number of this kind":  {[]report.Finding{recommends(report.Error, "num_workers", "-1", "prefetch_factor", "4.5", "persistent_workers", "yes", "multiprocessing_context", "thread")}, nil},
-		"a number written oddly":  {[]report.Finding{recommends(report.Error, "num_workers", "+6")}, nil},
-		"a number with something": {[]report.Finding{recommends(report.Error, "num_workers", "6); import os")}, nil},
-	} {
-		if d := cmp.Diff(c.want, patchable(&report.Report{Findings: c.findings})); d != "" {
-			t.Errorf("%s (-want +got):\n%s", name, d)
-		}
-	}
-}
-
-// TestPatchableOfAnIterable: whether it shares itself out between workers is not seen as long as there are none, or one; one whose shards
-// are known does.
-func TestPatchableOfAnIterable(t *testing.T) {
-	for _, c := range []struct {
-		workers  int
-		iterable bool
-		shards   *int
-		want     int
-	}{{0, true, nil, 1}, {1, true, nil, 1}, {2, true, nil, 2}, {0, false, nil, 2}, {1, true, new(8), 2}} {
-		r := &report.Report{Findings: []report.Finding{recommends(report.Error, "num_workers", "6", "pin_memory", "True")},
-			Job: &report.Job{Loader: &report.Loader{NumWorkers: &c.workers, Iterable: c.iterable, Shards: c.shards}}}
-		if got := patchable(r); len(got) != c.want || got[len(got)-1].Name != "pin_memory" {
-			t.Errorf("%d workers, iterable %v: %+v", c.workers, c.iterable, got)
-		}
-	}
-}
-
-func TestPatchedTrainer(t *testing.T) {
-	list := []hook.Trainer{{PID: 1}, {PID: 2, Call: hook.Call{File: "/a.py"}}, {PID: 3, Call: hook.Call{File: "/a.py"}}}
-	for name, c := range map[string]struct {
-		r    report.Report
-		want int
-	}{
-		"the job's":      {report.Report{Job: &report.Job{PID: 3}}, 3},
-		"the worst rank": {report.Report{Job: &report.Job{PID: 2}, Ranks: []report.Rank{{PID: 2}, {PID: 3, Worst: true}}}, 3},
-		"the first":      {report.Report{Job: &report.Job{PID: 1}}, 2},
-		"no job":         {report.Report{}, 2},
-	} {
-		if got, ok := patchedTrainer(list, &c.r); !ok || got.PID != c.want {
-			t.Errorf("%s: %d, %v", name, got.PID, ok)
-		}
-	}
-	if _, ok := patchedTrainer(list[:1], &report.Report{}); ok {
-		t.Error("a trainer that did not say where its loader is made")
-	}
-}
-
-// TestPatchedCall: of two loaders of a trainer the one that the report is of is patched.
-func TestPatchedCall(t *testing.T) {
-	one, two, other := hook.Call{File: "/home/ann/run/train.py", Line: 8}, hook.Call{File: "/home/ann/run/train.py", Line: 14}, hook.Call{File: "/home/ann/run/data.py", Line: 14}
-	from := hook.Trainer{Call: one, Calls: []hook.Call{one, other, two}}
-	later := hook.Trainer{PID: 9, Call: two, Calls: []hook.Call{two}}
-	r := &report.Report{Job: &report.Job{PID: 1, Loader: &report.Loader{Location: &report.Location{File: "train.py", Line: 14}}}}
-	if got, ok := patchedTrainer([]hook.Trainer{{PID: 1, Call: one, Calls: []hook.Call{one}}, later}, r); !ok || got.PID != later.PID {
-		t.Errorf("of two in turn: %+v", got)
-	}
-	for name, c := range map[string]struct {
-		at   *report.Location
-		want hook.Call
-	}{"named": {&report.Location{File: "train.py", Line: 14}, two}, "not among them": {&report.Location{File: "train.py", Line: 15}, one}, "no place": {nil, one}} {
-		if got := patchedCall(from, &report.Report{Job: &report.Job{Loader: &report.Loader{Location: c.at}}}); got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
-		}
-	}
-}
-
-// TestAmendReport makes a patch of a file in a home folder with a secret beside the call: the report's is redacted, the file's is not.
-func TestAmendReport(t *testing.T) {
-	home, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	const source = "import torch\n\tKEY = 'hf_abcdefghijklmnopqrstuvwxyzABCDEFGH'\nloader = DataLoader(HOME, num_workers=1, pin_memory=args.pin)\n"
-	text := strings.ReplaceAll(strings.ReplaceAll(source, "\tKEY", "KEY"), "HOME", "'"+home+"/data'")
-	file := filepath.Join(home, "train.py")
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+// TestWritePatch: the patch goes to the outputs that take one; where there is none no file is made, and it is said why.
+func TestWritePatch(t *testing.T) {
+	path := t.TempDir() + "/fix.patch"
 	var stderr bytes.Buffer
-	l := &launch{env: Env{Stderr: &stderr}, started: time.Now().Add(time.Hour), redact: untrusted.Redaction{Home: home},
-		told: hook.State{Trainers: []hook.Trainer{{PID: 7, Executable: "/usr/bin/python3", Call: hook.Call{File: file, Line: 3, Folder: home}}}}}
-	l.outs = []output{{path: filepath.Join(home, "fix.patch"), patch: true}}
-	r := &report.Report{Job: &report.Job{PID: 7}, Findings: []report.Finding{recommends(report.Error, "num_workers", "6", "pin_memory", "True")}}
-	l.amendReport(t.Context(), r)
-	if err := l.writePatch(); err != nil {
-		t.Fatal(err)
+	l := &launched{env: Env{Stderr: &stderr}, fix: launch.Fix{Why: "no setting"}, outs: []output{{path: path, patch: true}, {path: path + ".md"}}}
+	if err := l.writePatch(); err != nil || stderr.String() != "pipetune: -o "+path+": no patch was written: no setting\n" {
+		t.Errorf("%v, said %q", err, stderr.String())
 	}
-	exact, err := os.ReadFile(l.outs[0].path)
-	if err != nil || !strings.Contains(string(exact), "+loader = DataLoader('"+home+"/data', num_workers=6") {
-		t.Fatalf("the file: %v\n%s", err, exact)
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file is there: %v", err)
 	}
-	if r.Patch == nil || strings.Contains(r.Patch.Diff, home) || strings.Contains(r.Patch.Diff, "hf_abc") || !strings.Contains(r.Patch.Diff, "+loader = DataLoader('~/data', num_workers=6") {
-		t.Errorf("the report: %+v", r.Patch)
+	stderr.Reset()
+	l.fix = launch.Fix{Diff: "--- a\n+++ b\n"}
+	if err := l.writePatch(); err != nil || strings.TrimSpace(stderr.String()) != "" {
+		t.Errorf("%v, said %q", err, stderr.String())
 	}
-	if len(r.Patch.Settings) != 2 || r.Patch.Settings[1].How != report.PatchElsewhere {
-		t.Errorf("the settings: %+v", r.Patch.Settings)
-	}
-}
-
-// TestNoPatch: where there is none no file is made, and it is said why.
-func TestNoPatch(t *testing.T) {
-	folder := t.TempDir()
-	elsewhere := filepath.Join(folder, "train.py")
-	if err := os.WriteFile(elsewhere, []byte("loader = DataLoader(data, num_workers=args.workers)\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for want, c := range map[string]struct {
-		findings []report.Finding
-		trainers []hook.Trainer
-	}{
-		"no setting of the DataLoader is recommended":       {},
-		"the hook did not see where the DataLoader is made": {[]report.Finding{recommends(report.Error, "num_workers", "6")}, nil},
-		"cannot be read": {[]report.Finding{recommends(report.Error, "num_workers", "6")}, []hook.Trainer{{Call: hook.Call{File: folder + "/gone.py", Line: 1}}}},
-		"num_workers stands elsewhere: args.workers: args is not assigned in":    {[]report.Finding{recommends(report.Error, "num_workers", "6")}, []hook.Trainer{{Call: hook.Call{File: elsewhere, Line: 1, Folder: folder}}}},
-		"in code that is in no file":                                             {[]report.Finding{recommends(report.Error, "num_workers", "6")}, []hook.Trainer{{Call: hook.Call{File: "<string>", Line: 1}}}},
-		"changed after the job began, so the line the job named may be another ": {[]report.Finding{recommends(report.Error, "num_workers", "6")}, []hook.Trainer{{PID: -1, Call: hook.Call{File: elsewhere, Line: 1}}}},
-	} {
-		var stderr bytes.Buffer
-		l := &launch{env: Env{Stderr: &stderr}, started: time.Now().Add(time.Hour), told: hook.State{Trainers: c.trainers}, outs: []output{{path: folder + "/fix.patch", patch: true}}}
-		if strings.HasPrefix(want, "changed") {
-			l.started = time.Now().Add(-time.Hour)
-		}
-		l.amendReport(t.Context(), &report.Report{Findings: c.findings})
-		if err := l.writePatch(); err != nil {
-			t.Errorf("%s: %v", want, err)
-		}
-		if got := stderr.String(); !strings.Contains(got, want) || !strings.HasPrefix(got, "pipetune: -o "+folder+"/fix.patch: no patch was written: ") {
-			t.Errorf("said %q, not %q", got, want)
-		}
-		if _, err := os.Stat(l.outs[0].path); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s: the file is there", want)
-		}
+	if got, err := os.ReadFile(path); err != nil || string(got) != l.fix.Diff {
+		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -19,8 +19,8 @@ import (
 
 // presentation is how a report is to be shown and judged; the same flags serve every command that ends in a report.
 type presentation struct {
-	format  string
-	color   string
+	format string
+	display
 	outputs []string
 	failOn  string
 	strict  bool
@@ -29,34 +29,52 @@ type presentation struct {
 	launch  bool // the command was given a job to start: only then is there a patch to write
 }
 
+// display is how a terminal shows it.
+type display struct {
+	color   string
+	verbose bool // all of a report, not its first screen alone
+}
+
 func (p *presentation) addFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringArrayVarP(&p.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .txt .jsonl, .patch where diagnose launches the job (repeatable)")
 	f.StringVar(&p.format, "format", "text", "what to print: text, json or md")
 	f.StringVar(&p.color, "color", "auto", "auto, always or never")
+	f.BoolVarP(&p.verbose, "verbose", "v", false, "print all of the report, not its first screen alone; files have all of it")
 	f.StringVar(&p.failOn, "fail-on", "never", "exit 1 on a finding of this severity or worse: error, warn or never")
 	f.BoolVar(&p.strict, "strict", false, "exit 3 where the outcome is inconclusive")
 	f.StringSliceVar(&p.require, "require", nil, "exit 4 where one of these `SIGNALS` is missing: gpu, workers, io, or names of metrics")
 	f.BoolVarP(&p.quiet, "quiet", "q", false, "no progress, no notes")
-	// The lists are fixed and the function cannot fail for flags that were just defined.
-	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json", "md"}, cobra.ShellCompDirectiveNoFileComp))
-	_ = c.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp))
-	_ = c.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{"error", "warn", "never"}, cobra.ShellCompDirectiveNoFileComp))
+	complete(c, "format", render.Names(render.Formats())...)
+	complete(c, "color", colors...)
+	complete(c, "fail-on", failOn...)
 }
+
+// The values of --color and --fail-on.
+var (
+	colors = []string{"auto", "always", "never"}
+	failOn = []string{"error", "warn", "never"}
+)
 
 // requireGroups are the short names --require knows, with a signal that stands for the group.
 var requireGroups = map[string]string{"gpu": metric.GPUBusy.Name, "workers": metric.WorkerBusy.Name, "io": metric.StorageBytes.Name}
 
+// formatOf checks --format and --color.
+func formatOf(formats []render.Format, name, color string) (render.Format, error) {
+	format, err := render.ByName(formats, name)
+	if err != nil {
+		return format, fail(exitUsage, "", "--format: %w", err)
+	}
+	return format, oneOf("color", color, colors...)
+}
+
 // check validates everything before anything is measured.
 func (p *presentation) check() (render.Format, []output, error) {
-	format, err := render.ByName(p.format)
+	format, err := formatOf(render.Formats(), p.format, p.color)
 	if err != nil {
-		return format, nil, fail(exitUsage, "", "--format: %w", err)
-	}
-	if err := oneOf("color", p.color, "auto", "always", "never"); err != nil {
 		return format, nil, err
 	}
-	if err := oneOf("fail-on", p.failOn, "error", "warn", "never"); err != nil {
+	if err := oneOf("fail-on", p.failOn, failOn...); err != nil {
 		return format, nil, err
 	}
 	for _, name := range p.require {
@@ -64,7 +82,7 @@ func (p *presentation) check() (render.Format, []output, error) {
 			return format, nil, fail(exitUsage, "gpu, workers, io, or a name under \"metrics\" of a JSON report", "--require: unknown signal %q", name)
 		}
 	}
-	outs, err := parseOutputs(p.outputs)
+	outs, err := parseOutputs(p.outputs, render.Formats(), true)
 	if err == nil && !p.launch {
 		err = refusePatch(outs)
 	}
@@ -84,43 +102,45 @@ func judge(rec *recording.Recording) (*report.Report, error) {
 	return r, nil
 }
 
-// show prints and writes the report, then says which exit code it leads to. What was measured goes to its files also where it cannot be printed.
+// show prints and writes the report, then says which exit code it leads to.
 func (p *presentation) show(env Env, r *report.Report, format render.Format, outs []output) error {
-	printed := p.print(env.Stdout, env.StdoutTerminal, env, r, format)
-	if err := p.write(env, r, outs); err != nil {
-		complain(env.Stderr, printed)
+	if err := deliver(env, render.Report(r), format, p.display, outs); err != nil {
 		return err
-	}
-	if printed != nil {
-		return printed
 	}
 	return p.gate(env, r)
 }
 
-// print writes the report to one of the program's streams.
-func (p *presentation) print(w io.Writer, terminal bool, env Env, r *report.Report, format render.Format) error {
-	if err := format.Write(w, r, render.Options{Color: useColor(p.color, env.Getenv, terminal)}); err != nil {
-		return printFailure(err)
+// deliver prints a report or a comparison and writes it to its files, also where it cannot be printed.
+func deliver(env Env, s render.Subject, format render.Format, how display, outs []output) error {
+	printed := printTo(env.Stdout, env.StdoutTerminal, env, s, format, how)
+	if err := writeAll(env, s, outs); err != nil {
+		complain(env.Stderr, printed)
+		return err
 	}
-	return nil
+	return printed
 }
 
-// printFailure is the failure to print: the stream's own where that tells it.
-func printFailure(err error) error {
-	if f := (*failure)(nil); errors.As(err, &f) {
-		return f
+// printTo writes to one of the program's streams. The failure is the stream's own where it has one.
+func printTo(w io.Writer, terminal bool, env Env, s render.Subject, format render.Format, how display) error {
+	o := render.Options{Color: useColor(how.color, env.Getenv, terminal), Verbose: how.verbose}
+	if terminal {
+		o.Width = env.width()
+	}
+	err := format.Write(w, s, o)
+	if f := (*failure)(nil); err == nil || errors.As(err, &f) {
+		return err
 	}
 	return fail(exitUsage, "", "%w", err)
 }
 
-// write writes the report to its files. Each failure is told at once; the error is without words.
-func (p *presentation) write(env Env, r *report.Report, outs []output) error {
+// writeAll writes to the files. Each failure is reported at once; the error is without words.
+func writeAll(env Env, s render.Subject, outs []output) error {
 	var failed error
 	for _, o := range outs {
 		if o.recording || o.patch {
 			continue
 		}
-		if err := o.writeReport(r); err != nil {
+		if err := o.write(s); err != nil {
 			complain(env.Stderr, err)
 			failed = quietExit(exitCode(err))
 		}

@@ -2,7 +2,8 @@ package cli
 
 import (
 	"fmt"
-	"io"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -10,60 +11,144 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-// progress tells how far the watch is: a bar on a terminal, a line every half minute in a log, nothing when asked to be quiet.
-type progress interface {
-	at(elapsed time.Duration)
-	done()
+// progress shows what is going on and how long it will take: a bar on a terminal, a line every half minute in a log,
+// nothing when asked to be quiet. Its methods may be called from several goroutines.
+type progress struct {
+	mu     sync.Mutex
+	show   func(what string, elapsed time.Duration)
+	finish func()
+	what   string
+	over   bool
 }
 
-func newProgress(env Env, quiet bool, total time.Duration, what string) progress {
-	what = untrusted.Cut(what, 40).String()
-	switch {
-	case quiet:
-		return silent{}
-	case env.StderrTerminal && env.Getenv("CI") == "" && env.Getenv("TERM") != "dumb":
-		bar := progressbar.NewOptions64(total.Milliseconds(), progressbar.OptionSetWriter(env.Stderr), progressbar.OptionSetDescription(what),
-			progressbar.OptionSetWidth(24), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false), progressbar.OptionThrottle(200*time.Millisecond),
-			progressbar.OptionSetElapsedTime(false), progressbar.OptionSetTheme(progressbar.ThemeASCII))
-		return &barProgress{bar: bar, total: total, what: what, w: env.Stderr}
-	}
-	return &lineProgress{w: env.Stderr, total: total, what: what, next: lineEvery}
+// progressStyle is how one kind of work shows its progress. what is the part of it that is under way.
+type progressStyle struct {
+	what  string // at first
+	width int    // of the bar
+	pace  time.Duration
+	bar   func(what string, elapsed, total time.Duration) string
+	line  string // before what, in a log
 }
 
-type silent struct{}
-
-func (silent) at(time.Duration) {}
-func (silent) done()            {}
-
-type barProgress struct {
-	bar   *progressbar.ProgressBar
-	total time.Duration
-	what  string
-	w     io.Writer
+// watchProgress is for watching a job.
+func watchProgress(pid int) progressStyle {
+	return progressStyle{what: "Ctrl-C: stop and report", width: 24, pace: 200 * time.Millisecond, line: fmt.Sprintf("pid %d  ", pid),
+		bar: func(what string, elapsed, total time.Duration) string {
+			return fmt.Sprintf("pid %d  %2.0f/%.0f s  %s", pid, elapsed.Seconds(), total.Seconds(), what)
+		}}
 }
 
-func (p *barProgress) at(elapsed time.Duration) {
-	p.bar.Describe(fmt.Sprintf("%s  %2.0f/%.0f s  Ctrl-C: stop and report", p.what, elapsed.Seconds(), p.total.Seconds()))
-	// The bar writes to stderr; when that is gone there is nobody left to tell.
-	_ = p.bar.Set64(min(elapsed, p.total).Milliseconds())
-}
+// benchProgress is for measuring.
+func benchProgress() progressStyle { return timeLeft("starting", "Ctrl-C: report") }
 
-func (p *barProgress) done() { _ = p.bar.Finish() }
+// surveyProgress is for the look at the dataset before anything is measured: a million files on a slow mount take
+// half a minute.
+func surveyProgress() progressStyle { return timeLeft("looking at the dataset", "Ctrl-C: end") }
+
+// mostWhat bounds the name of a step. With the bar and the time left, a line then keeps to 80 columns.
+const mostWhat = 32
+
+// timeLeft shows the time left. Beyond the total, probes end what they have begun.
+func timeLeft(what, ending string) progressStyle {
+	return progressStyle{what: what, width: 8, line: "measuring ", bar: func(what string, elapsed, total time.Duration) string {
+		left := "finishing"
+		if total-elapsed >= time.Second {
+			left = fmt.Sprintf("%.0f s left", (total - elapsed).Seconds())
+		}
+		return fmt.Sprintf("%-*s %9s  %s", mostWhat, what, left, ending)
+	}}
+}
 
 // lineEvery is the pace of progress in a log.
 const lineEvery = 30 * time.Second
 
-type lineProgress struct {
-	w           io.Writer
-	total, next time.Duration
-	what        string
+func newProgress(env Env, quiet bool, total time.Duration, s progressStyle) *progress {
+	p := &progress{what: s.what, show: func(string, time.Duration) {}, finish: func() {}}
+	switch {
+	case quiet:
+	case env.StderrTerminal && env.Getenv("CI") == "" && env.Getenv("TERM") != "dumb":
+		bar := progressbar.NewOptions64(max(1, total.Milliseconds()),
+			progressbar.OptionSetWriter(env.Stderr), progressbar.OptionSetDescription(s.what), progressbar.OptionSetWidth(s.width),
+			progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false), progressbar.OptionThrottle(s.pace),
+			progressbar.OptionSetElapsedTime(false), progressbar.OptionSetTheme(progressbar.ThemeASCII))
+		p.show = func(what string, elapsed time.Duration) {
+			bar.Describe(s.bar(what, elapsed, total))
+			// One step short of the end: at the end the bar would take itself for finished. What it writes goes to
+			// stderr; when that is gone there is nobody left to tell.
+			_ = bar.Set64(min(elapsed.Milliseconds(), total.Milliseconds()-1))
+		}
+		p.finish = func() { _ = bar.Finish() }
+	default:
+		next := lineEvery
+		p.show = func(what string, elapsed time.Duration) {
+			if elapsed < next {
+				return
+			}
+			note(env.Stderr, fmt.Sprintf("%s%s  %.0f/%.0f s", s.line, what, elapsed.Seconds(), total.Seconds()))
+			for next <= elapsed {
+				next += lineEvery
+			}
+		}
+	}
+	return p
 }
 
-func (p *lineProgress) at(elapsed time.Duration) {
-	if elapsed >= p.next {
-		note(p.w, fmt.Sprintf("%s  %.0f/%.0f s", p.what, elapsed.Seconds(), p.total.Seconds()))
-		p.next += lineEvery
+// step says that something else is under way from now on.
+func (p *progress) step(what string, elapsed time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(what) > mostWhat {
+		what, _, _ = strings.Cut(what, ",") // the details stand behind it
+	}
+	p.what = untrusted.Cut(what, mostWhat).String()
+	p.at(elapsed)
+}
+
+// progressEvery is how often the time that has passed is shown. The first time is a sign of life: it comes within a
+// second.
+const progressEvery = 500 * time.Millisecond
+
+// follow ticks until the function returned is called.
+func (p *progress) follow() (stop func()) {
+	began, ended, gone := time.Now(), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		ticker := time.NewTicker(progressEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-ticker.C:
+				p.tick(time.Since(began))
+			}
+		}
+	}()
+	return func() {
+		close(ended)
+		<-gone
 	}
 }
 
-func (p *lineProgress) done() {}
+// tick says how much time has passed.
+func (p *progress) tick(elapsed time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.at(elapsed)
+}
+
+func (p *progress) at(elapsed time.Duration) {
+	if !p.over {
+		p.show(p.what, elapsed)
+	}
+}
+
+// done takes the bar away. What is said after it is not shown: a late tick must not draw it again.
+func (p *progress) done() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.over {
+		p.over = true
+		p.finish()
+	}
+}

@@ -31,9 +31,6 @@ input.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := fromEnvironment(c.Flags(), env.Getenv); err != nil {
-				return err
-			}
 			format, outs, err := p.check()
 			if err != nil {
 				return err

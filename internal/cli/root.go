@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,21 +46,43 @@ finds what holds it back, and predicts what each change would bring.`,
   pipetune explain loader/workers-too-few`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fail(exitUsage, cmp.Or(didYouMean(args[0], Commands()), "see: pipetune --help"), "unknown command %q", args[0])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			if len(settable(c.Root())[c.Name()]) == 0 {
+				return nil
+			}
+			_, err := settle(c, env)
+			return err
+		},
 	}
 	root.Flags().Bool("version", false, "the same as pipetune version")
 	root.Version = version
 	root.SetVersionTemplate(versionText())
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
+	root.PersistentFlags().Bool(isolatedFlag, false, "read no file of settings")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fail(exitUsage, "see: "+c.CommandPath()+" --help", "%w", readable(err))
+		hint := "see: " + c.CommandPath() + " --help"
+		var unknown *pflag.NotExistError
+		if errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1 {
+			var names []string
+			c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+			hint = cmp.Or(didYouMean("--"+unknown.GetSpecifiedName(), names), hint)
+		}
+		return fail(exitUsage, hint, "%w", readable(err))
 	})
-	root.AddCommand(newDiagnose(env), newBench(env), newCompare(env), newReport(env), newExplain(env), newDoctor(env), newDemo(env), newVersion(env))
+	root.AddCommand(newDiagnose(env), newBench(env), newCompare(env), newReport(env), newExplain(env), newDoctor(env), newDemo(env), newConfig(env),
+		newVersion(env))
 	root.SetHelpCommand(newHelp())
 	root.SetUsageTemplate(helpTemplate(root))
-	root.AddCommand(topic("exit-codes", "the exit codes", exitCodesHelp), topic("environment", "environment variables", environmentHelp))
+	root.AddCommand(topic("exit-codes", "the exit codes", exitCodesHelp), topic("environment", "environment variables", environmentHelp),
+		topic("settings", "values of flags in the environment and in files", settingsHelp))
 	return root
 }
 
@@ -67,28 +91,18 @@ func topic(name, short, text string) *cobra.Command {
 	return &cobra.Command{Use: name, Short: short, Long: strings.TrimRight(text, "\n")}
 }
 
-// fromEnvironment gives each flag that was not set on the command line the value of PIPETUNE_<FLAG>, where there is one.
-func fromEnvironment(flags *pflag.FlagSet, getenv func(string) string) error {
-	var first error
-	flags.VisitAll(func(f *pflag.Flag) {
-		name := "PIPETUNE_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		value := getenv(name)
-		if f.Changed || value == "" || first != nil || f.Name == "help" {
-			return
-		}
-		if err := flags.Set(f.Name, value); err != nil {
-			first = fail(exitUsage, "see: pipetune help environment", "environment variable %s: %w", name, readable(err))
-		}
-	})
-	return first
-}
-
 // noArguments is cobra.NoArgs with a hint.
 func noArguments(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return fail(exitUsage, "see: "+c.CommandPath()+" --help", "unexpected argument %q", args[0])
 	}
 	return nil
+}
+
+// complete offers a fixed list of values for a flag.
+func complete(c *cobra.Command, flag string, values ...string) {
+	// It cannot fail for a flag that was just defined.
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // oneOf checks a flag's value against its list.

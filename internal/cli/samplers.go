@@ -26,8 +26,8 @@ func (s *session) samplers() ([]sampler.Sampler, func(context.Context, *recordin
 		sampler.NewPressure(s.fs, target),
 		sampler.NewCgroup(s.fs, target, placement),
 	}
-	if s.hook != nil {
-		table = append(table, s.hook)
+	if s.launched != nil {
+		table = append(table, s.launched)
 	}
 	return table, func(_ context.Context, h *recording.Header) {
 		h.Host.GPUs = gpu.GPUs()

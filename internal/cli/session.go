@@ -13,6 +13,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/launch"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/untrusted"
@@ -27,7 +28,8 @@ type session struct {
 	job    *job.Job
 	self   int // pipetune's own process number
 	redact untrusted.Redaction
-	hook   *hookSampler // what the hook of a launched job tells; nil when attached
+
+	launched *launch.Watch // of a job that pipetune started; nil when attached
 }
 
 // newSession finds the job to watch, unless it is asked to end meanwhile.
@@ -192,18 +194,30 @@ func (s *session) watch(ctx context.Context, o *diagnoseOptions, out *recording.
 	set, amend := s.samplers()
 	w := &watch{
 		job: s.job, samplers: set, runner: s.runner, recorder: recorder, duration: o.duration, interval: o.interval, bounds: b,
-		progress: newProgress(s.env, o.quiet, o.duration, fmt.Sprintf("pid %d", header.Job.PID)),
+		// The streams of a launched job are its own.
+		progress: newProgress(s.env, o.quiet || s.launched != nil, o.duration, watchProgress(header.Job.PID)),
 		warn:     func(text string) { note(s.env.Stderr, text) },
 		amend: func(ctx context.Context, r *recording.Recorder) {
 			amend(ctx, r.Header())
-			if s.hook != nil {
-				s.hook.finish(r, time.Since(start), o)
+			if s.launched == nil {
+				return
 			}
+			if !o.ownWarmup && o.steps == 0 { // nobody could know before how long the watch would be
+				r.Header().Warmup = min(o.warmup, defaultWarmup(time.Since(start)))
+			}
+			s.launched.Finish(r)
 		},
 	}
-	if s.hook != nil {
-		w.progress = silent{} // the streams are the job's
-		s.hook.align(header.StartMonotonic)
+	if s.launched != nil {
+		s.launched.Align(header.StartMonotonic)
+	} else if mayEnd := !o.explicit && len(o.outputs) == 0 && !o.ownChild; mayEnd || !o.quiet {
+		p := &provisional{mayEnd: mayEnd, next: firstGlance, show: func(words string) { w.progress.step(words, time.Since(start)) },
+			amend: func(h *recording.Header) { amend(ctx, h) }}
+		w.enough = p.enough
 	}
-	return w.run(ctx, start)
+	rec, err := w.run(ctx, start)
+	if rec != nil && rec.End.Reason == recording.EndClear && !o.quiet {
+		note(s.env.Stderr, fmt.Sprintf("ended after %.0f s: more would not change the verdict; --duration %s watches on", rec.End.At.Seconds(), o.duration))
+	}
+	return rec, err
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
@@ -41,3 +42,17 @@ func useColor(flag string, getenv func(string) string, terminal bool) bool {
 	}
 	return terminal
 }
+
+// width is how many columns the terminal has: those that COLUMNS names, else its own; 0 where neither is known. Longer
+// lines than widest are not read with ease.
+func (e Env) width() int {
+	if n, err := strconv.Atoi(e.Getenv("COLUMNS")); err == nil && n > 0 {
+		return min(n, widest)
+	}
+	if e.Columns == nil {
+		return 0
+	}
+	return min(e.Columns(), widest)
+}
+
+const widest = 160

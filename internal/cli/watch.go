@@ -22,7 +22,7 @@ type watch struct {
 	recorder *recording.Recorder
 	duration time.Duration
 	interval time.Duration
-	progress progress
+	progress *progress
 	warn     func(string)
 	bounds
 	// amend completes the recording with what became known while watching, before it is closed.
@@ -34,16 +34,8 @@ type bounds struct {
 	asked <-chan os.Signal // a request to end the watch
 	over  <-chan struct{}  // once it is closed, enough gives a reason
 	// enough is asked at each tick: the reason to end the watch now, "" to go on. at is the time since its start.
-	enough func(at time.Duration, w *watch) string
+	enough func(at time.Duration, tree *job.Tree, rec *recording.Recorder) string
 }
-
-// The reasons a watch ends, as recordings name them.
-const (
-	endDuration    = "duration"
-	endInterrupted = "interrupted"
-	endJobEnded    = "job-ended"
-	endSteps       = "steps" // --steps batches were taken
-)
 
 // run samples until the time is up, the job has ended, or it is asked to stop.
 func (w *watch) run(ctx context.Context, start time.Time) (*recording.Recording, error) {
@@ -81,15 +73,15 @@ func (w *watch) run(ctx context.Context, start time.Time) (*recording.Recording,
 			w.warn("the recording ends here: " + err.Error())
 		}
 		small.keep(at)
-		w.progress.at(at)
+		w.progress.tick(at)
 		if w.job.Tree().Ended {
-			reason = endJobEnded
+			reason = recording.EndJobEnded
 		}
 		if reason == "" && w.enough != nil {
-			reason = w.enough(at, w)
+			reason = w.enough(at, w.job.Tree(), w.recorder)
 		}
 		if reason == "" && at >= w.duration {
-			reason = endDuration
+			reason = recording.EndDuration
 		}
 		if reason != "" {
 			break
@@ -98,7 +90,7 @@ func (w *watch) run(ctx context.Context, start time.Time) (*recording.Recording,
 		case <-ticker.C:
 		case <-w.over:
 		case <-w.asked:
-			reason = endInterrupted
+			reason = recording.EndInterrupted
 		}
 		at = time.Since(start)
 	}

@@ -249,7 +249,7 @@ func spreadOf(s scale, runs []report.Metric) float64 {
 	for _, m := range runs {
 		squares += (s.of(m.Center) - mean) * (s.of(m.Center) - mean)
 	}
-	if sd := math.Sqrt(squares / (n - 1)); finite(sd) {
+	if sd := math.Sqrt(squares / (n - 1)); stat.Finite(sd) {
 		return sd
 	}
 	return 0
@@ -286,11 +286,9 @@ func centers(runs []report.Metric) (out []float64) {
 	return out
 }
 
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
-
 // number is x where it can be told, else nil.
 func number(x float64) *float64 {
-	if !finite(x) {
+	if !stat.Finite(x) {
 		return nil
 	}
 	return &x

@@ -13,6 +13,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -137,16 +139,16 @@ func side(list []Input, called func(string) string) report.Side {
 
 // free is the rate of a trainer that never waits, in the unit the job's rate is told in; nil where it is not known.
 func free(r *report.Report) (*float64, string) {
-	step, ok := r.Metrics["free_step_time_s"]
-	batches, ok2 := r.Metrics[batchRate]
+	step, ok := r.Metrics[metric.FreeStepTime.Name]
+	batches, ok2 := r.Metrics[metric.BatchesPerS.Name]
 	if !ok || !(step.Center > 0) {
 		return nil, ""
 	}
-	rate, of := 1/step.Center, batchRate
-	if samples, ok := r.Metrics[sampleRate]; ok && ok2 && batches.Center > 0 {
-		rate, of = rate*samples.Center/batches.Center, sampleRate
+	rate, of := 1/step.Center, metric.BatchesPerS.Name
+	if samples, ok := r.Metrics[metric.SamplesPerS.Name]; ok && ok2 && batches.Center > 0 {
+		rate, of = rate*samples.Center/batches.Center, metric.SamplesPerS.Name
 	}
-	if !finite(rate) {
+	if !stat.Finite(rate) {
 		return nil, ""
 	}
 	return &rate, of

@@ -2,10 +2,12 @@ package compare
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -57,8 +59,11 @@ type trait struct {
 	consequence string
 }
 
+// datasetTrait is the trait of the dataset's path.
+const datasetTrait = "dataset"
+
 var traits = []trait{
-	{"dataset", datasetPath, true, "another dataset: its items may cost more or less to load"},
+	{datasetTrait, datasetPath, true, "another dataset: its items may cost more or less to load"},
 	{"dataset, stored as", storedAs, false, "a rewritten dataset: the change to be judged, if it holds the same items"},
 	{"GPU", gpus, true, "another GPU takes batches at another rate"},
 	{"usable CPUs", func(r *report.Report) string { return positive(r.Host.CPUsUsable) }, true, "workers get more or less CPU"},
@@ -75,25 +80,70 @@ var traits = []trait{
 // differences lists what differs between two reports.
 func differences(b, a *report.Report) []report.Condition {
 	var out []report.Condition
+	items := sameItems(b, a)
 	for _, t := range traits {
 		if x, y := t.of(b), t.of(a); x != "" && y != "" && x != y {
-			out = append(out, report.Condition{Name: t.name, Before: x, After: y, Consequence: t.consequence, Breaks: t.breaks})
+			c := report.Condition{Name: t.name, Before: x, After: y, Consequence: t.consequence, Breaks: t.breaks}
+			if t.name == datasetTrait && items != nil && *items {
+				c.Breaks, c.Consequence = false, "the same items, rewritten or moved: the change to be judged"
+			}
+			out = append(out, c)
 		}
 	}
-	out = append(out, fingerprint(b, a)...)
-	if x, y, differ := apart(b, a, "cache_hit_ratio", 0, cacheApart); differ {
+	switch {
+	case items == nil:
+		out = append(out, fingerprint(b, a)...)
+	case !*items:
+		out = append(out, report.Condition{Name: "items of the dataset", Before: itemsOf(b), After: itemsOf(a), Breaks: true,
+			Consequence: "other items: they may cost more or less to load"})
+	}
+	if x, y, differ := apart(b, a, metric.CacheHits.Name, 0, cacheApart); differ {
 		out = append(out, report.Condition{Name: "page cache", Before: percent(x) + " of the bytes read came from memory", After: percent(y), Breaks: true,
 			Consequence: "one run read from memory what the other read from storage: warm the cache for both, or for neither"})
 	}
-	if x, y, differ := apart(b, a, "batch_bytes", sizeApart, 0); differ && knownBatch(b, a) == nil {
+	if x, y, differ := apart(b, a, metric.BatchBytes.Name, sizeApart, 0); differ && knownBatch(b, a) == nil {
 		out = append(out, report.Condition{Name: "bytes per batch", Before: byteCount(x), After: byteCount(y), Breaks: true,
 			Consequence: "batches of another size: say it with --batch-size, and samples/s can be compared"})
 	}
-	if x, y, differ := apart(b, a, "batch_bytes", sizeApart, 0); differ && knownBatch(b, a) != nil && *knownBatch(b, a) {
+	if x, y, differ := apart(b, a, metric.BatchBytes.Name, sizeApart, 0); differ && knownBatch(b, a) != nil && *knownBatch(b, a) {
 		out = append(out, report.Condition{Name: "bytes per batch", Before: byteCount(x), After: byteCount(y),
 			Consequence: "items of another size: the change to be judged, or another dataset"})
 	}
 	return out
+}
+
+// itemsDigest is shape, type, and index=hash of some items.
+var itemsDigest = regexp.MustCompile(`^[0-9x]+ \S+( [0-9]+=[0-9a-f]{16})+$`)
+
+// sameItems says whether two datasets hold the same items, whatever their chunks, filters and place: shape and type, and the bytes of those that were
+// read of both. nil: it cannot be told.
+func sameItems(b, a *report.Report) *bool {
+	if !itemsDigest.MatchString(itemsOf(b)) || !itemsDigest.MatchString(itemsOf(a)) {
+		return nil
+	}
+	x, y := strings.Fields(itemsOf(b)), strings.Fields(itemsOf(a))
+	same, common := slices.Equal(x[:2], y[:2]), false
+	for _, item := range x[2:] {
+		index, _, _ := strings.Cut(item, "=")
+		if i := slices.IndexFunc(y[2:], func(other string) bool { return strings.HasPrefix(other, index+"=") }); i >= 0 {
+			common, same = true, same && y[2+i] == item
+		}
+	}
+	if same && !common {
+		return nil
+	}
+	return &same
+}
+
+// itemsOf is what a report tells of its dataset's items.
+func itemsOf(r *report.Report) string {
+	switch {
+	case r.Job != nil:
+		return r.Job.Items
+	case r.Benchmark != nil:
+		return r.Benchmark.Digest
+	}
+	return ""
 }
 
 // fingerprint compares the size of the dataset: files and bytes, as far as they were counted.
@@ -115,10 +165,10 @@ func fingerprint(b, a *report.Report) []report.Condition {
 				Consequence: "stored otherwise, or other items"})
 		}
 	}
-	if x, y, differ := apart(b, a, "dataset_files", sizeApart, 0); differ {
+	if x, y, differ := apart(b, a, metric.DatasetFileN.Name, sizeApart, 0); differ {
 		out = append(out, report.Condition{Name: "files of the dataset", Before: whole(x), After: whole(y), Consequence: consequence, Breaks: true})
 	}
-	if x, y, differ := apart(b, a, "dataset_bytes", sizeApart, 0); differ {
+	if x, y, differ := apart(b, a, metric.DatasetBytes.Name, sizeApart, 0); differ {
 		out = append(out, report.Condition{Name: "bytes of the dataset", Before: byteCount(x), After: byteCount(y), Consequence: consequence, Breaks: true})
 	}
 	return out

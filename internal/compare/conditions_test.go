@@ -26,6 +26,10 @@ func TestConditions(t *testing.T) {
 	}{
 		{"nothing", nil, nil, "", report.Comparable},
 		{"another dataset", nil, func(r *report.Report) { r.Job.Dataset = "/other" }, "dataset", report.NotComparable},
+		{"rewritten elsewhere", items("8x2 float32 0=aaaaaaaaaaaaaaaa 7=bbbbbbbbbbbbbbbb", "/a", 1000), items("8x2 float32 7=bbbbbbbbbbbbbbbb 0=aaaaaaaaaaaaaaaa 4=cccccccccccccccc", "/b", 3000), "dataset", report.WithCare},
+		{"other items at another path", items("8x2 float32 0=aaaaaaaaaaaaaaaa 7=bbbbbbbbbbbbbbbb", "/a", 1), items("8x2 float32 0=aaaaaaaaaaaaaaaa 7=b0b0b0b0b0b0b0b0", "/b", 1), "items of the dataset", report.NotComparable},
+		{"other items at the same path", items("8x2 float32 0=aaaaaaaaaaaaaaaa 7=bbbbbbbbbbbbbbbb", "/a", 1), items("8x2 float64 0=aaaaaaaaaaaaaaaa 7=bbbbbbbbbbbbbbbb", "/a", 1), "items of the dataset", report.NotComparable},
+		{"no item read of both", items("8x2 float32 0=aaaaaaaaaaaaaaaa", "/a", 1), items("8x2 float32 7=bbbbbbbbbbbbbbbb", "/b", 1), "dataset", report.NotComparable},
 		{"another GPU", gpu("A100"), gpu("H100"), "GPU", report.NotComparable},
 		{"fewer CPUs", nil, func(r *report.Report) { r.Host.CPUsUsable = 1 }, "usable CPUs", report.NotComparable},
 		{"a warm cache", metric("cache_hit_ratio", 0.1), metric("cache_hit_ratio", 0.99), "page cache", report.NotComparable},
@@ -53,6 +57,36 @@ func TestConditions(t *testing.T) {
 		if got.Comparable != c.comparable || told != (c.condition != "") {
 			t.Errorf("%s: comparable %s, %+v", c.name, got.Comparable, got.Conditions)
 		}
+	}
+}
+
+func items(digest, path string, bytes float64) func(r *report.Report) {
+	return func(r *report.Report) {
+		r.Job.Items, r.Job.Dataset = digest, path
+		r.Metrics["dataset_bytes"] = report.Metric{Center: bytes, Lo: bytes, Hi: bytes}
+	}
+}
+
+// TestARewrittenDatasetIsTheChangeThatWasAdvised: its prediction is judged by the chunk shape that the report tells, and what only went along with it is
+// no change that was made.
+func TestARewrittenDatasetIsTheChangeThatWasAdvised(t *testing.T) {
+	b, a := load(t, fixtures+"workers-1.json"), load(t, fixtures+"workers-1-again.json")
+	items("8x2 float32 0=aaaaaaaaaaaaaaaa", "/a", 1000)(b)
+	items("8x2 float32 0=aaaaaaaaaaaaaaaa", "/b", 3000)(a)
+	b.Job.Chunk, a.Job.Chunk = "8x2", "1x2"
+	advise := func(rule, setting, to string) report.Finding {
+		return report.Finding{Rule: rule, Severity: report.Error, Recommendations: []report.Recommendation{{Setting: setting, To: to,
+			Effect: &report.Effect{Metric: "samples_per_s", Unit: "/s", Before: 1, After: 2, Lo: 1, Hi: 1e6, Basis: report.Modelled}}}}
+	}
+	b.Findings = []report.Finding{advise("hdf5/chunk-exceeds-cache", "HDF5 chunk shape", "1x2"), advise("storage/cold-cache", "page cache", "all of it")}
+	b.Plans, a.Findings, a.Plans = nil, nil, nil
+	c := run(t, b, a, Options{})
+	if c.Comparable != report.WithCare || len(c.Predictions) != 2 || c.Predictions[0].Outcome != report.Inside || c.Predictions[1].Outcome != report.Unjudged {
+		t.Errorf("comparable %s, %+v", c.Comparable, c.Predictions)
+	}
+	a.Job.Chunk = "4x2"
+	if c := run(t, b, a, Options{}); c.Predictions[0].Outcome != report.Unjudged || c.Predictions[0].Why == "" {
+		t.Errorf("another chunk shape than was advised: %+v", c.Predictions[0])
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -40,26 +42,26 @@ type cpuUse struct {
 func use(runs []*report.Report) cpuUse {
 	var u cpuUse
 	for _, r := range runs {
-		o, ok := r.Metrics["other_cpu_cores"]
-		j, ok2 := r.Metrics["job_cpu_cores"]
+		o, ok := r.Metrics[metric.OtherCPU.Name]
+		j, ok2 := r.Metrics[metric.JobCPU.Name]
 		if !ok || !ok2 || o.Center < 0 || !(j.Center > 0) {
 			return cpuUse{}
 		}
 		u.others += o.Center / float64(len(runs))
 		u.job += j.Center / float64(len(runs))
-		u.busy = max(u.busy, r.Metrics["usable_cpu_busy_ratio"].Center)
+		u.busy = max(u.busy, r.Metrics[metric.UsableBusy.Name].Center)
 		u.ready = max(u.ready, readyWithoutCPU(r))
 	}
-	u.known = finite(u.others) && finite(u.job) && u.job > 0
+	u.known = stat.Finite(u.others) && stat.Finite(u.job) && u.job > 0
 	return u
 }
 
 // readyWithoutCPU adds up what a step's threads lost, as each may hold it up: the upper ends for the trainer's main thread and for a worker.
 func readyWithoutCPU(r *report.Report) float64 {
 	lost := 0.0
-	for _, name := range []string{"main_run_delay_ratio", "worker_run_delay_ratio"} {
+	for _, name := range []string{metric.MainRunDelay.Name, metric.WorkerRunDelay.Name} {
 		m, ok := r.Metrics[name]
-		if workers, known := r.Metrics["num_workers"]; !ok && name == "worker_run_delay_ratio" && known && workers.Center == 0 {
+		if workers, known := r.Metrics[metric.NumWorkers.Name]; !ok && name == metric.WorkerRunDelay.Name && known && workers.Center == 0 {
 			continue
 		}
 		if !ok {

@@ -5,11 +5,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/pkg/report"
 )
-
-// itemRate is the rate bench-io is judged by.
-const itemRate = "items_per_s"
 
 // gateOf holds a figure, or all figures of that name, to the limit. It judges intervals: a loss passes where all of its interval lies within
 // the limit, fails where all of it lies beyond, and else the data cannot tell. What cannot be compared, or was not measured, cannot be told.
@@ -98,15 +96,15 @@ func goodness(x report.Change) direction {
 // usualMetric is what a gate is of unless one is named: samples per second, or batches where no side knows samples.
 func usualMetric(c *report.Comparison) string {
 	if c.Kind == "bench-io" {
-		return itemRate
+		return metric.ItemRate.Name
 	}
 	has := func(metric string) bool {
 		return slices.ContainsFunc(c.Changes, func(x report.Change) bool { return x.Metric == metric })
 	}
-	if !has(sampleRate) && has(batchRate) {
-		return batchRate
+	if !has(metric.SamplesPerS.Name) && has(metric.BatchesPerS.Name) {
+		return metric.BatchesPerS.Name
 	}
-	return sampleRate
+	return metric.SamplesPerS.Name
 }
 
 // named tells whether any report has a figure of this name that is compared.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -27,36 +28,30 @@ func (d direction) down() report.Answer {
 	return [...]report.Answer{either: report.Lower, more: report.Worse, less: report.Better}[d]
 }
 
-// The metrics that others refer to.
-const (
-	sampleRate = "samples_per_s"
-	batchRate  = "batches_per_s"
-)
-
 // perBatch are the figures that say nothing across different batch sizes.
-var perBatch = []string{batchRate, "step_time_s", "worker_cpu_per_batch_s", "batch_fetch_s", "step_wait_s"}
+var perBatch = []string{metric.BatchesPerS.Name, metric.StepTime.Name, metric.WorkerCPUBatch.Name, metric.FetchTime.Name}
 
 // compared are the figures of a job that are held against each other, in the order they are shown.
 var compared = []struct {
 	metric string
 	better direction
 }{
-	{sampleRate, more},
-	{batchRate, more},
-	{"step_time_s", less},
-	{"input_wait_ratio", less},
-	{"gpu_busy_ratio", more},
-	{"device_ratio", more},
-	{"epoch_gap_ratio", less},
-	{"made_item_s", less},
-	{"batch_fetch_s", less},
-	{"worker_cpu_per_batch_s", less},
-	{"worker_busy_ratio", either},
-	{"read_bytes_per_s", either},
-	{"storage_bytes_per_s", either},
-	{"usable_cpu_busy_ratio", either},
-	{"memory_limit_used_ratio", less},
-	{"gpu_memory_used_ratio", either},
+	{metric.SamplesPerS.Name, more},
+	{metric.BatchesPerS.Name, more},
+	{metric.StepTime.Name, less},
+	{metric.InputWait.Name, less},
+	{metric.GPUBusy.Name, more},
+	{metric.DeviceTime.Name, more},
+	{metric.EpochGap.Name, less},
+	{metric.MadeItem.Name, less},
+	{metric.FetchTime.Name, less},
+	{metric.WorkerCPUBatch.Name, less},
+	{metric.WorkerBusy.Name, either},
+	{metric.ReadBytes.Name, either},
+	{metric.StorageBytes.Name, either},
+	{metric.UsableBusy.Name, either},
+	{metric.MemLimitUsed.Name, less},
+	{metric.GPUMemUsedRatio.Name, either},
 }
 
 // metrics compares what both sides measured in all of their runs.
@@ -73,7 +68,7 @@ func metrics(before, after []*report.Report, sameBatch bool) []report.Change {
 		}
 		p.unit = p.before[0].Unit
 		c := p.change()
-		if row.metric == "step_time_s" {
+		if row.metric == metric.StepTime.Name {
 			c = asInverse(c, before, after, others)
 		}
 		if c.Before.Center == 0 && c.After.Center == 0 {
@@ -93,8 +88,8 @@ func metrics(before, after []*report.Report, sameBatch bool) []report.Change {
 func asInverse(c report.Change, before, after []*report.Report, others float64) report.Change {
 	rate := pair{unit: "1/s", better: more, others: others}
 	var ok, ok2 bool
-	rate.before, ok = of(before, batchRate)
-	rate.after, ok2 = of(after, batchRate)
+	rate.before, ok = of(before, metric.BatchesPerS.Name)
+	rate.after, ok2 = of(after, metric.BatchesPerS.Name)
 	if !ok || !ok2 {
 		return c
 	}

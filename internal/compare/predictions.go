@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -148,6 +149,9 @@ func note(p *report.Prediction, settings []string) {
 	p.Why = text
 }
 
+// shownBy are the conditions that differ where a recommended change was made that no setting tells.
+var shownBy = map[string]string{"page cache": "page cache", "where the dataset lies": "storage of the dataset"}
+
 // made tells whether a recommended change was made, and if not, why that is thought.
 func made(r report.Recommended, c *report.Comparison) (bool, string) {
 	if i := slices.IndexFunc(c.Settings, func(s report.SettingChange) bool { return s.Setting == r.Setting }); i >= 0 {
@@ -156,7 +160,11 @@ func made(r report.Recommended, c *report.Comparison) (bool, string) {
 		}
 		return false, fmt.Sprintf("%s was changed to %s, not to %s", r.Setting, c.Settings[i].After, r.To)
 	}
-	if isSetting(r.Setting) {
+	condition, told := shownBy[r.Setting]
+	if told && slices.ContainsFunc(c.Conditions, func(x report.Condition) bool { return x.Name == condition }) {
+		return true, ""
+	}
+	if told || isSetting(r.Setting) {
 		return false, r.Setting + " was not seen to change"
 	}
 	if slices.ContainsFunc(c.Rules.Resolved, func(x report.RuleChange) bool { return x.Rule == r.Rule }) {
@@ -248,18 +256,18 @@ func observe(p *report.Prediction, c *report.Comparison) {
 }
 
 // observed is the figure after the change, or, for a factor, how the rate grew.
-func observed(metric string, c *report.Comparison) (report.Figure, bool) {
-	want := []string{metric}
-	if metric == relative {
-		want = []string{sampleRate, batchRate}
+func observed(name string, c *report.Comparison) (report.Figure, bool) {
+	want := []string{name}
+	if name == relative {
+		want = []string{metric.SamplesPerS.Name, metric.BatchesPerS.Name}
 	}
-	for _, name := range want {
-		i := slices.IndexFunc(c.Changes, func(x report.Change) bool { return x.Metric == name && (x.Probe == "" || usualItem(x)) })
+	for _, wanted := range want {
+		i := slices.IndexFunc(c.Changes, func(x report.Change) bool { return x.Metric == wanted && (x.Probe == "" || usualItem(x)) })
 		if i < 0 {
 			continue
 		}
 		x := c.Changes[i]
-		if metric != relative {
+		if name != relative {
 			return acrossRuns(x.After, x.Difference), true
 		}
 		if x.Change == nil || x.Lo == nil || x.Hi == nil {

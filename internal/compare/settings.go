@@ -1,30 +1,46 @@
 package compare
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// loaderSetting is one setting, and where a report has it.
-type loaderSetting struct {
+// toldSetting is one setting, and where a report has it.
+type toldSetting struct {
 	name string
-	of   func(l *report.Loader) string
+	of   func(r *report.Report) string
 }
 
-// loaderSettings are the settings a report tells, by the names recommendations use; "" is not known.
-var loaderSettings = []loaderSetting{
-	{"num_workers", func(l *report.Loader) string { return integer(l.NumWorkers) }},
-	{"prefetch_factor", func(l *report.Loader) string { return integer(l.PrefetchFactor) }},
-	{"persistent_workers", func(l *report.Loader) string { return boolean(l.PersistentWorkers) }},
-	{"pin_memory", func(l *report.Loader) string { return boolean(l.PinMemory) }},
-	{"batch_size", func(l *report.Loader) string { return integer(l.BatchSize) }},
-	{"in_order", func(l *report.Loader) string { return boolean(l.InOrder) }},
-	{"multiprocessing_context", func(l *report.Loader) string { return l.StartMethod }},
-	{"dataset class", func(l *report.Loader) string { return l.Dataset }},
-	{"sampler class", func(l *report.Loader) string { return l.Sampler }},
+// toldSettings are the settings a report tells, by the names recommendations use; "" is not known.
+var toldSettings = []toldSetting{
+	{"num_workers", func(r *report.Report) string { return integer(loader(r).NumWorkers) }},
+	{"prefetch_factor", func(r *report.Report) string { return integer(loader(r).PrefetchFactor) }},
+	{"persistent_workers", func(r *report.Report) string { return boolean(loader(r).PersistentWorkers) }},
+	{"pin_memory", func(r *report.Report) string { return boolean(loader(r).PinMemory) }},
+	{"batch_size", func(r *report.Report) string { return integer(loader(r).BatchSize) }},
+	{"in_order", func(r *report.Report) string { return boolean(loader(r).InOrder) }},
+	{"multiprocessing_context", func(r *report.Report) string { return loader(r).StartMethod }},
+	{"dataset class", func(r *report.Report) string { return loader(r).Dataset }},
+	{chunkSetting, chunk},
+	{"sampler class", func(r *report.Report) string { return loader(r).Sampler }},
+}
+
+const chunkSetting = "HDF5 chunk shape"
+
+// chunk is the chunk shape of the HDF5 dataset that is read, as recommendations write it.
+func chunk(r *report.Report) string {
+	switch {
+	case r.Job != nil:
+		return r.Job.Chunk
+	case r.Benchmark != nil && r.Benchmark.Layout != nil:
+		return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(r.Benchmark.Layout.Chunk)), "x"), "[]")
+	}
+	return ""
 }
 
 func loader(r *report.Report) *report.Loader {
@@ -34,7 +50,7 @@ func loader(r *report.Report) *report.Loader {
 	return r.Job.Loader
 }
 
-// settings lists what was changed in the loader, as far as it is known on both sides.
+// settings lists what was changed in the loader and the dataset's layout, as far as it is known on both sides.
 func settings(b, a *report.Report) []report.SettingChange {
 	advice := map[string]string{}
 	for _, f := range b.Findings {
@@ -45,8 +61,8 @@ func settings(b, a *report.Report) []report.SettingChange {
 		}
 	}
 	var out []report.SettingChange
-	for _, s := range loaderSettings {
-		if x, y := s.of(loader(b)), s.of(loader(a)); x != "" && y != "" && x != y {
+	for _, s := range toldSettings {
+		if x, y := s.of(b), s.of(a); x != "" && y != "" && x != y {
 			out = append(out, report.SettingChange{Setting: s.name, Before: x, After: y, Recommended: advice[s.name]})
 		}
 	}
@@ -68,22 +84,22 @@ func sameBatch(b, a *report.Report) bool {
 	if same := knownBatch(b, a); same != nil {
 		return *same
 	}
-	_, _, differ := apart(b, a, "batch_bytes", sizeApart, 0)
+	_, _, differ := apart(b, a, metric.BatchBytes.Name, sizeApart, 0)
 	return !differ
 }
 
 // isSetting tells whether a report can say what value a setting has.
 func isSetting(name string) bool {
-	return slices.ContainsFunc(loaderSettings, func(s loaderSetting) bool { return s.name == name })
+	return slices.ContainsFunc(toldSettings, func(s toldSetting) bool { return s.name == name })
 }
 
 // settingOf is the value a report tells of a setting; "" where it tells none.
 func settingOf(r *report.Report, name string) string {
-	i := slices.IndexFunc(loaderSettings, func(s loaderSetting) bool { return s.name == name })
+	i := slices.IndexFunc(toldSettings, func(s toldSetting) bool { return s.name == name })
 	if i < 0 {
 		return ""
 	}
-	return loaderSettings[i].of(loader(r))
+	return toldSettings[i].of(r)
 }
 
 // sameValue compares values as people write them: True, true.

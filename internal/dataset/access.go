@@ -86,7 +86,7 @@ func access(d hdf5.Dataset) Access {
 		}
 	}
 	out.ItemsPerChunk = new(min(d.Chunk[0], d.Shape[0]))
-	out.ChunksPerItem = product(1, counts)
+	out.ChunksPerItem = hdf5.Product(1, counts)
 	if out.ChunksPerItem == nil || d.ChunkBytes == nil || d.ItemBytes == nil || *d.ItemBytes == 0 {
 		return out
 	}
@@ -95,4 +95,13 @@ func access(d hdf5.Dataset) Access {
 		out.Amplification = &ratio
 	}
 	return out
+}
+
+// ChunksIn is how many chunks a dataset of that shape has.
+func ChunksIn(shape, chunk []int64) int64 {
+	n := int64(1)
+	for axis, length := range chunk {
+		n *= max(1, (shape[axis]-1)/max(1, length)+1)
+	}
+	return n
 }

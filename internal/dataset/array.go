@@ -4,11 +4,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
-	"math/bits"
 	"strconv"
 	"strings"
 
+	"github.com/pipetune/pipetune/internal/format"
+	"github.com/pipetune/pipetune/internal/hdf5"
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
@@ -29,7 +29,7 @@ func readArray(head []byte, size int64) (Array, error) {
 	}
 	length, start := int(binary.LittleEndian.Uint16(head[8:])), 10
 	if head[6] >= 2 {
-		if n := binary.LittleEndian.Uint32(head[8:]); n <= headBytes {
+		if n := binary.LittleEndian.Uint32(head[8:]); n <= format.HeadBytes {
 			length, start = int(n), 12
 		} else {
 			return Array{}, fmt.Errorf("%w: its header has %d bytes", errNoArray, n)
@@ -82,7 +82,7 @@ func parseArray(header string) (Array, error) {
 		out.Type = untrusted.Cut(descr[:end+1], 256)
 	}
 	if element > 0 && len(out.Shape) > 0 {
-		out.ItemBytes = product(element, out.Shape[1:])
+		out.ItemBytes = hdf5.Product(element, out.Shape[1:])
 	}
 	return out, nil
 }
@@ -119,17 +119,4 @@ func elementBytes(name string) int64 {
 		n *= 4
 	}
 	return n
-}
-
-// product multiplies element by every one of dims. It is nil when that is more than an int64 holds.
-func product(element int64, dims []int64) *int64 {
-	total := uint64(max(element, 0))
-	for _, d := range dims {
-		hi, lo := bits.Mul64(total, uint64(max(d, 0)))
-		if hi != 0 || lo > math.MaxInt64 {
-			return nil
-		}
-		total = lo
-	}
-	return new(int64(total))
 }

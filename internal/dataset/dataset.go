@@ -12,22 +12,25 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/hdf5"
 )
 
 // Kind is what a path holds, in the words a recording uses.
-type Kind string
+type Kind = format.Kind
 
+// The kinds that something here knows beyond what package format says of them.
 const (
-	HDF5  Kind = "hdf5"
-	Image Kind = "image"
-	Npy   Kind = "npy"
-	Tar   Kind = "tar"
-	Other Kind = "other"
+	HDF5  = format.HDF5
+	Image = format.Image
+	Npy   = format.Npy
+	Tar   = format.Tar
+	Other = format.Other
 )
 
 // Description is what lies at a path. Exactly one of the pointers is set where the kind or the path being a folder
@@ -98,8 +101,8 @@ func describeFile(f *os.File, path string, size int64, limits Limits) (Descripti
 	if err != nil {
 		return Description{}, fmt.Errorf("reading the dataset's first bytes: %w", err)
 	}
-	format := recognise(head)
-	out := Description{Kind: format.kind, Format: format.name, Bytes: size, Files: 1}
+	found := format.OfBytes(head)
+	out := Description{Kind: found.Kind, Format: found.Name, Bytes: size, Files: 1}
 	if out.Kind == Other && hasSuperblock(f, size) {
 		out.Kind, out.Format = HDF5, "hdf5" // behind a user block
 	}
@@ -142,4 +145,13 @@ func askHDF5(path string, limits Limits) (hdf5.Answer, error) {
 func hasSuperblock(f *os.File, size int64) bool {
 	_, err := hdf5.ReadSuperblock(f, size)
 	return err == nil || errors.Is(err, hdf5.ErrTruncated) || errors.Is(err, hdf5.ErrNewer)
+}
+
+func readHead(r io.ReaderAt) ([]byte, error) {
+	head := make([]byte, format.HeadBytes)
+	n, err := r.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return head[:n], nil
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/image/tiff"
 	"golang.org/x/image/webp"
 
+	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/jpeg"
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
@@ -63,20 +64,20 @@ func configOf(read func(io.Reader) (image.Config, error)) func([]byte) (image.Co
 // looked at first: more than jpeg.MaxPixels pixels are refused before a buffer is made. The library is named with an error too, where there is one
 // for the format.
 func (d *Decoder) Decode(data []byte) (p Pixels, library string, err error) {
-	format := recognise(data[:min(len(data), headBytes)])
-	c, ok := codecs[format.name]
+	name := format.OfBytes(data).Name
+	c, ok := codecs[name]
 	if !ok {
 		return Pixels{}, "", fmt.Errorf("%w: its first bytes are of no picture format that is known", ErrPicture)
 	}
 	defer func() {
 		if broken := recover(); broken != nil { // an index out of range in a library, on damaged data
-			p, library, err = Pixels{}, c.library, damaged(format.name, fmt.Errorf("its decoder failed: %v", broken))
+			p, library, err = Pixels{}, c.library, damaged(name, fmt.Errorf("its decoder failed: %v", broken))
 		}
 	}()
 	if c.header != nil {
 		config, err := c.header(data)
 		if err := checkSize(config, err); err != nil {
-			return Pixels{}, c.library, damaged(format.name, err)
+			return Pixels{}, c.library, damaged(name, err)
 		}
 		if config.Width*config.Height > jpeg.HugePixels { // as jpeg.Decoder does by itself
 			d.buf = nil
@@ -84,7 +85,7 @@ func (d *Decoder) Decode(data []byte) (p Pixels, library string, err error) {
 		}
 	}
 	if p, err = c.decode(d, data); err != nil {
-		return Pixels{}, c.library, damaged(format.name, err)
+		return Pixels{}, c.library, damaged(name, err)
 	}
 	return p, c.library, nil
 }

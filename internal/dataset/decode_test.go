@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/jpeg"
 )
 
@@ -220,7 +221,7 @@ func FuzzDecode(f *testing.F) {
 	var d Decoder
 	f.Fuzz(func(t *testing.T, data []byte) {
 		pixels := 0 // as the header says
-		if c := codecs[recognise(data[:min(len(data), headBytes)]).name]; c.header != nil {
+		if c := codecs[format.OfBytes(data).Name]; c.header != nil {
 			if config, err := c.header(data); checkSize(config, err) == nil {
 				pixels = config.Width * config.Height
 			}

@@ -60,7 +60,7 @@ func (s *surveyor) countDrawn() {
 	for _, l := range s.lots {
 		looked++
 		if each := s.out.ItemBytes; each != nil {
-			if bytes := product(*each, []int64{l.items}); bytes != nil && *bytes < math.MaxInt64-decoded {
+			if bytes := hdf5.Product(*each, []int64{l.items}); bytes != nil && *bytes < math.MaxInt64-decoded {
 				decoded += *bytes
 			}
 		}

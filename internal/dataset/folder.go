@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
@@ -129,10 +130,10 @@ func (s *survey) take(f *os.File, entry fs.DirEntry) (folder bool) {
 	case !entry.Type().IsRegular():
 		return false
 	}
-	format := byName(entry.Name())
+	found, _ := format.OfName(entry.Name())
 	s.files++
-	s.kinds[format.kind]++
-	s.formats[format.name]++
+	s.kinds[found.Kind]++
+	s.formats[found.Name]++
 	if extension := strings.ToLower(path.Ext(entry.Name())); len(s.extensions) < 1024 || s.extensions[extension] > 0 {
 		s.extensions[extension]++
 	}
@@ -142,7 +143,7 @@ func (s *survey) take(f *os.File, entry fs.DirEntry) (folder bool) {
 			s.sizes = append(s.sizes, stat.Size)
 		}
 	}
-	if format.kind == Image && s.heads < s.limits.Heads {
+	if found.Kind == Image && s.heads < s.limits.Heads {
 		s.heads++
 		s.picture(f, entry.Name())
 	}
@@ -167,8 +168,8 @@ func (s *survey) picture(parent *os.File, name string) {
 
 func (s *survey) sum() Description {
 	out := Description{Kind: Other, Files: s.files, Folder: &s.folder}
-	for _, kind := range []Kind{HDF5, Image, Npy, Tar} {
-		if 2*s.kinds[kind] > s.files { // more than half of the files
+	for _, kind := range format.Kinds() {
+		if kind != Other && 2*s.kinds[kind] > s.files { // more than half of the files
 			out.Kind = kind
 		}
 	}

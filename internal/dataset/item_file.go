@@ -114,3 +114,6 @@ func openWhole(_ Source, f File) (Handle, error) {
 func (w whole) Read(_ Ref, buf []byte) ([]byte, error) {
 	return w.read(buf, 0, max(w.size, w.seen))
 }
+
+// Frame says that nothing goes before the items.
+func (p *plainFile) Frame() (size int64, head []byte, err error) { return p.size, nil, nil }

@@ -76,7 +76,7 @@ func (h *hdf5Items) ReadBatch(items []Ref, buf []byte) ([]byte, error) {
 
 func (h *hdf5Items) patches(items []Ref, buf []byte) ([]byte, error) {
 	d := h.reader.Dataset()
-	each := product(d.ElementBytes, h.patch)
+	each := hdf5.Product(d.ElementBytes, h.patch)
 	if each == nil || *each > hdf5.MaxReadBytes/int64(max(1, len(items))) {
 		return nil, fmt.Errorf("reading %d patches of dataset %s: %w: at most %d bytes can be read at once", len(items), d.Path, hdf5.ErrTooLarge, hdf5.MaxReadBytes)
 	}

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/pipetune/pipetune/internal/format"
+	"github.com/pipetune/pipetune/internal/hdf5"
 )
 
 // array is a NumPy file whose items are indices of its first axis, or patches.
@@ -40,11 +43,11 @@ func openArray(s Source, f File) (Handle, error) {
 
 // prepare reads the header and holds it against the file's size.
 func (a *array) prepare(item []int64) error {
-	head := make([]byte, min(headBytes, a.size))
+	head := make([]byte, min(format.HeadBytes, a.size))
 	if _, err := a.ReadAt(head, 0); err != nil {
 		return err
 	}
-	if recognise(head).kind != Npy {
+	if format.OfBytes(head).Kind != Npy {
 		return errNoArray
 	}
 	header, err := readArray(head, a.size)
@@ -77,7 +80,7 @@ func elementOf(header Array, stored int64) (int64, error) {
 	if size := elementBytes(header.Type.String()); size > 0 {
 		return size, nil
 	}
-	count := product(1, header.Shape)
+	count := hdf5.Product(1, header.Shape)
 	if count == nil || *count == 0 || stored%*count != 0 {
 		return 0, fmt.Errorf("the size of an element of type %s cannot be told", header.Type)
 	}
@@ -86,7 +89,7 @@ func elementOf(header Array, stored int64) (int64, error) {
 
 // layOut computes the strides of the array in C order and how an item lies in it.
 func (a *array) layOut(element int64) error {
-	total := product(element, a.shape)
+	total := hdf5.Product(element, a.shape)
 	if total == nil || *total > a.size-a.start {
 		return fmt.Errorf("the header says %v elements of %d bytes, the file holds %d bytes of them: %w", a.shape, element, a.size-a.start, io.ErrUnexpectedEOF)
 	}
@@ -109,7 +112,7 @@ func (a *array) layOut(element int64) error {
 		a.outer--
 	}
 	a.run = a.item[a.outer] * a.strides[a.outer]
-	a.bytes = *product(element, a.item)
+	a.bytes = *hdf5.Product(element, a.item)
 	a.at = make([]int64, a.outer)
 	a.first = make([]int64, len(a.shape))
 	return nil
@@ -118,12 +121,7 @@ func (a *array) layOut(element int64) error {
 // Read delivers the elements of an item in C order, as numpy.load(…, mmap_mode="r")[index] does once it is copied. A patch that lies in several
 // pieces takes one read(2) for each, where a mapped file would take none.
 func (a *array) Read(item Ref, buf []byte) ([]byte, error) {
-	corner := item.Corner
-	if corner == nil {
-		corner = a.first
-		corner[0] = item.Index
-	}
-	from, err := a.locate(corner)
+	from, err := a.locate(item)
 	if err != nil {
 		return nil, a.failed("read", err)
 	}
@@ -147,7 +145,12 @@ func (a *array) Read(item Ref, buf []byte) ([]byte, error) {
 }
 
 // locate is where in the file an item begins.
-func (a *array) locate(corner []int64) (int64, error) {
+func (a *array) locate(item Ref) (int64, error) {
+	corner := item.Corner
+	if corner == nil {
+		corner = a.first
+		corner[0] = item.Index
+	}
 	if len(corner) != len(a.shape) {
 		return 0, fmt.Errorf("a corner of %d axes in an array of %d", len(corner), len(a.shape))
 	}
@@ -170,4 +173,19 @@ func (a *array) next() bool {
 		a.at[axis] = 0
 	}
 	return false
+}
+
+// At is where an item begins. A patch may lie in many places of the file.
+func (a *array) At(item Ref) (int64, error) {
+	if a.run != a.bytes {
+		return 0, errors.New("a patch lies in many places of its file")
+	}
+	return a.locate(item)
+}
+
+// Frame brings the header.
+func (a *array) Frame() (size int64, head []byte, err error) {
+	head = make([]byte, a.start)
+	_, err = a.ReadAt(head, 0)
+	return a.size, head, err
 }

@@ -35,3 +35,6 @@ func (b blocks) Read(item Ref, buf []byte) ([]byte, error) {
 	at := item.Index * b.block
 	return b.read(buf, at, min(b.block, size-at))
 }
+
+// At is where a block begins.
+func (b blocks) At(item Ref) (int64, error) { return item.Index * b.block, nil }

@@ -6,13 +6,24 @@ import "fmt"
 // reads them in patches.
 const MaxItemBytes = 1 << 30
 
-// opens is the table of how a file of each kind is opened to read items of it: to add a kind, add a row.
-var opens = map[Kind]func(Source, File) (Handle, error){
-	HDF5:  openHDF5,
-	Image: openWhole,
-	Npy:   openArray,
-	Tar:   openMembers,
-	Other: openBlocks,
+// Reader is how items of a kind are read.
+type Reader struct {
+	// Open opens a file to read items of it.
+	Open func(Source, File) (Handle, error)
+	// look makes lots of files; nil for as many items in each as its handle, which is Counted, says.
+	look func(*surveyor, []File) error
+}
+
+// Counted is a Handle that knows how many items its file holds: those of the indices below.
+type Counted interface{ Items() int64 }
+
+// Readers is the table of how items of each kind of package format are read.
+var Readers = map[Kind]Reader{
+	HDF5:  {openHDF5, (*surveyor).lookHDF5},
+	Image: {openWhole, (*surveyor).lookWhole},
+	Npy:   {openArray, (*surveyor).lookNpy},
+	Tar:   {openMembers, (*surveyor).lookTar},
+	Other: {openBlocks, (*surveyor).lookRaw},
 }
 
 // Open opens one file of the dataset to read its items. What it does not read before the first item, Read does: of a picture it opens the
@@ -20,12 +31,12 @@ var opens = map[Kind]func(Source, File) (Handle, error){
 // Errors of the file system are there for errors.Is; io.ErrUnexpectedEOF, of Open and of Read, says that a file is shorter than it was or than
 // its header says. They hold the raw path.
 func (s Source) Open(f File) (Handle, error) {
-	open := opens[s.Kind]
-	if open == nil {
+	r := Readers[s.Kind]
+	if r.Open == nil {
 		return nil, fmt.Errorf("opening a file of the dataset: there is no way to read items of kind %q", s.Kind)
 	}
-	return open(s, f)
+	return r.Open(s, f)
 }
 
 // ItemIsFile tells whether a file is one item: a job then opens, reads and closes it for each, and so does who measures it.
-func (s Source) ItemIsFile() bool { return s.Kind == Image }
+func (s Source) ItemIsFile() bool { return s.Kind.Items().WholeFile }

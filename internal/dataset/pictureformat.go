@@ -1,15 +1,17 @@
 package dataset
 
-import "github.com/pipetune/pipetune/internal/jpeg"
+import (
+	"github.com/pipetune/pipetune/internal/format"
+	"github.com/pipetune/pipetune/internal/jpeg"
+)
 
 // ErrTooLarge is what errors.Is finds when a picture has more pixels than are decoded, 178,956,970 as with Pillow.
 var ErrTooLarge = jpeg.ErrTooLarge
 
 // PictureFormat names the format of a picture by its first bytes, as Description.Format does; "" for what is no picture that is known.
 func PictureFormat(data []byte) string {
-	format := recognise(data[:min(len(data), headBytes)])
-	if format.kind != Image {
-		return ""
+	if f := format.OfBytes(data); f.Kind == Image {
+		return f.Name
 	}
-	return format.name
+	return ""
 }

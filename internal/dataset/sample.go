@@ -68,7 +68,7 @@ func (s *surveyor) countItems() {
 	if !s.out.FilesExact {
 		return
 	}
-	if s.out.Kind == Image {
+	if s.out.Kind.Items().WholeFile {
 		s.out.Items = new(s.out.Files)
 		return
 	}

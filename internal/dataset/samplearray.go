@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/pipetune/pipetune/internal/hdf5"
 )
 
 // arrayIn is what a file holds, HDF5 or NumPy, as far as drawing items from it goes.
@@ -62,7 +64,7 @@ func (s *surveyor) wholeFile(first []arrayIn) bool {
 		}
 	}
 	a := first[0]
-	if whole := product(*a.itemBytes, a.shape[:1]); whole == nil || *whole > wholeBytes {
+	if whole := hdf5.Product(*a.itemBytes, a.shape[:1]); whole == nil || *whole > wholeBytes {
 		return false
 	}
 	return s.out.Files >= wholeFiles || *a.itemBytes < rowBytes && len(a.shape) >= 2 || a.shape[0] <= channels && len(a.shape) >= 3
@@ -133,7 +135,7 @@ func (s *surveyor) addArray(a arrayIn) error {
 		l.chunk = a.chunk / patch[0]
 		itemBytes = nil
 		if a.element > 0 {
-			itemBytes = product(a.element, patch)
+			itemBytes = hdf5.Product(a.element, patch)
 		}
 	}
 	switch {

@@ -78,7 +78,7 @@ func ofPatch(a Access, patch []int64) Access {
 	if chunks < 1<<53 {
 		a.ChunksPerItem = new(int64(chunks + 0.5))
 	}
-	if bytes := product(d.ElementBytes, patch); bytes != nil && *bytes > 0 && d.ItemBytes != nil && d.ChunkBytes != nil {
+	if bytes := hdf5.Product(d.ElementBytes, patch); bytes != nil && *bytes > 0 && d.ItemBytes != nil && d.ChunkBytes != nil {
 		a.Amplification = new(chunks * float64(*d.ChunkBytes) / float64(*bytes))
 	}
 	return a
@@ -121,8 +121,8 @@ func (s *surveyor) open(f File, into *[]inside) error {
 	if err != nil {
 		reason := reasonOf(err)
 		for _, c := range refusals { // the particulars, addresses most often, would make every file a reason of its own
-			if errors.Is(err, c.err) {
-				reason = c.err.Error()
+			if errors.Is(err, c.Err) {
+				reason = c.Err.Error()
 			}
 		}
 		s.bad.add(reason, nil, f.Path)

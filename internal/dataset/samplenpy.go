@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/format"
+	"github.com/pipetune/pipetune/internal/hdf5"
 )
 
 var (
@@ -62,7 +65,7 @@ func (s *surveyor) arrayIn(f File) (arrayIn, error) {
 
 // arrayOfHead reads a header, the first bytes of a file of the given size, and holds it against that size.
 func arrayOfHead(head []byte, size int64) (arrayIn, error) {
-	if recognise(head).kind != Npy {
+	if format.OfBytes(head).Kind != Npy {
 		return arrayIn{}, errNoArray
 	}
 	a, err := readArray(head, size)
@@ -83,10 +86,10 @@ func arrayOfHead(head []byte, size int64) (arrayIn, error) {
 	if out.itemBytes == nil { // a type of fields: what an item takes is left for the file's length to tell
 		out.itemBytes = new(data / a.Shape[0])
 	}
-	if whole := product(*out.itemBytes, a.Shape[:1]); whole == nil || *whole > data || *whole == 0 {
+	if whole := hdf5.Product(*out.itemBytes, a.Shape[:1]); whole == nil || *whole > data || *whole == 0 {
 		return out, errCutArray
 	}
-	if rows := product(1, a.Shape[1:]); rows != nil && *rows > 0 {
+	if rows := hdf5.Product(1, a.Shape[1:]); rows != nil && *rows > 0 {
 		out.element = *out.itemBytes / *rows
 	}
 	return out, nil

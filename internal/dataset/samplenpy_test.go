@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/format"
 )
 
 // Whatever a header says, what comes out of it can be drawn from, and lies in the file.
@@ -13,11 +15,11 @@ func FuzzArrayOfHead(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(raw[:min(len(raw), headBytes)], int64(len(raw)))
+		f.Add(raw[:min(len(raw), format.HeadBytes)], int64(len(raw)))
 	}
 	f.Add([]byte("\x93NUMPY\x02\x00\xff\xff\xff\xff{}"), int64(100))
 	f.Fuzz(func(t *testing.T, head []byte, size int64) {
-		a, err := arrayOfHead(head[:min(len(head), headBytes)], max(size, int64(len(head))))
+		a, err := arrayOfHead(head[:min(len(head), format.HeadBytes)], max(size, int64(len(head))))
 		if err != nil {
 			return
 		}

@@ -1,7 +1,9 @@
 package dataset
 
 import (
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/pipetune/pipetune/internal/hdf5"
 )
@@ -26,8 +28,17 @@ type Source struct {
 	Locked bool `json:",omitempty"`
 }
 
-// ReaderMemory is the address space of a process that reads items of HDF5, beyond what it has at its start.
-const ReaderMemory = hdf5.ProcessBytes
+// PictureMemory is the address space of a process that decodes pictures: the largest that is decoded has 178,956,970
+// pixels of three bytes, half a gigabyte, beside its file and its chunk.
+const PictureMemory = 3 << 30
+
+// ReadMemory is the address space of a process that reads the items and writes nothing, beyond what it has at its start.
+func (s Source) ReadMemory() int64 {
+	if s.Kind == HDF5 {
+		return hdf5.ProcessBytes
+	}
+	return PictureMemory
+}
 
 // DefaultBlockBytes is what one item of raw bytes is taken to be.
 const DefaultBlockBytes = 128 << 10
@@ -94,6 +105,36 @@ func (s *Sample) All() []File {
 	return out
 }
 
+// Folder is the folder that all files of the sample lie in.
+func (s *Sample) Folder() string {
+	common := ""
+	for i, f := range s.Files {
+		dir := filepath.Dir(string(f.Path))
+		if i == 0 {
+			common = dir
+		}
+		for common != "/" && common != "." && dir != common && !strings.HasPrefix(dir, common+"/") {
+			common = filepath.Dir(common)
+		}
+	}
+	return common
+}
+
+// Within is what who reads the sample has to come to: its one file where that is never replaced, or the folder that all
+// lie in; nil, everything, where the files may name others.
+func (s *Sample) Within(settled bool) []string {
+	if s.Follow {
+		return nil
+	}
+	if len(s.Files) == 1 && settled {
+		return []string{string(s.Files[0].Path)}
+	}
+	if common := s.Folder(); filepath.IsAbs(common) {
+		return []string{common}
+	}
+	return nil
+}
+
 // Handle is an open file of a dataset. It is used by one goroutine.
 type Handle interface {
 	// Read brings one item's bytes as a training job gets them before it decodes: the encoded bytes of a picture or an archive's
@@ -101,6 +142,14 @@ type Handle interface {
 	// returns is good until the next call.
 	Read(item Ref, buf []byte) ([]byte, error)
 	Close() error
+}
+
+// Placed is a Handle of a file in which each item lies in one piece.
+type Placed interface {
+	// At is where an item begins.
+	At(item Ref) (int64, error)
+	// Frame is how long the file is, and what goes before its items and tells how they are read.
+	Frame() (size int64, head []byte, err error)
 }
 
 // BatchReader is a Handle that can read several items of its file with one call, as a sampler of batches does.

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path"
 	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/hdf5"
 )
 
@@ -157,19 +157,20 @@ func (s *surveyor) single(place int, size int64) error {
 	if err != nil {
 		return fmt.Errorf("reading the dataset's first bytes: %w", err)
 	}
-	found, named := recognise(head), byName(path.Base(s.path))
-	if found.kind == Other && hasSuperblock(f, size) {
-		found = format{name: "hdf5", kind: HDF5} // behind a user block
+	found := format.OfBytes(head)
+	named, _ := format.OfName(s.path)
+	if found.Kind == Other && hasSuperblock(f, size) {
+		found.Kind, found.Name = HDF5, "hdf5" // behind a user block
 	}
-	if found == unknownFormat && named.kind == Other {
+	if found.Kind == Other && found.Name == "" && named.Kind == Other {
 		found = named
 	}
-	s.out.Kind, s.out.Format = found.kind, found.name
+	s.out.Kind, s.out.Format = found.Kind, found.Name
 	s.out.Files, s.out.FilesExact, s.out.Bytes, s.out.BytesExact, s.asked = 1, true, size, true, 1
 	switch {
 	case size == 0:
 		return fmt.Errorf("%w: the file is empty", ErrNoItems)
-	case found.kind != HDF5 && isHDF5Name(s.path):
+	case found.Kind != HDF5 && HDF5.Promises(s.path):
 		return fmt.Errorf("%w, whatever its name says", hdf5.ErrNotHDF5)
 	}
 	info, err := f.Stat()
@@ -179,45 +180,64 @@ func (s *surveyor) single(place int, size int64) error {
 	return s.look([]File{{Path: []byte(s.path), Bytes: size, Written: info.ModTime().Unix()}})
 }
 
-// isHDF5Name says whether a name promises HDF5 and nothing else: .mat, .nc and .hdf are older formats' names too.
-func isHDF5Name(name string) bool {
-	switch path.Ext(name) {
-	case ".h5", ".hdf5", ".he5":
-		return true
-	}
-	return false
-}
-
 // look opens the files drawn as their kind needs it and fills in s.lots.
 func (s *surveyor) look(files []File) error {
-	switch s.out.Kind {
-	case HDF5:
-		if s.o.WalkOnly {
-			s.out.Sample.Files = files
-			return nil
-		}
-		return s.lookHDF5(files)
-	case Npy:
-		return s.lookNpy(files)
-	case Image:
-		for _, f := range files {
-			s.lots = append(s.lots, lot{file: f, items: 1})
-		}
-		if s.asked == 1 && len(files) == 1 {
-			s.out.ItemBytes = &files[0].Bytes
-		}
+	if s.out.Kind == HDF5 && s.o.WalkOnly {
+		s.out.Sample.Files = files
 		return nil
-	case Tar:
-		return s.lookTar(files)
 	}
-	s.out.Sample.BlockBytes = s.o.BlockBytes
-	s.out.Notes = append(s.out.Notes, "Nothing here knows this format: its files are read as raw bytes, in blocks of "+strconv.FormatInt(s.o.BlockBytes, 10)+" bytes.")
-	s.lookRaw(files)
+	r := Readers[s.out.Kind]
+	switch {
+	case r.look != nil:
+		return r.look(s, files)
+	case r.Open == nil:
+		return fmt.Errorf("%w: nothing here reads items of kind %q", ErrNoItems, s.out.Kind)
+	}
+	for i, f := range files {
+		if s.enough() || i > 0 && s.late(lookShare) {
+			break
+		}
+		if err := s.count(r, f); err != nil {
+			s.bad.add(reasonOf(err), nil, f.Path)
+			if s.asked == 1 {
+				return fmt.Errorf("%w: %w", ErrNoItems, err)
+			}
+		}
+	}
+	return nil
+}
+
+// count makes a lot of a file by asking its handle how many items it holds.
+func (s *surveyor) count(r Reader, f File) error {
+	h, err := r.Open(s.out.Sample.Source, f)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	counted, ok := h.(Counted)
+	if !ok || counted.Items() == 0 {
+		return errScalar
+	}
+	s.lots = append(s.lots, lot{file: f, items: counted.Items()})
+	return nil
+}
+
+// lookWhole takes each file for one item.
+func (s *surveyor) lookWhole(files []File) error {
+	for _, f := range files {
+		s.lots = append(s.lots, lot{file: f, items: 1})
+	}
+	if s.asked == 1 && len(files) == 1 {
+		s.out.ItemBytes = &files[0].Bytes
+	}
 	return nil
 }
 
 // lookRaw takes files as blocks of bytes.
-func (s *surveyor) lookRaw(files []File) {
+func (s *surveyor) lookRaw(files []File) error {
+	s.out.Sample.BlockBytes = s.o.BlockBytes
+	s.out.Notes = append(s.out.Notes, fmt.Sprintf(
+		"Nothing here knows this format: its files are read as raw bytes, in blocks of %d bytes.", s.o.BlockBytes))
 	same := true
 	for _, f := range files {
 		same = same && f.Bytes >= s.o.BlockBytes
@@ -226,6 +246,7 @@ func (s *surveyor) lookRaw(files []File) {
 	if same {
 		s.out.ItemBytes = &s.o.BlockBytes
 	}
+	return nil
 }
 
 // rng is the survey's own chance, apart for each purpose.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
@@ -17,7 +18,7 @@ type pool struct {
 
 // suffix is an ending of names, and how many files have it.
 type suffix struct {
-	format format
+	format string
 	pool   *pool
 	count  int64
 }
@@ -40,7 +41,7 @@ const pathRoom = 1 << 20
 
 func newCensus(o SurveyOptions, root int) *census {
 	c := &census{suffixes: map[string]*suffix{}, rest: map[string]*suffix{}}
-	for _, kind := range []Kind{HDF5, Image, Npy, Tar, Other} {
+	for _, kind := range format.Kinds() {
 		c.pools = append(c.pools, &pool{kind: kind, drawn: reservoir{seed: o.Seed, files: o.MaxFiles, room: pathRoom, overhead: root}})
 	}
 	return c
@@ -62,16 +63,16 @@ func (c *census) add(folder, name []byte) {
 
 // meet deals with an ending that is new.
 func (c *census) meet(name, ending []byte) *suffix {
-	found := byName(string(name))
-	s := &suffix{format: found, pool: c.pools[slices.IndexFunc(c.pools, func(p *pool) bool { return p.kind == found.kind })]}
+	found, _ := format.OfName(string(name))
+	s := &suffix{format: found.Name, pool: c.pools[slices.IndexFunc(c.pools, func(p *pool) bool { return p.kind == found.Kind })]}
 	if len(ending) <= maxSuffix && len(c.suffixes) < maxSuffixes {
 		c.suffixes[string(ending)] = s
 		return s
 	}
-	if known := c.rest[found.name]; known != nil {
+	if known := c.rest[found.Name]; known != nil {
 		return known
 	}
-	c.rest[found.name] = s
+	c.rest[found.Name] = s
 	return s
 }
 
@@ -104,7 +105,7 @@ func (c *census) format(p *pool) string {
 	for _, group := range []map[string]*suffix{c.suffixes, c.rest} {
 		for _, s := range group {
 			if s.pool == p {
-				sums[s.format.name] += s.count
+				sums[s.format] += s.count
 			}
 		}
 	}

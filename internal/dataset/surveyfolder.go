@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/format"
 )
 
 // folder surveys a path that is a folder.
@@ -148,11 +150,11 @@ func (s *surveyor) verify(files []File) []File {
 		s.bad.add(reasonEmpty, nil, f.Path)
 		return true
 	})
-	if s.out.Kind == HDF5 || s.out.Kind == Npy {
+	if s.out.Kind.Items().Array {
 		return files
 	}
 	kinds, formats := map[Kind]int{}, map[string]int{}
-	found := make([]format, min(len(files), verified))
+	found := make([]format.Format, min(len(files), verified))
 	dead := map[int]bool{}
 	looked := 0
 	for i := range found {
@@ -166,8 +168,8 @@ func (s *surveyor) verify(files []File) []File {
 			continue
 		}
 		looked++
-		kinds[found[i].kind]++
-		formats[found[i].name]++
+		kinds[found[i].Kind]++
+		formats[found[i].Name]++
 	}
 	for kind, n := range kinds {
 		if 2*n > looked && kind != s.out.Kind {
@@ -187,7 +189,7 @@ func (s *surveyor) verify(files []File) []File {
 	for i, f := range files {
 		switch {
 		case dead[i]:
-		case i < looked+len(dead) && s.out.Kind != Other && found[i].kind != s.out.Kind:
+		case i < looked+len(dead) && s.out.Kind != Other && found[i].Kind != s.out.Kind:
 			s.bad.add("its first bytes are not those of the kind "+string(s.out.Kind), nil, f.Path)
 		default:
 			kept = append(kept, f)
@@ -197,12 +199,12 @@ func (s *surveyor) verify(files []File) []File {
 }
 
 // firstBytes tells a file's format from its head.
-func firstBytes(f File) (format, error) {
+func firstBytes(f File) (format.Format, error) {
 	head, _, err := headOf(f, unix.O_NOFOLLOW)
 	if err != nil {
-		return format{}, err
+		return format.Format{}, err
 	}
-	return recognise(head), nil
+	return format.OfBytes(head), nil
 }
 
 // headOf reads the first bytes of a regular file and asks for its size. flags may hold O_NOFOLLOW.

@@ -3,11 +3,9 @@ package dataset
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/hdf5"
-	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
 // SurveyTask is the name under which a child process offers SurveyHandler.
@@ -31,50 +29,25 @@ type SurveyAnswer struct {
 }
 
 // SurveyRefusal says why there is nothing to read. Its zero value says that there is.
-type SurveyRefusal struct {
-	Cause  string
-	Reason untrusted.Text // one line for a person
-}
+type SurveyRefusal struct{ hdf5.Refused }
 
-// refusals are the errors of Survey that survive the way out of the child process. Where an error is two of them, the first counts.
-var refusals = []struct {
-	cause string
-	err   error
-}{
-	{"no-data", ErrNoData},
-	{"no-files", ErrNoFiles},
-	{"no-dataset", ErrNoDataset},
-	{"outside", ErrOutside},
-	{"item-shape", ErrItemShape},
-	{"no-items", ErrNoItems},
-	{string(hdf5.CauseNotHDF5), hdf5.ErrNotHDF5},
-	{string(hdf5.CauseTruncated), hdf5.ErrTruncated},
-	{string(hdf5.CauseNewer), hdf5.ErrNewer},
-	{string(hdf5.CauseBeingWritten), hdf5.ErrBeingWritten},
-	{string(hdf5.CauseUnreadable), hdf5.ErrUnreadable},
+// refusals are the errors of Survey that survive the way out of the child process.
+var refusals = hdf5.Causes{
+	{Cause: "no-data", Err: ErrNoData},
+	{Cause: "no-files", Err: ErrNoFiles},
+	{Cause: "no-dataset", Err: ErrNoDataset},
+	{Cause: "outside", Err: ErrOutside},
+	{Cause: "item-shape", Err: ErrItemShape},
+	{Cause: "no-items", Err: ErrNoItems},
+	{Cause: hdf5.CauseNotHDF5, Err: hdf5.ErrNotHDF5},
+	{Cause: hdf5.CauseTruncated, Err: hdf5.ErrTruncated},
+	{Cause: hdf5.CauseNewer, Err: hdf5.ErrNewer},
+	{Cause: hdf5.CauseBeingWritten, Err: hdf5.ErrBeingWritten},
+	{Cause: hdf5.CauseUnreadable, Err: hdf5.ErrUnreadable},
 }
 
 // Err returns the refusal as the error that Survey returned, nil for the zero value.
-func (r SurveyRefusal) Err() error {
-	for _, c := range refusals {
-		if c.cause == r.Cause {
-			return &surveyRefusal{cause: c.err, reason: r.Reason.String()}
-		}
-	}
-	if r.Cause != "" {
-		return errors.New(r.Reason.String())
-	}
-	return nil
-}
-
-// surveyRefusal is the error of a SurveyRefusal: its text is the reason, which names the cause already.
-type surveyRefusal struct {
-	cause  error
-	reason string
-}
-
-func (r *surveyRefusal) Error() string { return r.reason }
-func (r *surveyRefusal) Unwrap() error { return r.cause }
+func (r SurveyRefusal) Err() error { return refusals.Undo(r.Refused) }
 
 // SurveyHandler answers one SurveyRequest with a SurveyAnswer. It is to run in a child process. Its error is one of the file system (no
 // such file, permission denied); what the dataset itself is to blame for is in SurveyAnswer.Refused.
@@ -87,10 +60,8 @@ func SurveyHandler(_ context.Context, body json.RawMessage) (any, error) {
 	if err == nil {
 		return SurveyAnswer{Result: result}, nil
 	}
-	for _, c := range refusals {
-		if errors.Is(err, c.err) {
-			return SurveyAnswer{Result: result, Refused: SurveyRefusal{Cause: c.cause, Reason: untrusted.Cut(err.Error(), 1000)}}, nil
-		}
+	if refused, ok := refusals.Refuse(err, 1000); ok {
+		return SurveyAnswer{Result: result, Refused: SurveyRefusal{refused}}, nil
 	}
 	return nil, err
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
@@ -53,7 +54,8 @@ func IndexTar(r io.ReaderAt, size int64, visit func(Member) bool) (TarIndex, err
 		case header.Typeflag != tar.TypeReg:
 			continue
 		}
-		m := Member{Name: header.Name, At: file.at, Bytes: header.Size, Picture: byName(header.Name).kind == Image}
+		named, _ := format.OfName(header.Name)
+		m := Member{Name: header.Name, At: file.at, Bytes: header.Size, Picture: named.Kind == Image}
 		if m.Bytes > size-m.At {
 			index.Problem = untrusted.Cut(fmt.Sprintf("the file ends inside of its member %q", m.Name), 200)
 			return index, nil

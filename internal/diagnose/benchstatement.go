@@ -175,7 +175,7 @@ func allClear(r *report.Report) string {
 	if len(mute) == 0 {
 		return text + "."
 	}
-	text += fmt.Sprintf("; %s could not judge: %s", plural(len(mute), "rule", "rules"),
+	text += fmt.Sprintf("; %s could not judge: %s", unit.Count(int64(len(mute)), "rule", "rules"),
 		strings.Join(mute[:min(len(mute), shownRules)], ", "))
 	if more := len(mute) - shownRules; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)

@@ -57,7 +57,11 @@ func job(e *evidence.Evidence) *report.Job {
 	if command == nil {
 		command = []string{}
 	}
-	return &report.Job{PID: e.Header.Job.PID, Mode: e.Header.Mode, Framework: e.Facts.Framework, Command: command,
+	layout := evidence.HDF5{}
+	if e.Facts.HDF5 != nil {
+		layout = *e.Facts.HDF5
+	}
+	return &report.Job{PID: e.Header.Job.PID, Items: layout.Items, Chunk: layout.Chunk, Mode: e.Header.Mode, Framework: e.Facts.Framework, Command: command,
 		Ranks: max(len(e.Ranks), len(e.Header.Job.Trainers)), Dataset: e.Facts.Dataset, Loader: loader}
 }
 

@@ -28,7 +28,7 @@ const (
 func blind(e *evidence.Evidence, s split) []string {
 	var why []string
 	if s := e.Window.Startup; s.Whole {
-		why = append(why, fmt.Sprintf("still starting up: no step was seen in %s, and %s", unit.Seconds(s.To-s.From), s.Doing))
+		why = append(why, fmt.Sprintf("no step was seen in %s: still starting up, or in one long step, or loading and computing in one thread; %s", unit.Seconds(s.To-s.From), s.Doing))
 	}
 	if v, ok := e.Get(metric.TrainerStopped); ok && v.Center >= stoppedShare {
 		why = append(why, fmt.Sprintf("the job was stopped or frozen %s of the time", unit.Percent(v.Center)))

@@ -27,7 +27,7 @@ func FedBy(e *evidence.Evidence) string {
 		name = " (" + fed.Name + ")"
 	}
 	n, _ := e.Get(metric.NumWorkers)
-	return plural(int(n.Center+0.5), one, many) + " of the job's own" + name
+	return unit.Count(int64(n.Center+0.5), one, many) + " of the job's own" + name
 }
 
 // fedHow is who feeds the trainer, and how busy they are.

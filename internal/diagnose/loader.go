@@ -29,6 +29,8 @@ type Loader struct {
 	usual   []predict.Class     // how batches vary without the first of each worker; nil where all of them count
 	sharing string              // what to mind of more workers; "" nothing
 
+	variation float64 // how much batches are taken to vary, as a part of their mean; 0 where it was measured
+
 	forecaster *predict.Forecaster
 	present    predict.Forecast // with the settings as they are
 }
@@ -73,7 +75,18 @@ func LoaderOf(e *evidence.Evidence, own predict.Calibration) (*Loader, bool) {
 	l.trainer(e, rate)
 	l.spreads(e, rate)
 	l.StorageShare = waitsForStorage(e)
-	return l, l.simulate()
+	return l, l.settle()
+}
+
+// settle prepares predictions, with batches that vary no more than the rate that was seen allows; false where too little
+// is known.
+func (l *Loader) settle() bool {
+	ok := l.simulate()
+	for ok && l.variation > leastVariation && l.slower() {
+		l.vary(l.variation / 2)
+		ok = l.simulate()
+	}
+	return ok
 }
 
 // simulate prepares predictions of what is known of the loader; false where that is too little.

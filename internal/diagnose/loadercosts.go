@@ -142,10 +142,11 @@ func (l *Loader) trainer(e *evidence.Evidence, rate float64) {
 		return
 	}
 	l.TrainerCPU = scaled(own, left/own.Center)
-	// Of the step as it was seen, what the trainer was ready for without a CPU is not its own; the simulation adds it
-	// where it arises. Of a step on a device it is not known whether the device waited for that.
+	// What the trainer was ready for without a CPU is not the step's own; the simulation adds it where it arises. What
+	// loading causes of that, the free step is without already. Of a step on a device it is not known whether the device
+	// waited for the rest.
 	if delay, ok := trainerDelay(e); ok && l.FreeStep.Center > 0 && !l.StepRange {
-		late := delay / rate * left / own.Center
+		late := max(delay-delayedByLoading(e), 0) / rate * left / own.Center
 		l.FreeStep = scaled(l.FreeStep, max(l.FreeStep.Center-late, min(left, l.FreeStep.Center))/l.FreeStep.Center)
 	}
 }
@@ -169,7 +170,13 @@ func (l *Loader) spreads(e *evidence.Evidence, rate float64) {
 		return
 	}
 	l.assumed = append(l.assumed, "how batches vary")
-	l.Fetch = predict.Lognormal(max(variation(e, rate), leastVariation))
+	l.vary(variation(e, rate))
+}
+
+// vary assumes that batches vary by so much, as a part of their mean.
+func (l *Loader) vary(variation float64) {
+	l.variation = max(variation, leastVariation)
+	l.Fetch = predict.Lognormal(l.variation)
 }
 
 // normalMAD makes the median absolute deviation of normally distributed values their standard deviation.
@@ -245,6 +252,14 @@ func trainerDelay(e *evidence.Evidence) (float64, bool) {
 	delay, ok := e.Get(metric.MainRunDelay)
 	x := evaluating(e)
 	return max(delay.Center-x.Delay, 0) / (1 - x.Time), ok
+}
+
+// delayedByLoading is the part of it in which those who load the leading trainer's batches have the CPUs.
+func delayedByLoading(e *evidence.Evidence) float64 {
+	if len(e.Ranks) == 0 || e.Ranks[0].Step == nil {
+		return 0
+	}
+	return e.Ranks[0].Step.Delay.Likely
 }
 
 // pauses is what interrupts training while its workers go on.

@@ -173,6 +173,9 @@ func (l *Loader) misfit() float64 {
 
 func (l *Loader) fits() bool { return l.misfit() <= mostMisfit }
 
+// slower reports that the model makes too few batches of the loader as it is.
+func (l *Loader) slower() bool { return !l.fits() && l.present.Most < l.Now.Center/l.PerBatch }
+
 // contended reports whether a setting with more workers than now can only get on with CPU time that other programs
 // use. Whether it gets any of that is not the job's to decide: the kernel shares between groups of processes first
 // (cgroups, and a group for each session: sched(7), "The autogroup feature"), and a worker more adds nothing to its

@@ -77,7 +77,7 @@ func (s *subject) judgeShort(rule *Rule) ([]report.Finding, []report.Abstained, 
 		return nil, nil, nil
 	}
 	if s.evidence.Window.Startup.Whole {
-		return nil, []report.Abstained{{Rule: rule.ID, Missing: []string{}, Reason: "the job was still starting up: no step was seen",
+		return nil, []report.Abstained{{Rule: rule.ID, Missing: []string{}, Reason: "no step was seen: the job was still starting up, or its steps do not show from outside",
 			Cure: "watch once it trains, or start it with pipetune: pipetune diagnose -- COMMAND"}}, nil
 	}
 	reason := "too little was seen to judge by: at least " + unit.Seconds(leastWindow) + " are needed after the warm-up"

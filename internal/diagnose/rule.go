@@ -14,11 +14,10 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// Rule is one cause that can hold a job back: what it needs, how it tells, and the page that explains it.
+// Rule is one cause that can hold a job back: what it needs, and how it tells.
 type Rule struct {
 	ID       string          // "hdf5/reopened-per-item": stable, never reused
 	Title    string          // one line, sentence case, no full stop
-	Doc      string          // Markdown: what it means, how it is detected, how to mend it, when it is wrong
 	Resource report.Resource // what an input-bound job is short of when this rule leads; "" for rules that never lead such a verdict
 	Needs    []metric.Desc   // absent → the engine abstains for the rule
 	Limits   []Limit         // every threshold Eval uses
@@ -35,7 +34,6 @@ type Rule struct {
 
 // Measured is the second way to tell the same cause: from what bench-io measured of the dataset, where no job runs.
 type Measured struct {
-	How     string        // Markdown: how bench-io tells, a part of the rule's page
 	Needs   []metric.Desc // as Rule.Needs
 	Limits  []Limit
 	Applies func(*evidence.Evidence) bool
@@ -49,7 +47,8 @@ func (r *Rule) byMeasurement() *Rule {
 	if m == nil {
 		m = &Measured{}
 	}
-	return &Rule{ID: r.ID, Title: r.Title, Doc: r.Doc, Explains: r.Explains, Needs: m.Needs, Limits: m.Limits, Applies: m.Applies, Eval: m.Eval}
+	return &Rule{ID: r.ID, Title: r.Title, Explains: r.Explains,
+		Needs: m.Needs, Limits: m.Limits, Applies: m.Applies, Eval: m.Eval}
 }
 
 // Group returns the part of the ID before the slash.
@@ -112,9 +111,13 @@ func (p *Pass) Limit(name string) float64 {
 	panic("diagnose: rule " + p.rule.ID + " has no limit " + name)
 }
 
-// Report takes a finding. The rule's id and title are filled in, and what will not help is said in words as well.
+// Report takes a finding. The rule's id and title are filled in, the severity where it is that of the score, and what
+// will not help is said in words as well.
 func (p *Pass) Report(f report.Finding) {
 	f.Rule, f.Title = p.rule.ID, p.rule.Title
+	if f.Severity == "" {
+		f.Severity = Grade(f.Score)
+	}
 	for _, u := range f.Unhelpful {
 		if !slices.Contains(f.WontHelp, u.Why) {
 			f.WontHelp = append(f.WontHelp, u.Why)

@@ -34,7 +34,7 @@ func headroom(e *evidence.Evidence) string {
 	if e.Facts.Fed != nil {
 		who = "who makes the batches, " + FedBy(e) + ", is"
 	} else if workers, _ := e.Get(metric.NumWorkers); workers.Center > 0 {
-		who = "its " + plural(int(workers.Center+0.5), "worker is", "workers are")
+		who = "its " + unit.Count(int64(workers.Center+0.5), "worker is", "workers are")
 	}
 	more := "no more batches than it does"
 	if times := unit.Number(1 / share); times != "1" {
@@ -76,21 +76,20 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 		if s.sight == step.Unseen {
 			return fmt.Sprintf("The trainer waits for its GPU at least %s of the time, and for data %s.", unit.Percent(s.blocked), unit.Percent(s.wait))
 		}
-		ready := "Data is ready in time"
-		if s.stall.Center >= Moderate.Value {
-			ready = "Data is nearly ready in time"
-		}
-		return fmt.Sprintf("%s (input wait %s). The main thread sleeps outside the loader %s of the time, as it does while a device works; no GPU counters confirm it.",
-			ready, wait, unit.Percent(s.device))
+		return fmt.Sprintf("%s. The main thread sleeps outside the loader %s of the time, as it does while a device works; no GPU counters confirm it.",
+			s.ready(), unit.Percent(s.device))
 	case report.HostBound:
 		if cores, ok := ModelOnCPU(e); ok {
-			return fmt.Sprintf("Data is ready in time (input wait %s); the model computes on the CPU: the trainer's native threads use %s cores, more than Python alone can.", wait, unit.Number(cores))
+			return fmt.Sprintf("%s; the model computes on the CPU: the trainer's native threads use %s cores, more than Python alone can.", s.ready(), unit.Number(cores))
 		}
 		if s.launchBound(e) && lead != nil {
-			return fmt.Sprintf("Data is ready in time (input wait %s). %s", wait, sentence(lead.Summary))
+			return fmt.Sprintf("%s. %s", s.ready(), sentence(lead.Summary))
 		}
-		text = fmt.Sprintf("Data is ready in time (input wait %s), but the main thread itself runs on the CPU %s of the time: Python, logging, metrics or copies between steps.",
-			wait, unit.Percent(s.host))
+		what := "Python, logging, metrics or copies between steps"
+		if s.sight == step.NoDevice { // what a thread of it runs is not seen
+			what = "the model, if it computes there, or Python, logging and metrics"
+		}
+		text = fmt.Sprintf("%s, but the main thread itself runs on the CPU %s of the time: %s.", s.ready(), unit.Percent(s.host), what)
 		if delay, ok := e.Get(metric.MainRunDelay); ok && delay.Center >= Moderate.Value {
 			text += fmt.Sprintf(" Part of that it is ready to run but has no CPU: %s of the time.", unit.Percent(stat.Share(delay.Center)))
 		}
@@ -103,6 +102,15 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 		return text
 	}
 	return fmt.Sprintf("No single part of the step dominates: %s.", shares(s))
+}
+
+// ready says that data is there, as far as it is.
+func (s split) ready() string {
+	nearly := ""
+	if s.stall.Center >= Moderate.Value {
+		nearly = "nearly "
+	}
+	return fmt.Sprintf("Data is %sready in time (input wait %s)", nearly, unit.Percent(s.stall.Center))
 }
 
 // starving says how much of the time the device lacks data, or the trainer waits for it, and what the workers do meanwhile.
@@ -126,15 +134,18 @@ func starving(e *evidence.Evidence, s split) string {
 	if s.sight == step.Counted {
 		text += fmt.Sprintf(", and its GPU idles for lack of it %s", shareRange(s.stall.Lo, s.stall.Hi))
 	}
+	if s.delay >= Moderate.Value {
+		text += fmt.Sprintf("; another %s it has no CPU, because loading takes them", unit.Percent(s.delay))
+	}
 	workers, ok := e.Get(metric.NumWorkers)
 	busy, ok2 := e.Get(metric.WorkerBusy)
 	switch {
 	case e.Facts.Fed != nil:
 		text += "; " + fedHow(e)
 	case ok && ok2:
-		text += fmt.Sprintf("; its %s busy %s of the time", plural(int(workers.Center+0.5), "worker is", "workers are"), unit.Percent(stat.Share(busy.Center)))
+		text += fmt.Sprintf("; its %s busy %s of the time", unit.Count(int64(workers.Center+0.5), "worker is", "workers are"), unit.Percent(stat.Share(busy.Center)))
 	}
-	if s.stall.Center < High.Value {
+	if s.loading < High.Value {
 		text += ": moderately input-bound"
 	}
 	return text + "."
@@ -152,13 +163,6 @@ func shareRange(lo, hi float64) string {
 func (s split) behind() string {
 	return fmt.Sprintf("The trainer waits for data %s of the time, but behind work that is already queued: the GPU idles %s.",
 		unit.Percent(s.wait), unit.Percent(max(1-s.device, 0)))
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // sentence ends a summary, which has no full stop of its own, with one.

@@ -42,3 +42,24 @@ func TestAStepInARangePromisesNothingByItself(t *testing.T) {
 		t.Errorf("three workers more of five that are mostly idle: %+v", e)
 	}
 }
+
+// Windows count batches that come in bursts unevenly, which passes for batches that vary. As many as were seen could not
+// be made of batches that vary so much: the assumption gives way, not the plan.
+func TestAssumedVariationAllowsTheRateThatWasSeen(t *testing.T) {
+	signals := with(starvingLoader)
+	for name, v := range map[string]float64{"num_workers": 4, "batches_per_s": 13.9, "free_step_time_s": 0.022, "worker_busy_ratio": 1,
+		"worker_cpu_per_batch_s": 0.004, "worker_wait_per_batch_s": 0.283} {
+		signals[name] = v
+	}
+	l, ok := LoaderOf(saw(evidence.Facts{Framework: "pytorch"}, signals), predict.Calibration{})
+	if !ok {
+		t.Fatal("no model")
+	}
+	l.vary(1)
+	if l.simulate(); l.fits() || !l.slower() {
+		t.Fatalf("batches that vary as much as their mean fit: %+v", l.present.StepsPerS)
+	}
+	if !l.settle() || !l.fits() || l.variation > 0.5 {
+		t.Errorf("they still vary by %v: %+v of %g/s", l.variation, l.present.StepsPerS, l.Now.Center)
+	}
+}

@@ -19,6 +19,8 @@ type split struct {
 	hostOK, devOK bool
 	copies        float64 // copies to the device
 	blocked       float64 // the trainer waits for its device: known to be at least so much
+	loading       float64 // what loading costs: the stall, or what more free data would save, as where it keeps the trainer off the CPUs
+	delay         float64 // of this, the trainer is kept off the CPUs
 	workerless    bool
 	sight         step.Sight
 }
@@ -43,7 +45,9 @@ func splitOf(e *evidence.Evidence) split {
 	if len(e.Ranks) > 0 && e.Ranks[0].Step != nil {
 		lead := e.Ranks[0].Step
 		s.sight, s.blocked = lead.Sight, lead.Blocked.Lo
+		s.loading, s.delay = 1-lead.Free.Likely, lead.Delay.Likely
 	}
+	s.loading = max(s.loading, s.stall.Center)
 	if s.workerless && s.seen { // loading runs on the main thread too: it must not be counted twice
 		s.device = min(s.device, 1-s.stall.Center)
 		s.host = stat.Share(min(s.host, 1-s.stall.Center-s.device))
@@ -149,7 +153,7 @@ const BusyDevice = 0.85
 
 // classify weighs the shares against each other; explained tells whether a rule accounts for the stall.
 func classify(e *evidence.Evidence, s split, explained bool) report.Class {
-	stall := s.stall.Center
+	stall := s.loading
 	switch {
 	case !s.seen: // and not blind: the loader sets the pace
 		return report.InputBound

@@ -34,7 +34,7 @@ const (
 var working = []metric.Desc{metric.WorkerRunning, metric.WorkerStorage, metric.WorkerOpenWait}
 
 // ofSteps are the signals that tell how a step divides, or what the main thread waits for.
-var ofSteps = []metric.Desc{metric.InputWait, metric.InWorkerless, metric.StepWait, metric.DataStall, metric.Headroom, metric.FreeStepTime, metric.HostTime, metric.DeviceTime, metric.EpochGap,
+var ofSteps = []metric.Desc{metric.InputWait, metric.InWorkerless, metric.DataStall, metric.Headroom, metric.FreeStepTime, metric.HostTime, metric.DeviceTime, metric.EpochGap,
 	metric.Starved, metric.HeadOfLine, metric.LoaderIsAhead, metric.IdleWhileWaits}
 
 // hookAside leaves out how a step divides where the hook told that another thread takes the batches.
@@ -105,7 +105,7 @@ func (b *builder) aside(reason, cure string) {
 	b.ev.Facts.Aside = reason
 	b.drop(ofSteps...)
 	for _, d := range ofSteps {
-		delete(b.ev.windows, d.Name)
+		b.ev.row(d).windows = nil
 	}
 	b.miss(reason, cure, ofSteps...)
 }

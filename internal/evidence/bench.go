@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/benchmark"
+	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -72,16 +73,15 @@ type benchBuilder struct {
 
 // set takes a signal or, where the value is none and no other was taken, notes why it is absent.
 func (b *benchBuilder) set(d metric.Desc, v Value, why reason) {
-	switch _, known := b.ev.values[d.Name]; {
-	case v.N > 0 && stat.Finite(v.Center, v.Lo, v.Hi):
-		b.ev.values[d.Name] = v
-	case !known && why.text != "":
-		b.ev.absent[d.Name] = why
+	if v.N > 0 && stat.Finite(v.Center, v.Lo, v.Hi) {
+		b.ev.row(d).Value = v
+		return
 	}
+	b.ev.row(d).why = cmp.Or(why, b.ev.row(d).why)
 }
 
 // get returns a signal that was set; absent where it was not.
-func (b *benchBuilder) get(d metric.Desc) Value { return b.ev.values[d.Name] }
+func (b *benchBuilder) get(d metric.Desc) Value { return b.ev.read(d).Value }
 
 // measured is a probe's figure as a signal; absent where it is no time, size or rate.
 func measured(s stat.Summary) Value {
@@ -223,7 +223,7 @@ func (b *benchBuilder) layout() {
 	chunk := amount(some(l.ChunkBytes))
 	if chunk.N > 0 {
 		perChunk, touched = amount(some(l.ItemsPerChunk)), amount(some(l.ChunksPerItem))
-		cache = Value{stat.Exact(benchmark.DefaultCache), metric.Assumed}
+		cache = Value{stat.Exact(format.ChunkCacheBytes), metric.Assumed}
 	}
 	b.set(metric.HDF5Chunk, chunk, whole)
 	b.set(metric.HDF5Cache, cache, whole)

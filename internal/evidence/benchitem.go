@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/benchmark"
+	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -15,11 +16,11 @@ import (
 func (b *benchBuilder) undecoded() {
 	_, refused := b.abstention(report.ProbeDecode)
 	refused = refused && !b.about.Interrupted
-	switch {
-	case len(b.rows.Decodes) > 0:
-	case b.about.Kind == "image":
+	switch items := format.Kind(b.about.Kind).Items(); {
+	case len(b.rows.Decodes) > 0 || !items.Pictures:
+	case items.WholeFile:
 		b.ev.Bench.Undecoded, b.ev.Bench.NoneDecode = true, refused && len(b.about.Unread) > 0
-	case b.about.Kind == "tar":
+	default:
 		b.ev.Bench.Undecoded = !refused
 	}
 }
@@ -82,7 +83,6 @@ func (b *benchBuilder) items() {
 	}
 	b.set(metric.BenchItem, item(warm, open), why)
 	b.set(metric.BenchColdItem, item(cold, openCold), whyCold)
-	b.set(metric.BenchOrdered, item(b.read(benchmark.Warm, benchmark.Sequential), open), why)
 	b.set(metric.BenchColdOrdered, item(b.read(benchmark.Cold, benchmark.Sequential), openCold), whyCold)
 	storage := saved(b.get(metric.BenchColdItem), b.get(metric.BenchItem))
 	storage.Center, storage.Lo, storage.Hi = max(storage.Center, 0), max(storage.Lo, 0), max(storage.Hi, 0)
@@ -139,7 +139,7 @@ const (
 func (e *Evidence) OpensPerItem() bool {
 	n, ok := e.Get(metric.BenchPerFile)
 	files, ok2 := e.Get(metric.DatasetFileN)
-	arrays := e.Facts.DatasetKind == "hdf5" || e.Facts.DatasetKind == "npy"
+	arrays := format.Kind(e.Facts.DatasetKind).Items().Array
 	if arrays && ok2 && files.Center <= 1 {
 		return false
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/benchmark"
+	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -28,14 +29,14 @@ func (b *benchBuilder) chunkCaches() {
 		for _, r := range b.rows.Caches {
 			switch {
 			case r.Order != s.order || r.Time.N == 0:
-			case r.Bytes == benchmark.DefaultCache:
+			case r.Bytes == format.ChunkCacheBytes:
 				base = r
-			case r.Bytes > benchmark.DefaultCache:
+			case r.Bytes > format.ChunkCacheBytes:
 				best = min(best, r.Time.Center)
 			}
 		}
 		for _, r := range b.rows.Caches {
-			larger := r.Order == s.order && r.Bytes > benchmark.DefaultCache && r.Time.N > 0
+			larger := r.Order == s.order && r.Bytes > format.ChunkCacheBytes && r.Time.N > 0
 			if larger && r.Time.Center <= withinBest*best && base.Bytes > 0 && (chosen.Bytes == 0 || r.Bytes < chosen.Bytes) {
 				chosen = r
 			}
@@ -168,6 +169,6 @@ func wholeItem(r benchmark.Library, wanted bool) Value {
 // delivers tells whether a library of the user's Python takes a whole item, by its name: PyTorch's rows are what
 // it adds to one, and plain Python brings the bytes of a picture and decodes none.
 func (b *benchBuilder) delivers(name string) bool {
-	pictures := b.about.Kind == "image" || b.about.Kind == "tar"
+	pictures := format.Kind(b.about.Kind).Items().Pictures
 	return !strings.HasPrefix(name, "torch ") && !(pictures && name == "python")
 }

@@ -3,7 +3,6 @@ package evidence
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/metric"
@@ -30,8 +29,7 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 	turns := b.cast.takeTurns(b.h, end)
 	b.frame = newFrame(rec, b.h, b.cast, turns.life)
 	b.Ended = ended
-	b.ev = &Evidence{Header: rec.Header, Window: b.Window, Unseen: slices.Clone(rec.Unseen), values: map[string]Value{},
-		windows: map[string][]float64{}, absent: map[string]reason{}, from: map[string][]metric.Desc{}}
+	b.ev = &Evidence{Header: rec.Header, Window: b.Window, Unseen: slices.Clone(rec.Unseen)}
 	b.places, b.layout = b.readPlaces(), b.readLayout()
 	for _, a := range b.cast.trainers {
 		b.ranks = append(b.ranks, b.rankOf(a))
@@ -39,6 +37,7 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 	b.findGPUs()
 	b.lead()
 	b.warnTurns(turns)
+	b.warnAfter(end)
 	r := b.top()
 	if r == nil {
 		r = &rank{actor: &actor{entity: "no trainer"}} // of which nothing was read, so that nothing is derived, and why is known
@@ -87,13 +86,13 @@ type builder struct {
 
 // set takes a signal, unless it is no number or nothing is behind it. Ratios are held to 0..1.
 func (b *builder) set(d metric.Desc, s stat.Summary, basis metric.Basis) {
-	if s.N == 0 || !finite(s.Center) || !finite(s.Lo) || !finite(s.Hi) {
+	if s.N == 0 || !stat.Finite(s.Center) || !stat.Finite(s.Lo) || !stat.Finite(s.Hi) {
 		return
 	}
 	if d.Unit == metric.Ratio && d.Name != metric.WorkerCPU.Name {
 		s.Center, s.Lo, s.Hi = hold(s.Center), hold(s.Lo), hold(s.Hi)
 	}
-	b.ev.values[d.Name] = Value{Summary: s, Basis: basis}
+	b.ev.row(d).Value = Value{Summary: s, Basis: basis}
 }
 
 // exact takes a figure that was read off.
@@ -109,26 +108,23 @@ func (b *builder) share(d metric.Desc, num, den []float64, basis metric.Basis) {
 func (b *builder) keep(d metric.Desc, num, den []float64) {
 	var values []float64
 	for i := range min(len(num), len(den)) {
-		if x := divide(num[i], den[i]); finite(x) {
+		if x := divide(num[i], den[i]); stat.Finite(x) {
 			values = append(values, x)
 		}
 	}
-	b.ev.windows[d.Name] = values
+	b.ev.row(d).windows = values
 }
 
 // center returns a signal that was taken before.
 func (b *builder) center(d metric.Desc) (float64, bool) {
-	v, ok := b.ev.values[d.Name]
+	v, ok := b.ev.Get(d)
 	return v.Center, ok
 }
 
 // miss notes why signals are absent, where the recording itself does not say. The first reason stands.
 func (b *builder) miss(text, cure string, ds ...metric.Desc) {
 	for _, d := range ds {
-		_, there := b.ev.values[d.Name]
-		if _, known := b.ev.absent[d.Name]; !there && !known && text != "" {
-			b.ev.absent[d.Name] = reason{text, cure}
-		}
+		b.ev.row(d).miss(reason{text, cure})
 	}
 }
 
@@ -167,7 +163,7 @@ func (b *builder) wholeLife(t *track, a *actor) (growth, lived []float64) {
 	growth, seen := t.grow(b.spans)
 	lived = make([]float64, len(b.spans))
 	mean := divide(sum(growth), sum(seen))
-	if !finite(mean) {
+	if !stat.Finite(mean) {
 		return growth, lived
 	}
 	for i, s := range b.spans {
@@ -196,7 +192,5 @@ func (b *builder) everywhere(d metric.Desc) (growth, seen []float64) {
 	}
 	return growth, seen
 }
-
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 func hold(x float64) float64 { return min(max(x, 0), 1) }

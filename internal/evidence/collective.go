@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/step"
 )
 
@@ -40,7 +41,7 @@ func (b *builder) awaits(r *rank, peers []*rank) step.Peers {
 	var differences []float64
 	for i := range b.spans {
 		own, others := stalls(i)
-		if d := slices.Max(others) - own; finite(d) {
+		if d := slices.Max(others) - own; stat.Finite(d) {
 			differences = append(differences, d)
 		}
 	}

@@ -30,26 +30,54 @@ type Evidence struct {
 	Warnings []string           // about the watch, for the person: gaps, thin data, a job that ended
 	Bench    *Bench             // of a benchmark: what it measured beyond single figures; nil for a watch
 
-	values  map[string]Value
-	absent  map[string]reason        // why derived signals are
-	from    map[string][]metric.Desc // the raw signals that derived ones are made from
-	windows map[string][]float64     // by signal
-	spreads map[string][]Class       // by signal
+	signals map[string]*signal
+}
+
+// signal is what a derived signal came to, or why it is absent: then its Value's N is 0.
+type signal struct {
+	Value
+	windows []float64
+	spread  []Class
+	why     reason
+	from    []metric.Desc // raw signals that it is made from
 }
 
 // New returns evidence that holds just these values and facts.
 func New(values map[string]Value, facts Facts) *Evidence {
-	return &Evidence{values: values, Facts: facts, absent: map[string]reason{}}
+	e := &Evidence{Facts: facts}
+	for name, v := range values {
+		e.row(metric.Desc{Name: name}).Value = v
+	}
+	return e
+}
+
+// row returns a signal to write to.
+func (e *Evidence) row(d metric.Desc) *signal {
+	if e.signals == nil {
+		e.signals = map[string]*signal{}
+	}
+	if e.signals[d.Name] == nil {
+		e.signals[d.Name] = &signal{}
+	}
+	return e.signals[d.Name]
+}
+
+// read returns a signal; the zero signal, which is absent without a reason, where nothing is known of it.
+func (e *Evidence) read(d metric.Desc) signal {
+	if s := e.signals[d.Name]; s != nil {
+		return *s
+	}
+	return signal{}
 }
 
 // Get returns a derived signal; false means it could not be derived.
 func (e *Evidence) Get(d metric.Desc) (Value, bool) {
-	v, ok := e.values[d.Name]
-	return v, ok
+	v := e.read(d).Value
+	return v, v.N > 0
 }
 
 // Windows returns a signal's values window by window, in order of time, where they were kept; nil else.
-func (e *Evidence) Windows(d metric.Desc) []float64 { return e.windows[d.Name] }
+func (e *Evidence) Windows(d metric.Desc) []float64 { return e.read(d).windows }
 
 // Window is the steady stretch all values are from.
 type Window struct {
@@ -148,6 +176,7 @@ type HDF5 struct {
 	Item           string // shape of what one read delivers; "" is all of an index of the first axis
 	Dtype, Filters string
 	Library        string // version the job has mapped, "" unknown
+	Items          string // shape, type and hashes of some items, whatever the layout; "" unknown
 }
 
 // Rank is one trainer.

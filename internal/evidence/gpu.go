@@ -67,7 +67,7 @@ func (b *builder) lasting(means []float64) []float64 {
 func (b *builder) busyOf(gpus []string) []float64 {
 	busy, engines := b.gpuMeans(metric.GPUUtil, gpus), b.gpuMeans(metric.GPUGraphics, gpus)
 	return each(len(busy), func(i int) float64 {
-		if finite(busy[i]) {
+		if stat.Finite(busy[i]) {
 			return busy[i]
 		}
 		return engines[i]
@@ -126,7 +126,7 @@ func (b *builder) gpuMeans(d metric.Desc, entities []string) []float64 {
 	total, n := make([]float64, len(b.spans)), make([]float64, len(b.spans))
 	for _, e := range entities {
 		for i, x := range b.h.of(d, e).means(b.spans) {
-			if finite(x) {
+			if stat.Finite(x) {
 				total[i], n[i] = total[i]+x, n[i]+1
 			}
 		}
@@ -143,7 +143,7 @@ func (b *builder) gpuMemory(job []string) figure {
 	for _, e := range job {
 		used, all := b.h.of(metric.GPUMemUsed, e).means(b.spans), b.gpuMemoryOf(e)
 		for i := range fullest {
-			if x := divide(used[i], all); finite(x) && !(fullest[i] > x) {
+			if x := divide(used[i], all); stat.Finite(x) && !(fullest[i] > x) {
 				fullest[i] = x
 			}
 		}
@@ -170,7 +170,7 @@ func (b *builder) gpuPower(job []string) figure {
 	for _, e := range job {
 		limit, _ := b.usual(metric.GPUPowerLimit, e)
 		for i, x := range b.h.of(metric.GPUPower, e).means(b.spans) {
-			if x = divide(x, limit); finite(x) {
+			if x = divide(x, limit); stat.Finite(x) {
 				total[i], n[i] = total[i]+x*b.length[i], n[i]+b.length[i]
 			}
 		}

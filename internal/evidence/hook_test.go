@@ -34,7 +34,7 @@ func TestHookTellsOneLoop(t *testing.T) {
 	e := l.evidence()
 	sound(t, e)
 	want(t, e, map[metric.Desc]float64{
-		metric.InputWait: 0.6, metric.BatchesPerS: 20, metric.StepTime: 0.05, metric.FreeStepTime: 0.02, metric.StepWait: 0.03, metric.SamplesPerS: 640,
+		metric.InputWait: 0.6, metric.BatchesPerS: 20, metric.StepTime: 0.05, metric.FreeStepTime: 0.02, metric.SamplesPerS: 640,
 		metric.NumWorkers: 2, metric.BatchBytes: 5 << 20, metric.Evaluation: 0, metric.EvalWait: 0, metric.HostTime: 0.1, metric.DeviceTime: 0.3,
 		metric.MadeItem: 0.0025, metric.MadeOpen: 0.0005, metric.MadeRead: 0.001, metric.MadeDecode: 0, metric.MadeCollate: 0.00025, metric.MadeOther: 0.00075,
 		metric.MadePerS: 640, metric.FetchTime: 0.080, metric.FetchCPU: 0.050, metric.CollateRatio: 0.1, metric.WorkerCPUBatch: 0.05, metric.WorkerWaitBatch: 0.03,
@@ -126,7 +126,7 @@ func TestHookRestarts(t *testing.T) {
 }
 
 func TestHookManyEpochsAreToldInPart(t *testing.T) {
-	b := &builder{ev: &Evidence{values: map[string]Value{}}, frame: frame{steady: span{0, 100}}}
+	b := &builder{ev: &Evidence{}, frame: frame{steady: span{0, 100}}}
 	h := &hooked{training: &hookLoop{members: []string{"loop/1.1.0"}, b: b}}
 	for i := range 5 { // each tenth of 50 epochs of 2 s
 		h.epochs = append(h.epochs, epochTold{"loop/1.1.0", recording.Epoch{Number: 200 + 10*i,
@@ -287,7 +287,7 @@ func TestHookLostHalfWay(t *testing.T) {
 	l.off = true
 	l.plain(0, 15, 0.01, 0.04)
 	e := l.evidence()
-	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.6, metric.MadeItem: absent, metric.StepWait: absent})
+	want(t, e, map[metric.Desc]float64{metric.InputWait: 0.6, metric.MadeItem: absent})
 	if e.Facts.Hook != nil || len(e.Warnings) != 1 || !strings.Contains(e.Warnings[0], "of only 10.0 s of the 25.0 s") {
 		t.Errorf("hook %+v, warnings %q", e.Facts.Hook, e.Warnings)
 	}

@@ -141,7 +141,7 @@ func (b *builder) hookEpochs(r *rank) {
 
 // orNothing is a figure, or 0 where it is not told.
 func orNothing(x float64) float64 {
-	if !finite(x) {
+	if !stat.Finite(x) {
 		return 0
 	}
 	return x

@@ -219,13 +219,8 @@ type thinHook struct {
 	told   float64 // seconds
 }
 
-// hookFigures gives the exact figures of a trainer in place of what was seen of it from outside, where the hook told
-// them.
-func (b *builder) hookFigures(r *rank) {
-	h := b.readHook(r.actor)
-	if h == nil {
-		return
-	}
+// hookFigures gives the exact figures of a trainer, which the hook told, in place of what was seen of it from outside.
+func (b *builder) hookFigures(r *rank, h *hooked) {
 	r.hook = h
 	r.batches = h.training.of(metric.HookSteps)
 	r.clock = h.trained()

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // Evaluating is what evaluations take, in the middle of epochs or between them, per second of the watch. The zero value is that there are none, or that it
@@ -57,7 +58,7 @@ func (b *builder) hookPauses(r *rank, out *Hook) {
 		}
 	}
 	nested := min(sum(h.training.of(metric.HookNested)), evaluated)
-	if !(nested > 0) || !(length > 0) || !finite(length) {
+	if !(nested > 0) || !(length > 0) || !stat.Finite(length) {
 		return
 	}
 	cpu += worked

@@ -16,15 +16,10 @@ type Class struct {
 
 // Spread returns how the durations of a signal were spread over classes in the window, the shortest class first, empty ones left out: of
 // metric.HookFetchSpread and metric.HookWaitSpread. It is nil where the hook did not tell them.
-func (e *Evidence) Spread(d metric.Desc) []Class { return e.spreads[d.Name] }
+func (e *Evidence) Spread(d metric.Desc) []Class { return e.read(d).spread }
 
-// SetSpread sets what Spread returns, in tests of rules, as New sets values.
-func (e *Evidence) SetSpread(d metric.Desc, classes []Class) {
-	if e.spreads == nil {
-		e.spreads = map[string][]Class{}
-	}
-	e.spreads[d.Name] = classes
-}
+// SetSpread sets what Spread returns.
+func (e *Evidence) SetSpread(d metric.Desc, classes []Class) { e.row(d).spread = classes }
 
 // spreadClasses is how many classes of durations a decade has, from a microsecond on (metric.HookFetchSpread); mostClasses reaches 10^10 s.
 const (
@@ -34,10 +29,8 @@ const (
 
 // hookSpreads keeps how the times of a batch and of a wait for it were spread.
 func (b *builder) hookSpreads(l *hookLoop) {
-	b.ev.spreads = map[string][]Class{
-		metric.HookFetchSpread.Name: b.spread(l, metric.HookFetchSpread, l.clock.sinceBirth),
-		metric.HookWaitSpread.Name:  b.spread(l, metric.HookWaitSpread, l.clock.retime),
-	}
+	b.ev.SetSpread(metric.HookFetchSpread, b.spread(l, metric.HookFetchSpread, l.clock.sinceBirth))
+	b.ev.SetSpread(metric.HookWaitSpread, b.spread(l, metric.HookWaitSpread, l.clock.retime))
 }
 
 // spread counts the durations of each class of a loop's signal within the windows.

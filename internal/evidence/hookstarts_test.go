@@ -29,12 +29,12 @@ func TestCostOfBatchWithoutStarts(t *testing.T) {
 				h.epochs = append(h.epochs, epochTold{Epoch: recording.Epoch{Create: 0.02, FirstWait: new(1.23),
 					Drain: new(0.1), WorkersBorn: 2, Steps: 20}})
 			}
-			b := &builder{ev: &Evidence{values: map[string]Value{}}, frame: frame{spans: []span{{0, 10}, {10, 20}}}}
-			b.ev.values[metric.Restarts.Name] = Value{Summary: stat.Exact(c.restarts)}
+			b := &builder{ev: &Evidence{}, frame: frame{spans: []span{{0, 10}, {10, 20}}}}
+			b.ev.row(metric.Restarts).Value = Value{Summary: stat.Exact(c.restarts)}
 			seen := 0.0306 + c.threads + c.starts*2*c.restarts/200
-			b.ev.values[metric.WorkerCPUBatch.Name] = Value{Summary: stat.Exact(seen)}
+			b.ev.row(metric.WorkerCPUBatch).Value = Value{Summary: stat.Exact(seen)}
 			b.costOfBatch(&rank{hook: h}, batches, []float64{3, 3}, []float64{3, 3})
-			if got := b.ev.values[metric.WorkerCPUBatch.Name].Center; math.Abs(got-c.want) > 1e-9 {
+			if got := b.ev.read(metric.WorkerCPUBatch).Center; math.Abs(got-c.want) > 1e-9 {
 				t.Errorf("a batch costs %g s of CPU, want %g s", got, c.want)
 			}
 		})

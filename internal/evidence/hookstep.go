@@ -33,15 +33,14 @@ func (b *builder) replace(d metric.Desc, s stat.Summary) {
 // drop forgets signals that mean something else than they should here.
 func (b *builder) drop(ds ...metric.Desc) {
 	for _, d := range ds {
-		delete(b.ev.values, d.Name)
+		b.ev.row(d).Value = Value{}
 	}
 }
 
 // hookStep takes where a step goes. Rates and shares of the training loop are of the time in which the trainer did not evaluate.
 func (b *builder) hookStep(r *rank) {
 	h := r.hook
-	trained, waits := h.trained(), h.waits()
-	b.replace(metric.StepWait, stat.Ratio(waits, r.batches))
+	trained := h.trained()
 	samples := h.training.of(metric.HookSamples)
 	size := h.training.call.BatchSize
 	switch {
@@ -126,6 +125,8 @@ func (b *builder) hookMade(r *rank) {
 	collate := l.made(metric.HookCollate)
 	b.replace(metric.FetchTime, stat.Ratio(took, fetches))
 	b.replace(metric.CollateRatio, stat.Ratio(collate, took))
+	b.replace(metric.RowsPerBatch, stat.Ratio(l.made(metric.HookRows), fetches))
+	b.replace(metric.RowRatio, stat.Ratio(l.made(metric.HookRowTime), took))
 	b.hookSpreads(l)
 	if p99, ok := ClassQuantile(b.ev.Spread(metric.HookFetchSpread), 0.99); ok {
 		b.exact(metric.FetchP99, p99, metric.Measured)
@@ -154,7 +155,7 @@ func (b *builder) hookMade(r *rank) {
 // costOfBatch takes CPU time and waiting of a worker per batch. The hook knows the CPU time of the thread that makes batches; where its process
 // takes more, in threads of its own, that stands, less what workers took to start and to end.
 func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
-	seen, ok := b.ev.values[metric.WorkerCPUBatch.Name]
+	seen, ok := b.ev.Get(metric.WorkerCPUBatch)
 	if besides := b.ofStarts(r, fetches, took); !ok || seen.Center-besides < sum(cpu)/sum(fetches) {
 		b.replace(metric.WorkerCPUBatch, stat.Ratio(cpu, fetches))
 	} else if besides > 0 {

@@ -35,6 +35,21 @@ func (b *builder) loader(r *rank) {
 	b.take(metric.BatchBytes, size, metric.LoaderBatchBytes, metric.LoaderTensors)
 	b.take(metric.QueueBatches, depth, metric.LoaderQueued, metric.LoaderTensors)
 	b.take(metric.QueueCapacity, capacity, metric.LoaderQueued, metric.LoaderTensors)
+	b.pinning(r)
+}
+
+// pinning takes what the thread does that pins the batches.
+func (b *builder) pinning(r *rank) {
+	looks := b.grow(metric.LooksTotal, r.pin())
+	idle := b.states(r.pin(), metric.LooksQueuePoll, metric.LooksStopped)
+	busy := each(len(looks), func(i int) float64 { return looks[i] - idle[i] })
+	batch := figure{Summary: notNegative(stat.Ratio(busy, r.handed))}
+	b.take(metric.PinBusy, ratio(busy, looks), metric.LooksTotal)
+	b.take(metric.PinLock, ratio(b.grow(metric.LooksFutexTime, r.pin()), looks), metric.LooksTotal)
+	if sum(looks) == 0 {
+		batch = none("no thread that pins batches was seen", "")
+	}
+	b.perBatch(r, metric.PinBatch, batch, metric.LooksTotal)
 }
 
 // alone leaves out what is of trainer and workers at once where some of the workers are of the evaluation's loader.

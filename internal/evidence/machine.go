@@ -112,7 +112,7 @@ func (b *builder) jobCPU() (growth []float64) {
 	}
 	for _, t := range b.h.all(metric.ProcCPU) {
 		a := b.cast.all[t.entity]
-		if a != nil && a.role != "worker" && workers[a.parent] && finite(a.died) {
+		if a != nil && a.role != "worker" && workers[a.parent] && stat.Finite(a.died) {
 			continue // a worker's program that ended: among what that worker ran
 		}
 		if growth == nil {
@@ -131,7 +131,7 @@ func (b *builder) otherCPU(job []float64) figure {
 		return figure{}
 	}
 	own := 0.0
-	if b.rec.End != nil && finite(b.rec.End.Overhead.CPURatio) {
+	if b.rec.End != nil && stat.Finite(b.rec.End.Overhead.CPURatio) {
 		own = max(b.rec.End.Overhead.CPURatio, 0)
 	}
 	s := stat.Ratio(each(len(job), func(i int) float64 {

@@ -27,7 +27,7 @@ type lost struct {
 // readLost returns what is to be left out of a stretch of the watch, in order of time.
 func readLost(rec *recording.Recording, h history, c cast, life span) []lost {
 	halts := readHalts(rec, h, c, life.to)
-	if len(halts) == 0 && rec.End != nil && rec.End.Reason != "job-ended" { // where somebody was stopped, that says it all
+	if len(halts) == 0 && rec.End != nil && rec.End.Reason != recording.EndJobEnded { // where somebody was stopped, that says it all
 		halts = readStandstill(h, c, life)
 	}
 	all := append(readGaps(rec, h, c), halts...)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // memory takes what memory is left, and what it costs that there is no more.
@@ -62,13 +63,13 @@ func (b *builder) room() (room, used []float64) {
 	file := b.h.of(metric.CgroupMemFile, group).means(b.spans)
 	for i, left := range free {
 		part := 1 - divide(left, physical)
-		if limit > 0 && finite(held[i]) {
+		if limit > 0 && stat.Finite(held[i]) {
 			kept := held[i]
-			if finite(file[i]) { // page cache that is no tmpfs gives way
+			if stat.Finite(file[i]) { // page cache that is no tmpfs gives way
 				kept = max(kept-file[i], 0)
 			}
 			part = kept / limit
-			if left = max(limit-kept, 0); finite(free[i]) {
+			if left = max(limit-kept, 0); stat.Finite(free[i]) {
 				left = math.Min(left, free[i])
 			}
 		}

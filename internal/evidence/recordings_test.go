@@ -28,7 +28,7 @@ var told = []metric.Desc{metric.InputWait, metric.HostTime, metric.DeviceTime, m
 	metric.BytesPerRead, metric.HDF5Opens, metric.OpensPerBatch, metric.DistinctOpens, metric.HandlePresent, metric.DatasetBytes,
 	metric.HDF5Chunk, metric.HDF5Item, metric.HDF5Cache, metric.UsableBusy, metric.JobCPU, metric.OtherCPU, metric.Available,
 	metric.DiskLatency, metric.WindowTime,
-	metric.StepWait, metric.StepTime, metric.SamplesPerS, metric.WorkerWaitBatch, metric.MadeItem, metric.MadeOpen, metric.MadeRead, metric.MadeDecode,
+	metric.StepTime, metric.SamplesPerS, metric.WorkerWaitBatch, metric.MadeItem, metric.MadeOpen, metric.MadeRead, metric.MadeDecode,
 	metric.MadeOther, metric.MadeCollate, metric.FetchTime, metric.FetchP99, metric.FetchCPU, metric.Evaluation, metric.EvalWait}
 
 // How far the evidence may be from the trainer's own stop-watch. Share of time; share of the rate, or batches where few passed, because

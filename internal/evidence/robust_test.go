@@ -12,6 +12,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // sound fails the test where evidence holds what no report may: not-a-number, a ratio outside of 0..1, an interval beside its center.
@@ -22,7 +23,7 @@ func sound(t *testing.T, e *Evidence) {
 		units[d.Name] = d.Unit
 	}
 	check := func(name string, v Value) {
-		if !finite(v.Center) || !finite(v.Lo) || !finite(v.Hi) || v.Lo > v.Center || v.Center > v.Hi {
+		if !stat.Finite(v.Center) || !stat.Finite(v.Lo) || !stat.Finite(v.Hi) || v.Lo > v.Center || v.Center > v.Hi {
 			t.Errorf("%s = %+v", name, v)
 		}
 		if units[name] == metric.Ratio && name != metric.WorkerCPU.Name && (v.Lo < 0 || v.Hi > 1) {
@@ -32,11 +33,14 @@ func sound(t *testing.T, e *Evidence) {
 			t.Errorf("%s has n %d, basis %q", name, v.N, v.Basis)
 		}
 	}
-	for name := range e.values {
+	for name, s := range e.signals {
+		if s.N == 0 {
+			continue
+		}
 		if _, ok := units[name]; !ok {
 			t.Errorf("%s is not in the vocabulary", name)
 		}
-		check(name, e.values[name])
+		check(name, s.Value)
 	}
 	for _, r := range e.Ranks {
 		if r.InputWait != nil {
@@ -191,8 +195,8 @@ func TestEvidenceIsDeterministic(t *testing.T) {
 			first = e
 			continue
 		}
-		for name := range first.values {
-			a, b := first.values[name], e.values[name]
+		for name := range first.signals {
+			a, b := first.signals[name].Value, e.signals[name].Value
 			if a.Center != b.Center || a.Lo != b.Lo || a.Hi != b.Hi {
 				t.Errorf("%s: %+v, then %+v", name, a, b)
 			}

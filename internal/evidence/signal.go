@@ -54,7 +54,7 @@ func (f figure) or(why reason) figure {
 // take takes a derived signal and keeps what raw signals it is made from, the one it needs most first: where it is
 // absent, and the figure has no reason of its own, theirs stands.
 func (b *builder) take(d metric.Desc, f figure, from ...metric.Desc) {
-	b.ev.from[d.Name] = from
+	b.ev.row(d).from = from
 	b.set(d, f.Summary, cmp.Or(f.basis, metric.Measured))
 	if f.N > 0 && f.num != nil {
 		b.keep(d, f.num, f.den)
@@ -81,16 +81,23 @@ func (r *rank) unbatched() reason {
 	return reason{text: "no batch was seen to pass: batches are counted by their tensors in shared memory"}
 }
 
+// miss notes why a signal is absent, where it is. The first reason stands.
+func (s *signal) miss(why reason) {
+	if s.N == 0 && s.why.text == "" {
+		s.why = why
+	}
+}
+
 // WhyMissing tells why a derived signal is absent and what would cure it; both are "" where nothing was noted. It is
 // the note on the signal itself, else that on the first of the raw signals it is made from.
 func (e *Evidence) WhyMissing(d metric.Desc) (reason, cure string) {
-	for i, name := range append([]metric.Desc{d}, e.from[d.Name]...) {
+	for i, name := range append([]metric.Desc{d}, e.read(d).from...) {
 		for _, u := range e.Unseen {
 			if covers(u.Signal, name.Name) {
 				return u.Reason, u.Cure
 			}
 		}
-		if why, ok := e.absent[name.Name]; ok && i == 0 {
+		if why := e.read(d).why; i == 0 && why.text != "" {
 			return why.text, why.cure
 		}
 	}

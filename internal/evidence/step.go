@@ -166,7 +166,7 @@ func (b *builder) restarts(r *rank) {
 		}
 		sets := workerSets(b.cast.of(r.actor))
 		for i := 1; i < len(sets) && len(gaps) > 0; i++ {
-			if begun, before := sets[i][0].born, sets[i-1][0].born; begun < b.steady.to && finite(before) {
+			if begun, before := sets[i][0].born, sets[i-1][0].born; begun < b.steady.to && stat.Finite(before) {
 				epochs = append(epochs, begun-before)
 			}
 		}

@@ -89,6 +89,7 @@ func (b *builder) model(r *rank) {
 			seen.Others = b.range_(b.gpuMeans(metric.GPUOthersUtil, r.gpus))
 		}
 	}
+	seen.Delay = b.delay(r, seen.Running)
 	seen.Spin, seen.SpinTold = b.spin(r, seen)
 	b.inputWait(r, seen, storage)
 	if sum(r.looks) == 0 || r.wait.N == 0 {
@@ -188,7 +189,7 @@ func (b *builder) together(r *rank) *step.Range {
 	lo, hi, whole := 0.0, 0.0, 0.0
 	for i := range b.spans {
 		w, u := divide(r.waiting[i], r.joint[i]), r.busy[i]
-		if !finite(w) || !finite(u) {
+		if !stat.Finite(w) || !stat.Finite(u) {
 			continue
 		}
 		lo, hi, whole = lo+max(w-u, 0)*b.length[i], hi+min(w, 1-u)*b.length[i], whole+b.length[i]
@@ -232,6 +233,30 @@ func (b *builder) spin(r *rank, seen step.Seen) (spin step.Range, told bool) {
 		return step.Share(0, 0, ran.Hi), false
 	}
 	return step.Share(0, min(ran.Likely, max(seen.Busy.Likely-seen.Asleep.Likely-seen.OnDevice.Likely, 0)), min(ran.Hi, seen.Busy.Hi)), false
+}
+
+// delay is the share of time in which threads of the trainer that may hold the step up are ready to run and the CPUs are taken by those
+// who load: their part of the CPU time that others than the trainers use. How long it waits for a CPU is known of the main thread; what
+// the process uses beside, as in autograd's threads, is delayed as long per CPU second at most, and likely as far as more is seen to be
+// ready than runs.
+func (b *builder) delay(r *rank, running step.Range) step.Range {
+	loading, own, elapsed := 0.0, 0.0, sum(b.length)
+	for _, o := range b.ranks {
+		made, _, _ := b.total(o.cpu(), o.crew)
+		loading += sum(made) + sum(b.programs(o.crew))
+		if o == r {
+			all, _, _ := b.total(metric.ProcCPU, []*actor{r.actor})
+			if own = sum(all); r.fed != nil && r.fed.Threads {
+				own -= sum(made)
+			}
+		}
+	}
+	others := b.otherCPU(b.jobCPU())
+	part := orNothing(divide(loading, loading+others.Center*elapsed))
+	main := orNothing(divide(sum(b.grow(metric.ProcRunDelay, r.entity)), elapsed))
+	own = max(own/elapsed, 0)
+	most := max(b.delayPerCPU(r)*own, main)
+	return step.Share(0, part*min(most, max(main, running.Likely-own)), part*most)
 }
 
 // fewestSamples of a thread's code tell its share in the driver to within 10 points (half of a 95 % interval at a share of 0.5).

@@ -73,7 +73,8 @@ func (b *builder) rankOf(a *actor) *rank {
 	workers := b.h.of(metric.LoaderWorkers, a.loader()).within(b.steady)
 	r.noLoader = len(r.crew) == 0 && sum(both) == 0 && sum(r.looks) > 0 &&
 		!slices.ContainsFunc(workers, func(n float64) bool { return n > 0 })
-	if r.noLoader && b.readHook(a) == nil {
+	told := b.readHook(a)
+	if r.noLoader && told == nil {
 		if b.feed(r); r.fed != nil {
 			both = b.grow(metric.LoaderLooks, r.loader())
 		}
@@ -87,7 +88,9 @@ func (b *builder) rankOf(a *actor) *rank {
 		b.receive(r)
 		r.handed = r.batches
 	}
-	b.hookFigures(r)
+	if told != nil {
+		b.hookFigures(r, told)
+	}
 	return r
 }
 
@@ -295,7 +298,7 @@ func (b *builder) batches(r *rank) {
 		return
 	}
 	between, _ := t.grown(span{at[0], at[len(at)-1]})
-	if exact := between / per / (at[len(at)-1] - at[0]); finite(exact) && exact > 0 {
+	if exact := between / per / (at[len(at)-1] - at[0]); stat.Finite(exact) && exact > 0 {
 		r.rate = scaled(r.rate, exact/r.rate.Center)
 	}
 }

@@ -46,6 +46,16 @@ func (b *builder) blind(entity string) bool {
 	})
 }
 
+// warnAfter says how long a launched job went on after the end of what the figures are of.
+func (b *builder) warnAfter(end float64) {
+	if b.rec.Header.Mode != "launch" || !b.Ended || b.rec.End == nil {
+		return
+	}
+	if after := b.rec.End.At.Seconds() - end; after >= leastStartup {
+		b.warn("the last %.1f s of the job, after the last step that was seen, are left out", after)
+	}
+}
+
 // warnings tells what the person should know of this watch.
 func (b *builder) warnings() {
 	r, clean := b.top(), sum(b.length)

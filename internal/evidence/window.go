@@ -37,7 +37,7 @@ func watchEnd(rec *recording.Recording, h history, c cast) (end float64, ended b
 	}
 	if rec.End != nil && rec.End.At > 0 {
 		end = min(end, rec.End.At.Seconds())
-		ended = rec.End.Reason == "job-ended"
+		ended = rec.End.Reason == recording.EndJobEnded
 	}
 	for _, e := range rec.Events {
 		if e.Kind == recording.EventFull && e.At.Seconds() >= shortWindow+rec.Header.Warmup.Seconds() {
@@ -50,15 +50,22 @@ func watchEnd(rec *recording.Recording, h history, c cast) (end float64, ended b
 	if !ended || len(c.trainers) == 0 {
 		return end, ended
 	}
-	// The end is noticed late and the workers go first: what comes after the trainer's last life, or after the last worker's, is no training.
-	trainers, workers := 0.0, 0.0
+	// The end is noticed late and the workers go first: what comes after the trainer's last life, after the last worker's, or after the last step that
+	// any trainer told, is no training.
+	trainers, workers, told := 0.0, 0.0, 0.0
 	for _, a := range c.trainers {
 		trainers = max(trainers, min(a.died, h.of(metric.LooksTotal, a.entity).last()))
+		if clock := h.of(metric.HookClock, a.entity); clock != nil {
+			_, last := rises(clock)
+			told = max(told, last)
+		} else {
+			told = end // how long this one trains is not known
+		}
 	}
 	for _, a := range c.workers {
 		workers = max(workers, min(a.died, end))
 	}
-	for _, life := range []float64{trainers, workers} {
+	for _, life := range []float64{trainers, workers, told} {
 		if life > end/2 && life < end {
 			end = life
 		}
@@ -211,7 +218,7 @@ func toldRate(h history, a *actor, spans []span) []float64 {
 func usual(xs []float64) []float64 {
 	if middle, ok := stat.Quantile(xs[len(xs)/2:], 0.5); ok {
 		for i, x := range xs {
-			if !finite(x) {
+			if !stat.Finite(x) {
 				xs[i] = middle
 			}
 		}

@@ -39,7 +39,7 @@ func (b *builder) workers(r *rank) {
 	if sum(programs) > 0 && sum(elsewhere) > 0 {
 		b.take(metric.WorkerPrograms, ratio(times(elsewhere, 1-left), looks))
 	}
-	b.ev.from[metric.WorkerPrograms.Name] = []metric.Desc{metric.ProcEndedCPU, metric.LooksOther}
+	b.ev.row(metric.WorkerPrograms).from = []metric.Desc{metric.ProcEndedCPU, metric.LooksOther}
 
 	cpu, lived, counted := b.total(r.cpu(), r.crew)
 	add(cpu, programs)

@@ -5,22 +5,6 @@ import (
 	"fmt"
 )
 
-// RawChunk reads the chunk that holds the element at coord as it is stored: no filter is run. mask has a bit set for each filter that was left out
-// when this chunk was written. The error wraps ErrNoChunk where nothing is stored, and is else like that of Item.
-func (r *Reader) RawChunk(coord []int64, buf []byte) (raw []byte, mask uint32, err error) {
-	corner, err := r.chunkAt(coord)
-	if err == nil {
-		raw, mask, err = r.stored(corner, buf)
-	}
-	if err == nil && len(raw) == 0 {
-		err = ErrNoChunk
-	}
-	if err != nil {
-		return nil, 0, r.failed("the chunk at", coord, err)
-	}
-	return raw, mask, nil
-}
-
 // stored reads the chunk that begins at corner as it is stored; it has no bytes where nothing is.
 func (r *Reader) stored(corner []int64, buf []byte) (raw []byte, mask uint32, err error) {
 	size, err := r.view.chunkSize(corner)
@@ -86,14 +70,14 @@ func (r *Reader) chunkAt(coord []int64) ([]int64, error) {
 	if len(coord) != len(r.dataset.Shape) {
 		return nil, fmt.Errorf("%w: %d axes, of shape %v", ErrRange, len(coord), r.dataset.Shape)
 	}
-	r.corner = r.corner[:0]
+	corner := []int64{}
 	for i, c := range coord {
 		if c < 0 || c >= r.dataset.Shape[i] {
 			return nil, fmt.Errorf("%w, of shape %v", ErrRange, r.dataset.Shape)
 		}
-		r.corner = append(r.corner, c-c%r.dataset.Chunk[i])
+		corner = append(corner, c-c%r.dataset.Chunk[i])
 	}
-	return r.corner, nil
+	return corner, nil
 }
 
 // MaxChunks bounds the chunks that RawBlock reads.

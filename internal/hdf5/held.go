@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+
+	"github.com/pipetune/pipetune/internal/format"
 )
 
 const (
@@ -20,8 +22,6 @@ const (
 	// selectedBytes is what libhdf5 1.10 holds for each chunk that a read touches: 6.6 kB with chunks of 64 bytes (119 MiB for 16,000 of them,
 	// 657 MiB for 100,000, where the process has 12 MiB without).
 	selectedBytes = 7 << 10
-	// defaultCacheBytes is libhdf5's chunk cache where none is asked for.
-	defaultCacheBytes = 1 << 20
 )
 
 // holding is what libhdf5 holds of chunks while one of them is decoded. It was measured by reading chunks of 200 MiB, one after the other into the
@@ -46,11 +46,11 @@ func (d *Dataset) chunks(cache *int64, file int64) holding {
 	if d.Storage != Chunked || d.ChunkBytes == nil {
 		return holding{}
 	}
-	h := holding{cached: defaultCacheBytes}
+	h := holding{cached: format.ChunkCacheBytes}
 	if cache != nil {
 		h.cached = max(0, *cache)
 	}
-	if total := product(d.ElementBytes, d.Shape); total != nil {
+	if total := Product(d.ElementBytes, d.Shape); total != nil {
 		h.cached = min(h.cached, max(*total, *d.ChunkBytes))
 	}
 	if len(d.Filters) == 0 {
@@ -115,7 +115,7 @@ func (r *Reader) bearable(n, chunks int64) error {
 	if h.plain > 0 {
 		words += fmt.Sprintf(", beside %d of a chunk while it is decoded (%d stored, %d decoded)", h.stored+h.plain, h.stored, h.plain)
 	}
-	if h.cached > defaultCacheBytes {
+	if h.cached > format.ChunkCacheBytes {
 		words += fmt.Sprintf(", %d of the chunk cache", h.cached)
 	}
 	if index > 0 && chunks > 1 {

@@ -255,7 +255,7 @@ func (w *walk) describe(here handle, out *Dataset) error {
 		return fmt.Errorf("reading its shape: %w", err)
 	}
 	if len(out.Shape) > 0 && !element.varying {
-		out.ItemBytes = product(element.bytes, out.Shape[1:])
+		out.ItemBytes = Product(element.bytes, out.Shape[1:])
 	}
 	return w.describeStorage(here, plist, element, out)
 }
@@ -274,7 +274,7 @@ func (w *walk) describeStorage(here handle, plist creation, element elementType,
 		}
 		out.Chunk = chunk
 		if !element.varying {
-			out.ChunkBytes = product(element.bytes, chunk)
+			out.ChunkBytes = Product(element.bytes, chunk)
 		}
 		if n := chunks(out.Shape, chunk); n != nil && *n <= int64(w.limits.Chunks) {
 			out.StoredBytes = new(here.stored())
@@ -283,8 +283,8 @@ func (w *walk) describeStorage(here handle, plist creation, element elementType,
 	return nil
 }
 
-// product multiplies element by every one of dims. It is nil when that is more than an int64 holds.
-func product(element int64, dims []int64) *int64 {
+// Product multiplies element by every one of dims. It is nil when that is more than an int64 holds.
+func Product(element int64, dims []int64) *int64 {
 	total := uint64(max(element, 0))
 	for _, d := range dims {
 		hi, lo := bits.Mul64(total, uint64(max(d, 0)))
@@ -311,7 +311,7 @@ func chunks(shape, chunk []int64) *int64 {
 			counts[i] = 0
 		}
 	}
-	return product(1, counts)
+	return Product(1, counts)
 }
 
 // String names the dataset in one line: /images uint8 [4000 64 128] chunked [1 64 128] gzip.

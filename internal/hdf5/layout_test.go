@@ -338,7 +338,7 @@ func TestProduct(t *testing.T) {
 		{2, []int64{math.MaxInt64}, nil},
 		{1, []int64{1 << 40, 1 << 40}, nil},
 	} {
-		if diff := cmp.Diff(c.want, product(c.element, c.dims)); diff != "" {
+		if diff := cmp.Diff(c.want, Product(c.element, c.dims)); diff != "" {
 			t.Errorf("%d × %v: %s", c.element, c.dims, diff)
 		}
 	}

@@ -44,7 +44,6 @@ static void release(struct links *l) {
 	free(l);
 }
 
-static hid_t open_object(hid_t group, const char *name) { return H5Oopen(group, name, H5P_DEFAULT); }
 static herr_t link_value(hid_t g, const char *name, void *buf, size_t n) { return H5Lget_val(g, name, buf, n, H5P_DEFAULT); }
 */
 import "C"
@@ -72,16 +71,27 @@ type rawLink struct {
 	valueSize uint64   // soft and external: the length of what it holds
 }
 
+// linkKind is "" for a hard link.
+func linkKind(class C.int) LinkKind {
+	switch class {
+	case C.H5L_TYPE_HARD:
+		return ""
+	case C.H5L_TYPE_SOFT:
+		return LinkSoft
+	case C.H5L_TYPE_EXTERNAL:
+		return LinkExternal
+	}
+	return LinkOther
+}
+
 // kind says what a hard link of the group leads to.
 func (h handle) kind(name string) (objectKind, error) {
-	c := C.CString(name)
-	defer C.free(unsafe.Pointer(c))
-	id := C.open_object(C.hid_t(h), c)
-	if id < 0 {
-		return 0, reason()
+	object, err := h.open(name)
+	if err != nil {
+		return 0, err
 	}
-	defer C.H5Oclose(id)
-	return objectKind(C.H5Iget_type(id)), nil
+	defer object.close()
+	return objectKind(C.H5Iget_type(C.hid_t(object))), nil
 }
 
 // links lists at most cap links of the group. longer counts the names above longest, more says that there are
@@ -93,16 +103,7 @@ func (h handle) links(cap, longest int) (found []rawLink, longer int, more bool,
 	}
 	defer C.release(l)
 	for _, k := range unsafe.Slice(l.at, int(l.n)) {
-		raw := rawLink{name: C.GoString(k.name), address: uint64(k.address), valueSize: uint64(k.value_size)}
-		switch k._type {
-		case C.H5L_TYPE_HARD:
-		case C.H5L_TYPE_SOFT:
-			raw.kind = LinkSoft
-		case C.H5L_TYPE_EXTERNAL:
-			raw.kind = LinkExternal
-		default:
-			raw.kind = LinkOther
-		}
+		raw := rawLink{name: C.GoString(k.name), address: uint64(k.address), valueSize: uint64(k.value_size), kind: linkKind(k._type)}
 		found = append(found, raw)
 	}
 	if l.full < 0 {

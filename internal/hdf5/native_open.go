@@ -70,17 +70,7 @@ func (h handle) link(name string) (rawLink, error) {
 	if C.find_link(C.hid_t(h), c, &kind, &size) < 0 {
 		return rawLink{}, reason()
 	}
-	l := rawLink{name: name, valueSize: uint64(size)}
-	switch kind {
-	case C.H5L_TYPE_HARD:
-	case C.H5L_TYPE_SOFT:
-		l.kind = LinkSoft
-	case C.H5L_TYPE_EXTERNAL:
-		l.kind = LinkExternal
-	default:
-		l.kind = LinkOther
-	}
-	return l, nil
+	return rawLink{name: name, kind: linkKind(kind), valueSize: uint64(size)}, nil
 }
 
 // open opens what a hard link leads to; "/" is the root group.

@@ -117,7 +117,7 @@ func create(path, name string, like view, shape []int64, how layoutOf) (w writer
 	}
 	w.dataset = handle(dataset)
 	if how.chunk != nil {
-		w.most = decodedMost(product(like.elementBytes(), how.chunk))
+		w.most = decodedMost(Product(like.elementBytes(), how.chunk))
 	}
 	return w, nil
 }

@@ -57,7 +57,6 @@ type Reader struct {
 	held    holding
 	sorted  []int64
 	scratch []byte
-	corner  []int64
 	noChunk string // libhdf5's words for a chunk that is not stored; "" until they are known
 	walks   int    // how often a whole chunk index was walked through
 }
@@ -169,7 +168,7 @@ func (r *Reader) measure(cache *int64) error {
 	r.most = r.bound()
 	var item *int64
 	if len(shape) > 0 {
-		item = product(r.dataset.ElementBytes, shape[1:])
+		item = Product(r.dataset.ElementBytes, shape[1:])
 	} else {
 		item = &r.dataset.ElementBytes
 	}
@@ -332,7 +331,7 @@ func (r *Reader) blockBytes(start, count []int64) (int64, error) {
 			return 0, fmt.Errorf("%w: %v elements, of shape %v", ErrRange, count, shape)
 		}
 	}
-	n := product(r.dataset.ElementBytes, count)
+	n := Product(r.dataset.ElementBytes, count)
 	if n == nil {
 		return 0, ErrTooLarge
 	}
@@ -347,7 +346,7 @@ func (r *Reader) Items(indices []int64, buf []byte) ([]byte, error) {
 	if err := r.ready(r.item, r.spread); err != nil {
 		return nil, r.failed("items", len(indices), err)
 	}
-	total := product(r.item, []int64{int64(len(indices))})
+	total := Product(r.item, []int64{int64(len(indices))})
 	if total == nil || *total > r.most {
 		return nil, r.failed("items", len(indices), fmt.Errorf("%w: at most %d bytes can be read at once", ErrTooLarge, r.most))
 	}

@@ -41,10 +41,14 @@ const (
 	CauseUnreadable   Cause = "unreadable"
 )
 
-var causes = []struct {
-	cause Cause
-	err   error
-}{
+// Causes are errors that survive the way out of a child process, by their names. Where an error is two of them, the
+// first counts.
+type Causes []struct {
+	Cause Cause
+	Err   error
+}
+
+var causes = Causes{
 	{CauseNotHDF5, ErrNotHDF5},
 	{CauseTruncated, ErrTruncated},
 	{CauseNewer, ErrNewer},
@@ -52,18 +56,31 @@ var causes = []struct {
 	{CauseUnreadable, ErrUnreadable},
 }
 
-// Err returns the refusal as the error that Layout returned, nil for the zero value.
-func (r Refused) Err() error {
-	for _, c := range causes {
-		if c.cause == r.Cause {
-			return &refusal{cause: c.err, reason: r.Reason.String()}
+// Refuse words an error that is one of the causes, in so many bytes at most.
+func (list Causes) Refuse(err error, most int) (Refused, bool) {
+	for _, c := range list {
+		if errors.Is(err, c.Err) {
+			return Refused{Cause: c.Cause, Reason: untrusted.Cut(err.Error(), most)}, true
 		}
 	}
-	if r.Cause != "" {
-		return errors.New(r.Reason.String())
-	}
-	return nil
+	return Refused{}, false
 }
+
+// Undo returns a refusal as the error that it was, nil for the zero value.
+func (list Causes) Undo(r Refused) error {
+	if r.Cause == "" {
+		return nil
+	}
+	for _, c := range list {
+		if c.Cause == r.Cause {
+			return &refusal{cause: c.Err, reason: r.Reason.String()}
+		}
+	}
+	return errors.New(r.Reason.String())
+}
+
+// Err returns the refusal as the error that Layout returned, nil for the zero value.
+func (r Refused) Err() error { return causes.Undo(r) }
 
 // refusal is the error of a Refused: its text is the reason, which names the cause already.
 type refusal struct {
@@ -89,10 +106,8 @@ func Handler(_ context.Context, body json.RawMessage) (any, error) {
 	if err == nil {
 		return Answer{File: file}, nil
 	}
-	for _, c := range causes {
-		if errors.Is(err, c.err) {
-			return Answer{Refused: Refused{Cause: c.cause, Reason: untrusted.Cut(err.Error(), 300)}}, nil
-		}
+	if refused, ok := causes.Refuse(err, 300); ok {
+		return Answer{Refused: refused}, nil
 	}
 	return nil, err
 }

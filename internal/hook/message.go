@@ -141,6 +141,8 @@ type workTotals struct {
 	ReadTime   time.Duration `json:"read_time" signal:"hook_read_s"`
 	Decodes    int64         `json:"decodes" signal:"hook_decodes"`
 	DecodeTime time.Duration `json:"decode_time" signal:"hook_decode_s"`
+	Rows       int64         `json:"rows" signal:"hook_rows"`
+	RowTime    time.Duration `json:"row_time" signal:"hook_row_s"`
 	Times      []int64       `json:"times"` // microseconds that the batches since the last message took
 	// Slow holds the slowest items of this process so far, slowest first, at most 8: index as the sampler gave it,
 	// mean in microseconds, times measured. Indices that are no whole numbers are left out.

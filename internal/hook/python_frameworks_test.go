@@ -106,3 +106,29 @@ func TestHookTellsWhatNodesAreWaitedFor(t *testing.T) {
 		}
 	}
 }
+
+// TestHookCountsRowsReadOneByOne: of Hugging Face's tables, in workers and without. Rows read together are none, and how long a transform of the
+// job's own takes, or a picture's decoding, is not reading.
+func TestHookCountsRowsReadOneByOne(t *testing.T) {
+	needTorch(t)
+	needFrameworks(t, "datasets")
+	t.Parallel()
+	e := listen(t)
+	own, file := []string{"HF_HUB_OFFLINE=1", "HF_HOME=" + t.TempDir()}, script(t, "rows.py")
+	without, o := run(t, append(os.Environ(), own...), "-W", "ignore", file), e.run(own, "-W", "ignore", file)
+	if diff := cmp.Diff(without, o, cmp.AllowUnexported(outcome{})); diff != "" || o.status != 0 {
+		t.Errorf("status %d; without and with the hook (-without +with):\n%s", o.status, diff)
+	}
+	if off, ok := e.last("off", func(datagram) bool { return true }); ok {
+		t.Errorf("the hook went off: %s", off.Reason)
+	}
+	for n, rows := range []float64{20, 20, 20, 0, 0, 20} {
+		work, _ := e.work(n)
+		if work["rows"] != rows || (work["row_time"] > 0) != (rows > 0) || work["row_time"]+work["decode_time"] > work["item_time"] {
+			t.Errorf("loader %d: %v, want %v rows", n, work, rows)
+		}
+		if decoded := n == 5; (work["decodes"] > 0) != decoded {
+			t.Errorf("loader %d: %v pictures", n, work["decodes"])
+		}
+	}
+}

@@ -164,35 +164,37 @@ func TestHookCountsLookUpsToTheOpenBeforeThem(t *testing.T) {
 	}
 }
 
-// hookStep are the nanoseconds of CPU time that docs/launch.md says a step costs where workers load its batch: 0.3 % of a step of 1 ms.
-const hookStep = 3000
+// What a step may execute of the hook's bytecode: measured on Python 3.11, and a tenth more, as other versions compile otherwise. `make overhead`
+// measures the time that this takes.
+const (
+	shortStep   = 85  // where workers make the batch: a step that chance did not choose, as most are
+	countedStep = 340 // where none do
+)
 
-// TestHookCostsAStepLittle measures the wrappers against the bare DataLoader in one run. The step is nothing but 4 small items, the most that a
-// wrapper can show in; the least of many rounds is what others on the machine leave alone.
-func TestHookCostsAStepLittle(t *testing.T) {
+// TestHookAddsFewInstructionsToAStep counts what the wrappers execute where nothing else shows, in the shortest of steps.
+func TestHookAddsFewInstructionsToAStep(t *testing.T) {
 	needTorch(t)
+	t.Parallel()
 	e := listen(t)
 	o := e.run(nil, script(t, "cost.py"))
-	var bare, stepped, hooked float64
-	if _, err := fmt.Sscan(o.stdout, &bare, &stepped, &hooked); err != nil || o.status != 0 {
+	var short, counted float64
+	if _, err := fmt.Sscan(o.stdout, &short, &counted); err != nil || o.status != 0 {
 		t.Fatalf("%v; job ended with %+v", err, o)
 	}
-	t.Logf("%.2f µs a step bare, %.2f µs where workers load, %.2f µs where none do", bare/1e3, stepped/1e3, hooked/1e3)
+	t.Logf("%.0f instructions in a short step, %.0f in one whose work is counted", short, counted)
 	if off, ok := e.last("off", func(datagram) bool { return true }); ok || e.steps(0)["steps"] != 2000.0 {
 		t.Errorf("the hook went off: %q, or counted %v", off.Reason, e.steps(0))
 	}
 	// Of short batches one in sixteen is timed in full, and all are counted.
 	if work, _ := e.work(0); work["items"] != 8000 || work["fetches"] != 2000 || work["item_time"] <= 0 || work["collate"] <= 0 || work["fetch_cpu"] <= 0 ||
 		work["item_time"]+work["collate"] > work["fetch_time"] || work["fetch_cpu"] > work["fetch_time"] {
-		t.Errorf("work of the first round: %v", work)
+		t.Errorf("work of the first loader: %v", work)
 	}
-	// 1.2 to 1.9 µs on two CPUs of an AMD EPYC with Python 3.11, and 3.4 to 3.7 where each step was taken in full.
-	if stepped-bare > hookStep {
-		t.Errorf("the hook costs a step %.2f µs where workers load its batch, promised %.1f", (stepped-bare)/1e3, hookStep/1e3)
+	if short > shortStep || counted > countedStep {
+		t.Errorf("a step executes %.0f of the hook's instructions, allowed %d; with its work %.0f, allowed %d", short, shortStep, counted, countedStep)
 	}
-	// 1.26 to 1.45 on that machine, and 1.57 where every item of every batch was timed.
-	if hooked > 2*bare {
-		t.Errorf("a step of %.2f µs takes %.2f µs with the hook", bare/1e3, hooked/1e3)
+	if short < shortStep/2 || counted <= short {
+		t.Errorf("%.0f and %.0f instructions: was the hook there at all?", short, counted)
 	}
 }
 
@@ -224,5 +226,21 @@ func TestHookKnowsWhoseWorkersAreWhereThreadsMakeThemAtOnce(t *testing.T) {
 				t.Errorf("%s: the worker of loader %d told %+v", method, 2*i+n, work)
 			}
 		}
+	}
+}
+
+// TestHookRestsAsAWorkerDoes: while a worker waits for its next batch, who looks from outside sees a wait as long as torch's own, which is what a
+// wait for work is known by.
+func TestHookRestsAsAWorkerDoes(t *testing.T) {
+	needTorch(t)
+	t.Parallel()
+	e := listen(t)
+	o := e.run(nil, script(t, "rests.py"))
+	var seen, shortest int
+	if _, err := fmt.Sscan(o.stdout, &seen, &shortest); err != nil || o.status != 0 || o.stderr != "" {
+		t.Fatalf("%v; job ended with %+v", err, o)
+	}
+	if seen < 10 || shortest < 1000 {
+		t.Errorf("%d polls, of at least %d ms; want 10 or more, of a second at least", seen, shortest)
 	}
 }

@@ -4,21 +4,19 @@ import (
 	"cmp"
 	"path/filepath"
 	"slices"
-	"time"
 )
 
 // State is what was told so far. Processes are as this process numbers them, moments are of CLOCK_MONOTONIC.
 type State struct {
-	Loaded    int           // processes that said hello
-	Made      int           // loaders that were told of: made, or gone over
-	Refused   int64         // messages from other users, strangers, or without the token
-	Malformed int64         // messages of the job that make no sense: broken, of another version, too long, numbers that no hook can have counted
-	Dropped   int64         // messages of the job beyond what is kept or looked at: a flood, or too many processes, loaders or lines
-	Lost      int64         // messages that the hook could not send because nobody took them in time
-	Heard     time.Duration // when anything was last heard; 0 where nothing was
-	Off       []Off         // processes in which the hook switched itself off, by process number, the first 256
-	Trainers  []Trainer     // those that made an iterator, by process number
-	Err       error         // why listening ended early, or why the private folder could not be removed; nil where all is well
+	Loaded    int       // processes that said hello
+	Made      int       // loaders that were told of: made, or gone over
+	Refused   int64     // messages from other users, strangers, or without the token
+	Malformed int64     // messages of the job that make no sense: broken, of another version, too long, numbers that no hook can have counted
+	Dropped   int64     // messages of the job beyond what is kept or looked at: a flood, or too many processes, loaders or lines
+	Lost      int64     // messages that the hook could not send because nobody took them in time
+	Off       []Off     // processes in which the hook switched itself off, by process number, the first 256
+	Trainers  []Trainer // those that made an iterator, by process number
+	Err       error     // why listening ended early, or why the private folder could not be removed; nil where all is well
 }
 
 // Off is a process in which the hook switched itself off.
@@ -29,18 +27,12 @@ type Off struct {
 
 // Trainer is a process that goes over a DataLoader.
 type Trainer struct {
-	PID           int           // as this process sees it
-	Entity        string        // "process/<pid>.<start>"
-	Rank          int           // -1 where there is none
-	Begun         time.Duration // when its first iterator was made, of CLOCK_MONOTONIC
-	Steps         int64         // batches taken, all loaders
-	GradSteps     int64         // of these, those taken while gradients were enabled
-	Heard         time.Duration // when it was last heard
-	Off           string        // why the hook switched itself off there; "" where it did not
-	Python, Torch string        // versions, sanitized
-	Executable    string        // of its interpreter, as the job named it
-	Call          Call
-	Calls         []Call // every place where a loader that was gone over is constructed, Call among them
+	PID        int    // as this process sees it
+	Entity     string // "process/<pid>.<start>"
+	Steps      int64  // batches taken, all loaders
+	Executable string // of its interpreter, as the job named it
+	Call       Call
+	Calls      []Call // every place where a loader that was gone over is constructed, Call among them
 }
 
 // Call is where the training loop's DataLoader was constructed, as the job named it: for making a patch, never for a recording.
@@ -52,7 +44,7 @@ type Call struct {
 
 // state gathers what was told so far.
 func (l *ledger) state() State {
-	s := State{Loaded: l.loaded, Refused: l.refused, Malformed: l.malformed, Dropped: l.dropped, Lost: l.lost, Heard: l.heard, Off: slices.Clone(l.offs)}
+	s := State{Loaded: l.loaded, Refused: l.refused, Malformed: l.malformed, Dropped: l.dropped, Lost: l.lost, Off: slices.Clone(l.offs)}
 	for _, lp := range l.loops {
 		if lp.made != nil {
 			s.Made++
@@ -63,18 +55,13 @@ func (l *ledger) state() State {
 		if t.begun == 0 {
 			continue
 		}
-		told := Trainer{PID: t.pid, Entity: t.entity, Rank: -1, Begun: t.begun, Heard: t.heard, Off: t.off,
-			Call: t.call(), Calls: t.calls()}
+		told := Trainer{PID: t.pid, Entity: t.entity, Call: t.call(), Calls: t.calls()}
 		if h := t.hello; h != nil {
-			told.Python, told.Torch, told.Executable = h.Python, h.Torch, h.Executable
-			if h.Rank != nil {
-				told.Rank = *h.Rank
-			}
+			told.Executable = h.Executable
 		}
 		for _, lp := range t.loops {
 			if lp.steps != nil {
 				told.Steps += lp.steps.Steps
-				told.GradSteps += lp.steps.GradSteps
 			}
 		}
 		s.Trainers = append(s.Trainers, told)

@@ -110,8 +110,8 @@ func (d *describer) memory(ctx context.Context) {
 	if err != nil {
 		d.note("swap_*", err, "")
 	}
-	for _, s := range swaps {
-		d.host.SwapDevices = append(d.host.SwapDevices, untrusted.Path(s.Name, d.redaction))
+	for _, name := range swaps {
+		d.host.SwapDevices = append(d.host.SwapDevices, untrusted.Path(name, d.redaction))
 	}
 }
 

@@ -117,13 +117,6 @@ func (r *Runner) Close() {
 	r.fork.close()
 }
 
-// Stuck says how many children are abandoned at the moment, for the report's own overhead and for doctor.
-func (r *Runner) Stuck() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.stuck
-}
-
 // Children returns the process ids of the living children, the abandoned among them, so that the caller can count
 // their memory and CPU time as its own.
 func (r *Runner) Children() []int {

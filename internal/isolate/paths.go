@@ -57,13 +57,6 @@ func (p *Paths) Close() {
 	p.endIdle()
 }
 
-// Rest ends the idle process now instead of some seconds later; the next call starts one again.
-func (p *Paths) Rest() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.endIdle()
-}
-
 // endIdle ends the idle child, if there is one. The lock must be held.
 func (p *Paths) endIdle() {
 	if p.idle != nil {
@@ -115,25 +108,19 @@ func (p *Paths) giveBack(child *Child, err error) {
 
 // FileInfo is what stat(2) says. Mode holds the file type too, as the kernel gives it.
 type FileInfo struct {
-	Mode       uint32 `json:"mode"`
-	Device     uint64 `json:"device"`
-	Inode      uint64 `json:"inode"`
-	SizeBytes  int64  `json:"size_bytes"`
-	DiskBytes  int64  `json:"disk_bytes"` // allocated: 512 times st_blocks
-	ModifiedNs int64  `json:"modified_ns"`
-	UID        uint32 `json:"uid"`
-	Links      uint64 `json:"links"`
+	Mode      uint32 `json:"mode"`
+	Device    uint64 `json:"device"`
+	Inode     uint64 `json:"inode"`
+	SizeBytes int64  `json:"size_bytes"`
+	UID       uint32 `json:"uid"`
+	Links     uint64 `json:"links"`
 }
 
 // FileSystem is what statfs(2) says. Type is the magic number of linux/magic.h.
 type FileSystem struct {
-	Type           int64  `json:"type"`
-	BlockBytes     int64  `json:"block_bytes"`
-	TotalBytes     uint64 `json:"total_bytes"`
-	FreeBytes      uint64 `json:"free_bytes"`
-	AvailableBytes uint64 `json:"available_bytes"` // to an unprivileged user
-	Files          uint64 `json:"files"`
-	FilesFree      uint64 `json:"files_free"`
+	Type       int64  `json:"type"`
+	TotalBytes uint64 `json:"total_bytes"`
+	FreeBytes  uint64 `json:"free_bytes"`
 }
 
 // Listing is a folder's first entries in the order the kernel gives them.
@@ -146,15 +133,6 @@ type Listing struct {
 type Entry struct {
 	Name []byte `json:"name"`
 	Type uint8  `json:"type"`
-}
-
-// Cached is what cachestat(2) says about a file's pages.
-type Cached struct {
-	FileBytes   int64  `json:"file_bytes"`
-	CachedPages uint64 `json:"cached_pages"`
-	DirtyPages  uint64 `json:"dirty_pages"`
-	Evicted     uint64 `json:"evicted_pages"`
-	PageBytes   int    `json:"page_bytes"`
 }
 
 type pathRequest struct {
@@ -193,12 +171,6 @@ func (p *Paths) Head(ctx context.Context, key, path string, n int) ([]byte, erro
 		return nil, errors.New("reading the start of a file: the length must lie between 1 and 65536")
 	}
 	return askPath[[]byte](ctx, p, key, pathRequest{Op: "head", Path: []byte(path), Limit: n})
-}
-
-// Cached says how much of a regular file is in the page cache. It needs Linux 6.5; before, and on file systems
-// without one, the error holds ENOSYS or EOPNOTSUPP.
-func (p *Paths) Cached(ctx context.Context, key, path string) (Cached, error) {
-	return askPath[Cached](ctx, p, key, pathRequest{Op: "cached", Path: []byte(path)})
 }
 
 func askPath[Out any](ctx context.Context, p *Paths, key string, in pathRequest) (Out, error) {

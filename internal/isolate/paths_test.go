@@ -98,13 +98,6 @@ func TestPaths(t *testing.T) {
 			t.Errorf("head of a %s: %v", name, err)
 		}
 	}
-	if got, err := paths.Cached(ctx, "/", file); err == nil {
-		if got.FileBytes != 12 || got.CachedPages > 1 {
-			t.Errorf("cached: %+v", got)
-		}
-	} else if !errors.Is(err, syscall.ENOSYS) && !errors.Is(err, syscall.EOPNOTSUPP) {
-		t.Errorf("cached: %v", err)
-	}
 	if paths.idle.Starts() != 1 {
 		t.Errorf("%d starts", paths.idle.Starts())
 	}

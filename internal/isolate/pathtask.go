@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -36,8 +35,6 @@ func servePath(_ context.Context, body json.RawMessage) (any, error) {
 		return readDir(path, asked.Limit)
 	case "head":
 		return head(path, asked.Limit)
-	case "cached":
-		return cached(path)
 	}
 	return nil, fmt.Errorf("no path operation %q", asked.Op)
 }
@@ -48,8 +45,8 @@ func stat(path string, call func(string, *unix.Stat_t) error) (FileInfo, error) 
 		return FileInfo{}, fmt.Errorf("stat: %w", err)
 	}
 	return FileInfo{
-		Mode: st.Mode, Device: uint64(st.Dev), Inode: st.Ino, SizeBytes: st.Size, DiskBytes: st.Blocks * 512,
-		ModifiedNs: st.Mtim.Nano(), UID: st.Uid, Links: uint64(st.Nlink),
+		Mode: st.Mode, Device: uint64(st.Dev), Inode: st.Ino, SizeBytes: st.Size,
+		UID: st.Uid, Links: uint64(st.Nlink),
 	}, nil
 }
 
@@ -58,11 +55,8 @@ func statfs(path string) (FileSystem, error) {
 	if err := again(func() error { return unix.Statfs(path, &st) }); err != nil {
 		return FileSystem{}, fmt.Errorf("statfs: %w", err)
 	}
-	block := int64(st.Bsize)
-	return FileSystem{
-		Type: int64(st.Type), BlockBytes: block, TotalBytes: st.Blocks * uint64(block), FreeBytes: st.Bfree * uint64(block),
-		AvailableBytes: st.Bavail * uint64(block), Files: st.Files, FilesFree: st.Ffree,
-	}, nil
+	block := uint64(st.Bsize)
+	return FileSystem{Type: int64(st.Type), TotalBytes: st.Blocks * block, FreeBytes: st.Bfree * block}, nil
 }
 
 // readDir reads names straight from getdents64(2) and never stats an entry: what the file system does not say about
@@ -131,20 +125,6 @@ func head(path string, n int) ([]byte, error) {
 		got += k
 	}
 	return buffer[:got], nil
-}
-
-func cached(path string) (Cached, error) {
-	fd, size, err := openRegular(path)
-	if err != nil {
-		return Cached{}, err
-	}
-	defer unix.Close(fd)
-	var whole unix.CachestatRange // length 0 means up to the end
-	var pages unix.Cachestat_t
-	if err := unix.Cachestat(uint(fd), &whole, &pages, 0); err != nil {
-		return Cached{}, fmt.Errorf("cachestat: %w", err)
-	}
-	return Cached{FileBytes: size, CachedPages: pages.Cache, DirtyPages: pages.Dirty, Evicted: pages.Evicted, PageBytes: os.Getpagesize()}, nil
 }
 
 // openRegular opens a regular file for reading. It looks first through an O_PATH descriptor, which neither waits for

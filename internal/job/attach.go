@@ -127,7 +127,7 @@ func (o Options) below(pid, ancestor int) bool {
 
 // assemble climbs from a process to the top of its job and gathers what is below.
 func assemble(asked procfs.ID, o Options) (*Job, error) {
-	j := &Job{opts: o, table: newTable(o), births: map[procfs.ID]int{}, exits: map[procfs.ID]int{}}
+	j := &Job{opts: o, table: newTable(o), births: map[procfs.ID]int{}}
 	roots, err := climb(asked, o)
 	if err != nil {
 		return nil, err
@@ -203,7 +203,6 @@ func (j *Job) describe(asked procfs.ID) {
 		python:      first.inside.python,
 		hdf5:        first.inside.hdf5,
 		accelerator: first.inside.accelerator,
-		batchSize:   batchSizeOf(first.facts.argv),
 		container:   first.facts.innerPID != first.id.PID,
 	}
 	if v := pythonOf(first.facts.exe); v != "" {

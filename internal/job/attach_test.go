@@ -167,9 +167,6 @@ func TestHeaderDescribesTheFirstTrainer(t *testing.T) {
 	if got := strings.Join(h.Command, " "); strings.Contains(got, "hf_") || !strings.Contains(got, "train.py") {
 		t.Errorf("command line %q", got)
 	}
-	if n, ok := j.BatchSize(); !ok || n != 64 {
-		t.Errorf("batch size %d %v", n, ok)
-	}
 	if got := j.Tree().Trainers()[0].InnerPID; got != 7 {
 		t.Errorf("inner number %d", got)
 	}
@@ -201,10 +198,6 @@ func TestFindRanksJobs(t *testing.T) {
 	}
 	if best := Best(found); len(best) != 1 || best[0].Trainer.PID != 600 {
 		t.Errorf("best %+v", best)
-	}
-	// A program that NVML names is one only if it has a GPU open under that very number.
-	if found, err = Find(context.Background(), Options{FS: m.fs(), Self: 300, GPUPIDs: []int{700, 950}}); err != nil || len(found) != 3 {
-		t.Fatalf("found %+v, %v", found, err)
 	}
 }
 

@@ -15,8 +15,6 @@ import (
 type Candidate struct {
 	// Trainer is the process to give to Attach: the trainer, the first of several.
 	Trainer procfs.ID
-	// Root is the top of the job: the trainer itself, or what launched it.
-	Root procfs.ID
 	// GPU says that a process of the job has a GPU open.
 	GPU       bool
 	Trainers  int
@@ -138,9 +136,6 @@ func (o Options) looksLikeTraining(id procfs.ID, mine func(uid int) bool) bool {
 	if err != nil || !mine(status.UID.Or(-1)) {
 		return false
 	}
-	if slices.Contains(o.GPUPIDs, id.PID) && acceleratorHeld(p) != "" {
-		return true
-	}
 	if !isPython(exe, nil) {
 		return false
 	}
@@ -169,7 +164,6 @@ func (j *Job) candidates() []Candidate {
 		return out
 	}
 	c := j.candidate(trainers[0])
-	c.Root = j.roots[0]
 	c.Trainers, c.Workers = len(trainers), 0
 	for _, p := range j.tree.Load().Processes {
 		if p.Role == Worker {
@@ -185,7 +179,7 @@ func (j *Job) candidates() []Candidate {
 func (j *Job) candidate(p Process) Candidate {
 	n := j.table.nodes[p.PID]
 	return Candidate{
-		Trainer: p.ID, Root: p.ID, GPU: n.inside.accelerator != "", Trainers: 1, Workers: len(j.tree.Load().Workers(p.ID)),
+		Trainer: p.ID, GPU: n.inside.accelerator != "", Trainers: 1, Workers: len(j.tree.Load().Workers(p.ID)),
 		Framework: n.inside.framework, Command: untrusted.CommandLine(n.facts.argv, j.opts.Redaction),
 	}
 }

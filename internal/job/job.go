@@ -27,9 +27,6 @@ type Options struct {
 	// Told returns the entities of processes that are known to take batches, as somebody inside of the job tells; nil where nobody does. It is
 	// asked at each full look, and may know more each time.
 	Told func() []string
-	// GPUPIDs are processes that compute on a GPU as NVML names them. NVML knows no pid namespaces, so numbers that mean another
-	// process here, or none, are to be expected and are checked against what the process itself has open.
-	GPUPIDs []int
 	// Redaction is applied to command lines before they are returned or stored.
 	Redaction untrusted.Redaction
 }
@@ -50,7 +47,7 @@ type Job struct {
 	refreshed                       bool
 	ended                           bool
 	events                          int // process events handed to the sink so far
-	births, exits                   map[procfs.ID]int
+	births                          map[procfs.ID]int
 	lostEvents                      bool
 }
 
@@ -103,10 +100,6 @@ func (t *Tree) with(keep func(Process) bool) []Process {
 // Warnings are what the person should know about the choice of the job: "not a Python process", "rank 1 of 2, all are watched".
 func (j *Job) Warnings() []string { return j.warnings }
 
-// BatchSize is the batch size told on the trainer's command line, and whether there was one. It is what somebody asked for, not
-// what was measured.
-func (j *Job) BatchSize() (int, bool) { return j.traits.batchSize, j.traits.batchSize > 0 }
-
 // Header describes the job for a recording. Strings are redacted and sanitized.
 func (j *Job) Header() recording.Job {
 	tree := j.Tree()
@@ -130,9 +123,6 @@ func (j *Job) Header() recording.Job {
 	}
 	return h
 }
-
-// FS is the machine the job was found on, for samplers that open its processes.
-func (j *Job) FS() procfs.FS { return j.opts.FS }
 
 // Close gives back the descriptors held on the job's processes.
 func (j *Job) Close() {

@@ -33,11 +33,11 @@ type node struct {
 	method StartMethod
 	told   bool // the sink knows this role
 
-	// What was handed to the sink: of a worker, that its birth was counted; of a trainer, the counts.
-	counted               bool
-	recorded              bool // its birth is among the events, and so must its exit be
-	toldBirths, toldExits int
-	toldCounts            bool
+	// What was handed to the sink: of a worker, that its birth was counted; of a trainer, the count.
+	counted    bool
+	recorded   bool // its birth is among the events, and so must its exit be
+	toldBirths int
+	toldCount  bool
 }
 
 func (n *node) close() {

@@ -39,19 +39,13 @@ const (
 // Process is one process of the job.
 type Process struct {
 	procfs.ID
-	PPID int
 	// InnerPID is the number the process itself knows, which names its shared-memory files; it differs from PID in a container.
 	InnerPID int
 	Role     Role
 	// Trainer is the trainer a worker or feeder belongs to; the zero ID for other roles.
 	Trainer procfs.ID
 	// Rank is the rank of a trainer and of its workers: from RANK, else SLURM_PROCID, else the order of start; -1 for other roles.
-	Rank        int
-	StartMethod StartMethod // of workers and feeders
-	// Affinity is the number of cores it may run on; 0 = unknown.
-	Affinity int
-	// Comm is the sanitized name.
-	Comm string
+	Rank int
 	// PinThread is the thread of a trainer that pins batches, found by its name (torch 2.5 and newer, or Python 3.14 and newer);
 	// 0 = none, or one without a name.
 	PinThread int

@@ -13,29 +13,6 @@ func argv(line string) [][]byte {
 	return out
 }
 
-func TestBatchSizeOf(t *testing.T) {
-	for line, want := range map[string]int{
-		"python|train.py|--batch-size|64":             64,
-		"python|train.py|--batch_size=128":            128,
-		"python|main.py|-b|32":                        32,
-		"python|main.py|-b32":                         32,
-		"python|train.py|data.batch_size=16":          16,
-		"yolo|train|batch=8":                          8,
-		"python|t.py|--batch-size|8|--batch-size|16":  16,
-		"python|train.py|--batch-size":                0,
-		"python|train.py|--batch-size|auto":           0,
-		"python|train.py|--batch-size|-4":             0,
-		"python|train.py|--batch-size|99999999999999": 0,
-		"python|train.py|--eval-batch-size|64":        0,
-		"python|train.py|-base|7":                     0,
-		"python|train.py":                             0,
-	} {
-		if got := batchSizeOf(argv(line)); got != want {
-			t.Errorf("%s: %d, want %d", line, got, want)
-		}
-	}
-}
-
 func TestClassifyCommand(t *testing.T) {
 	for line, want := range map[string]commandKind{
 		"python3|train.py": ordinary,

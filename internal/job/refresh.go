@@ -158,9 +158,6 @@ func (j *Job) attached(n *node) bool {
 }
 
 func (j *Job) exit(n *node, sink recording.Sink) {
-	if n.role == Worker {
-		j.exits[n.owner]++
-	}
 	if n.recorded { // whatever the bound: who is known to be born and not to have ended would seem to live on
 		sink.Event(recording.EventExit, Entity(n.id), map[string]string{"role": string(n.role)})
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // maxEvents bounds the events about processes in one recording: a job whose workers are born a hundred times a second would fill
-// the memory otherwise. The counters of births and exits go on.
+// the memory otherwise. The counter of births goes on.
 const maxEvents = 4096
 
 // event tells of something, and reports whether there was room for it.
@@ -54,10 +54,9 @@ func (j *Job) tell(now time.Duration, sink recording.Sink) {
 		n.recorded = j.event(sink, recording.EventProcess, Entity(n.id), n.attrs()) || n.recorded
 	}
 	for _, n := range j.table.nodes {
-		if n.role == Trainer && (j.births[n.id] != n.toldBirths || j.exits[n.id] != n.toldExits || !n.toldCounts) {
-			n.toldBirths, n.toldExits, n.toldCounts = j.births[n.id], j.exits[n.id], true
+		if n.role == Trainer && (j.births[n.id] != n.toldBirths || !n.toldCount) {
+			n.toldBirths, n.toldCount = j.births[n.id], true
 			sink.Add(metric.LoaderBirths, LoaderEntity(n.id), float64(n.toldBirths))
-			sink.Add(metric.LoaderExits, LoaderEntity(n.id), float64(n.toldExits))
 		}
 	}
 }

@@ -18,7 +18,6 @@ type traits struct {
 	// accelerator is the driver that is mapped, or whose device file is open; see libraries.
 	accelerator string
 	container   bool
-	batchSize   int
 }
 
 // libraries are what maps tell of a process.

@@ -3,8 +3,6 @@ package job
 import (
 	"cmp"
 	"slices"
-
-	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
 // roleOrder is how a Tree is sorted.
@@ -27,8 +25,8 @@ func (j *Job) publish() {
 
 func (n *node) public() Process {
 	return Process{
-		ID: n.id, PPID: n.ppid, InnerPID: n.facts.innerPID, Role: n.role, Trainer: n.owner, Rank: n.rank, StartMethod: n.method,
-		Affinity: n.facts.affinity, Comm: untrusted.Sanitize(n.facts.comm), PinThread: n.threads.pin,
+		ID: n.id, InnerPID: n.facts.innerPID, Role: n.role, Trainer: n.owner, Rank: n.rank,
+		PinThread:       n.threads.pin,
 		AutogradThreads: n.threads.autograd, OnGPU: n.inside.accelerator != "", GPUs: n.inside.gpus,
 	}
 }

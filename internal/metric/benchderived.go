@@ -5,7 +5,6 @@ package metric
 var (
 	BenchItem        = Desc{"bench_item_s", Seconds, Gauge, "time per item, warm, in random order"}
 	BenchColdItem    = Desc{"bench_cold_item_s", Seconds, Gauge, "time per item, cold, in random order"}
-	BenchOrdered     = Desc{"bench_ordered_item_s", Seconds, Gauge, "time per item, warm, in sequence"}
 	BenchColdOrdered = Desc{"bench_cold_ordered_item_s", Seconds, Gauge, "time per item, cold, in sequence"}
 	BenchRead        = Desc{"bench_read_s", Seconds, Gauge, "time per item without decoding, warm, in random order"}
 	BenchOpen        = Desc{"bench_open_s", Seconds, Gauge, "time to open and close one file, warm"}
@@ -53,7 +52,7 @@ var (
 
 // BenchDerived lists the derived signals of bench-io.
 var BenchDerived = []Desc{
-	BenchItem, BenchColdItem, BenchOrdered, BenchColdOrdered, BenchRead, BenchOpen, BenchColdOpen, BenchReopened, BenchLock, BenchDecode, BenchPython,
+	BenchItem, BenchColdItem, BenchColdOrdered, BenchRead, BenchOpen, BenchColdOpen, BenchReopened, BenchLock, BenchDecode, BenchPython,
 	BenchFilter, BenchFilterRatio, BenchOpenRatio, BenchDecodeRatio, BenchStorage,
 	BenchItemBytes, BenchAmplify, BenchPerFile, BenchFolder, BenchMemory,
 	BenchCacheSize, BenchCacheGain, BenchCacheOrdered, BenchCacheOrderedGain,

@@ -2,24 +2,21 @@ package metric
 
 // Machine CPU time, from /proc/stat. Entity "host" is the whole machine, "cpu/N" one core.
 var (
-	CPUBusy     = Desc{"cpu_busy_s", Seconds, Counter, "CPU time spent working (user, nice, system, irq, softirq), without idle, iowait and steal"}
-	CPUIdle     = Desc{"cpu_idle_s", Seconds, Counter, "CPU time idle, without iowait"}
-	CPUIowait   = Desc{"cpu_iowait_s", Seconds, Counter, "CPU time idle while some task waited for a block device; a hint only"}
-	CPUSteal    = Desc{"cpu_steal_s", Seconds, Counter, "CPU time the hypervisor gave to others"}
-	CPURunnable = Desc{"cpu_runnable", Count, Gauge, "tasks running or ready to run on the machine (procs_running)"}
-	CPUUsable   = Desc{"cpus_usable", Cores, Gauge, "cores the job may use: min(affinity, cpuset, cgroup quota)"}
-	CPUPresent  = Desc{"cpus_present", Count, Gauge, "cores of the machine that are online"}
+	CPUBusy    = Desc{"cpu_busy_s", Seconds, Counter, "CPU time spent working (user, nice, system, irq, softirq), without idle, iowait and steal"}
+	CPUIdle    = Desc{"cpu_idle_s", Seconds, Counter, "CPU time idle, without iowait"}
+	CPUIowait  = Desc{"cpu_iowait_s", Seconds, Counter, "CPU time idle while some task waited for a block device; a hint only"}
+	CPUSteal   = Desc{"cpu_steal_s", Seconds, Counter, "CPU time the hypervisor gave to others"}
+	CPUUsable  = Desc{"cpus_usable", Cores, Gauge, "cores the job may use: min(affinity, cpuset, cgroup quota)"}
+	CPUPresent = Desc{"cpus_present", Count, Gauge, "cores of the machine that are online"}
 )
 
 // CPU lists the signals of the cpu sampler.
-var CPU = []Desc{CPUBusy, CPUIdle, CPUIowait, CPUSteal, CPURunnable, CPUUsable, CPUPresent}
+var CPU = []Desc{CPUBusy, CPUIdle, CPUIowait, CPUSteal, CPUUsable, CPUPresent}
 
 // The job's own control group. Entity "cgroup/job".
 var (
 	CgroupCPUPeriods   = Desc{"cgroup_cpu_periods", Count, Counter, "enforcement periods of the CPU quota that have elapsed"}
 	CgroupCPUThrottled = Desc{"cgroup_cpu_throttled_periods", Count, Counter, "periods in which the job ran out of a CPU quota, its own or one above: that of the level that held it back most"}
-	CgroupThrottledS   = Desc{"cgroup_cpu_throttled_s", Seconds, Counter, "time the job's tasks were held back by the CPU quota, summed over CPUs"}
-	CgroupQuota        = Desc{"cgroup_cpu_quota_cores", Cores, Gauge, "CPU quota in cores; absent when there is none"}
 	CgroupMemLimit     = Desc{"cgroup_memory_limit_bytes", Bytes, Gauge, "tightest memory limit among the job's cgroup and its ancestors; absent when there is none"}
 	CgroupMemUsed      = Desc{"cgroup_memory_used_bytes", Bytes, Gauge, "memory charged to the cgroup that holds the tightest limit, page cache included"}
 	CgroupMemFile      = Desc{"cgroup_memory_file_bytes", Bytes, Gauge, "page cache charged to that cgroup, tmpfs not counted"}
@@ -29,5 +26,5 @@ var (
 )
 
 // Cgroup lists the signals of the cgroup sampler.
-var Cgroup = []Desc{CgroupCPUPeriods, CgroupCPUThrottled, CgroupThrottledS, CgroupQuota, CgroupMemLimit, CgroupMemUsed,
+var Cgroup = []Desc{CgroupCPUPeriods, CgroupCPUThrottled, CgroupMemLimit, CgroupMemUsed,
 	CgroupMemFile, CgroupRefaults, CgroupReadIOPSMax, CgroupReadBPSMax}

@@ -45,6 +45,9 @@ var (
 	HeadOfLine     = Desc{"head_of_line_ratio", Ratio, Gauge, "share of time the trainer waits while some workers are idle and others busy"}
 	LoaderIsAhead  = Desc{"loader_ahead_ratio", Ratio, Gauge, "share of time the trainer does not wait and all workers are idle"}
 	FeedersAtOnce  = Desc{"feeders_at_once", Count, Gauge, "of processes or threads that feed a trainer without a DataLoader's workers: how many are at work at once while it waits"}
+	PinBusy        = Desc{"pin_thread_busy_ratio", Ratio, Gauge, "share of time the thread that pins batches receives one, copies it, or hands it on; else it waits for the workers"}
+	PinLock        = Desc{"pin_thread_lock_ratio", Ratio, Gauge, "share of time that thread waits for a lock with a time-out, as for the interpreter's"}
+	PinBatch       = Desc{"pin_thread_per_batch_s", Seconds, Gauge, "time that thread takes for a batch"}
 	IdleWhileWaits = Desc{"idle_workers_while_waiting_ratio", Ratio, Gauge, "share of workers that are idle while the trainer waits"}
 )
 
@@ -174,7 +177,7 @@ var (
 var Derived = []Desc{
 	DataStall, Headroom, DeviceWait, RankStallSpread, FeedingRanks, RestBusy, CopyTime, InputWait, HostTime, DeviceTime, SaveTime, SavePause, SaveBytes, SaveEvery, EpochGap, MainCPU, MainRunDelay, MainStorage, MainReadBytes, InWorkerless,
 	NumWorkers, Ranks, BatchesPerS, SamplesPerS, BatchBytes, StepTime, FreeStepTime, QueueBatches, QueueCapacity, Restarts, EpochTime, RestartGap,
-	HeadOfLine, LoaderIsAhead, IdleWhileWaits, FeedersAtOnce,
+	HeadOfLine, LoaderIsAhead, IdleWhileWaits, PinBusy, PinLock, PinBatch, FeedersAtOnce,
 	WorkerIdle, WorkerBusy, WorkerRunning, WorkerStorage, WorkerOpenWait, WorkerFileLock, WorkerLock, WorkerHandOver, WorkerOtherWait, WorkerRemote, WorkerPrograms, WorkerStopped, TrainerStopped,
 	WorkerCPU, WorkerRunDelay, WorkerCPUBatch, WorkerWaitBatch, WorkerThreads, WorkerRSS, WorkerPrivate, WorkerGrowth, WorkerImbalance, WithData, WorkersOneCPUSet,
 	ReadBytes, StorageBytes, CacheHits, BytesPerRead, ReadsPerBatch, StoragePerBatch, FileOpens, HDF5Opens, OpensPerBatch, DistinctOpens, OpensPerFile, HandlePresent,

@@ -44,6 +44,8 @@ var (
 	HookReadTime   = Desc{"hook_read_s", Seconds, Counter, "time in these reads, decompression included"}
 	HookDecodes    = Desc{"hook_decodes", Count, Counter, "pictures decoded by Pillow or OpenCV while items were made"}
 	HookDecodeTime = Desc{"hook_decode_s", Seconds, Counter, "time in them, reading the file included"}
+	HookRows       = Desc{"hook_rows", Count, Counter, "rows of Hugging Face's datasets read one by one while items were made"}
+	HookRowTime    = Desc{"hook_row_s", Seconds, Counter, "time in these reads, without the pictures decoded in them"}
 
 	// Entity "spread/<trainer pid>.<start>.<n>/<k>": k-th class of durations, from 10^(k/20) to 10^((k+1)/20) microseconds, about 12 % wide.
 	HookFetchSpread = Desc{"hook_fetch_spread", Count, Counter, "batches whose making took a time of this class"}
@@ -58,4 +60,4 @@ var (
 var Hook = []Desc{HookClock, HookLost, HookSteps, HookGradSteps, HookAside, HookSamples, HookWait, HookFirstWait, HookCreate, HookDrain, HookStepTime, HookNested,
 	HookLoaders, HookBegun, HookEpochs, HookBatchSize, HookTensors, HookFloat32, HookFloat64, HookSyncs, HookSyncTime, HookDeviceSteps, HookDeviceTime, HookDeviceStarved,
 	HookFetches, HookItems, HookFetchTime, HookFetchCPU, HookItemTime, HookCollate, HookOpens, HookOpenTime, HookReads, HookReadTime,
-	HookDecodes, HookDecodeTime, HookFetchSpread, HookWaitSpread, HookSiteCalls, HookSiteTime}
+	HookDecodes, HookDecodeTime, HookRows, HookRowTime, HookFetchSpread, HookWaitSpread, HookSiteCalls, HookSiteTime}

@@ -3,7 +3,6 @@ package metric
 // Derived from what the hook tells; absent where a job is watched from outside. They are of the training loop: the loader with the most time
 // among those that are asked while gradients are enabled.
 var (
-	StepWait     = Desc{"step_wait_s", Seconds, Gauge, "input wait per step, the starts of epochs included"}
 	MadeItem     = Desc{"made_item_s", Seconds, Gauge, "a worker's time to make an item, its share of collate included"}
 	MadeOpen     = Desc{"made_item_open_s", Seconds, Gauge, "of this: opening HDF5 files, finding datasets in them by name, and closing them"}
 	MadeRead     = Desc{"made_item_read_s", Seconds, Gauge, "of this: reading HDF5 datasets, decompression included"}
@@ -18,6 +17,8 @@ var (
 	BatchTensors = Desc{"batch_tensors", Count, Gauge, "tensors of one batch in lists of one entry a sample; at most 512 objects of it are looked at"}
 	BatchFloat32 = Desc{"batch_float32_bytes", Bytes, Gauge, "bytes of one batch's tensors of float32 with three axes or more, as pictures have"}
 	BatchFloat64 = Desc{"batch_float64_bytes", Bytes, Gauge, "bytes of one batch's tensors of float64"}
+	RowsPerBatch = Desc{"rows_per_batch", Count, Gauge, "rows of Hugging Face's datasets read one by one for a batch"}
+	RowRatio     = Desc{"row_ratio", Ratio, Gauge, "share of making a batch that is reading them"}
 	Evaluation   = Desc{"evaluation_ratio", Ratio, Gauge, "share of time the trainer goes over loaders without gradients: evaluation, while training stands still"}
 	EvalWait     = Desc{"evaluation_wait_ratio", Ratio, Gauge, "share of all time that is input wait of such loaders"}
 	SyncRatio    = Desc{"sync_ratio", Ratio, Gauge, "share of time in calls that wait for the GPU"}
@@ -26,5 +27,5 @@ var (
 )
 
 // HookDerived lists them.
-var HookDerived = []Desc{StepWait, MadeItem, MadeOpen, MadeRead, MadeDecode, MadeOther, MadeCollate, MadePerS, FetchTime, FetchP99, FetchCPU,
-	CollateRatio, BatchTensors, BatchFloat32, BatchFloat64, Evaluation, EvalWait, SyncRatio, SyncsPerStep, Starved}
+var HookDerived = []Desc{MadeItem, MadeOpen, MadeRead, MadeDecode, MadeOther, MadeCollate, MadePerS, FetchTime, FetchP99, FetchCPU,
+	CollateRatio, BatchTensors, BatchFloat32, BatchFloat64, RowsPerBatch, RowRatio, Evaluation, EvalWait, SyncRatio, SyncsPerStep, Starved}

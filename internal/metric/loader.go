@@ -17,28 +17,25 @@ var (
 	LoaderNoWorkers  = Desc{"loader_looks_restarting", Count, Counter, "looks in which a trainer that has had workers had none: between the old workers and the new"}
 	LoaderTensors    = Desc{"loader_tensors", Count, Counter, "tensors handed over by workers through shared memory, from the running number in the names of their shared-memory files"}
 	LoaderQueued     = Desc{"loader_queued_tensors", Count, Gauge, "shared-memory tensors held by workers now: finished or being finished, not yet received"}
-	LoaderQueuedByte = Desc{"loader_queued_bytes", Bytes, Gauge, "bytes of those tensors"}
 	LoaderBatches    = Desc{"loader_batches", Count, Counter, "batches handed over by workers: tensors over tensors per batch, or, where batches are pickled through a pipe, from the writes each one takes; absent until the tensors per batch are known"}
 	LoaderTensorsPer = Desc{"loader_tensors_per_batch", Count, Gauge, "tensors per batch, from the repeating pattern of sizes"}
 	LoaderBirths     = Desc{"loader_worker_births", Count, Counter, "workers that were there or were born since the watch began; goes on where events of processes stop at their bound"}
-	LoaderExits      = Desc{"loader_worker_exits", Count, Counter, "workers that have ended since the watch began; goes on where events of processes stop at their bound"}
 	LoaderBatchBytes = Desc{"loader_batch_bytes", Bytes, Gauge, "bytes per batch, median of the batches seen"}
 )
 
 // Loader lists the signals of the loader sampler.
 var Loader = []Desc{LoaderWorkers, LoaderLooks, LoaderWaiting, LoaderIdleSum, LoaderAliveSum, LoaderWaitIdle, LoaderWaitAlive, LoaderBlocked,
-	LoaderAhead, LoaderNoWorkers, LoaderTensors, LoaderBatches, LoaderQueued, LoaderQueuedByte, LoaderTensorsPer, LoaderBatchBytes,
-	LoaderBirths, LoaderExits}
+	LoaderAhead, LoaderNoWorkers, LoaderTensors, LoaderBatches, LoaderQueued, LoaderTensorsPer, LoaderBatchBytes,
+	LoaderBirths}
 
 // Dataset files the job has open. Entity "dataset/<n>" is a folder or file named by recording.EventDataset.
 var (
 	DatasetOpens    = Desc{"dataset_opens", Count, Counter, "opens of files in the dataset (inotify), by any process"}
 	DatasetFiles    = Desc{"dataset_open_files", Count, Gauge, "distinct dataset files open in the job now"}
-	DatasetHandles  = Desc{"dataset_open_handles", Count, Gauge, "descriptors on dataset files held by the job's processes now"}
 	DatasetPresent  = Desc{"dataset_handle_looks_present", Count, Counter, "looks at a worker's descriptors that found a dataset file open"}
 	DatasetLooks    = Desc{"dataset_handle_looks", Count, Counter, "looks at a worker's descriptors"}
 	DatasetDistinct = Desc{"dataset_distinct_files", Count, Counter, "distinct files opened since the start (bounded set; stops growing at its bound)"}
 )
 
 // Files lists the signals of the files sampler.
-var Files = []Desc{DatasetOpens, DatasetFiles, DatasetHandles, DatasetPresent, DatasetLooks, DatasetDistinct}
+var Files = []Desc{DatasetOpens, DatasetFiles, DatasetPresent, DatasetLooks, DatasetDistinct}

@@ -4,7 +4,6 @@ package metric
 var (
 	MemTotal     = Desc{"memory_total_bytes", Bytes, Gauge, "physical memory"}
 	MemAvailable = Desc{"memory_available_bytes", Bytes, Gauge, "the kernel's estimate of what can be allocated without swapping (MemAvailable)"}
-	PageCache    = Desc{"page_cache_bytes", Bytes, Gauge, "page cache (Cached minus Shmem)"}
 	SwapIn       = Desc{"swap_in_bytes", Bytes, Counter, "bytes read back from swap"}
 	SwapOut      = Desc{"swap_out_bytes", Bytes, Counter, "bytes written to swap"}
 	Refaults     = Desc{"refaults", Count, Counter, "file pages read again soon after eviction, whole machine (workingset_refault_file)"}
@@ -13,4 +12,4 @@ var (
 )
 
 // Memory lists the signals of the memory sampler.
-var Memory = []Desc{MemTotal, MemAvailable, PageCache, SwapIn, SwapOut, Refaults, ShmSize, ShmUsed}
+var Memory = []Desc{MemTotal, MemAvailable, SwapIn, SwapOut, Refaults, ShmSize, ShmUsed}

@@ -9,24 +9,20 @@ var (
 	ProcReadChars = Desc{"process_read_chars_bytes", Bytes, Counter, "bytes through read system calls, page-cache hits and pipes included (rchar)"}
 	ProcReadCalls = Desc{"process_read_calls", Count, Counter, "read system calls (syscr)"}
 	ProcReadBytes = Desc{"process_read_bytes", Bytes, Counter, "bytes its reads caused to be fetched from storage (read_bytes); FUSE and some network file systems do not count"}
-	ProcWriteChar = Desc{"process_write_chars_bytes", Bytes, Counter, "bytes through write system calls (wchar)"}
 	ProcRSS       = Desc{"process_rss_bytes", Bytes, Gauge, "resident memory, shared pages included"}
 	ProcShared    = Desc{"process_shared_bytes", Bytes, Gauge, "resident file-backed and shared-memory pages (statm shared)"}
 	ProcMajFaults = Desc{"process_major_faults", Count, Counter, "page faults that needed storage"}
 	ProcThreads   = Desc{"process_threads", Count, Gauge, "threads"}
-	ProcFDs       = Desc{"process_fds", Count, Gauge, "open descriptors"}
 
 	// Of trainers only: what tells a spin on the device from work of the host, and the reads of the training loop from those of other threads.
 	ProcMainReadChars  = Desc{"process_main_read_chars_bytes", Bytes, Counter, "bytes through read system calls of a trainer's main thread alone, page-cache hits and pipes included (task io rchar)"}
 	ProcMainWriteChars = Desc{"process_main_write_chars_bytes", Bytes, Counter, "bytes through write system calls of a trainer's main thread alone, pipes included (task io wchar)"}
 	ProcMainSystem     = Desc{"process_main_system_s", Seconds, Counter, "system time of a trainer's main thread, in steps of 10 ms (task stat stime)"}
-	ProcMainMinFaults  = Desc{"process_main_minor_faults", Count, Counter, "page faults of a trainer's main thread that were served from memory (task stat minflt); hardly any in a spin"}
-	ProcAutogradCPU    = Desc{"process_autograd_cpu_s", Seconds, Counter, "CPU time of a trainer's autograd threads, ended ones included (task schedstat field 1); absent where there is none"}
 )
 
 // Process lists the signals of the process sampler.
-var Process = []Desc{ProcCPU, ProcEndedCPU, ProcMainCPU, ProcRunDelay, ProcReadChars, ProcReadCalls, ProcReadBytes, ProcWriteChar, ProcRSS, ProcShared,
-	ProcMajFaults, ProcThreads, ProcFDs, ProcMainReadChars, ProcMainWriteChars, ProcMainSystem, ProcMainMinFaults, ProcAutogradCPU}
+var Process = []Desc{ProcCPU, ProcEndedCPU, ProcMainCPU, ProcRunDelay, ProcReadChars, ProcReadCalls, ProcReadBytes, ProcRSS, ProcShared,
+	ProcMajFaults, ProcThreads, ProcMainReadChars, ProcMainWriteChars, ProcMainSystem}
 
 // Looks at one thread: how often it was found in each state when looked at some 50 times a second. Entities
 // "process/<pid>.<start>" (its main thread), "pin/<pid>.<start>" (the pinning thread of a trainer) and "autograd/<pid>.<start>" (the
@@ -76,9 +72,7 @@ const HostSampleHertz = 99
 var (
 	HostSamples       = Desc{"host_samples", Count, Counter, "samples of user code, 99 for a second of CPU time less what was in the kernel"}
 	HostSamplesDevice = Desc{"host_samples_device", Count, Counter, "of these, in the GPU driver's libraries or in what they wait with (the clock of the vDSO, the C library): launching, copying, or spinning until the device is done"}
-	HostSamplesTorch  = Desc{"host_samples_torch", Count, Counter, "of these, in the libraries of PyTorch"}
-	HostSamplesPython = Desc{"host_samples_python", Count, Counter, "of these, in Python's interpreter or its extension modules"}
 )
 
 // Host lists the signals of the host sampler.
-var Host = []Desc{HostSamples, HostSamplesDevice, HostSamplesTorch, HostSamplesPython}
+var Host = []Desc{HostSamples, HostSamplesDevice}

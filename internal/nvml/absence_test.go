@@ -38,7 +38,7 @@ func TestNothingSupported(t *testing.T) {
 	}
 	d := reading.Devices[0]
 	for _, field := range []Field{FieldUtilization, FieldMemory, FieldPower, FieldPowerLimit, FieldClock, FieldClockMax, FieldThrottle,
-		FieldTemperature, FieldPCIeLink, FieldPCIeTraffic, FieldProcesses, FieldProcessUse} {
+		FieldPCIeLink, FieldPCIeTraffic, FieldProcesses, FieldProcessUse} {
 		if d.Absent[field] != "not supported by this GPU or driver" {
 			t.Errorf("%s: %q", field, d.Absent[field])
 		}
@@ -76,7 +76,6 @@ func TestMissingFunctions(t *testing.T) {
 		{"nvmlDeviceGetClockInfo", FieldClock},
 		{"nvmlDeviceGetMaxClockInfo", FieldClockMax},
 		{"nvmlDeviceGetCurrentClocksEventReasons", ""}, // before driver 535
-		{"nvmlDeviceGetTemperature", FieldTemperature},
 		{"nvmlDeviceGetCurrPcieLinkGeneration", FieldPCIeLink},
 		{"nvmlDeviceGetMaxPcieLinkGeneration", FieldPCIeLink},
 		{"nvmlDeviceGetCurrPcieLinkWidth", FieldPCIeLink},

@@ -34,7 +34,6 @@ const (
 	maxMemoryBytes = 16 << 40 // the largest GPU has 0.3 TB
 	maxMilliwatts  = 10_000_000
 	maxMegahertz   = 10_000
-	maxCelsius     = 150
 	maxGeneration  = 8 // PCI-SIG has published 7
 	maxLanes       = 32
 	maxReasons     = 1 << 32
@@ -85,9 +84,6 @@ func (d *device) slow(r *DeviceReading) {
 	r.PowerLimitWatts = d.number(FieldPowerLimit, 1, maxMilliwatts, 1e-3, "nvmlDeviceGetEnforcedPowerLimit", d.handle.GetEnforcedPowerLimit)
 	r.SMClockMaxHertz = d.number(FieldClockMax, 1, maxMegahertz, 1e6, "nvmlDeviceGetMaxClockInfo", func() (uint32, nvml.Return) {
 		return d.handle.GetMaxClockInfo(nvml.CLOCK_SM)
-	})
-	r.TemperatureCelsius = d.number(FieldTemperature, 1, maxCelsius, 1, "nvmlDeviceGetTemperature", func() (uint32, nvml.Return) {
-		return d.handle.GetTemperature(nvml.TEMPERATURE_GPU)
 	})
 	r.PCIeGeneration = d.number(FieldPCIeLink, 1, maxGeneration, 1, "nvmlDeviceGetCurrPcieLinkGeneration", unsigned(d.handle.GetCurrPcieLinkGeneration))
 	r.PCIeGenerationMax = d.number(FieldPCIeLink, 1, maxGeneration, 1, "nvmlDeviceGetMaxPcieLinkGeneration", unsigned(d.handle.GetMaxPcieLinkGeneration))

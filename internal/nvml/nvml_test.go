@@ -151,7 +151,7 @@ func TestTwoGPUs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := first.Devices[0]; d.UtilizationRatio != nil || d.PCIeRxPerSec != nil || d.SMActivityRatio != nil || d.TemperatureCelsius != nil || d.Processes != nil {
+	if d := first.Devices[0]; d.UtilizationRatio != nil || d.PCIeRxPerSec != nil || d.SMActivityRatio != nil || d.Processes != nil {
 		t.Errorf("the first reading knows of the time before it, or more than was asked: %+v", d)
 	}
 	time.Sleep(gpmSpacing + 20*time.Millisecond) // the child's clock is the real one
@@ -170,11 +170,11 @@ func TestTwoGPUs(t *testing.T) {
 		d.PCIeTxPerSec, d.PCIeRxPerSec = nil, nil
 		uuid := []string{secondUUID, firstUUID}[i]
 		want := DeviceReading{
-			UUID: uuid, UtilizationRatio: value(wantRatio), UtilizationSamples: 5, SamplePeriodSeconds: value(0.02),
+			UUID: uuid, UtilizationRatio: value(wantRatio), UtilizationSamples: 5,
 			MemoryReservedBytes: value(0), GraphicsRatio: value(0.4),
 			MemoryUsedBytes: value(float64(i+1) * (1 << 30)), MemoryTotalBytes: value(80 << 30), PowerWatts: value(123.456), SMClockHertz: value(1410e6),
 			ThrottleReasons: value(4), SMActivityRatio: value(0.25), DRAMRatio: value(0.125), PowerLimitWatts: value(700), SMClockMaxHertz: value(1980e6),
-			TemperatureCelsius: value(55), PCIeGeneration: value(3), PCIeGenerationMax: value(5), PCIeWidth: value(8), PCIeWidthMax: value(16),
+			PCIeGeneration: value(3), PCIeGenerationMax: value(5), PCIeWidth: value(8), PCIeWidthMax: value(16),
 			Processes: []Process{{PID: uint32(1000 * (i + 1)), MemoryBytes: value(5 << 30)}, {PID: uint32(1000*(i+1) + 1)}},
 		}
 		if diff := cmp.Diff(want, d); diff != "" {

@@ -15,8 +15,6 @@ type DeviceReading struct {
 	// number. Where the GPU has no sample buffer it is the driver's latest value and UtilizationSamples is 0.
 	UtilizationRatio   *float64 `json:"utilization_ratio,omitempty"`
 	UtilizationSamples int      `json:"utilization_samples,omitempty"`
-	// SamplePeriodSeconds is the time between two of these samples: what the mean covers ends that much before the reading at most.
-	SamplePeriodSeconds *float64 `json:"sample_period_s,omitempty"`
 
 	// MemoryUsedBytes leaves out MemoryReservedBytes where the driver tells it.
 	MemoryUsedBytes     *float64 `json:"memory_used_bytes,omitempty"`
@@ -32,13 +30,12 @@ type DeviceReading struct {
 	DRAMRatio           *float64 `json:"dram_activity_ratio,omitempty"`
 
 	// Slow values.
-	PowerLimitWatts    *float64 `json:"power_limit_w,omitempty"`
-	SMClockMaxHertz    *float64 `json:"sm_clock_max_hz,omitempty"`
-	TemperatureCelsius *float64 `json:"temperature_celsius,omitempty"`
-	PCIeGeneration     *float64 `json:"pcie_generation,omitempty"`
-	PCIeGenerationMax  *float64 `json:"pcie_generation_max,omitempty"`
-	PCIeWidth          *float64 `json:"pcie_width,omitempty"`
-	PCIeWidthMax       *float64 `json:"pcie_width_max,omitempty"`
+	PowerLimitWatts   *float64 `json:"power_limit_w,omitempty"`
+	SMClockMaxHertz   *float64 `json:"sm_clock_max_hz,omitempty"`
+	PCIeGeneration    *float64 `json:"pcie_generation,omitempty"`
+	PCIeGenerationMax *float64 `json:"pcie_generation_max,omitempty"`
+	PCIeWidth         *float64 `json:"pcie_width,omitempty"`
+	PCIeWidthMax      *float64 `json:"pcie_width_max,omitempty"`
 
 	// ProcessUse is what each process used of the SMs since the last slow reading: nil when not asked for, not readable, or at the first, empty
 	// where nobody used any. Numbers of processes are as in Processes.
@@ -76,7 +73,6 @@ const (
 	FieldClock        Field = "sm-clock"
 	FieldClockMax     Field = "sm-clock-max"
 	FieldThrottle     Field = "throttle-reasons"
-	FieldTemperature  Field = "temperature"
 	FieldPCIeLink     Field = "pcie-link"
 	FieldPCIeTraffic  Field = "pcie-throughput"
 	FieldActivity     Field = "sm-activity"

@@ -25,13 +25,27 @@ while True:
     time.sleep(0.05)
 `
 
-// TestStandIn holds what is read of the stand-in GPU of testdata/device to its own timeline.
+// TestStandIn holds what is read of the stand-in GPU of testdata/device to its own timeline, and of two instances that it is
+// cut into: the job computes on the first.
 func TestStandIn(t *testing.T) {
+	for conf, want := range map[string][]Device{
+		"mig=0": {{UUID: "GPU-5d000000-0000-4000-8000-000000000001", Name: "Stand-in GPU", MemoryBytes: 80 << 30}},
+		"mig=2": {
+			{UUID: "MIG-5d000000-0000-4000-8000-000000000001", Name: "Stand-in GPU MIG 3g.40gb", MemoryBytes: 40 << 30},
+			{UUID: "MIG-5d000000-0000-4000-8000-000000000002", Name: "Stand-in GPU MIG 3g.40gb", MemoryBytes: 40 << 30},
+		},
+	} {
+		t.Run(conf, func(t *testing.T) { standIn(t, conf, want) })
+	}
+}
+
+func standIn(t *testing.T, conf string, want []Device) {
 	const source = "../../testdata/device"
 	python, dir := cmp.Or(os.Getenv("PYTHON"), "python3"), t.TempDir()
 	timeline := "/dev/shm/pipetune-nvml-test-" + time.Now().Format("150405.000000000")
 	defer os.Remove(timeline)
-	if out, err := exec.Command(source+"/build.sh", dir, "gpm=1", "timeline="+timeline).CombinedOutput(); err != nil {
+	build := exec.Command(source+"/build.sh", dir, "gpm=1", conf, "timeline="+timeline)
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the stand-in: %v\n%s", err, out)
 	}
 	job := exec.Command(python, "-c", halfBusy, source, dir)
@@ -46,10 +60,17 @@ func TestStandIn(t *testing.T) {
 
 	c := child(t, "LD_LIBRARY_PATH="+dir)
 	found, err := open(t, c)
-	if err != nil || len(found.Devices) != 1 || !found.Devices[0].GPM {
+	if err != nil || len(found.Devices) != len(want) {
 		t.Fatalf("found %+v, %v", found, err)
 	}
-	var busy, samples, active, times float64
+	for i, d := range found.Devices {
+		cut := len(want) > 1
+		got := Device{UUID: d.UUID, Name: d.Name, MemoryBytes: d.MemoryBytes}
+		if got != want[i] || !d.GPM || *d.MIG != cut || cut != (d.Parent == "GPU-5d000000-0000-4000-8000-000000000001") {
+			t.Errorf("found %+v", d)
+		}
+	}
+	var busy, samples, active, times, beside float64
 	var here []Process
 	for deadline := time.Now().Add(3 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		got, err := isolate.Ask[Request, Reading](t.Context(), c, Request{Op: OpSample, Processes: true})
@@ -57,6 +78,18 @@ func TestStandIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := got.Devices[0]
+		for _, other := range got.Devices[1:] {
+			if other.SMActivityRatio != nil {
+				beside += *other.SMActivityRatio
+			}
+			if other.UtilizationRatio != nil || len(other.Processes) > 0 {
+				t.Errorf("of the instance beside: %+v", other)
+			}
+		}
+		if d.GraphicsRatio != nil && len(want) > 1 && len(here) > 0 { // the driver has no samples of an instance
+			busy += *d.GraphicsRatio
+			samples++
+		}
 		if d.UtilizationRatio != nil && len(here) > 0 {
 			busy += *d.UtilizationRatio * float64(d.UtilizationSamples)
 			samples += float64(d.UtilizationSamples)
@@ -79,11 +112,14 @@ func TestStandIn(t *testing.T) {
 	if err := json.Unmarshal(out, &truth); err != nil || len(truth.Ranks) != 1 {
 		t.Fatalf("%v in %s", err, out)
 	}
-	want := truth.Ranks[0].Busy
-	if got := busy / samples; math.Abs(got-want) > 0.05 || want < 0.1 {
-		t.Errorf("busy %.3f by the driver's samples, %.3f by the timeline", got, want)
+	ran := truth.Ranks[0].Busy
+	if got := busy / samples; !(math.Abs(got-ran) <= 0.05) || ran < 0.1 {
+		t.Errorf("busy %.3f by the driver, %.3f by the timeline", got, ran)
 	}
-	if got := active / times; math.Abs(got-want/2) > 0.05 {
-		t.Errorf("SM activity %.3f, want half of %.3f", got, want)
+	if got := active / times; !(math.Abs(got-ran/2) <= 0.05) {
+		t.Errorf("SM activity %.3f, want half of %.3f", got, ran)
+	}
+	if beside != 0 {
+		t.Errorf("SM activity %.3f of the instance beside", beside)
 	}
 }

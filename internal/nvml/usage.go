@@ -77,15 +77,8 @@ func (u *usage) mean(found []sample, kind nvml.ValueType, r *DeviceReading) (why
 	}
 	mean := sum / float64(samples) / 100
 	r.UtilizationRatio, r.UtilizationSamples = &mean, samples
-	if period := float64(newest-before) / float64(samples) / 1e6; period <= maxSamplePeriod {
-		r.SamplePeriodSeconds = &period
-	}
 	return ""
 }
-
-// maxSamplePeriod is beyond the 1 s of the slowest products (nvml.h, nvmlUtilization_t), in seconds: a longer one
-// means that samples were missed.
-const maxSamplePeriod = 2
 
 // number decodes a value of nvmlValue_t, a union of 8 bytes.
 func number(kind nvml.ValueType, raw [8]byte) float64 {

@@ -167,6 +167,10 @@ func TestWorkersNeeded(t *testing.T) {
 		{"workers that wait may outnumber cores", edit(func(p *Pipeline) {
 			p.CPU, p.Wait, p.CPUs, p.UsableCPUs = stat.Exact(0.02), stat.Exact(0.35), stat.Exact(2), 2
 		}), 4, NoClamp, Step},
+		{"where they do already, twice as many may", edit(func(p *Pipeline) {
+			p.CPU, p.Wait, p.CPUs, p.UsableCPUs, p.Setting.Workers = stat.Exact(0.02), stat.Exact(0.7), stat.Exact(2), 2, 4
+		}), 7, NoClamp, Workers}, // the seventh is within 3 % of the step
+		{"where they do, and compute, none more help", edit(func(p *Pipeline) { p.CPUs, p.UsableCPUs, p.Setting.Workers = stat.Exact(2), 2, 2 }), 2, ByCPUs, Workers},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -16,10 +16,17 @@ type Found struct {
 
 // WorkersNeeded looks for the smallest num_workers within 3 % of the best that fits, all else being as in set. Where
 // it was not measured how batches vary the number follows from their mean: a spread that is assumed asks for no
-// workers.
-func (f *Forecaster) WorkersNeeded(set Setting, anyShm bool) (Found, bool) {
-	r := Reach{Memory: memoryShare, PerCore: 1, Waiting: waiting, AnyShm: anyShm, Only: &set} // the moderate plan's
-	return f.search(r, Remedy{Even: !f.pipeline.Fetch.Measured()})
+// workers. It stays within the moderate plan's workers per usable core; of those that mostly wait it goes to the
+// aggressive plan's where there are as many already.
+func (f *Forecaster) WorkersNeeded(set Setting, anyShm bool) (found Found, ok bool) {
+	for _, perCore := range []float64{waiting, 2 * waiting} {
+		r := Reach{Memory: memoryShare, PerCore: 1, Waiting: perCore, AnyShm: anyShm, Only: &set}
+		found, ok = f.search(r, Remedy{Even: !f.pipeline.Fetch.Measured()})
+		if !ok || found.Clamp != ByCPUs || found.Chosen.Setting.Workers > set.Workers {
+			break
+		}
+	}
+	return found, ok
 }
 
 // KeepsUp returns the fewest workers, up to most, with which the loader is as fast as it is, to within what is worth

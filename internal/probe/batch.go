@@ -89,11 +89,11 @@ func (c *crowd) gatherRound(ctx context.Context, way string, from int) (round, i
 			return round{}, 0, err
 		}
 		q := gather{Items: c.items, From: from % len(c.items), Size: c.options.BatchSize, Seconds: c.pass.Seconds(), Selection: way == gatherSelection,
-			Decode: holdsPictures(c.session)}
-		out, err := ask[gather, gathered](ctx, c.processes[0], workGather, q)
+			Decode: holdsPictures(&c.sample)}
+		out, err := gatherWork.ask(ctx, c.processes[0], q)
 		if died(err) {
 			// Read one by one, the same items end a process as well.
-			asked := crowdLoad{load: load{Items: slices.Clone(q.Items), From: q.From, Seconds: q.Seconds, Handle: c.usualHandle(), Decode: q.Decode}}
+			asked := crowdLoad{load: load{Items: slices.Clone(q.Items), From: q.From, Seconds: q.Seconds, Handle: usualHandle(&c.sample), Decode: q.Decode}}
 			_, err = c.mend(ctx, []crowdLoad{asked}, make([]crowdLoaded, 1), []error{err})
 			if err == nil {
 				continue

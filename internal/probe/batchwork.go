@@ -2,7 +2,6 @@ package probe
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -10,8 +9,8 @@ import (
 	"github.com/pipetune/pipetune/internal/dataset"
 )
 
-// workGather is the row of works that gathers batches.
-const workGather = "gather"
+// gatherWork gathers batches.
+var gatherWork = work[gather, gathered]{"gather", gatherBatches}
 
 // gather asks a worker process to gather batches, one after the other, round and round.
 type gather struct {
@@ -25,24 +24,19 @@ type gather struct {
 
 // gathered is what came of it.
 type gathered struct {
-	Batches  int       // gathered whole
-	Seconds  float64   // wall time they took
-	Failures []failure `json:",omitempty"` // their batches are not counted
-	Next     int       // where in Items the work stopped
-	Unable   bool      // handles of this dataset read one item at a time only
+	Batches  int               // gathered whole
+	Seconds  float64           // wall time they took
+	Failures []dataset.Failure `json:",omitempty"` // their batches are not counted
+	Next     int               // where in Items the work stopped
 }
 
 // gatherBatches is the work. Its error says that nothing could be tried; an item that cannot be read is a Failure.
-func gatherBatches(ctx context.Context, w *state, body json.RawMessage) (any, error) {
-	var q gather
-	if err := json.Unmarshal(body, &q); err != nil {
-		return nil, fmt.Errorf("decoding what to gather: %w", err)
-	}
-	if err := w.has(q.Items); err != nil {
-		return nil, err
+func gatherBatches(ctx context.Context, w *state, q gather) (gathered, error) {
+	if err := w.Sample.Has(q.Items); err != nil {
+		return gathered{}, err
 	}
 	if q.Size < 1 || q.Size > len(q.Items) {
-		return nil, fmt.Errorf("batches of %d of %d items", q.Size, len(q.Items))
+		return gathered{}, fmt.Errorf("batches of %d of %d items", q.Size, len(q.Items))
 	}
 	out := gathered{Next: max(0, q.From) % len(q.Items)}
 	g := gathering{state: w, decode: q.Decode, byFile: map[int][]int{}}
@@ -56,13 +50,12 @@ func gatherBatches(ctx context.Context, w *state, body json.RawMessage) (any, er
 		bad, err := g.batch(batch, q.Selection)
 		switch {
 		case errors.Is(err, errOneByOne):
-			out.Unable = true
 			return out, nil
 		case err != nil && bad < 0:
-			return nil, err
+			return gathered{}, err
 		case err != nil:
-			path := w.sample.Files[w.sample.Items[bad].File].Path
-			if out.Failures = append(out.Failures, failed(bad, err, path)); len(out.Failures) >= mostFailures {
+			path := w.Sample.Files[w.Sample.Items[bad].File].Path
+			if out.Failures = append(out.Failures, dataset.Failed(bad, err, path)); len(out.Failures) >= dataset.MaxFailures {
 				return out, nil
 			}
 		default:
@@ -94,7 +87,7 @@ func (g *gathering) batch(batch []int, selection bool) (bad int, err error) {
 	}
 	g.together = g.together[:0]
 	for _, item := range batch {
-		data, err := g.bytesOf(g.sample.Items[item])
+		data, err := g.state.Read(g.Sample.Items[item])
 		if err == nil && g.decode {
 			err = g.state.decode(data)
 		}
@@ -113,14 +106,14 @@ func (g *gathering) selected(batch []int) (bad int, err error) {
 	g.files = g.files[:0]
 	clear(g.byFile)
 	for _, item := range batch {
-		file := g.sample.Items[item].File
+		file := g.Sample.Items[item].File
 		if len(g.byFile[file]) == 0 {
 			g.files = append(g.files, file)
 		}
 		g.byFile[file] = append(g.byFile[file], item)
 	}
 	for _, file := range g.files {
-		h, err := g.handle(file)
+		h, err := g.HandleOf(file)
 		if err != nil {
 			return g.byFile[file][0], err
 		}
@@ -130,14 +123,14 @@ func (g *gathering) selected(batch []int) (bad int, err error) {
 		}
 		g.refs = g.refs[:0]
 		for _, item := range g.byFile[file] {
-			g.refs = append(g.refs, g.sample.Items[item])
+			g.refs = append(g.refs, g.Sample.Items[item])
 		}
-		got, err := reader.ReadBatch(g.refs, g.buf)
+		got, err := reader.ReadBatch(g.refs, g.Buf)
 		if err != nil {
 			return g.culprit(h, g.byFile[file], err)
 		}
-		if cap(got) > cap(g.buf) {
-			g.buf = got[:0]
+		if cap(got) > cap(g.Buf) {
+			g.Buf = got[:0]
 		}
 	}
 	return -1, nil
@@ -146,7 +139,7 @@ func (g *gathering) selected(batch []int) (bad int, err error) {
 // culprit reads items one by one to find the one that a call for all of them failed at.
 func (g *gathering) culprit(h dataset.Handle, items []int, all error) (bad int, err error) {
 	for _, item := range items {
-		if _, err := h.Read(g.sample.Items[item], nil); err != nil {
+		if _, err := h.Read(g.Sample.Items[item], nil); err != nil {
 			return item, err
 		}
 	}

@@ -2,7 +2,6 @@ package probe
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -14,8 +13,8 @@ import (
 	"github.com/pipetune/pipetune/internal/dataset"
 )
 
-// workCache is the row of works that looks at the page cache.
-const workCache = "cache"
+// cacheWork looks at the page cache.
+var cacheWork = work[cacheAsk, residency]{"cache", lookAtCache}
 
 // cacheAsk asks a worker process how much of some files the page cache holds.
 type cacheAsk struct {
@@ -43,13 +42,9 @@ func (r residency) ratio() *float64 {
 	return new(float64(r.Cached) / float64(r.Pages))
 }
 
-func lookAtCache(_ context.Context, w *state, body json.RawMessage) (any, error) {
-	var q cacheAsk
-	if err := json.Unmarshal(body, &q); err != nil {
-		return nil, fmt.Errorf("decoding what to look at: %w", err)
-	}
+func lookAtCache(_ context.Context, w *state, q cacheAsk) (residency, error) {
 	if q.Drop {
-		w.forget()
+		w.Forget()
 	}
 	return w.residency(q.Files, q.Drop), nil
 }
@@ -57,19 +52,19 @@ func lookAtCache(_ context.Context, w *state, body json.RawMessage) (any, error)
 // chill makes the files of the items cold, with the handles just opened where they are kept: what libhdf5 caches belongs to a handle, and a
 // job that keeps its files open pays for opening them once. It returns what stayed.
 func (l *loading) chill() residency {
-	l.forget()
+	l.Forget()
 	var files []int
 	seen := map[int]bool{}
 	for _, i := range l.Items {
-		f := l.sample.Items[i].File
+		f := l.Sample.Items[i].File
 		if !seen[f] {
 			seen[f] = true
 			files = append(files, f)
 		}
 	}
-	if l.Handle == handleKept && len(files) <= mostHandles {
+	if l.Handle == handleKept && len(files) <= dataset.MaxOpen {
 		for _, f := range files {
-			_, _ = l.handle(f) // one that cannot be opened is a failure when its items are read
+			_, _ = l.HandleOf(f) // one that cannot be opened is a failure when its items are read
 		}
 	}
 	return l.residency(files, true)
@@ -80,10 +75,10 @@ func (l *loading) chill() residency {
 func (w *state) residency(files []int, drop bool) residency {
 	var all residency
 	for _, i := range files {
-		if i < 0 || i >= len(w.sample.Files) {
+		if i < 0 || i >= len(w.Sample.Files) {
 			continue
 		}
-		file := w.sample.Files[i]
+		file := w.Sample.Files[i]
 		for _, one := range append([]dataset.File{file}, file.Drawn...) {
 			all.look(string(one.Path), drop)
 		}

@@ -61,7 +61,7 @@ func (s *session) residency(ctx context.Context, drop bool) (residency, error) {
 	for i := range files {
 		files[i] = i
 	}
-	return ask[cacheAsk, residency](ctx, p, workCache, cacheAsk{Files: files, Drop: drop})
+	return cacheWork.ask(ctx, p, cacheAsk{Files: files, Drop: drop})
 }
 
 // errNotCold says that files did not become cold when a round was to begin.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sort"
 	"time"
 
@@ -12,8 +11,8 @@ import (
 	"github.com/pipetune/pipetune/internal/isolate"
 )
 
-// mostDeaths is how many times in one run a worker process may die of what it reads. Finding out which file it was takes as many processes
-// as the sample has binary digits, 20 ms and a part of the reading each.
+// mostDeaths is how many times in one run a worker process may die of what it reads. Finding out which file it was
+// takes as many processes as the sample has binary digits, 20 ms and a part of the reading each.
 const mostDeaths = 8
 
 // died tells whether a worker process ended instead of answering, by a crash or by nonsense on its pipe.
@@ -21,8 +20,9 @@ func died(err error) bool {
 	return errors.As(err, new(*isolate.DeathError)) || errors.As(err, new(*isolate.GarbageError))
 }
 
-// culprit finds whose reading ends a worker process: the fewest first of n things that do, by halves, each try in a fresh process. It
-// returns the place of the last of them; -1 when none does any more, as after the kernel's memory killer chose the process.
+// culprit finds whose reading ends a worker process: the fewest first of n things that do, by halves, each try in a
+// fresh process. It returns the place of the last of them; -1 when none does any more, as after the kernel's memory
+// killer chose the process.
 func culprit(ctx context.Context, n int, try func(first int) error) (int, error) {
 	var other error
 	dies := func(first int) bool {
@@ -42,45 +42,66 @@ func culprit(ctx context.Context, n int, try func(first int) error) (int, error)
 	return at, errors.Join(other, ctx.Err())
 }
 
-// survive goes on after a worker process died reading q.Items: it finds the file that ended it, names it and leaves it out. Where there is
-// no other file, only the item is left out. The error says that nothing more can be done.
-func (s *session) survive(ctx context.Context, sample *dataset.Sample, q load, death error) error {
-	if err := s.mayDie(death); err != nil {
-		return err
+// attended has a worker process do work, what next says. One that dies is renewed, once blame has found what ended it
+// and left that out.
+func attended[In, Out any](ctx context.Context, p *process, k work[In, Out], next func() (In, error),
+	blame func(asked In, death error) error) (Out, error) {
+	for {
+		q, err := next()
+		if err != nil {
+			var none Out
+			return none, err
+		}
+		out, err := k.ask(ctx, p, q)
+		if !died(err) {
+			return out, err
+		}
+		p.renew()
+		if err := blame(q, err); err != nil {
+			return out, err
+		}
 	}
-	takes := time.Duration(2 * q.Seconds * float64(time.Second)) // the double: what went before its end must fit in
-	q.Items = append(slices.Clone(q.Items[q.From:]), q.Items[:q.From]...)
-	q.From, q.Seconds, q.Once, q.Passes, q.StartAt, q.Drop = 0, takes.Seconds(), true, 1, 0, false
-	at, err := culprit(ctx, len(q.Items), func(first int) error {
-		p := s.process(sample, takes)
-		defer p.close()
-		part := q
-		part.Items = q.Items[:first]
-		_, err := ask[load, loaded](ctx, p, workLoad, part)
-		return err
-	})
-	switch {
-	case err != nil:
-		return errors.Join(death, err)
-	case at < 0:
-		s.warn(fmt.Sprintf("%v; asked again, another one read the same items", death))
-		return nil
-	}
-	item := q.Items[at]
-	ref := sample.Items[item]
-	if len(sample.Files) > 1 {
-		s.shun(string(sample.Files[ref.File].Path), death.Error())
-		return nil
-	}
-	s.note(sample, []failure{{Item: item, Class: crashed, Text: fmt.Sprintf("item %d: %v", ref.Index, death)}})
-	return nil
 }
 
-// mayDie counts a death.
-func (s *session) mayDie(death error) error {
+// find looks for the one of n things that ended a worker process, and leaves it to blame. did is what another process
+// that lives on has done. The error says that nothing more can be done.
+func (s *session) find(ctx context.Context, death error, n int, did string, try func(first int) error, blame func(at int)) error {
 	s.faults.deaths++
 	if s.faults.deaths > mostDeaths {
 		return fmt.Errorf("worker processes died %d times, the last: %w", s.faults.deaths, death)
 	}
+	at, err := culprit(ctx, n, try)
+	switch {
+	case err != nil:
+		return errors.Join(death, err)
+	case at < 0:
+		s.warn(fmt.Sprintf("%v; asked again, another one %s", death, did))
+	default:
+		blame(at)
+	}
 	return nil
+}
+
+// survive goes on after a worker process died reading q.Items: it finds the file that ended it, names it and leaves it
+// out. Where there is no other file, only the item is left out.
+func (s *session) survive(ctx context.Context, sample *dataset.Sample, q load, death error) error {
+	takes := time.Duration(2 * q.Seconds * float64(time.Second)) // the double: what went before its end must fit in
+	q.Items = rotated(q.Items, q.From, len(q.Items))
+	q.From, q.Seconds, q.Once, q.Passes, q.StartAt, q.Drop = 0, takes.Seconds(), true, 1, 0, false
+	return s.find(ctx, death, len(q.Items), "read the same items", func(first int) error {
+		p := s.process(sample, takes)
+		defer p.close()
+		part := q
+		part.Items = q.Items[:first]
+		_, err := loadWork.ask(ctx, p, part)
+		return err
+	}, func(at int) {
+		item := q.Items[at]
+		ref := sample.Items[item]
+		if len(sample.Files) > 1 {
+			s.shun(string(sample.Files[ref.File].Path), death.Error())
+			return
+		}
+		s.note(sample, []dataset.Failure{{Item: item, Class: dataset.Crashed, Text: fmt.Sprintf("item %d: %v", ref.Index, death)}})
+	})
 }

@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
@@ -62,10 +61,8 @@ func (c *crowd) recruit(ctx context.Context, count int) error {
 
 // hire starts one process with the sample in it, so that its next request does not wait for others to be started.
 func (c *crowd) hire(ctx context.Context) (*process, int, error) {
-	spec := isolate.Spec{Task: Task, Timeout: c.pass + slowest, Only: c.readable(&c.sample),
-		Limits: isolate.Limits{MemoryBytes: MemoryFor(c.sample.Kind), OpenFiles: 1024}}
-	p := &process{child: c.runner.Child(spec), given: &c.sample}
-	out, err := ask[crowdLoad, crowdLoaded](ctx, p, workCrowd, crowdLoad{})
+	p := c.processOn("", nil, c.pass)
+	out, err := crowdWork.ask(ctx, p, crowdLoad{})
 	if err != nil {
 		p.close()
 		return nil, 0, err
@@ -99,7 +96,7 @@ func (c *crowd) round(ctx context.Context, count int) (crowdRound, error) {
 		asked := make([]crowdLoad, count)
 		for i := range asked {
 			asked[i] = crowdLoad{Fresh: c.cold, load: load{Items: share(items, i, count), Seconds: c.pass.Seconds(), Once: c.cold,
-				Handle: c.usualHandle(), Decode: holdsPictures(c.session), StartAt: now + int64(lead(count))}}
+				Handle: usualHandle(&c.sample), Decode: holdsPictures(&c.sample), StartAt: now + int64(lead(count))}}
 			if !c.cold {
 				asked[i].From = c.next[i] % len(asked[i].Items)
 			}
@@ -179,7 +176,7 @@ func (c *crowd) ask(ctx context.Context, asked []crowdLoad) ([]crowdLoaded, []er
 	var all sync.WaitGroup
 	for i := range asked {
 		all.Go(func() {
-			got[i], errs[i] = ask[crowdLoad, crowdLoaded](ctx, c.processes[i], workCrowd, asked[i])
+			got[i], errs[i] = crowdWork.ask(ctx, c.processes[i], asked[i])
 		})
 	}
 	all.Wait()

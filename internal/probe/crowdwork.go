@@ -2,9 +2,6 @@ package probe
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"os"
 	"runtime"
 	"slices"
@@ -12,10 +9,12 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/dataset"
 )
 
-// workCrowd is the row of works that reads items as one of several processes; without items it only says that the process is there.
-const workCrowd = "crowd"
+// crowdWork reads items as one of several processes; without items it only says that the process is there.
+var crowdWork = work[crowdLoad, crowdLoaded]{"crowd", joinCrowd}
 
 // crowdLoad asks for a load, and how long the process waited for a CPU meanwhile.
 type crowdLoad struct {
@@ -31,18 +30,14 @@ type crowdLoaded struct {
 }
 
 // joinCrowd is the work.
-func joinCrowd(ctx context.Context, w *state, body json.RawMessage) (any, error) {
-	var q crowdLoad
-	if err := json.Unmarshal(body, &q); err != nil {
-		return nil, fmt.Errorf("decoding what to read: %w", err)
-	}
+func joinCrowd(ctx context.Context, w *state, q crowdLoad) (crowdLoaded, error) {
 	out := crowdLoaded{PID: os.Getpid()}
 	if len(q.Items) == 0 {
-		out.Remote = len(w.sample.Files) > 0 && remote(string(w.sample.Files[0].Path))
+		out.Remote = len(w.Sample.Files) > 0 && remote(string(w.Sample.Files[0].Path))
 		return out, nil
 	}
-	if err := w.has(q.Items); err != nil {
-		return nil, err
+	if err := w.Sample.Has(q.Items); err != nil {
+		return out, err
 	}
 	if q.Fresh {
 		w.reopen(q.Items)
@@ -58,30 +53,17 @@ func joinCrowd(ctx context.Context, w *state, body json.RawMessage) (any, error)
 	return out, err
 }
 
-// has refuses items that are not in the sample.
-func (w *state) has(items []int) error {
-	if len(items) == 0 {
-		return errors.New("no items to read")
-	}
-	for _, i := range items {
-		if i < 0 || i >= len(w.sample.Items) {
-			return fmt.Errorf("no item %d in a sample of %d", i, len(w.sample.Items))
-		}
-	}
-	return nil
-}
-
 // reopen has the files of items that stay open just opened. One that cannot be opened fails again when it is read.
 func (w *state) reopen(items []int) {
-	w.forget()
-	if w.sample.ItemIsFile() {
+	w.Forget()
+	if w.Sample.ItemIsFile() {
 		return
 	}
 	for _, i := range items {
-		if len(w.handles) == mostHandles {
+		if len(w.Handles) == dataset.MaxOpen {
 			return
 		}
-		_, _ = w.handle(w.sample.Items[i].File)
+		_, _ = w.HandleOf(w.Sample.Items[i].File)
 	}
 }
 

@@ -1,14 +1,8 @@
 package probe
 
 import (
-	"bytes"
-	"fmt"
-	"image"
-	"image/color"
-	"image/png"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/dataset"
@@ -51,27 +45,4 @@ func surveyed(t *testing.T, path string) (dataset.Sample, *dataset.Access) {
 		t.Fatal(err)
 	}
 	return r.Sample, r.Access
-}
-
-// pngs writes PNG files of the given widths and heights into a folder.
-func pngs(t *testing.T, dir string, sizes ...image.Point) {
-	t.Helper()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for i, size := range sizes {
-		p := image.NewNRGBA(image.Rectangle{Max: size})
-		for y := range size.Y {
-			for x := range size.X {
-				p.SetNRGBA(x, y, color.NRGBA{byte(x), byte(y * 3), byte(i * 40), 255})
-			}
-		}
-		var file bytes.Buffer
-		if err := png.Encode(&file, p); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.png", i)), file.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 }

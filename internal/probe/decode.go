@@ -12,9 +12,11 @@ import (
 )
 
 // holdsPictures tells whether items of the dataset may be pictures.
-func holdsPictures(s *session) bool {
-	return s.sample.Kind == dataset.Image || s.sample.Kind == dataset.Tar
+func holdsPictures(sample *dataset.Sample) bool {
+	return sample.Kind.Items().Pictures
 }
+
+func wantsDecode(s *session) bool { return holdsPictures(&s.sample) }
 
 // decodeRound is how long one round of decoding lasts, reading included: dozens of pictures of half a megapixel, 2 ms each.
 const decodeRound = 100 * time.Millisecond
@@ -26,7 +28,7 @@ type pictureKind struct{ format, library string }
 func decodeItems(ctx context.Context, s *session) error {
 	d := decoding{session: s, rounds: map[pictureKind][]round{}, items: s.sound(&s.sample, inOrder(&s.sample, random, s.options.Seed))}
 	d.process = s.process(nil, decodeRound)
-	defer func() { d.process.close() }()
+	defer d.process.close()
 	_, _, err := s.repeat(ctx, s.left(), func() (round, error) { return d.round(ctx) })
 	for _, kind := range slices.SortedFunc(maps.Keys(d.rounds), func(a, b pictureKind) int { return len(d.rounds[b]) - len(d.rounds[a]) }) {
 		s.result.Rows.Decodes = append(s.result.Rows.Decodes,
@@ -55,20 +57,14 @@ type decoding struct {
 // round decodes on from where the last one stopped. The first counts for nothing.
 func (d *decoding) round(ctx context.Context) (round, error) {
 	for {
-		if len(d.items) == 0 {
-			return round{}, fmt.Errorf("decoding: %w", errNoneReadable)
-		}
-		q := decode{Items: d.items, From: d.next % len(d.items), Seconds: decodeRound.Seconds()}
-		out, err := ask[decode, decoded](ctx, d.process, workDecode, q)
-		if died(err) {
-			d.process.close()
-			err = d.survive(ctx, &d.sample, load{Items: q.Items, From: q.From, Seconds: q.Seconds, Handle: handleKept, Decode: true}, err)
-			d.process = d.session.process(nil, decodeRound)
-			if err == nil {
-				d.items = d.sound(&d.sample, d.items)
-				continue
+		out, err := attended(ctx, d.process, decodeWork, func() (decode, error) {
+			if d.items = d.sound(&d.sample, d.items); len(d.items) == 0 {
+				return decode{}, errNoneReadable
 			}
-		}
+			return decode{Items: d.items, From: d.next % len(d.items), Seconds: decodeRound.Seconds()}, nil
+		}, func(q decode, death error) error {
+			return d.survive(ctx, &d.sample, load{Items: q.Items, From: q.From, Seconds: q.Seconds, Handle: handleKept, Decode: true}, death)
+		})
 		if err != nil {
 			return round{}, fmt.Errorf("decoding: %w", err)
 		}

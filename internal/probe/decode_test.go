@@ -75,7 +75,7 @@ func TestDecodeGoesOnWithoutBadPictures(t *testing.T) {
 		t.Errorf("unread %+v, want %s and %s", r.Unread, cut, path)
 	}
 	for _, u := range r.Unread {
-		if u.Example == path && !strings.HasPrefix(u.Reason, string(oversize)) {
+		if u.Example == path && !strings.HasPrefix(u.Reason, string(dataset.Oversize)) {
 			t.Errorf("%s is unread for %q", path, u.Reason)
 		}
 	}
@@ -102,7 +102,7 @@ func TestDecodeSurvivesACrash(t *testing.T) {
 	sample.Files[2].Path = []byte(path)
 	r := measured(t, sample, Options{Budget: time.Second, Seed: 1}, report.ProbeDecode)
 	find(t, r, report.ProbeDecode, metric.DecodeTime, "decoder=libjpeg-turbo", "format=jpeg")
-	if len(r.Unread) != 1 || r.Unread[0].Example != path || !strings.HasPrefix(r.Unread[0].Reason, string(crashed)) {
+	if len(r.Unread) != 1 || r.Unread[0].Example != path || !strings.HasPrefix(r.Unread[0].Reason, string(dataset.Crashed)) {
 		t.Errorf("unread %+v, want %s", r.Unread, path)
 	}
 }

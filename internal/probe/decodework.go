@@ -2,17 +2,14 @@ package probe
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/dataset"
 )
 
-// workDecode is the row of works that decodes pictures from memory.
-const workDecode = "decode"
+// decodeWork decodes pictures from memory.
+var decodeWork = work[decode, decoded]{"decode", decodePictures}
 
 // decode asks a worker process to decode pictures, one after the other, and to count only that. Items are gone through round and round.
 type decode struct {
@@ -24,9 +21,9 @@ type decode struct {
 // decoded is what came of it.
 type decoded struct {
 	Kinds    []kindOfPicture
-	Failures []failure `json:",omitempty"` // each item once
-	Other    []int     `json:",omitempty"` // items that are no pictures: labels in an archive
-	Next     int       // where in Items the work stopped
+	Failures []dataset.Failure `json:",omitempty"` // each item once
+	Other    []int             `json:",omitempty"` // items that are no pictures: labels in an archive
+	Next     int               // where in Items the work stopped
 }
 
 // kindOfPicture is what decoding the pictures of one format took.
@@ -38,18 +35,9 @@ type kindOfPicture struct {
 }
 
 // decodePictures is the work. Its error says that nothing could be tried; a picture that cannot be decoded is a Failure.
-func decodePictures(ctx context.Context, w *state, body json.RawMessage) (any, error) {
-	var q decode
-	if err := json.Unmarshal(body, &q); err != nil {
-		return nil, fmt.Errorf("decoding what to decode: %w", err)
-	}
-	if len(q.Items) == 0 {
-		return nil, errors.New("no items to decode")
-	}
-	for _, i := range q.Items {
-		if i < 0 || i >= len(w.sample.Items) {
-			return nil, fmt.Errorf("no item %d in a sample of %d", i, len(w.sample.Items))
-		}
+func decodePictures(ctx context.Context, w *state, q decode) (decoded, error) {
+	if err := w.Sample.Has(q.Items); err != nil {
+		return decoded{}, err
 	}
 	out := decoded{Next: max(0, q.From) % len(q.Items)}
 	w.pile.clear()
@@ -79,14 +67,14 @@ func (w *state) decodeNext(items []int, out *decoded) {
 	at := out.Next
 	item := items[at]
 	out.Next = (at + 1) % len(items)
-	data, err := w.bytesOf(w.sample.Items[item])
+	data, err := w.Read(w.Sample.Items[item])
 	if err != nil {
 		w.fail(out, item, err)
 		return
 	}
 	format := dataset.PictureFormat(data)
 	switch {
-	case format == "" && w.sample.Kind == dataset.Tar:
+	case format == "" && w.Sample.Kind == dataset.Tar:
 		out.Other = append(out.Other, item)
 		return
 	case dataset.DecodesEach(format):
@@ -108,8 +96,8 @@ func (w *state) decodeNext(items []int, out *decoded) {
 
 // fail takes down that an item cannot be decoded.
 func (w *state) fail(out *decoded, item int, err error) {
-	if len(out.Failures) < mostFailures && !slices.ContainsFunc(out.Failures, func(f failure) bool { return f.Item == item }) {
-		out.Failures = append(out.Failures, failed(item, err, w.sample.Files[w.sample.Items[item].File].Path))
+	if len(out.Failures) < dataset.MaxFailures && !slices.ContainsFunc(out.Failures, func(f dataset.Failure) bool { return f.Item == item }) {
+		out.Failures = append(out.Failures, dataset.Failed(item, err, w.Sample.Files[w.Sample.Items[item].File].Path))
 	}
 }
 
@@ -125,36 +113,9 @@ func (d *decoded) add(format, library string, items int, took time.Duration) {
 
 // decode decodes an item as a job does after reading it. What an archive holds beside pictures stays as it is.
 func (w *state) decode(data []byte) error {
-	if w.sample.Kind == dataset.Tar && dataset.PictureFormat(data) == "" {
+	if w.Sample.Kind == dataset.Tar && dataset.PictureFormat(data) == "" {
 		return nil
 	}
 	_, _, err := w.decoder.Decode(data)
 	return err
-}
-
-// item reads an item into the process's buffer, which is given away meanwhile: where a longer one has to take its place, the two must not be held
-// together.
-func (w *state) item(h dataset.Handle, ref dataset.Ref) ([]byte, error) {
-	buf := w.buf
-	w.buf = nil
-	got, err := h.Read(ref, buf)
-	if err != nil {
-		return nil, err
-	}
-	w.buf = got[:0]
-	return got, nil
-}
-
-// bytesOf reads an item into the process's buffer. Files of many items stay open, a file that is one item is closed again.
-func (w *state) bytesOf(ref dataset.Ref) (got []byte, err error) {
-	var h dataset.Handle
-	if w.sample.ItemIsFile() {
-		if h, err = w.open(w.sample.Source, w.sample.Files[ref.File]); err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, h.Close()) }()
-	} else if h, err = w.handle(ref.File); err != nil {
-		return nil, err
-	}
-	return w.item(h, ref)
 }

@@ -3,7 +3,6 @@ package probe
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -15,15 +14,11 @@ import (
 // decodeHere does the work in this process.
 func decodeHere(t *testing.T, ctx context.Context, w *state, q decode) decoded {
 	t.Helper()
-	body, err := json.Marshal(q)
+	out, err := decodePictures(ctx, w, q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := decodePictures(ctx, w, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out.(decoded)
+	return out
 }
 
 // mixedPictures is Pillow's gray, color and inks as JPEG, one of them cut, with a PNG among them.
@@ -40,19 +35,19 @@ func mixedPictures(t *testing.T) (w *state, cut int) {
 	half := s.Items[cut].Bytes / 2
 	damage(t, s, cut, int(half))
 	s.Items[cut].Bytes, s.Files[cut].Bytes = half, half
-	return &state{sample: s, handles: map[int]dataset.Handle{}, open: dataset.Source.Open}, cut
+	return newState(s, dataset.Source.Open), cut
 }
 
 // Decoded together or one a call: the same pictures are counted and the same one is named, once, for the same reason.
 func TestDecodeTogetherAsAlone(t *testing.T) {
 	w, cut := mixedPictures(t)
-	path := w.sample.Files[cut].Path
+	path := w.Sample.Files[cut].Path
 	content, err := os.ReadFile(string(path))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, library, err := w.decoder.Decode(content)
-	want := failed(cut, err, path)
+	want := dataset.Failed(cut, err, path)
 	for name, most := range map[string]float64{"one": 1, "all": mostPiled, "not known": 0} {
 		w.pile.most = most
 		out := decodeHere(t, t.Context(), w, decode{Items: []int{0, 1, 2, 3, 4, 5}, Seconds: (10 * time.Minute).Seconds()})

@@ -210,7 +210,7 @@ func (d *devicePlan) call(ctx context.Context, q direct, order string) (directRe
 		q.Skip = d.skip[order]
 	}
 	q.Buffered = d.buffered
-	got, err := ask[direct, directRead](ctx, d.process, workDirect, q)
+	got, err := directWork.ask(ctx, d.process, q)
 	switch {
 	case err != nil:
 		return got, err
@@ -259,20 +259,12 @@ func bytesOf(s slice) float64 { return float64(s.Bytes) }
 
 // rateOf is something per second.
 func rateOf(all []slice, what func(slice) float64) stat.Summary {
-	num, den := make([]float64, len(all)), make([]float64, len(all))
-	for i, s := range all {
-		num[i], den[i] = what(s), s.Seconds
-	}
-	return stat.Ratio(num, den)
+	return over(all, what, func(s slice) float64 { return s.Seconds })
 }
 
 // waitOf is the time a request takes.
 func waitOf(all []slice) stat.Summary {
-	num, den := make([]float64, len(all)), make([]float64, len(all))
-	for i, s := range all {
-		num[i], den[i] = s.Waited, float64(s.Reads)
-	}
-	return stat.Ratio(num, den)
+	return over(all, func(s slice) float64 { return s.Waited }, readsOf)
 }
 
 // remark says what to mind about the figures.

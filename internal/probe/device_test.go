@@ -131,7 +131,7 @@ func TestDeviceWholeFiles(t *testing.T) {
 	sample := rawBytes(0, paths...)
 	sample.Kind = dataset.Image
 	b := extentsOf(t, sample, direct{Whole: true, Block: 12288, Depth: 2, Seconds: 0.05})
-	out, err := b.read(t.Context(), &state{sample: sample})
+	out, err := b.read(t.Context(), newState(sample, dataset.Source.Open))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestBufferedReadsEachBlockOnce(t *testing.T) {
 	written(t, path, 40*4096+7)
 	sample := rawBytes(0, path)
 	b := extentsOf(t, sample, direct{Buffered: true, Block: 4096, Depth: 3, Seconds: 60})
-	out, err := b.read(t.Context(), &state{sample: sample})
+	out, err := b.read(t.Context(), newState(sample, dataset.Source.Open))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,11 +189,11 @@ func TestShrunkenWhileRead(t *testing.T) {
 	if err := os.Truncate(paths[0], 4096); err != nil {
 		t.Fatal(err)
 	}
-	out, err := b.read(t.Context(), &state{sample: sample})
+	out, err := b.read(t.Context(), newState(sample, dataset.Source.Open))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(out.Failures) != 1 || out.Failures[0].File != 0 || out.Failures[0].Class != shrunken || out.Slices[0].Reads != 5 {
+	if len(out.Failures) != 1 || out.Failures[0].File != 0 || out.Failures[0].Class != dataset.Shrunken || out.Slices[0].Reads != 5 {
 		t.Errorf("%+v", out)
 	}
 }

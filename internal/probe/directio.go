@@ -2,7 +2,6 @@ package probe
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,8 +15,8 @@ import (
 	"github.com/pipetune/pipetune/internal/dataset"
 )
 
-// workDirect is the row of works that reads blocks of files as fast as the storage gives them.
-const workDirect = "direct"
+// directWork reads blocks of files as fast as the storage gives them.
+var directWork = work[direct, directRead]{"direct", readDirect}
 
 // direct asks a worker process to read blocks of files with so many requests in flight. Files are opened for reading only.
 type direct struct {
@@ -48,7 +47,7 @@ type directRead struct {
 	Stored *float64
 	// Cached is what share of the files' pages was in the page cache when buffered reads began; nil where that cannot be told.
 	Cached   *float64
-	Failures []failure `json:",omitempty"` // one for a file
+	Failures []dataset.Failure `json:",omitempty"` // one for a file
 }
 
 // slice is a stretch of time with the queue full.
@@ -60,26 +59,22 @@ type slice struct {
 }
 
 // readDirect is the work.
-func readDirect(ctx context.Context, w *state, body json.RawMessage) (any, error) {
-	var q direct
-	if err := json.Unmarshal(body, &q); err != nil {
-		return nil, fmt.Errorf("decoding what to read: %w", err)
+func readDirect(ctx context.Context, w *state, q direct) (directRead, error) {
+	if q.Depth < 1 || q.Depth > 1024 || q.Block < 1 || q.Block > 64<<20 || len(q.Files) > mostDirect || q.Skip < 0 || q.Seconds <= 0 {
+		return directRead{}, fmt.Errorf("asked for %d blocks of %d bytes at once from %d files for %v s", q.Depth, q.Block, len(q.Files), q.Seconds)
 	}
-	if q.Depth < 1 || q.Depth > 1024 || q.Block < 1 || q.Block > 64<<20 || len(q.Files) == 0 || len(q.Files) > mostDirect || q.Skip < 0 || q.Seconds <= 0 {
-		return nil, fmt.Errorf("asked for %d blocks of %d bytes at once from %d files for %v s", q.Depth, q.Block, len(q.Files), q.Seconds)
+	if err := w.Sample.HasFiles(q.Files); err != nil {
+		return directRead{}, err
 	}
 	b := &extents{direct: q, align: minAlign}
 	defer b.close()
 	for _, i := range q.Files {
-		if i < 0 || i >= len(w.sample.Files) {
-			return nil, fmt.Errorf("no file %d in a sample of %d", i, len(w.sample.Files))
-		}
-		err := b.add(w.sample.Files[i], i)
+		err := b.add(w.Sample.Files[i], i)
 		if err != nil && !q.Buffered && refusesDirect(err) {
 			return directRead{Refused: true}, nil
 		}
 		if err != nil {
-			b.fail(i, w.sample.Files[i].Path, err)
+			b.fail(i, w.Sample.Files[i].Path, err)
 		}
 	}
 	return b.read(ctx, w)
@@ -202,14 +197,14 @@ func (b *extents) missed(what block, n int64, err error) error {
 	if refusesDirect(err) || b.misses > mostMisses {
 		return err
 	}
-	if !slices.ContainsFunc(b.out.Failures, func(f failure) bool { return f.File == at }) {
+	if !slices.ContainsFunc(b.out.Failures, func(f dataset.Failure) bool { return f.File == at }) {
 		b.fail(at, b.open[what.file].path, err)
 	}
 	return nil
 }
 
 func (b *extents) fail(file int, path []byte, err error) {
-	f := failed(-1, err, path)
+	f := dataset.Failed(-1, err, path)
 	f.File = file
 	b.out.Failures = append(b.out.Failures, f)
 }

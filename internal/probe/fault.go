@@ -13,8 +13,12 @@ type faults struct {
 	items  map[spot]bool
 	files  map[string]bool // none of their items is read
 	known  map[trouble]bool
-	rows   map[class]int // in Result.Unread
-	deaths int           // of worker processes
+	rows   map[dataset.Trouble]int // in Result.Unread
+	deaths int                     // of worker processes
+}
+
+func newFaults() faults {
+	return faults{map[spot]bool{}, map[string]bool{}, map[trouble]bool{}, map[dataset.Trouble]int{}, 0}
 }
 
 // clone is a copy that can grow apart.
@@ -32,20 +36,20 @@ type spot struct {
 // trouble is a file and what is wrong with it.
 type trouble struct {
 	path string
-	class
+	dataset.Trouble
 }
 
 // note takes failures of a sample into account, and counts their files in the result by the kind of trouble.
-func (s *session) note(sample *dataset.Sample, failures []failure) {
+func (s *session) note(sample *dataset.Sample, failures []dataset.Failure) {
 	for _, f := range failures {
 		switch {
 		case f.Item >= 0 && f.Item < len(sample.Items):
 			where := spotOf(sample, sample.Items[f.Item])
-			put(&s.faults.items, where)
+			s.faults.items[where] = true
 			s.blame(where.path, f.Class, f.Text)
 		case f.Item < 0 && f.File >= 0 && f.File < len(sample.Files):
 			path := string(sample.Files[f.File].Path)
-			put(&s.faults.files, path)
+			s.faults.files[path] = true
 			s.blame(path, f.Class, f.Text)
 		}
 	}
@@ -53,21 +57,18 @@ func (s *session) note(sample *dataset.Sample, failures []failure) {
 
 // shun has no item of a file read any more: reading it ended a worker process.
 func (s *session) shun(path, text string) {
-	put(&s.faults.files, path)
-	s.blame(path, crashed, text)
+	s.faults.files[path] = true
+	s.blame(path, dataset.Crashed, text)
 }
 
 // blame counts a file as unread, once for each kind of trouble.
-func (s *session) blame(path string, c class, text string) {
+func (s *session) blame(path string, c dataset.Trouble, text string) {
 	if s.faults.known[trouble{path, c}] {
 		return
 	}
-	put(&s.faults.known, trouble{path, c})
+	s.faults.known[trouble{path, c}] = true
 	row, found := s.faults.rows[c]
 	if !found {
-		if s.faults.rows == nil {
-			s.faults.rows = map[class]int{}
-		}
 		row = len(s.result.Unread)
 		s.faults.rows[c] = row
 		s.result.Unread = append(s.result.Unread, report.Unread{
@@ -93,11 +94,4 @@ func (s *session) sound(sample *dataset.Sample, items []int) []int {
 
 func spotOf(sample *dataset.Sample, ref dataset.Ref) spot {
 	return spot{string(sample.Files[ref.File].Path), ref.Index, ref.At}
-}
-
-func put[K comparable](m *map[K]bool, k K) {
-	if *m == nil {
-		*m = map[K]bool{}
-	}
-	(*m)[k] = true
 }

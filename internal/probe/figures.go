@@ -27,11 +27,11 @@ func (w way) figures(r reading) benchmark.Read {
 	return out
 }
 
-// over is the ratio of two figures of passes, with its interval.
-func over(passes []pass, num, den func(pass) float64) stat.Summary {
-	a, b := make([]float64, len(passes)), make([]float64, len(passes))
-	for i, p := range passes {
-		a[i], b[i] = num(p), den(p)
+// over is the ratio of the sums of two figures of rounds, passes or slices, with its interval over these.
+func over[T any](all []T, num, den func(T) float64) stat.Summary {
+	a, b := make([]float64, len(all)), make([]float64, len(all))
+	for i, one := range all {
+		a[i], b[i] = num(one), den(one)
 	}
 	return stat.Ratio(a, b)
 }

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/format"
 )
 
 // grid is how chunks that are read whole, whichever of their items is asked for, divide the items of a sample. The zero value: there are none.
@@ -26,7 +27,7 @@ func (s *session) chunks() grid {
 	if l == nil || l.ItemsPerChunk == nil {
 		return grid{}
 	}
-	d, cache := l.Dataset, int64(defaultCache)
+	d, cache := l.Dataset, int64(format.ChunkCacheBytes)
 	if s.sample.ChunkCacheBytes != nil {
 		cache = *s.sample.ChunkCacheBytes
 	}

@@ -55,7 +55,7 @@ type part struct {
 
 // shuffled is the way items are read here unless the order matters: warm, at random, with the file kept open.
 func (s *session) shuffled(what string) way {
-	return way{probe: report.ProbeHDF5, what: what, handle: handleKept, items: ofFiles(&s.sample, inOrder(&s.sample, random, s.options.Seed), mostHandles)}
+	return way{probe: report.ProbeHDF5, what: what, handle: handleKept, items: ofFiles(&s.sample, inOrder(&s.sample, random, s.options.Seed), dataset.MaxOpen)}
 }
 
 // filters measures the CPU time that filters take of an item: reading it less reading the same chunks raw, both at random.

@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -12,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,8 +25,9 @@ import (
 // answerPrefix begins a line that is an answer and not the chatter of a library.
 const answerPrefix = "pipetune-answer:"
 
-// bootstrap is what the interpreter is started with. The script and the request come on standard input, so that ps shows one line and
-// not a program. The folder the interpreter is started in is no place to import from; it is / in any case.
+// bootstrap is what the interpreter is started with. The script and the request come on standard input, so that ps
+// shows one line and not a program. The folder the interpreter is started in is no place to import from; it is / in any
+// case.
 const bootstrap = `import sys
 sys.path[:] = [p for p in sys.path if p not in ("", ".")]
 if sys.version_info < (3, 8): sys.exit("Python 3.8 or newer is needed")
@@ -35,16 +36,17 @@ exec(compile(sys.stdin.buffer.read(int(sys.stdin.buffer.readline())), "<pipetune
 const (
 	mostAnswer    = 64 << 10               // bytes of one line of answer
 	mostComplaint = 8 << 10                // bytes kept of its standard error
-	endLimit      = 2 * time.Second        // between SIGKILL or the end of its output and its exit status
-	settleLimit   = 500 * time.Millisecond // for the rest of standard error behind the exit
+	endLimit      = 2 * time.Second        // between SIGKILL and its exit status
+	settleLimit   = 500 * time.Millisecond // for the rest of its output behind the exit
 )
 
-// interpreter is a Python of the person's own. It runs outside the sandbox of worker processes, with the person's environment, because
-// it is their libraries as their job loads them that are wanted; it gets a process group of its own, which is killed whole.
+// interpreter is a Python of the person's own. It runs outside the sandbox of worker processes, with the person's
+// environment, because it is their libraries as their job loads them that are wanted; it gets a process group of its
+// own, which is killed whole.
 type interpreter []string
 
-// run starts the interpreter on a script and hands each answer to take, until it ends, the limit is over or the context ends. The answers
-// until then were taken whatever the error. Nothing waits for a process that cannot be killed.
+// run starts the interpreter on a script and hands each answer to take, until it ends, the limit is over or the context
+// ends. The answers until then were taken whatever the error. Nothing waits for a process that cannot be killed.
 func (argv interpreter) run(ctx context.Context, script string, request any, limit time.Duration, take func([]byte) error) error {
 	if len(argv) == 0 {
 		return errors.New("no interpreter was named")
@@ -53,125 +55,121 @@ func (argv interpreter) run(ctx context.Context, script string, request any, lim
 	if err != nil {
 		return fmt.Errorf("encoding what the interpreter is asked: %w", err)
 	}
-	p, err := argv.start()
+	within, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	cmd, err := argv.command(within)
 	if err != nil {
 		return fmt.Errorf("starting the interpreter: %w", err)
 	}
-	defer p.end()
-	go func() {
-		fmt.Fprintf(p.stdin, "%d\n%s", len(script), script) // a process that died has a better reason to give than a broken pipe
-		_, _ = p.stdin.Write(body)
-		p.stdin.Close()
-	}()
-	answers := make(chan []byte)
-	gone := make(chan struct{})
-	defer close(gone)
-	go scan(p.stdout, answers, gone)
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	for {
+	out, said := &answers{take: take, stop: cancel}, &complaint{}
+	defer out.end()
+	head := fmt.Sprintf("%d\n%s", len(script), script)
+	cmd.Stdin = io.MultiReader(strings.NewReader(head), bytes.NewReader(body))
+	cmd.Stdout, cmd.Stderr = out, said
+	ended := make(chan error, 1)
+	go func() { ended <- runGroup(cmd) }()
+	select {
+	case err = <-ended:
+	case <-within.Done():
+		err = within.Err()
 		select {
-		case line, more := <-answers:
-			if !more {
-				return p.verdict()
-			}
-			if err := take(line); err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-timer.C:
-			return fmt.Errorf("the interpreter did not end within %v%s", limit.Round(time.Millisecond), p.complaint())
+		case <-ended:
+		case <-time.After(endLimit): // in a system call on a dead mount: it goes when it can
 		}
 	}
+	exit := new(exec.ExitError)
+	switch {
+	case out.end() != nil:
+		return out.end()
+	case err == nil || errors.Is(err, exec.ErrWaitDelay):
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case within.Err() != nil:
+		return fmt.Errorf("the interpreter did not end within %v%s", limit.Round(time.Millisecond), said)
+	case !errors.As(err, &exit):
+		return fmt.Errorf("starting the interpreter: %w", err)
+	}
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return fmt.Errorf("the interpreter died (signal %d, %v)%s", int(status.Signal()), status.Signal(), said)
+	}
+	return fmt.Errorf("the interpreter failed (exit status %d)%s", exit.ExitCode(), said)
 }
 
-// scan hands over the lines that are answers. A line longer than any answer is chatter.
-func scan(from io.Reader, answers chan<- []byte, gone <-chan struct{}) {
-	defer close(answers)
-	r := bufio.NewReaderSize(from, mostAnswer)
-	whole := true // the next piece begins a line
-	for {
-		piece, err := r.ReadSlice('\n')
-		if line, ok := bytes.CutPrefix(piece, []byte(answerPrefix)); ok && whole && err == nil {
-			select {
-			case answers <- bytes.Clone(line):
-			case <-gone:
-				return
-			}
-		}
-		whole = err == nil
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			return
-		}
-	}
-}
-
-// pythonProcess is a running interpreter.
-type pythonProcess struct {
-	cmd           *exec.Cmd
-	stdin, stdout *os.File
-	done          chan struct{} // closed when its exit status is known
-
-	mu     sync.Mutex
-	stderr []byte
-	heard  chan struct{} // closed at the end of standard error
-}
-
-func (argv interpreter) start() (*pythonProcess, error) {
-	var open []*os.File
-	fail := func(err error) (*pythonProcess, error) {
-		for _, f := range open {
-			f.Close()
-		}
-		return nil, err
-	}
-	var ends [3][2]*os.File
-	for i := range ends {
-		r, w, err := os.Pipe()
-		if err != nil {
-			return fail(err)
-		}
-		ends[i] = [2]*os.File{r, w}
-		open = append(open, r, w)
-	}
+// command is the interpreter with its arguments, which is killed with its group when the context ends.
+func (argv interpreter) command(ctx context.Context) (*exec.Cmd, error) {
 	program := argv[0]
 	if strings.Contains(program, "/") { // it runs in another folder
 		path, err := filepath.Abs(program)
 		if err != nil {
-			return fail(err)
+			return nil, err
 		}
 		program = path
 	}
 	// faulthandler names the signal a library crashes with.
-	cmd := exec.Command(program, append(append([]string{}, argv[1:]...), "-X", "faulthandler", "-W", "ignore", "-c", bootstrap)...)
+	cmd := exec.CommandContext(ctx, program,
+		slices.Concat(argv[1:], []string{"-X", "faulthandler", "-W", "ignore", "-c", bootstrap})...)
 	cmd.Dir = "/"
 	cmd.Env = pythonEnvironment(os.Environ())
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = ends[0][0], ends[1][1], ends[2][1]
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	p := &pythonProcess{cmd: cmd, stdin: ends[0][1], stdout: ends[1][0], done: make(chan struct{}), heard: make(chan struct{})}
-	started := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // the parent-death signal fires when the thread that forked ends (prctl(2))
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err != nil {
-			return
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = settleLimit
+	return cmd, nil
+}
+
+// runGroup runs a command to its end, and kills what it left behind in its group.
+func runGroup(cmd *exec.Cmd) error {
+	runtime.LockOSThread() // the parent-death signal fires when the thread that forked ends (prctl(2))
+	defer runtime.UnlockOSThread()
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	await(cmd.Process.Pid)
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // while its number is still its own
+	return cmd.Wait()
+}
+
+// answers takes the lines of an output that are answers. A line longer than any answer is chatter.
+type answers struct {
+	take func([]byte) error
+	stop func() // called when take refuses an answer
+
+	mu   sync.Mutex
+	line []byte
+	long bool
+	over bool
+	err  error // of take
+}
+
+func (a *answers) Write(p []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for rest := p; !a.over && len(rest) > 0; {
+		piece, after, whole := bytes.Cut(rest, []byte("\n"))
+		a.long = a.long || len(a.line)+len(piece) > mostAnswer
+		if !a.long {
+			a.line = append(a.line, piece...)
 		}
-		await(cmd.Process.Pid)
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left behind, while its number is still its own
-		_ = cmd.Wait()                                      // the state says it all
-		close(p.done)
-	}()
-	if err := <-started; err != nil {
-		return fail(err)
+		if rest = after; !whole {
+			break
+		}
+		if answer, ok := bytes.CutPrefix(a.line, []byte(answerPrefix)); ok && !a.long {
+			if a.err = a.take(answer); a.err != nil {
+				a.over = true
+				a.stop()
+			}
+		}
+		a.line, a.long = a.line[:0], false
 	}
-	for _, f := range []*os.File{ends[0][0], ends[1][1], ends[2][1]} {
-		f.Close()
-	}
-	go p.listen(ends[2][0])
-	return p, nil
+	return len(p), nil
+}
+
+// end takes no more answers, and returns why take refused one.
+func (a *answers) end() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.over = true
+	return a.err
 }
 
 // await returns when a child has ended, and leaves its status to be waited for.
@@ -184,9 +182,10 @@ func await(pid int) {
 	}
 }
 
-// pythonEnvironment is the person's own, so that the job's libraries are found and behave as in the job, but for what would start an
-// interactive session or write beside the libraries, for threads: a worker of the DataLoader computes with one, and for HDF5's file locks: as long as
-// a reader has one, a job that opens the file for writing is refused (errno 11). What a lock costs is measured by itself.
+// pythonEnvironment is the person's own, so that the job's libraries are found and behave as in the job, but for what
+// would start an interactive session or write beside the libraries, for threads: a worker of the DataLoader computes
+// with one, and for HDF5's file locks: as long as a reader has one, a job that opens the file for writing is refused
+// (errno 11). What a lock costs is measured by itself.
 func pythonEnvironment(own []string) []string {
 	var out []string
 	for _, variable := range own {
@@ -197,30 +196,27 @@ func pythonEnvironment(own []string) []string {
 	return append(out, "PYTHONDONTWRITEBYTECODE=1", "HDF5_USE_FILE_LOCKING=FALSE", "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1", "MKL_NUM_THREADS=1")
 }
 
-// listen reads standard error for ever and keeps its beginning and, behind it, its end.
-func (p *pythonProcess) listen(from *os.File) {
-	defer close(p.heard)
-	defer from.Close()
-	buffer := make([]byte, 4096)
-	for {
-		n, err := from.Read(buffer)
-		p.mu.Lock()
-		p.stderr = append(p.stderr, buffer[:n]...)
-		if extra := len(p.stderr) - mostComplaint; extra > 0 {
-			p.stderr = append(p.stderr[:mostComplaint/2], p.stderr[mostComplaint/2+extra:]...)
-		}
-		p.mu.Unlock()
-		if err != nil {
-			return
-		}
-	}
+// complaint keeps the beginning of a standard error and, behind it, its end.
+type complaint struct {
+	mu   sync.Mutex
+	text []byte
 }
 
-// complaint is the line of standard error that says most, as the end of a sentence; "" when there is none.
-func (p *pythonProcess) complaint() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if line := tellingLine(string(p.stderr)); line != "" {
+func (c *complaint) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.text = append(c.text, p...)
+	if extra := len(c.text) - mostComplaint; extra > 0 {
+		c.text = append(c.text[:mostComplaint/2], c.text[mostComplaint/2+extra:]...)
+	}
+	return len(p), nil
+}
+
+// String is the line that says most, as the end of a sentence; "" when there is none.
+func (c *complaint) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if line := tellingLine(string(c.text)); line != "" {
 		return ": " + line
 	}
 	return ""
@@ -252,40 +248,4 @@ func tellingLine(text string) string {
 		}
 	}
 	return ""
-}
-
-// verdict says how an interpreter ended that has closed its output; nil is well.
-func (p *pythonProcess) verdict() error {
-	select {
-	case <-p.done:
-	case <-time.After(endLimit):
-		return fmt.Errorf("the interpreter closed its output and did not end%s", p.complaint())
-	}
-	select {
-	case <-p.heard:
-	case <-time.After(settleLimit):
-	}
-	status, _ := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	switch {
-	case status.Signaled():
-		return fmt.Errorf("the interpreter died (signal %d, %v)%s", int(status.Signal()), status.Signal(), p.complaint())
-	case p.cmd.ProcessState.ExitCode() != 0:
-		return fmt.Errorf("the interpreter failed (exit status %d)%s", p.cmd.ProcessState.ExitCode(), p.complaint())
-	}
-	return nil
-}
-
-// end kills the whole group, if it is still there, and does not wait long: a process in a system call on a dead mount goes when it can.
-func (p *pythonProcess) end() {
-	select {
-	case <-p.done:
-	default:
-		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
-		select {
-		case <-p.done:
-		case <-time.After(endLimit):
-		}
-	}
-	p.stdin.Close()
-	p.stdout.Close()
 }

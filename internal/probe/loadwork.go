@@ -2,7 +2,6 @@ package probe
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -15,8 +14,8 @@ import (
 	"github.com/pipetune/pipetune/internal/dataset"
 )
 
-// workLoad is the row of works that reads items.
-const workLoad = "load"
+// loadWork reads items.
+var loadWork = work[load, loaded]{"load", loadItems}
 
 // load asks a worker process to read items one after the other and to count what that costs. Items are read round and round: the second
 // pass goes on where the first stopped.
@@ -42,9 +41,9 @@ const (
 // loaded is what came of it.
 type loaded struct {
 	Passes   []pass
-	Times    []float64 `json:",omitempty"` // seconds of single items, a sample of at most mostTimes drawn from all passes
-	Failures []failure `json:",omitempty"` // each item once
-	Next     int       // where in Items the reading stopped
+	Times    []float64         `json:",omitempty"` // seconds of single items, a sample of at most mostTimes drawn from all passes
+	Failures []dataset.Failure `json:",omitempty"` // each item once
+	Next     int               // where in Items the reading stopped
 }
 
 // pass is one round of reading. What failed is in none of its figures but CPU and storage, which count the process.
@@ -68,25 +67,15 @@ type transfer struct {
 }
 
 const (
-	mostTimes    = 1000
-	mostFailures = 2000 // of at most some 300 bytes each: an answer may have 4 MiB
+	mostTimes = 1000
 	// clockShare is the most that reading the clock may add to an item's time.
 	clockShare = 0.005
 )
 
 // loadItems is the work. Its error says that nothing could be tried; an item that cannot be read is a Failure.
-func loadItems(ctx context.Context, w *state, body json.RawMessage) (any, error) {
-	var q load
-	if err := json.Unmarshal(body, &q); err != nil {
-		return nil, fmt.Errorf("decoding what to read: %w", err)
-	}
-	if len(q.Items) == 0 {
-		return nil, errors.New("no items to read")
-	}
-	for _, i := range q.Items {
-		if i < 0 || i >= len(w.sample.Items) {
-			return nil, fmt.Errorf("no item %d in a sample of %d", i, len(w.sample.Items))
-		}
+func loadItems(ctx context.Context, w *state, q load) (loaded, error) {
+	if err := w.Sample.Has(q.Items); err != nil {
+		return loaded{}, err
 	}
 	return w.load(ctx, q)
 }
@@ -98,7 +87,7 @@ func (w *state) load(ctx context.Context, q load) (loaded, error) {
 	}
 	for range max(1, q.Passes) {
 		l.out.Passes = append(l.out.Passes, l.pass(ctx))
-		if ctx.Err() != nil || len(l.out.Failures) >= mostFailures {
+		if ctx.Err() != nil || len(l.out.Failures) >= dataset.MaxFailures {
 			break
 		}
 	}
@@ -131,16 +120,16 @@ func strideFor(item, clock float64) int {
 
 // one reads an item and says how many bytes it delivered.
 func (l *loading) one(item int) (int, error) {
-	ref := l.sample.Items[item]
+	ref := l.Sample.Items[item]
 	if l.Handle == handleReopened {
-		h, err := l.open(l.sample.Source, l.sample.Files[ref.File])
+		h, err := l.Open(l.Sample.Source, l.Sample.Files[ref.File])
 		if err != nil {
 			return 0, err
 		}
 		size, err := l.read(h, ref)
 		return size, errors.Join(err, h.Close())
 	}
-	h, err := l.handle(ref.File)
+	h, err := l.HandleOf(ref.File)
 	if err != nil {
 		return 0, err
 	}
@@ -153,10 +142,10 @@ func (l *loading) read(h dataset.Handle, ref dataset.Ref) (int, error) {
 		if !ok {
 			return 0, errors.ErrUnsupported
 		}
-		raw, err := r.ReadRaw(ref, l.buf)
+		raw, err := r.ReadRaw(ref, l.Buf)
 		return int(raw), err
 	}
-	got, err := l.item(h, ref)
+	got, err := l.Item(h, ref)
 	if err != nil {
 		return 0, err
 	}
@@ -166,26 +155,6 @@ func (l *loading) read(h dataset.Handle, ref dataset.Ref) (int, error) {
 		}
 	}
 	return len(got), nil
-}
-
-// mostHandles is how many files a worker process keeps open, well below the descriptors it is allowed.
-const mostHandles = 256
-
-// handle returns the open file, opening it where it is not. When too many are open, all are closed: with more files than that in
-// random order, keeping any of them hardly pays.
-func (w *state) handle(file int) (dataset.Handle, error) {
-	if h, ok := w.handles[file]; ok {
-		return h, nil
-	}
-	if len(w.handles) >= mostHandles {
-		w.forget()
-	}
-	h, err := w.open(w.sample.Source, w.sample.Files[file])
-	if err != nil {
-		return nil, err
-	}
-	w.handles[file] = h
-	return h, nil
 }
 
 // time keeps the time of one item in a reservoir: of all that were seen, each is as likely to be in it (Vitter, 1985, algorithm R).
@@ -200,9 +169,9 @@ func (l *loading) time(d time.Duration) {
 
 // fail notes an item that could not be read, once.
 func (l *loading) fail(item int, err error) {
-	if !l.failed[item] && len(l.out.Failures) < mostFailures {
+	if !l.failed[item] && len(l.out.Failures) < dataset.MaxFailures {
 		l.failed[item] = true
-		l.out.Failures = append(l.out.Failures, failed(item, err, l.sample.Files[l.sample.Items[item].File].Path))
+		l.out.Failures = append(l.out.Failures, dataset.Failed(item, err, l.Sample.Files[l.Sample.Items[item].File].Path))
 	}
 }
 

@@ -67,7 +67,7 @@ func askLoad(t testing.TB, s *session, q load) loaded {
 	t.Helper()
 	p := s.process(nil, time.Minute)
 	defer p.close()
-	out, err := ask[load, loaded](t.Context(), p, workLoad, q)
+	out, err := loadWork.ask(t.Context(), p, q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,11 +129,11 @@ func TestLoadCountsFailures(t *testing.T) {
 	}
 	s := testSession(t, sample, Options{})
 	out := askLoad(t, s, load{Items: all(sample), Passes: 2})
-	classes := map[class]int{}
+	classes := map[dataset.Trouble]int{}
 	for _, f := range out.Failures {
 		classes[f.Class]++
 	}
-	if len(out.Failures) != 8+5 || classes[vanished] != 8 || classes[shrunken] != 5 {
+	if len(out.Failures) != 8+5 || classes[dataset.Vanished] != 8 || classes[dataset.Shrunken] != 5 {
 		t.Errorf("failures: %v", out.Failures)
 	}
 	for _, p := range out.Passes {
@@ -149,8 +149,8 @@ func TestLoadCountsFailures(t *testing.T) {
 
 func TestLoadWaitsForItsStart(t *testing.T) {
 	sample := rawSample(t, 4096, 4, "a")
-	w := &state{sample: sample, handles: map[int]dataset.Handle{}, open: openForTests}
-	defer w.forget()
+	w := newState(sample, openForTests)
+	defer w.Forget()
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func TestLoadRefusesItemsThatAreNotThere(t *testing.T) {
 	p := s.process(nil, time.Minute)
 	defer p.close()
 	for _, items := range [][]int{nil, {4}, {-1}} {
-		if _, err := ask[load, loaded](t.Context(), p, workLoad, load{Items: items}); err == nil {
+		if _, err := loadWork.ask(t.Context(), p, load{Items: items}); err == nil {
 			t.Errorf("items %v are read", items)
 		}
 	}
@@ -198,16 +198,16 @@ func TestStride(t *testing.T) {
 // BenchmarkClock compares the loop with the same reads without it: what measuring adds to items of some 10 µs.
 func BenchmarkClock(b *testing.B) {
 	sample := rawSample(b, 64<<10, 256, "a")
-	w := &state{sample: sample, handles: map[int]dataset.Handle{}, open: openForTests}
-	defer w.forget()
+	w := newState(sample, openForTests)
+	defer w.Forget()
 	items := all(sample)
 	if _, err := w.load(b.Context(), load{Items: items}); err != nil {
 		b.Fatal(err)
 	}
 	b.Run("bare", func(b *testing.B) {
-		h := w.handles[0]
+		h := w.Handles[0]
 		for i := range b.N {
-			if _, err := h.Read(sample.Items[i%256], w.buf); err != nil {
+			if _, err := h.Read(sample.Items[i%256], w.Buf); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -224,8 +224,8 @@ func TestLoadKeepsTheGoodOnesBesideABadOne(t *testing.T) {
 	const block, items = 4096, 200
 	sample := rawSample(t, block, items, "a")
 	sample.Items[100].Index = 1 << 40 // far beyond the end
-	w := &state{sample: sample, handles: map[int]dataset.Handle{}, open: openForTests}
-	defer w.forget()
+	w := newState(sample, openForTests)
+	defer w.Forget()
 	for _, q := range []load{{Items: all(sample)}, {Items: all(sample), From: 90, Passes: 2}, {Items: all(sample), Once: true, Seconds: 60}} {
 		for _, clock := range []float64{0, 1e-6, 1} {
 			l := loading{state: w, load: q, at: q.From, stride: 1, failed: map[int]bool{}, clock: clock}

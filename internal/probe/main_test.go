@@ -9,18 +9,16 @@ import (
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/rewrite"
 )
 
 // TestMain makes this program its own worker process: started as "__child probe" it serves works, with files whose names say so
 // misbehaving.
 func TestMain(m *testing.M) {
+	addMadeUp()
 	if len(os.Args) > 2 && os.Args[1] == "__child" {
 		requests, answers := isolate.Pipes()
-		os.Exit(isolate.Serve(isolate.Table{Task: handler(openForTests)}, os.Args[2], requests, answers))
-	}
-	if len(os.Args) > 3 && os.Args[1] == "__role" {
-		roles[os.Args[2]](os.Args[3])
-		return
+		os.Exit(isolate.Serve(isolate.Table{Task: handler(openForTests), rewrite.Task: rewrite.Handler()}, os.Args[2], requests, answers))
 	}
 	os.Exit(m.Run())
 }

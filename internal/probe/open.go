@@ -42,7 +42,7 @@ const coldOpens = 32
 // opens measures the time per file. With an error comes what was measured before it.
 func (s *session) opens(ctx context.Context, sample *dataset.Sample, cold bool, limit time.Duration) (stat.Summary, error) {
 	o := openers{session: s, sample: sample, process: s.process(sample, limit), cold: cold}
-	defer func() { o.process.close() }()
+	defer o.process.close()
 	if err := o.process.begin(ctx); err != nil {
 		return stat.Summary{}, err
 	}
@@ -110,57 +110,38 @@ var errNoneOpens = errors.New("none of the sampled files could be opened")
 
 // ask opens those files that could be opened so far, in a fresh process after it died.
 func (o *openers) ask(ctx context.Context) (opened, error) {
-	for {
+	var asked opening
+	out, err := attended(ctx, o.process, openWork, func() (opening, error) {
 		o.files = slices.DeleteFunc(o.files, func(i int) bool { return o.faults.files[string(o.sample.Files[i].Path)] })
 		if len(o.files) == 0 {
-			if n := len(o.result.Unread); n > 0 {
-				return opened{}, fmt.Errorf("%w (%s)", errNoneOpens, o.result.Unread[n-1].Reason)
-			}
-			return opened{}, errNoneOpens
+			return opening{}, o.nothingLeft(errNoneOpens)
 		}
-		q := opening{Files: o.files, From: o.next % len(o.files), Seconds: o.seconds}
+		asked = opening{Files: o.files, From: o.next % len(o.files), Seconds: o.seconds}
 		if o.cold {
-			q = opening{Files: rotated(o.files, o.next, coldOpens), Seconds: o.seconds, Drop: true}
+			asked = opening{Files: rotated(o.files, o.next, coldOpens), Seconds: o.seconds, Drop: true}
 		}
-		out, err := ask[opening, opened](ctx, o.process, workOpen, q)
-		if err == nil {
-			o.note(o.sample, out.Failures)
-			if o.next = out.Next; o.cold {
-				o.next = q.From + len(q.Files)
-			}
-			return out, nil
-		}
-		if !died(err) {
-			return opened{}, err
-		}
-		o.process.close()
-		if err := o.survive(ctx, rotated(o.files, o.next, len(o.files)), err); err != nil {
-			return opened{}, err
-		}
-		o.process = o.session.process(o.sample, time.Duration(o.seconds*float64(time.Second)))
+		return asked, nil
+	}, func(_ opening, death error) error {
+		return o.survive(ctx, rotated(o.files, o.next, len(o.files)), death)
+	})
+	if err != nil {
+		return opened{}, err
 	}
+	o.note(o.sample, out.Failures)
+	if o.next = out.Next; o.cold {
+		o.next = asked.From + len(asked.Files)
+	}
+	return out, nil
 }
 
 // survive finds the file whose opening ended a worker process, names it and leaves it out.
 func (o *openers) survive(ctx context.Context, files []int, death error) error {
-	if err := o.mayDie(death); err != nil {
-		return err
-	}
-	at, err := culprit(ctx, len(files), func(first int) error {
+	return o.find(ctx, death, len(files), "opened the same files", func(first int) error {
 		p := o.session.process(o.sample, slowest)
 		defer p.close()
-		_, err := ask[opening, opened](ctx, p, workOpen, opening{Files: files[:first]})
+		_, err := openWork.ask(ctx, p, opening{Files: files[:first]})
 		return err
-	})
-	if err != nil {
-		return errors.Join(death, err)
-	}
-	if at < 0 {
-		o.warn(fmt.Sprintf("%v; asked again, another one opened the same files", death))
-		return nil
-	}
-	o.shun(string(o.sample.Files[files[at]].Path), death.Error())
-	return nil
+	}, func(at int) { o.shun(string(o.sample.Files[files[at]].Path), death.Error()) })
 }
 
 // rotated is at most so many of a list, round and round from a place on, none twice.

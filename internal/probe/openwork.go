@@ -2,13 +2,13 @@ package probe
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/dataset"
 )
 
-// workOpen is the row of works that opens files.
-const workOpen = "open"
+// openWork opens files.
+var openWork = work[opening, opened]{"open", openFiles}
 
 // opening asks a worker process to open files and close them again, one after the other and round and round.
 type opening struct {
@@ -21,26 +21,17 @@ type opening struct {
 // opened is what came of it.
 type opened struct {
 	Pass     pass // Items are files; Bytes are none
-	Failures []failure
+	Failures []dataset.Failure
 	Next     int
 }
 
 // openFiles opens files as a job does before it reads: the file, the dataset in it, its shape. It lets go of all handles first, because
 // libhdf5 opens a file again in a tenth of the time while the same process has it open already.
-func openFiles(ctx context.Context, w *state, body json.RawMessage) (any, error) {
-	var q opening
-	if err := json.Unmarshal(body, &q); err != nil {
-		return nil, fmt.Errorf("decoding what to open: %w", err)
+func openFiles(ctx context.Context, w *state, q opening) (opened, error) {
+	if err := w.Sample.HasFiles(q.Files); err != nil {
+		return opened{}, err
 	}
-	for _, i := range q.Files {
-		if i < 0 || i >= len(w.sample.Files) {
-			return nil, fmt.Errorf("no file %d in a sample of %d", i, len(w.sample.Files))
-		}
-	}
-	if len(q.Files) == 0 {
-		return nil, fmt.Errorf("no files to open")
-	}
-	w.forget()
+	w.Forget()
 	return w.opening(ctx, q), nil
 }
 
@@ -64,9 +55,9 @@ func (w *state) opening(ctx context.Context, q opening) opened {
 		if err == nil {
 			out.Pass.Items++
 			out.Pass.Seconds += now.Sub(mark).Seconds()
-		} else if !bad[file] && len(out.Failures) < mostFailures {
+		} else if !bad[file] && len(out.Failures) < dataset.MaxFailures {
 			bad[file] = true
-			f := failed(-1, err, w.sample.Files[file].Path)
+			f := dataset.Failed(-1, err, w.Sample.Files[file].Path)
 			f.File = file
 			out.Failures = append(out.Failures, f)
 		}
@@ -81,7 +72,7 @@ func (w *state) opening(ctx context.Context, q opening) opened {
 }
 
 func (w *state) openOnce(file int) error {
-	h, err := w.open(w.sample.Source, w.sample.Files[file])
+	h, err := w.Open(w.Sample.Source, w.Sample.Files[file])
 	if err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ func (p *passing) miss(item int, err error) {
 	p.again = append(slices.Clone(p.since), p.again...)
 	p.open, p.since, p.mark = pass{}, p.since[:0], time.Now()
 	inTime := p.Seconds <= 0 || p.mark.Before(p.end) || len(p.again) > 0
-	p.over = p.last() || p.misses >= len(p.Items) || len(p.out.Failures) >= mostFailures || !inTime
+	p.over = p.last() || p.misses >= len(p.Items) || len(p.out.Failures) >= dataset.MaxFailures || !inTime
 }
 
 const (
@@ -133,10 +133,10 @@ func (p *passing) sweep(ctx context.Context) bool {
 	if p.Seconds > 0 {
 		limit = min(limit, time.Until(p.end))
 	}
-	before := p.buf
-	p.buf = nil // as in item
+	before := p.Buf
+	p.Buf = nil // as in item
 	done, bytes, buf, err := p.list.Read(before, p.took, limit)
-	p.buf = buf[:0]
+	p.Buf = buf[:0]
 	if done > 0 {
 		p.misses = 0
 		p.open.Items, p.open.Bytes = done, bytes
@@ -163,8 +163,8 @@ func (p *passing) fill() bool {
 	}
 	p.list.Clear()
 	for i := range most {
-		ref := p.sample.Items[p.Items[(p.at+i)%len(p.Items)]]
-		handle, ok := p.handles[ref.File].(dataset.Sweeper)
+		ref := p.Sample.Items[p.Items[(p.at+i)%len(p.Items)]]
+		handle, ok := p.Handles[ref.File].(dataset.Sweeper)
 		if !ok || handle.Queue(ref, &p.list) != nil {
 			break // it is read on its own when its turn comes, and its error is told then
 		}

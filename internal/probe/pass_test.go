@@ -94,9 +94,9 @@ func loadBothWays(t *testing.T, sample dataset.Sample, q load) (swept, looped lo
 			}
 			return struct{ dataset.Handle }{h}, err
 		}
-		w := &state{sample: sample, handles: map[int]dataset.Handle{}, open: open}
+		w := newState(sample, open)
 		out, err := w.load(t.Context(), q)
-		w.forget()
+		w.Forget()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,8 +160,8 @@ func TestSweepsLoadAsLoops(t *testing.T) {
 // A pass that ends on the clock ends in the middle of a sweep, and the next one goes on where it stopped.
 func TestSweepsEndInTime(t *testing.T) {
 	sample := longItems(t)
-	w := &state{sample: sample, handles: map[int]dataset.Handle{}, open: dataset.Source.Open}
-	defer w.forget()
+	w := newState(sample, dataset.Source.Open)
+	defer w.Forget()
 	items := []int{0, 1, 2, 6, 7, 8}
 	out, err := w.load(t.Context(), load{Items: items, From: 2, Passes: 4, Seconds: (3 * time.Millisecond).Seconds()})
 	if err != nil {

@@ -21,7 +21,7 @@ var probes = []one{
 	{name: report.ProbeRead, what: "reading items, warm and cold, in order and shuffled", weight: 4, run: read},
 	{name: report.ProbeDevice, what: "what the storage gives at best", weight: 2, run: device},
 	{name: report.ProbeHDF5, what: "the HDF5 layout: filters, reopening, file locks, chunk caches", weight: 4, wants: hasHDF5, run: measureLayout},
-	{name: report.ProbeDecode, what: "decoding pictures that are in memory", weight: 1, wants: holdsPictures, run: decodeItems},
+	{name: report.ProbeDecode, what: "decoding pictures that are in memory", weight: 1, wants: wantsDecode, run: decodeItems},
 	{name: report.ProbeScaling, what: "several processes at the same time", weight: 4, run: scaling},
 	{name: report.ProbeBatch, what: "whole batches", weight: 2, wants: hasBatches, run: batches},
 	{name: report.ProbePython, what: "the same items by the libraries of the Python that was named", weight: 3, wants: hasPython, run: timePython},

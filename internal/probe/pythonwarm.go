@@ -77,10 +77,6 @@ func (s *session) readFiles(ctx context.Context, limit time.Duration) bool {
 func (s *session) bringIn(ctx context.Context, sample *dataset.Sample, list []int, limit time.Duration) (loaded, error) {
 	p := s.process(sample, limit)
 	defer p.close()
-	handle := handleKept
-	if sample.ItemIsFile() {
-		handle = handleReopened
-	}
-	return ask[load, loaded](ctx, p, workLoad, load{Items: list, Once: true, Seconds: max(limit, shortestPass).Seconds(),
-		Handle: handle, Raw: sample.Kind == dataset.HDF5})
+	return loadWork.ask(ctx, p, load{Items: list, Once: true, Seconds: max(limit, shortestPass).Seconds(),
+		Handle: usualHandle(sample), Raw: sample.Kind == dataset.HDF5})
 }

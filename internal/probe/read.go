@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/benchmark"
+	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -36,7 +37,7 @@ func read(ctx context.Context, s *session) error {
 				w.handle = handleReopened
 			} else {
 				w.row.Handle = handleKept
-				w.items = ofFiles(&s.sample, w.items, mostHandles)
+				w.items = ofFiles(&s.sample, w.items, dataset.MaxOpen)
 			}
 			if err := s.figure(ctx, w, left); err != nil {
 				return err

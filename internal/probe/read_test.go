@@ -176,7 +176,7 @@ func TestReadOfNothingReadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := testSession(t, sample, Options{Budget: time.Second})
-	if err := read(t.Context(), s); err == nil || !strings.Contains(err.Error(), string(vanished)) {
+	if err := read(t.Context(), s); err == nil || !strings.Contains(err.Error(), string(dataset.Vanished)) {
 		t.Errorf("reading a dataset that is gone: %v", err)
 	}
 }
@@ -184,7 +184,7 @@ func TestReadOfNothingReadable(t *testing.T) {
 func TestCrashIsBlamedOnItsFile(t *testing.T) {
 	sample := rawSample(t, 4096, 16, "a", "b", "crash", "c", "d")
 	r := measured(t, sample, Options{Budget: 500 * time.Millisecond, NoCold: true}, report.ProbeRead)
-	if len(r.Unread) != 1 || r.Unread[0].Count != 1 || filepath.Base(r.Unread[0].Example) != "crash" || !strings.HasPrefix(r.Unread[0].Reason, string(crashed)) {
+	if len(r.Unread) != 1 || r.Unread[0].Count != 1 || filepath.Base(r.Unread[0].Example) != "crash" || !strings.HasPrefix(r.Unread[0].Reason, string(dataset.Crashed)) {
 		t.Errorf("unread: %+v", r.Unread)
 	}
 	find(t, r, report.ProbeRead, metric.ItemTime, "order=sequential", "cache=warm", "handle=kept")
@@ -258,7 +258,7 @@ func TestFilesThatChangeMidway(t *testing.T) {
 	for _, u := range s.result.Unread {
 		reasons = append(reasons, u.Reason)
 	}
-	if text := strings.Join(reasons, "; "); len(reasons) != 2 || !strings.Contains(text, string(vanished)) || !strings.Contains(text, string(shrunken)) {
+	if text := strings.Join(reasons, "; "); len(reasons) != 2 || !strings.Contains(text, string(dataset.Vanished)) || !strings.Contains(text, string(dataset.Shrunken)) {
 		t.Errorf("unread: %v", reasons)
 	}
 	if good := s.sound(&s.sample, all(sample)); len(good) != 16+5 {

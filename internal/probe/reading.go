@@ -52,7 +52,7 @@ func (s *session) measure(ctx context.Context, w way, limit time.Duration) (read
 		w.sample = &s.sample
 	}
 	m := measuring{session: s, way: w, process: s.process(w.sample, limit)}
-	defer func() { m.process.close() }()
+	defer m.process.close()
 	if err := m.process.begin(ctx); err != nil {
 		return reading{}, err
 	}
@@ -77,13 +77,6 @@ func (s *session) measure(ctx context.Context, w way, limit time.Duration) (read
 		return reading{}, not
 	}
 	return m.out, err
-}
-
-// begin starts the process, so that a small share of the budget is not spent on that: 20 ms on an idle machine, many times that on a busy
-// one.
-func (p *process) begin(ctx context.Context) error {
-	_, err := ask[cacheAsk, residency](ctx, p, workCache, cacheAsk{})
-	return err
 }
 
 // measuring is a measure under way.
@@ -159,33 +152,27 @@ func (m *measuring) keep(p pass, times []float64) round {
 
 // load has the worker process read those of the items that could be read so far, in a fresh process after it died.
 func (m *measuring) load(ctx context.Context, items []int, q load) (loaded, error) {
-	for {
-		q.Items, q.Handle, q.Decode, q.Raw = m.sound(m.way.sample, items), m.handle, m.decode, m.raw || q.Raw
+	sample := m.way.sample
+	out, err := attended(ctx, m.process, loadWork, func() (load, error) {
+		q.Items, q.Handle, q.Decode, q.Raw = m.sound(sample, items), m.handle, m.decode, m.raw || q.Raw
 		if len(q.Items) == 0 {
-			return loaded{}, m.nothingLeft()
+			return q, m.nothingLeft(errNoneReadable)
 		}
 		q.From %= len(q.Items)
-		out, err := ask[load, loaded](ctx, m.process, workLoad, q)
-		if err == nil {
-			m.note(m.way.sample, out.Failures)
-			return out, nil
-		}
-		if !died(err) {
-			return loaded{}, err
-		}
-		m.process.close()
-		if err := m.survive(ctx, m.way.sample, q, err); err != nil {
-			return loaded{}, err
-		}
-		m.process = m.session.process(m.way.sample, time.Duration(q.Seconds*float64(time.Second)))
+		return q, nil
+	}, func(q load, death error) error { return m.survive(ctx, sample, q, death) })
+	if err == nil {
+		m.note(sample, out.Failures)
 	}
+	return out, err
 }
 
-func (m *measuring) nothingLeft() error {
-	if n := len(m.result.Unread); n > 0 {
-		return fmt.Errorf("%w (%s)", errNoneReadable, m.result.Unread[n-1].Reason)
+// nothingLeft is why nothing could be read or opened, with the last reason that was met.
+func (s *session) nothingLeft(why error) error {
+	if n := len(s.result.Unread); n > 0 {
+		return fmt.Errorf("%w (%s)", why, s.result.Unread[n-1].Reason)
 	}
-	return errNoneReadable
+	return why
 }
 
 // mostShort is how many things are named of those whose figures have no interval.

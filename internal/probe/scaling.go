@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/benchmark"
+	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -17,8 +18,8 @@ const (
 )
 
 // usualHandle is how a job holds the files of this dataset.
-func (s *session) usualHandle() string {
-	if s.sample.ItemIsFile() {
+func usualHandle(sample *dataset.Sample) string {
+	if sample.ItemIsFile() {
 		return handleReopened
 	}
 	return handleKept
@@ -132,7 +133,7 @@ func (c *crowd) warmUp(ctx context.Context, limit time.Duration) error {
 		if err := c.recruit(ctx, 1); err != nil {
 			return err
 		}
-		asked := []crowdLoad{{load: load{Items: items, Once: true, Seconds: max(limit, shortestPass).Seconds(), Handle: c.usualHandle(), Decode: holdsPictures(c.session)}}}
+		asked := []crowdLoad{{load: load{Items: items, Once: true, Seconds: max(limit, shortestPass).Seconds(), Handle: usualHandle(&c.sample), Decode: holdsPictures(&c.sample)}}}
 		got, errs := c.ask(ctx, asked)
 		if _, err := c.mend(ctx, asked, got, errs); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -122,7 +123,7 @@ func TestScalingSurvivesACrash(t *testing.T) {
 	sample := rawSample(t, 4096, 16, "a", "b", "crash", "c", "d")
 	r := measured(t, sample, Options{Budget: time.Second, MaxWorkers: 2, NoCold: true}, report.ProbeScaling)
 	find(t, r, report.ProbeScaling, metric.Efficiency, "workers=2", "cache=warm", "order=random", "handle=kept")
-	if len(r.Unread) != 1 || filepath.Base(r.Unread[0].Example) != "crash" || !strings.HasPrefix(r.Unread[0].Reason, string(crashed)) {
+	if len(r.Unread) != 1 || filepath.Base(r.Unread[0].Example) != "crash" || !strings.HasPrefix(r.Unread[0].Reason, string(dataset.Crashed)) {
 		t.Errorf("unread %+v", r.Unread)
 	}
 }

@@ -35,7 +35,7 @@ func newSession(runner *isolate.Runner, sample dataset.Sample, o Options) *sessi
 	if o.CPUs <= 0 {
 		o.CPUs = 1
 	}
-	return &session{runner: runner, sample: sample, options: o, clock: time.Now}
+	return &session{runner: runner, sample: sample, options: o, clock: time.Now, faults: newFaults()}
 }
 
 func (s *session) wanted() []one {
@@ -155,13 +155,9 @@ func (s *session) repeat(ctx context.Context, limit time.Duration, once func() (
 	}
 }
 
-// perUnit is the ratio of sums, with its interval over rounds.
+// perUnit is the time that a unit takes, over all rounds.
 func perUnit(rounds []round) stat.Summary {
-	seconds, units := make([]float64, len(rounds)), make([]float64, len(rounds))
-	for i, r := range rounds {
-		seconds[i], units[i] = r.Seconds, r.Units
-	}
-	return stat.Ratio(seconds, units)
+	return over(rounds, func(r round) float64 { return r.Seconds }, func(r round) float64 { return r.Units })
 }
 
 // within tells whether an interval lies within a share of its center.

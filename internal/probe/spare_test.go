@@ -1,14 +1,10 @@
 package probe
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -51,11 +47,12 @@ func TestRoomForProcesses(t *testing.T) {
 	}
 	t.Logf("a process has %s of its own", inUnits(own))
 	each := max(own, leastWorker)
+	const grown = 1 << 20 // pages that may come between this reading and the next
 	for _, x := range []struct {
 		count int
 		spare int64
 		fits  bool
-	}{{2, 2*each - own, true}, {2, 2*each - own - 1<<20, false}, {4, 4 * each, true}, {4, 3 * each / 2, false}, {1, 0, true}} {
+	}{{2, 2*each - own + grown, true}, {2, 2*each - own - grown, false}, {4, 4 * each, true}, {4, 3 * each / 2, false}, {1, 0, true}} {
 		s.options.Spare = leaves(x.spare)
 		if err := c.roomFor(x.count); (err == nil) != x.fits {
 			t.Errorf("%d processes with %s: %v", x.count, inUnits(x.spare), err)
@@ -78,29 +75,5 @@ func TestPythonWithLittleMemory(t *testing.T) {
 	s.options.Spare = leaves(pythonTakes - 1)
 	if err := timePython(t.Context(), s); err == nil || !strings.Contains(err.Error(), "of memory") {
 		t.Errorf("with less than it takes: %v", err)
-	}
-}
-
-// The pages of a folder in memory count against the limit that the job shares.
-func TestScratchInMemoryNeedsMemory(t *testing.T) {
-	var fs unix.Statfs_t
-	if err := unix.Statfs("/dev/shm", &fs); err != nil || int64(fs.Type) != unix.TMPFS_MAGIC {
-		t.Fatal("/dev/shm is no tmpfs")
-	}
-	disk, err := os.MkdirTemp("/var/tmp", "pipetune-probe-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(disk) })
-	s := testSession(t, dataset.Sample{Source: dataset.Source{Kind: dataset.Other}}, Options{Spare: leaves(8 << 20)})
-	for needed, memory := range map[int64]bool{4 << 20: true, 16 << 20: false} {
-		k, err := s.scratchIn(t.Context(), "", []string{"/dev/shm", disk}, nil, needed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if k.InMemory != memory {
-			t.Errorf("%d MiB of 8: in %s", needed>>20, k.Path)
-		}
-		k.remove(t.Context())
 	}
 }

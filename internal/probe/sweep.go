@@ -7,14 +7,14 @@ import (
 
 	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
 const (
-	mib          = 1 << 20
-	defaultCache = benchmark.DefaultCache
-	mostCache    = 256 * mib // of all files that are open together; a job has it in each worker
-	cacheStep    = 4         // from one size to the next
+	mib       = 1 << 20
+	mostCache = 256 * mib // of all files that are open together; a job has it in each worker
+	cacheStep = 4         // from one size to the next
 	// byChance is the largest share of the sample's chunks that a cache may hold in random order, where the dataset has more chunks than
 	// the sample: a larger one would find chunks again so often in the sample as it never would in the dataset.
 	byChance = 0.05
@@ -42,12 +42,12 @@ func (s *session) sweep() []cacheSize {
 	if !ok {
 		return nil
 	}
-	whole := chunksIn(l.Dataset.Shape, l.Dataset.Chunk) * chunk // of one file: each has its own cache
-	sample := drawn * chunk / int64(min(files, mostHandles))
-	most := s.cacheWithin(int64(min(files, mostHandles)))
+	whole := dataset.ChunksIn(l.Dataset.Shape, l.Dataset.Chunk) * chunk // of one file: each has its own cache
+	sample := drawn * chunk / int64(min(files, dataset.MaxOpen))
+	most := s.cacheWithin(int64(min(files, dataset.MaxOpen)))
 	var list []cacheSize
 	for _, order := range []string{random, sequential} {
-		sizes := []int64{defaultCache}
+		sizes := []int64{format.ChunkCacheBytes}
 		for _, size := range candidates(chunk, whole, most) {
 			if size >= whole || sample >= whole || order == random && float64(size) <= byChance*float64(sample) || order == sequential && size <= sample/2 {
 				sizes = append(sizes, size)
@@ -66,7 +66,7 @@ func (s *session) sweep() []cacheSize {
 }
 
 func rank(c cacheSize) int {
-	if c.bytes == defaultCache {
+	if c.bytes == format.ChunkCacheBytes {
 		return 0
 	}
 	return 1
@@ -75,31 +75,22 @@ func rank(c cacheSize) int {
 // candidates are no cache, those that hold 1, 4, 16 … chunks, and one that holds all of a file's.
 func candidates(chunk, whole, most int64) []int64 {
 	sizes := []int64{0}
-	size := int64(defaultCache)
+	size := int64(format.ChunkCacheBytes)
 	for size < chunk {
 		size *= 2
 	}
-	if size == defaultCache {
+	if size == format.ChunkCacheBytes {
 		size *= cacheStep
 	}
 	for ; size <= most && size < whole; size *= cacheStep {
 		sizes = append(sizes, size)
 	}
-	for size = defaultCache; size < whole; size *= 2 { // a cache is asked for in round figures
+	for size = format.ChunkCacheBytes; size < whole; size *= 2 { // a cache is asked for in round figures
 	}
-	if size <= most && size > defaultCache {
+	if size <= most && size > format.ChunkCacheBytes {
 		sizes = append(sizes, size)
 	}
 	return sizes
-}
-
-// chunksIn is how many chunks a dataset of that shape has.
-func chunksIn(shape, chunk []int64) int64 {
-	n := int64(1)
-	for axis, length := range chunk {
-		n *= max(1, (shape[axis]-1)/max(1, length)+1)
-	}
-	return n
 }
 
 // mostChunks bounds what chunksOf counts one by one.
@@ -141,7 +132,7 @@ func chunksOf(sample *dataset.Sample, shape, chunk []int64) (chunks int64, files
 	for _, n := range seen {
 		chunks += n
 	}
-	return min(chunks, chunksIn(shape, chunk)*int64(len(inFile))), len(inFile), len(inFile) > 0
+	return min(chunks, dataset.ChunksIn(shape, chunk)*int64(len(inFile))), len(inFile), len(inFile) > 0
 }
 
 // cached measures one size of the chunk cache. Only the time of an item is added: the rest is as with the default.
@@ -149,7 +140,7 @@ func (s *session) cached(ctx context.Context, c cacheSize, limit time.Duration) 
 	sample := s.sample
 	sample.ChunkCacheBytes = &c.bytes
 	r, err := s.measure(ctx, way{probe: report.ProbeHDF5, what: c.what, sample: &sample, handle: handleKept, fill: c.fill,
-		items: ofFiles(&s.sample, inOrder(&s.sample, c.order, s.options.Seed), mostHandles)}, limit)
+		items: ofFiles(&s.sample, inOrder(&s.sample, c.order, s.options.Seed), dataset.MaxOpen)}, limit)
 	if r.time.N > 0 && r.time.Confidence == 0 {
 		s.short(ctx, c.what)
 	}

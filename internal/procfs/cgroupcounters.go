@@ -15,9 +15,9 @@ type CgroupCounters struct {
 	buf        Buffer
 	memVersion int // of the memory controller, 0 where not visible
 
-	memUse, memStat, memEvents cgroupFile
-	pressure                   [pressureResources]cgroupFile
-	missing                    error
+	memUse, memStat cgroupFile
+	pressure        [pressureResources]cgroupFile
+	missing         error
 }
 
 // cgroupFile is a file of a group, opened at its first read.
@@ -31,13 +31,12 @@ func (c Cgroup) Counters() *CgroupCounters {
 	r := &CgroupCounters{missing: c.noController("memory")}
 	if dir, v := c.memoryDir(); v > 0 {
 		r.memVersion = v
-		use, events := "memory.current", "memory.events"
+		use := "memory.current"
 		if v == 1 {
-			use, events = "memory.usage_in_bytes", "memory.failcnt"
+			use = "memory.usage_in_bytes"
 		}
 		r.memUse.path = filepath.Join(dir, use)
 		r.memStat.path = filepath.Join(dir, "memory.stat")
-		r.memEvents.path = filepath.Join(dir, events)
 	}
 	if dirs := c.dirs[""]; len(dirs) > 0 && !isRootGroup(dirs[0]) {
 		for i := range r.pressure {
@@ -70,7 +69,7 @@ func (c Cgroup) memoryDir() (string, int) {
 
 // Close gives the descriptors back.
 func (r *CgroupCounters) Close() {
-	for _, f := range []*cgroupFile{&r.memUse, &r.memStat, &r.memEvents} {
+	for _, f := range []*cgroupFile{&r.memUse, &r.memStat} {
 		f.hot.close()
 		f.hot = nil
 	}

@@ -13,15 +13,6 @@ type CgroupMemory struct {
 	FileRefaults Optional[int64]
 }
 
-// CgroupMemoryEvents are the counts of memory.events; all absent in version 1
-// but Max, which is its memory.failcnt.
-type CgroupMemoryEvents struct {
-	// High and Max count how often use met memory.high and memory.max.
-	High, Max Optional[int64]
-	OOM       Optional[int64]
-	OOMKill   Optional[int64]
-}
-
 // MemoryUse reads the bytes in use alone, which is cheap.
 func (r *CgroupCounters) MemoryUse() (int64, error) {
 	b, err := r.read(&r.memUse)
@@ -76,42 +67,6 @@ func ParseCgroupMemoryStat(b []byte, m *CgroupMemory) error {
 			m.SharedMemoryBytes = Some(n)
 		case "workingset_refault_file", "total_workingset_refault_file":
 			m.FileRefaults = Some(n)
-		}
-	})
-}
-
-// MemoryEvents reads how often limits were met.
-func (r *CgroupCounters) MemoryEvents(e *CgroupMemoryEvents) error {
-	*e = CgroupMemoryEvents{}
-	b, err := r.read(&r.memEvents)
-	if err != nil {
-		return err
-	}
-	if r.memVersion == 1 {
-		line, ok := oneLine(b)
-		n, ok2 := parseCount(line)
-		if !ok || !ok2 {
-			return malformed(r.memEvents.path, "not a count")
-		}
-		e.Max = Some(n)
-		return nil
-	}
-	return ParseCgroupMemoryEvents(b, e)
-}
-
-// ParseCgroupMemoryEvents parses memory.events of version 2.
-func ParseCgroupMemoryEvents(b []byte, e *CgroupMemoryEvents) error {
-	*e = CgroupMemoryEvents{}
-	return eachKeyed(b, "memory.events", func(key []byte, n int64) {
-		switch string(key) {
-		case "high":
-			e.High = Some(n)
-		case "max":
-			e.Max = Some(n)
-		case "oom":
-			e.OOM = Some(n)
-		case "oom_kill":
-			e.OOMKill = Some(n)
 		}
 	})
 }

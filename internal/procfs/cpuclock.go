@@ -1,18 +1,13 @@
 package procfs
 
-import (
-	"time"
-
-	"golang.org/x/sys/unix"
-)
+import "time"
 
 // CPUTime is the CPU time that all threads of a process have used since it began, those that ended included: its CPU clock
 // (clock_getcpuclockid(3)), which whoever sees the process may read. false where there is no such process. 0.4 µs for a process of few threads.
 func CPUTime(pid int) (used time.Duration, ok bool) {
 	const scheduler = 2 // CPUCLOCK_SCHED, include/linux/posix-timers.h
-	var t unix.Timespec
-	if pid <= 0 || unix.ClockGettime(int32(^pid<<3|scheduler), &t) != nil {
+	if pid <= 0 {
 		return 0, false
 	}
-	return time.Duration(t.Nano()), true
+	return cpuClock(int32(^pid<<3 | scheduler))
 }

@@ -33,7 +33,11 @@ func (l *FDLinks) Close() {
 // and returns how many there are in all. Links are read, never followed. The
 // target is valid during the call only, and unclean.
 func (l *FDLinks) Each(limit int, visit func(num int, target []byte)) (total int, err error) {
-	if err := l.rewind(); err != nil {
+	err = l.open()
+	if err == nil {
+		err = rewind(l.dirfd)
+	}
+	if err != nil {
 		return 0, l.p.missing(classify(l.p.path+"/fd", err))
 	}
 	l.nums, total, err = l.p.fdNumbers(l.dirfd, l.nums[:0], limit)
@@ -58,7 +62,7 @@ func (l *FDLinks) Each(limit int, visit func(num int, target []byte)) (total int
 
 // Target returns where one descriptor points. It is valid until the next call.
 func (l *FDLinks) Target(num int) ([]byte, bool) {
-	if l.rewind() != nil {
+	if l.open() != nil {
 		return nil, false
 	}
 	n, ok := readlinkNumber(l.dirfd, num, l.link[:])
@@ -91,12 +95,8 @@ func (l *FDLinks) TCP(num int) bool {
 	return err == nil && hasPrefix(name[:n], "TCP")
 }
 
-func (l *FDLinks) rewind() error {
-	if l.dirfd >= 0 {
-		_, err := unix.Seek(l.dirfd, 0, unix.SEEK_SET)
-		return err
-	}
-	for {
+func (l *FDLinks) open() error {
+	for l.dirfd < 0 {
 		fd, err := unix.Openat(l.p.dirfd, "fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if errors.Is(err, unix.EINTR) {
 			continue
@@ -105,16 +105,16 @@ func (l *FDLinks) rewind() error {
 			return err
 		}
 		l.dirfd = fd
-		return nil
 	}
+	return nil
 }
 
 // readlinkNumber is readlinkat(2) for a name that is a number, without the
-// allocations of unix.Readlinkat.
+// allocations of unix.Readlinkat and, as pread, without telling Go's scheduler.
 func readlinkNumber(dirfd, num int, dst []byte) (int, bool) {
 	var name [24]byte
 	strconv.AppendInt(name[:0], int64(num), 10) // the rest stays zero and ends the name
-	n, _, errno := unix.Syscall6(unix.SYS_READLINKAT, uintptr(dirfd), uintptr(unsafe.Pointer(&name[0])),
+	n, _, errno := unix.RawSyscall6(unix.SYS_READLINKAT, uintptr(dirfd), uintptr(unsafe.Pointer(&name[0])),
 		uintptr(unsafe.Pointer(&dst[0])), uintptr(len(dst)), 0, 0)
 	if errno != 0 || int(n) > len(dst) {
 		return 0, false

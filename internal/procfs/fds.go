@@ -56,11 +56,9 @@ func (p *Process) FDs(limit int) (fds []FD, total int, err error) {
 	fds = make([]FD, 0, len(nums))
 	var link [4096]byte
 	for _, num := range nums {
-		n, err := unix.Readlinkat(dir, strconv.Itoa(num), link[:])
-		if err != nil {
-			continue // closed between the listing and now
+		if n, ok := readlinkNumber(dir, num, link[:]); ok { // else closed between the listing and now
+			fds = append(fds, FD{Num: num, Target: string(link[:n])})
 		}
-		fds = append(fds, FD{Num: num, Target: string(link[:n])})
 	}
 	return fds, total, nil
 }
@@ -71,7 +69,7 @@ func (p *Process) FDs(limit int) (fds []FD, total int, err error) {
 // only before Linux 6.2.
 func (p *Process) fdNumbers(dir int, dst []int, limit int) (nums []int, total int, err error) {
 	var st unix.Stat_t
-	counted := p.onProc && unix.Fstat(dir, &st) == nil && st.Size > 0
+	counted := p.onProc && fstat(dir, &st) && st.Size > 0
 	nums, total, err = numericNames(dir, dst, p.buf, limit, counted)
 	if counted && len(nums) >= limit {
 		total = max(int(st.Size), total)

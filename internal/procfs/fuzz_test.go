@@ -153,7 +153,6 @@ func FuzzCgroupFiles(f *testing.F) {
 		if ParseCgroupMemoryStat(b, &m) == nil {
 			finite(t, float64(m.FileBytes.Or(0)))
 		}
-		_ = ParseCgroupMemoryEvents(b, new(CgroupMemoryEvents))
 		if q, err := ParseCPUMax(b); err == nil {
 			finite(t, q.Or(0))
 		}

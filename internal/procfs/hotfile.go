@@ -2,7 +2,6 @@ package procfs
 
 import (
 	"errors"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -79,18 +78,6 @@ func (h *hotFile) read(buf *Buffer) ([]byte, error) {
 			return buf.b[:n], nil
 		}
 	}
-}
-
-// pread is pread(2) without telling Go's scheduler. These reads copy a few hundred bytes out of the kernel's memory and do not wait for a
-// device, so there is nothing to schedule around; but each announced call wakes the runtime's monitor thread, which then naps 20 µs at a
-// time beside us: a fifth of what a watch beside 16 workers cost (perf, Linux 6.18, Go 1.26). The one lock in their way is held by a
-// process that is in the middle of execve.
-func pread(fd int, b []byte, offset int64) (int, error) {
-	n, _, errno := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), uintptr(offset), 0, 0)
-	if errno != 0 {
-		return 0, errno
-	}
-	return int(n), nil
 }
 
 func (h *hotFile) close() {

@@ -4,15 +4,11 @@ import "bytes"
 
 // Meminfo is the part of /proc/meminfo that is used, in bytes.
 type Meminfo struct {
-	Total, Free Optional[int64]
+	Total Optional[int64]
 	// Available is the kernel's estimate of what new work can have without
 	// swapping (since Linux 3.14).
-	Available                  Optional[int64]
-	Buffers, Cached            Optional[int64]
-	SwapTotal, SwapFree        Optional[int64]
-	Dirty, Writeback           Optional[int64]
-	SharedMemory               Optional[int64]
-	AnonymousHuge, Reclaimable Optional[int64]
+	Available            Optional[int64]
+	Cached, SharedMemory Optional[int64]
 }
 
 // ParseMeminfo parses /proc/meminfo. Unknown lines are passed over; at least
@@ -51,28 +47,12 @@ func (m *Meminfo) field(key []byte) *Optional[int64] {
 	switch string(key) {
 	case "MemTotal":
 		return &m.Total
-	case "MemFree":
-		return &m.Free
 	case "MemAvailable":
 		return &m.Available
-	case "Buffers":
-		return &m.Buffers
 	case "Cached":
 		return &m.Cached
-	case "SwapTotal":
-		return &m.SwapTotal
-	case "SwapFree":
-		return &m.SwapFree
-	case "Dirty":
-		return &m.Dirty
-	case "Writeback":
-		return &m.Writeback
 	case "Shmem":
 		return &m.SharedMemory
-	case "AnonHugePages":
-		return &m.AnonymousHuge
-	case "KReclaimable":
-		return &m.Reclaimable
 	}
 	return nil
 }

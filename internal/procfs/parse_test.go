@@ -33,7 +33,6 @@ var parsers = []struct {
 	{"pressure", func(b []byte) error { return ParsePressure(b, new(Pressure)) }, "some avg10=0.03 avg60=0.41 avg300=2.62 total=24993485\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=1\n", false},
 	{"cpu.stat", func(b []byte) error { return ParseCgroupCPUStat(b, new(CgroupCPU)) }, "nr_periods 72\nnr_throttled 70\nthrottled_time 2900000000\n", false},
 	{"memory.stat", func(b []byte) error { return ParseCgroupMemoryStat(b, new(CgroupMemory)) }, "anon 1\nfile 2\n", false},
-	{"memory.events", func(b []byte) error { return ParseCgroupMemoryEvents(b, new(CgroupMemoryEvents)) }, "low 0\nmax 1\n", false},
 	{"cpu.max", func(b []byte) error { _, err := ParseCPUMax(b); return err }, "250000 100000\n", true},
 	{"limit", func(b []byte) error { _, err := ParseLimit(b); return err }, "17179869184\n", true},
 	{"io.max", func(b []byte) error { return ParseIOMax(b, map[Device]*IOLimit{}) }, "259:0 rbps=104857600 wbps=max riops=9000 wiops=max\n", false},

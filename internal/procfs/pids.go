@@ -39,7 +39,7 @@ func numericNames(fd int, dst []int, buf *Buffer, limit int, stop bool) ([]int, 
 	}
 	total := 0
 	for !stop || len(dst) < limit {
-		n, err := unix.Getdents(fd, buf.b)
+		n, err := getdents(fd, buf.b)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}

@@ -124,12 +124,8 @@ func parseNamespaceLink(link string) (uint64, error) {
 	return n, nil
 }
 
-// Cwd returns the working folder. The link is read, not followed, so a hung
-// mount cannot hold the caller.
-func (p *Process) Cwd() (string, error) { return p.readlink("cwd") }
-
 // Exe returns the program file, with " (deleted)" after it where it was
-// replaced. The link is read, not followed.
+// replaced. The link is read, not followed, so a hung mount cannot hold the caller.
 func (p *Process) Exe() (string, error) { return p.readlink("exe") }
 
 // Root returns the root folder of the process as this mount namespace sees it.

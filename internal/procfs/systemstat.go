@@ -43,15 +43,9 @@ type CPUCore struct {
 
 // SystemStat is what /proc/stat says.
 type SystemStat struct {
-	Total CPUTimes
-	Cores []CPUCore
-	// BootSeconds is the wall-clock time of boot. The kernel computes it anew at
-	// each read, so it moves when the clock is set: a label, never an identity.
-	BootSeconds   Optional[int64]
-	ProcsRunning  Optional[int64]
-	ProcsBlocked  Optional[int64]
-	ForksTotal    Optional[int64]
-	SwitchesTotal Optional[int64]
+	Total        CPUTimes
+	Cores        []CPUCore
+	ProcsRunning Optional[int64]
 }
 
 // ParseSystemStat parses /proc/stat into s, reusing its Cores.
@@ -79,16 +73,8 @@ func ParseSystemStat(b []byte, s *SystemStat) error {
 			if ok {
 				cores = append(cores, core)
 			}
-		case string(key) == "btime":
-			ok = setCount(&s.BootSeconds, value)
 		case string(key) == "procs_running":
 			ok = setCount(&s.ProcsRunning, value)
-		case string(key) == "procs_blocked":
-			ok = setCount(&s.ProcsBlocked, value)
-		case string(key) == "processes":
-			ok = setCount(&s.ForksTotal, value)
-		case string(key) == "ctxt":
-			ok = setCount(&s.SwitchesTotal, value)
 		}
 		if !ok {
 			*s = SystemStat{Cores: cores[:0]}

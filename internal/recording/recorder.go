@@ -175,5 +175,15 @@ func (r *Recorder) Finish(end End) (*Recording, error) {
 	return &r.rec, r.out.end(end)
 }
 
+// Snapshot returns what was recorded so far; what comes later does not change it. It has no End.
+func (r *Recorder) Snapshot() *Recording {
+	s := r.rec
+	s.Series, s.Events, s.Unseen = slices.Clone(s.Series), slices.Clone(s.Events), slices.Clone(s.Unseen)
+	for i := range s.Series {
+		s.Series[i].Points = slices.Clone(s.Series[i].Points)
+	}
+	return &s
+}
+
 // Header returns the recording's header for amendment before Finish: what became known while watching (GPUs, storage, trainers).
 func (r *Recorder) Header() *Header { return &r.rec.Header }

@@ -96,10 +96,19 @@ type Unseen struct {
 	Cure   string // what would change that, a command where there is one; "" where nothing would
 }
 
+// The reasons a watch ends.
+const (
+	EndDuration    = "duration"
+	EndInterrupted = "interrupted"
+	EndJobEnded    = "job-ended"
+	EndClear       = "clear" // what was seen leaves no doubt about the verdict
+	EndSteps       = "steps" // as many batches were taken as were asked for
+)
+
 // End closes a recording.
 type End struct {
 	At       time.Duration
-	Reason   string   // "duration", "steps", "interrupted", "job-ended"
+	Reason   string   // one of the constants above
 	Overhead Overhead // what the watch itself cost
 }
 

@@ -34,6 +34,7 @@ type Layout struct {
 	ItemsPerChunk *int64   `json:"items_per_chunk,omitempty"`
 	ChunksPerItem *int64   `json:"chunks_per_item,omitempty"`
 	Amplification *float64 `json:"amplification,omitempty"` // bytes of chunks touched over bytes of the item
+	Items         string   `json:"items,omitempty"`         // shape, type and hashes of some items, whatever the layout
 	CacheBytes    *int64   `json:"cache_bytes,omitempty"`   // chunk cache of a dataset that nobody configured
 }
 

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
@@ -25,12 +24,20 @@ func figured(probe, metric string, x float64, unit string, labels ...string) rep
 
 func textOf(t *testing.T, r *report.Report) string {
 	t.Helper()
-	var b bytes.Buffer
-	if err := Text(&b, r, Options{}); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
+	return written(t, "text", Report(r), Options{Verbose: true})
 }
+
+// Names of figures, as probes give them.
+const (
+	itemTime    = "item_time_s"
+	itemRate    = "items_per_s"
+	itemStorage = "item_storage_bytes"
+	openTime    = "open_time_s"
+	filterTime  = "filter_time_s"
+	readRate    = "reads_per_s"
+	batchTime   = "batch_time_s"
+	storedRatio = "stored_ratio"
+)
 
 // TestOnlySectionsWithDataAppear: nothing measured gives no empty tables, and no zeros that nobody measured.
 func TestOnlySectionsWithDataAppear(t *testing.T) {
@@ -45,12 +52,9 @@ func TestOnlySectionsWithDataAppear(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, got)
 		}
 	}
-	var b bytes.Buffer
-	if err := Markdown(&b, bare(), Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(b.String(), "|") || strings.Contains(b.String(), "mermaid") {
-		t.Errorf("a table of nothing:\n%s", b.String())
+	markdown := written(t, "md", Report(bare()), Options{})
+	if strings.Contains(markdown, "|") || strings.Contains(markdown, "mermaid") {
+		t.Errorf("a table of nothing:\n%s", markdown)
 	}
 }
 
@@ -109,11 +113,8 @@ func TestMarkdownDrawsOneSeries(t *testing.T) {
 			ms = append(ms, figured(report.ProbeScaling, itemRate, float64(10*len(ms)+10), "1/s", "workers", n, "cache", cache, "order", "random"))
 		}
 	}
-	var b bytes.Buffer
-	if err := Markdown(&b, bare(ms...), Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if got := b.String(); strings.Count(got, "\n    bar [") != 1 || !strings.Contains(got, "worker processes, warm\"\n    x-axis [\"1\", \"2\"]\n    y-axis \"items/s\" 0 --> 55\n    bar [40.0, 50.0]\n") {
+	markdown := written(t, "md", Report(bare(ms...)), Options{})
+	if got := markdown; strings.Count(got, "\n    bar [") != 1 || !strings.Contains(got, "worker processes, warm\"\n    x-axis [\"1\", \"2\"]\n    y-axis \"items/s\" 0 --> 55\n    bar [40.0, 50.0]\n") {
 		t.Errorf("%s", got)
 	}
 }
@@ -124,11 +125,8 @@ func TestMarkdownIsCapped(t *testing.T) {
 	for range 3000 {
 		ms = append(ms, figured(report.ProbeRead, itemTime, 0.01, "s", "order", "random"))
 	}
-	var b bytes.Buffer
-	if err := Markdown(&b, bare(ms...), Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if b.Len() > maxMarkdown || !strings.Contains(b.String(), "Some sections were left out") || !strings.Contains(b.String(), "read random") {
-		t.Errorf("%d bytes", b.Len())
+	markdown := written(t, "md", Report(bare(ms...)), Options{})
+	if len(markdown) > maxMarkdown || !strings.Contains(markdown, "Some sections were left out") || !strings.Contains(markdown, "read random") {
+		t.Errorf("%d bytes", len(markdown))
 	}
 }

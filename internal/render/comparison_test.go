@@ -1,7 +1,6 @@
 package render
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -44,13 +43,9 @@ func compared(t *testing.T, i int) *report.Comparison {
 	return c
 }
 
-func write(t *testing.T, f ComparisonFormat, c *report.Comparison) string {
+func compareTo(t *testing.T, format string, c *report.Comparison) string {
 	t.Helper()
-	var b bytes.Buffer
-	if err := f.Write(&b, c, Options{}); err != nil {
-		t.Fatalf("%s: %v", f.Name, err)
-	}
-	return b.String()
+	return written(t, format, Comparison(c), Options{})
 }
 
 // TestComparisonGolden writes each comparison in every format and holds it to the files under testdata/comparisons.
@@ -66,7 +61,7 @@ func TestComparisonGolden(t *testing.T) {
 			}
 			golden := filepath.Join(comparisons, c.name+suffix)
 			t.Run(filepath.Base(golden), func(t *testing.T) {
-				got := write(t, f, compared(t, i))
+				got := compareTo(t, f.Name, compared(t, i))
 				if *update {
 					if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 						t.Fatal(err)
@@ -88,12 +83,12 @@ func TestComparisonGolden(t *testing.T) {
 func TestComparisonKeepsToTheContract(t *testing.T) {
 	for i := range cases {
 		c := compared(t, i)
-		for line := range strings.Lines(write(t, ComparisonFormats()[0], c)) {
-			if n := columns(strings.TrimRight(line, "\n")); n > width {
+		for line := range strings.Lines(compareTo(t, "text", c)) {
+			if n := columns(visible(strings.TrimRight(line, "\n"))); n > usual {
 				t.Errorf("%s: %d columns: %s", cases[i].name, n, line)
 			}
 		}
-		markdown := write(t, ComparisonFormats()[2], c)
+		markdown := compareTo(t, "md", c)
 		if first, _, _ := strings.Cut(markdown, "\n"); !strings.HasPrefix(first, "<!-- pipetune:compare:v1:") || !strings.HasSuffix(first, " -->") {
 			t.Errorf("%s: first line %q", cases[i].name, first)
 		}
@@ -124,23 +119,23 @@ func TestComparisonHostile(t *testing.T) {
 			}
 			return out
 		}
-		plain := mdSkeleton(write(t, ComparisonFormats()[2], run("name")))
+		plain := mdSkeleton(compareTo(t, "md", run("name")))
 		for _, p := range payloads {
 			c := run(p)
 			for _, f := range ComparisonFormats() {
 				if f.Name == "json" {
 					var back report.Comparison
-					if err := json.Unmarshal([]byte(write(t, f, c)), &back); err != nil {
+					if err := json.Unmarshal([]byte(compareTo(t, f.Name, c)), &back); err != nil {
 						t.Errorf("payload %.30q: %v", p, err)
 					}
 					continue
 				}
-				out := write(t, f, c)
+				out := compareTo(t, f.Name, c)
 				checkVisible(t, f.Name, p, out)
 				switch f.Name {
 				case "text":
 					for line := range strings.Lines(out) {
-						if n := columns(strings.TrimRight(line, "\n")); n > width {
+						if n := columns(visible(strings.TrimRight(line, "\n"))); n > usual {
 							t.Errorf("payload %.30q: %d columns: %s", p, n, line)
 						}
 						if strings.HasPrefix(strings.TrimSpace(line), "::") && cases[i].name == "workers" && p != "::error::x" {
@@ -171,14 +166,14 @@ func TestComparisonIsCut(t *testing.T) {
 		c.Changes = append(c.Changes, c.Changes[0])
 	}
 	c.Before.Job = strings.Repeat("x", 3000)
-	out := write(t, ComparisonFormats()[2], c)
-	if len(out) > maxMarkdown || !strings.Contains(out, "Some sections were left out") || strings.Contains(out, "How it was measured") || !strings.Contains(out, "samples/s") {
+	out := compareTo(t, "md", c)
+	if len(out) > maxMarkdown || !strings.Contains(out, "Some sections were left out") || strings.Contains(out, "More figures") || !strings.Contains(out, "How it was measured") || !strings.Contains(out, "samples/s") {
 		t.Errorf("%d bytes: %.300s", len(out), out)
 	}
 	for range 400 {
 		c.Conditions = append(c.Conditions, report.Condition{Name: strings.Repeat("name ", 100)})
 	}
-	out = write(t, ComparisonFormats()[2], c)
+	out = compareTo(t, "md", c)
 	if len(out) > maxMarkdown || !strings.Contains(out, "The rest was cut") || strings.Contains(out, "<details>") {
 		t.Errorf("%d bytes: %.300s", len(out), out)
 	}
@@ -197,7 +192,7 @@ func TestComparisonDocs(t *testing.T) {
 	if !ok || !ok2 {
 		t.Fatalf("%s has no example", path)
 	}
-	want := write(t, ComparisonFormats()[0], compared(t, 0))
+	want := compareTo(t, "text", compared(t, 0))
 	if *update {
 		if err := os.WriteFile(path, []byte(before+head+want+"```\n"+after), 0o644); err != nil {
 			t.Fatal(err)

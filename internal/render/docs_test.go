@@ -1,7 +1,6 @@
 package render
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path"
@@ -31,11 +30,8 @@ func showsWhatIsPrinted(t *testing.T, page string) {
 	got := excerpt.ReplaceAllStringFunc(string(file), func(old string) string {
 		m := excerpt.FindStringSubmatch(old)
 		shown++
-		var text bytes.Buffer
-		if err := Text(&text, load(t, fixtures+"/"+m[1]+".json"), Options{}); err != nil {
-			t.Fatal(err)
-		}
-		return fmt.Sprintf("<!-- %s: %s -->\n```text\n%s```\n", m[1], m[2], sectionOf(t, text.String(), m[2]))
+		text := textOf(t, load(t, fixtures+"/"+m[1]+".json"))
+		return fmt.Sprintf("<!-- %s: %s -->\n```text\n%s```\n", m[1], m[2], sectionOf(t, text, m[2]))
 	})
 	if shown == 0 {
 		t.Fatalf("%s has no excerpts", page)

@@ -1,5 +1,9 @@
-// Package render writes a report as text, Markdown or JSON. It sees a report and nothing else, and every string in it is treated as
-// foreign: nothing that stands in a report can move the cursor, open a link or break a table.
+// Package render writes a document (package document) in a format: text for a terminal, Markdown, a page. What a
+// report concluded it can write as JSON, too, for programs.
+//
+// A writer decides where things stand and how they are escaped, and computes nothing but widths. Every string of a
+// document is foreign: text reaches a format's output only as a type that escaping makes of it, so that forgetting to
+// escape does not compile. Nothing that stands in a report can move the cursor, open a link or break a table.
 package render
 
 import (
@@ -8,64 +12,93 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pipetune/pipetune/internal/document"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// Format is one way to write a report.
+// Format is one way to write a report or a comparison.
 type Format struct {
 	Name   string // as in --format
-	Suffix string // of -o files, with the dot
-	Help   string
-	Write  func(w io.Writer, r *report.Report, o Options) error
+	Suffix string // of -o files, with the dot; "" where it is for the standard output alone
+	Write  func(w io.Writer, s Subject, o Options) error
 }
 
-// Options are what a reader's terminal allows. The zero value is a plain 80-column text.
+// Options are what a reader's terminal allows.
 type Options struct {
 	Color bool
+	Width int // columns; 0 is 80, and what is below 60 counts as 60
+
+	Verbose bool // supporting sections too, where the main ones are enough to act
 }
 
-// Formats is the table of all formats; the first is the default.
+// Subject is what can be written: for people, and for programs.
+type Subject struct {
+	Document func() *document.Document
+	JSON     func(w io.Writer) error
+}
+
+// Report is a report as a subject.
+func Report(r *report.Report) Subject {
+	return Subject{func() *document.Document { return document.Of(r) },
+		func(w io.Writer) error { return report.Encode(w, r) }}
+}
+
+// Comparison is a comparison as a subject.
+func Comparison(c *report.Comparison) Subject {
+	return Subject{func() *document.Document { return document.OfComparison(c) },
+		func(w io.Writer) error { return report.EncodeComparison(w, c) }}
+}
+
+// Formats lists all formats of reports; the first is the default.
 func Formats() []Format {
 	return []Format{
-		{"text", ".txt", "for a terminal, 80 columns", Text},
-		{"json", ".json", "the whole report, for programs", JSON},
-		{"md", ".md", "Markdown, to paste into a pull request", Markdown},
+		{"text", ".txt", laidOut(text)},
+		{"json", ".json", func(w io.Writer, s Subject, _ Options) error { return s.JSON(w) }},
+		{"md", ".md", laidOut(markdown)},
 	}
 }
 
-// ByName finds a format by its name.
-func ByName(name string) (Format, error) {
-	for _, f := range Formats() {
-		if f.Name == name {
-			return f, nil
+// ComparisonFormats lists all formats of comparisons; the first is the default.
+func ComparisonFormats() []Format {
+	return append(Formats(), Format{"github", "", laidOut(annotation)})
+}
+
+// laidOut makes a format of what lays a document out.
+func laidOut(layout func(d *document.Document, o Options) string) func(w io.Writer, s Subject, o Options) error {
+	return func(w io.Writer, s Subject, o Options) error {
+		if _, err := io.WriteString(w, layout(s.Document(), o)); err != nil {
+			return fmt.Errorf("writing report: %w", err)
 		}
+		return nil
 	}
-	return Format{}, fmt.Errorf("unknown format %q: one of %s", name, strings.Join(names(), ", "))
 }
 
-// BySuffix finds a format by a file name's ending.
-func BySuffix(path string) (Format, error) {
-	i := slices.IndexFunc(Formats(), func(f Format) bool { return strings.HasSuffix(path, f.Suffix) })
-	if i < 0 {
-		return Format{}, fmt.Errorf("no format for %q: the name must end in one of .jsonl (recording), %s", path, suffixes())
-	}
-	return Formats()[i], nil
-}
-
-func names() (all []string) {
-	for _, f := range Formats() {
+// Names are the names of formats.
+func Names(formats []Format) (all []string) {
+	for _, f := range formats {
 		all = append(all, f.Name)
 	}
 	return all
 }
 
-func suffixes() string {
-	var all []string
-	for _, f := range Formats() {
-		all = append(all, f.Suffix)
+// ByName finds a format by its name.
+func ByName(formats []Format, name string) (Format, error) {
+	if i := slices.IndexFunc(formats, func(f Format) bool { return f.Name == name }); i >= 0 {
+		return formats[i], nil
 	}
-	return strings.Join(all, ", ")
+	return Format{}, fmt.Errorf("unknown format %q: one of %s", name, strings.Join(Names(formats), ", "))
 }
 
-// JSON writes the report as it is.
-func JSON(w io.Writer, r *report.Report, _ Options) error { return report.Encode(w, r) }
+// BySuffix finds a format by a file name's ending; also lists other endings that the caller takes.
+func BySuffix(formats []Format, path string, also ...string) (Format, error) {
+	for _, f := range formats {
+		if f.Suffix == "" {
+			continue
+		}
+		if strings.HasSuffix(path, f.Suffix) {
+			return f, nil
+		}
+		also = append(also, f.Suffix)
+	}
+	return Format{}, fmt.Errorf("no format for %q: the name must end in one of %s", path, strings.Join(also, ", "))
+}

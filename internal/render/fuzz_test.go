@@ -1,7 +1,6 @@
 package render
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"strings"
@@ -25,13 +24,13 @@ func FuzzWriters(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, p string) {
 		path := fixtures + "/launch-classifier.json"
-		checkVisible(t, "text", p, renderWith(t, path, Text, p))
-		markdown := renderWith(t, path, Markdown, p)
+		checkVisible(t, "text", p, renderWith(t, path, "text", p))
+		markdown := renderWith(t, path, "md", p)
 		checkVisible(t, "md", p, markdown)
 		if len(markdown) > maxMarkdown {
 			t.Errorf("%d bytes of Markdown", len(markdown))
 		}
-		if line := md(p); strings.ContainsAny(line, "\n|<>`[]*_@~") {
+		if line := string(md(p)); strings.ContainsAny(line, "\n|<>`[]*@~") {
 			t.Errorf("md(%q) = %q", p, line)
 		}
 		for i := range c.Conditions {
@@ -41,15 +40,12 @@ func FuzzWriters(f *testing.F) {
 			c.Changes[i].Key, c.Changes[i].Metric = p, p
 		}
 		for _, format := range ComparisonFormats() {
-			var out bytes.Buffer
-			if err := format.Write(&out, &c, Options{}); err != nil {
-				t.Fatal(err)
-			}
+			out := written(t, format.Name, Comparison(&c), Options{})
 			if format.Name != "json" {
-				checkVisible(t, format.Name, p, out.String())
+				checkVisible(t, format.Name, p, out)
 			}
-			if format.Name == "github" && strings.Count(out.String(), "\n") != 1 {
-				t.Errorf("%q is more than one command", out.String())
+			if format.Name == "github" && strings.Count(out, "\n") != 1 {
+				t.Errorf("%q is more than one command", out)
 			}
 		}
 	})

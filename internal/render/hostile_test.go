@@ -1,8 +1,7 @@
 package render
 
 import (
-	"bytes"
-	"io"
+	"cmp"
 	"reflect"
 	"regexp"
 	"slices"
@@ -31,14 +30,14 @@ func TestHostileStrings(t *testing.T) {
 }
 
 func hostile(t *testing.T, path string) {
-	skeleton := mdSkeleton(renderWith(t, path, Markdown, "name"))
+	skeleton := mdSkeleton(renderWith(t, path, "md", "name"))
 	for _, p := range payloads {
-		text := renderWith(t, path, Text, p)
+		text := renderWith(t, path, "text", p)
 		checkVisible(t, "text", p, text)
 		if !strings.Contains(path, "reopened") {
-			checkWidth(t, poisoned(t, path, p), text)
+			checkWidth(t, Report(poisoned(t, path, p)), text, usual)
 		}
-		markdown := renderWith(t, path, Markdown, p)
+		markdown := renderWith(t, path, "md", p)
 		checkVisible(t, "md", p, markdown)
 		if got := mdSkeleton(markdown); got != skeleton && len(markdown) < maxMarkdown/2 {
 			t.Errorf("payload %.30q changes the structure of the Markdown:\n%s\nnot\n%s", p, got, skeleton)
@@ -47,7 +46,7 @@ func hostile(t *testing.T, path string) {
 			t.Errorf("payload %.30q: %d bytes of Markdown", p, len(markdown))
 		}
 		if utf8.ValidString(p) {
-			back, err := report.Decode(strings.NewReader(renderWith(t, path, JSON, p)))
+			back, err := report.Decode(strings.NewReader(renderWith(t, path, "json", p)))
 			if err != nil {
 				t.Errorf("payload %.30q: JSON: %v", p, err)
 			} else if got := statement(back); got != p {
@@ -64,13 +63,9 @@ func statement(r *report.Report) string {
 	return r.Verdict.Statement
 }
 
-func renderWith(t *testing.T, path string, write func(w io.Writer, r *report.Report, o Options) error, p string) string {
+func renderWith(t *testing.T, path, format, p string) string {
 	t.Helper()
-	var b bytes.Buffer
-	if err := write(&b, poisoned(t, path, p), Options{}); err != nil {
-		t.Fatalf("payload %.30q: %v", p, err)
-	}
-	return b.String()
+	return written(t, format, Report(poisoned(t, path, p)), Options{})
 }
 
 func poisoned(t *testing.T, path, p string) *report.Report {
@@ -133,15 +128,11 @@ func TestHostileLabels(t *testing.T) {
 				r.Measurements[i].Labels[key] = p
 			}
 		}
-		for name, write := range map[string]func(io.Writer, *report.Report, Options) error{"text": Text, "md": Markdown} {
-			var b bytes.Buffer
-			if err := write(&b, r, Options{}); err != nil {
-				t.Fatal(err)
-			}
-			checkVisible(t, name, p, b.String())
-			if name == "text" {
-				checkWidth(t, r, b.String())
-			}
+		checkVisible(t, "md", p, written(t, "md", Report(r), Options{}))
+		for _, width := range []int{0, 60, 160} {
+			text := written(t, "text", Report(r), Options{Width: width, Verbose: width != usual})
+			checkVisible(t, "text", p, text)
+			checkWidth(t, Report(r), text, cmp.Or(width, usual))
 		}
 	}
 }
@@ -194,13 +185,10 @@ func mdSkeleton(s string) string {
 // TestDiffsCannotEndTheirFence puts what would end a fence into a diff, in all its lines.
 func TestDiffsCannotEndTheirFence(t *testing.T) {
 	for _, line := range []string{"```", "````", "   ```", "`````` </details>", strings.Repeat("`", 5000), "~~~", "+```\n```\n# out"} {
-		r := load(t, fixtures+"/launch-classifier.json")
-		r.Patch.Diff = line + "\n" + line + "\n"
-		_, rest, found := strings.Cut(mdPatch(r), "diff\n")
-		fence := mdPatch(r)[strings.Index(mdPatch(r), "\n```")+1:]
-		fence = fence[:strings.Index(fence, "diff\n")]
-		if !found || strings.Trim(fence, "`") != "" || strings.Contains(strings.Split(rest, "\n"+fence+"\n")[0], fence) || strings.Count(rest, fence) != 1 {
-			t.Errorf("%.30q is not held by %.20q (%d)", line, fence, len(fence))
+		got := string(fence("diff", line, line))
+		ticks, rest, _ := strings.Cut(got, "diff\n")
+		if strings.Trim(ticks, "`") != "" || strings.Count(rest, ticks) != 1 || !strings.HasSuffix(rest, "\n"+ticks+"\n") {
+			t.Errorf("%.30q is not held by %.20q", line, ticks)
 		}
 	}
 }

@@ -1,39 +1,55 @@
 package render
 
 import (
-	"fmt"
-	"io"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/pipetune/pipetune/internal/unit"
-	"github.com/pipetune/pipetune/pkg/report"
+	"github.com/pipetune/pipetune/internal/document"
 )
 
-// maxMarkdown keeps a report under the 65,536 characters forges accept in a comment.
+// maxMarkdown keeps a document under the 65,536 characters forges accept in a comment.
 const maxMarkdown = 60_000
 
-// Markdown writes the report to be pasted into a pull request: a key for bots, one heading, one alert, one table, the findings, and the
-// rest folded away. Folded parts are dropped, last first, where the whole would grow past what a comment may hold.
-func Markdown(w io.Writer, r *report.Report, _ Options) error {
-	body, folded := mdDiagnosis(r)
-	if r.Benchmark != nil {
-		body, folded = mdBench(r)
+// markdown lays a document out to be pasted into a pull request: a key for bots, one heading, one alert, what every
+// reader needs, and the rest folded away. Folded parts are dropped, last first, where the whole would grow past what a
+// comment may hold.
+func markdown(d *document.Document, _ Options) string {
+	m := &mdWriter{}
+	m.head(d)
+	var folded, reference []string
+	for _, s := range d.Sections {
+		switch s.Weight {
+		case document.Main:
+			m.section(s)
+		case document.Supporting:
+			folded = append(folded, details(s))
+		default:
+			reference = append(reference, details(s))
+		}
 	}
-	foot := fmt.Sprintf("\n<sub>pipetune %s · schema %s · paths and host names redacted</sub>\n", md(r.Tool.Version), md(r.SchemaVersion))
-	if _, err := io.WriteString(w, fitComment(body, folded, foot)); err != nil {
-		return fmt.Errorf("writing report: %w", err)
+	if d.Try != "" {
+		m.put("\nTry it:\n\n", fence("python", d.Try))
 	}
-	return nil
+	if len(d.Next) > 0 {
+		m.put("\nNext:\n\n", fence("sh", d.Next...))
+	}
+	all := document.List(slices.Concat(d.Method, d.Setup))
+	how := document.Section{Title: "How it was measured", Parts: []document.Part{all}}
+	folded = append(append(folded, details(how)), reference...)
+	return fitComment(m.b.String(), folded, "\n<sub>"+string(md(d.Origin))+"</sub>\n")
 }
 
-// fitComment puts a comment together and keeps it under maxMarkdown: folded parts go first, the last of them before the others, then the
-// end of the body.
+// fitComment puts a comment together and keeps it under maxMarkdown: folded parts go first, the last of them before
+// the others, then the end of the body.
 func fitComment(body string, folded []string, foot string) string {
-	folded = slices.DeleteFunc(folded, func(part string) bool { return part == "" })
-	cut := ""
-	for len(folded) > 0 && len(body)+len(foot)+size(folded)+len(cut) > maxMarkdown {
-		folded = folded[:len(folded)-1]
+	cut, size := "", 0
+	for _, part := range folded {
+		size += len(part)
+	}
+	for ; len(folded) > 0 && len(body)+len(foot)+size+len(cut) > maxMarkdown; folded = folded[:len(folded)-1] {
+		size -= len(folded[len(folded)-1])
 		cut = "\nSome sections were left out to keep this comment short enough.\n"
 	}
 	if len(body)+len(foot)+len(cut) > maxMarkdown {
@@ -44,151 +60,216 @@ func fitComment(body string, folded []string, foot string) string {
 	return body + strings.Join(folded, "") + cut + foot
 }
 
-// mdDiagnosis is a report of diagnose: what always stands there, and the parts that are folded away.
-func mdDiagnosis(r *report.Report) (body string, folded []string) {
-	return mdHead(r) + mdFigures(r) + mdFindings(r) + mdPlans(r), []string{mdPatch(r), mdTime(r), mdLoader(r), mdUnseen(r), mdHow(r)}
-}
+// mdWriter is Markdown in the making.
+type mdWriter struct{ b strings.Builder }
 
-func size(parts []string) (n int) {
+func (m *mdWriter) put(parts ...markup) {
 	for _, p := range parts {
-		n += len(p)
+		m.b.WriteString(string(p))
 	}
-	return n
 }
 
-func mdHead(r *report.Report) string {
-	v := r.Verdict
-	if v == nil {
-		return "<!-- pipetune:v1 -->\n### pipetune\n"
-	}
-	kind := "WARNING"
-	switch v.Class {
-	case report.GPUBound, report.Balanced:
-		kind = "TIP"
-	case report.Inconclusive:
-		kind = "NOTE"
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "<!-- pipetune:%s:v1 -->\n### pipetune: %s\n\n> [!%s]\n> **%s** (confidence: %s). %s\n", mdKey(r.Kind), md(headline(r)), kind,
-		md(strings.ToUpper(string(v.Class))), md(string(v.Confidence)), md(v.Statement))
-	for _, d := range v.Doubts {
-		fmt.Fprintf(&b, "> Doubt: %s\n", md(d))
-	}
-	return b.String()
-}
+// alerts are GitHub's alerts by the tone of what they say.
+var alerts = map[document.Tone]markup{document.Plain: "NOTE", document.Good: "TIP", document.Caution: "WARNING",
+	document.Bad: "WARNING"}
 
-// mdKey keeps a comment key to letters and dashes, so that nothing can end the HTML comment.
-func mdKey(s string) string {
-	return strings.Map(func(c rune) rune {
-		if c >= 'a' && c <= 'z' || c == '-' {
-			return c
+// headingColumns keeps a heading to one line of a comment.
+const headingColumns = 200
+
+// notKey is what a key may not hold, so that nothing ends its HTML comment, and keyLength how long it may be.
+var notKey = regexp.MustCompile(`[^a-z0-9:-]|--+`)
+
+const keyLength = 60
+
+func (m *mdWriter) head(d *document.Document) {
+	key := notKey.ReplaceAllString(d.Key, "")
+	m.put("<!-- pipetune:", markup(key[:min(keyLength, len(key))]), " -->\n")
+	m.put("### ", md(string(cut(safe(d.Title), headingColumns))), "\n")
+	if a := d.Answer; a != nil {
+		m.put("\n> [!", alerts[d.Tone], "]\n> **", md(a.Short))
+		if a.Aside != "" {
+			m.put("** (", md(a.Aside), ").")
+		} else {
+			m.put(".**")
 		}
-		return -1
-	}, strings.ReplaceAll(s, "--", "-"))
-}
-
-func mdFigures(r *report.Report) string {
-	rows := figureTable(r)
-	if len(rows) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	b.WriteString("\n| | now | 95 % CI | if data were free (modelled) |\n|:--|--:|--:|--:|\n")
-	for _, f := range rows {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", md(f[0]), md(f[1]), md(f[2]), md(f[3]))
-	}
-	return b.String()
-}
-
-func mdFindings(r *report.Report) string {
-	if len(r.Findings) == 0 {
-		return "\nNo findings.\n"
-	}
-	var b strings.Builder
-	b.WriteString("\n**Findings**, the largest share of " + whose(r) + " first; effects are " + effectBasis(r) + " for one change at a time.\n\n")
-	for _, f := range r.Findings {
-		fmt.Fprintf(&b, "- **%s** (%s)", md(f.Rule), md(string(f.Severity)))
-		if f.Location != nil {
-			fmt.Fprintf(&b, " at %s", md(place(f.Location)))
+		for _, text := range []string{a.Why, a.Figure} {
+			if text != "" {
+				m.put(" ", md(text))
+			}
 		}
-		if e := firstEffect(f); e != nil {
-			fmt.Fprintf(&b, " → %s, %s", md(effectText(*e)), md(string(e.Basis)))
-		}
-		fmt.Fprintf(&b, "\n  %s\n", md(f.Summary))
-		for _, c := range changes(f) {
-			fmt.Fprintf(&b, "  - %s\n", md(c))
-		}
-		for _, n := range f.WontHelp {
-			fmt.Fprintf(&b, "  - Will not help: %s\n", md(n))
-		}
-	}
-	if r.Joint != nil {
-		fmt.Fprintf(&b, "\nTogether: %s%s, %s.\n", md(effectText(*r.Joint)), md(limitText(*r.Joint)), md(string(r.Joint.Basis)))
-	}
-	if t := tryLine(r); t != "" {
-		fmt.Fprintf(&b, "\nTry it: %s\n", md(t))
-	}
-	return b.String()
-}
-
-func details(summary, body string) string {
-	if body == "" {
-		return ""
-	}
-	return "\n<details>\n<summary>" + summary + "</summary>\n\n" + body + "\n</details>\n"
-}
-
-func mdTime(r *report.Report) string {
-	var b strings.Builder
-	if r.Verdict != nil {
-		for _, s := range stepParts(r.Verdict.Step) {
-			if s.ratio != nil {
-				fmt.Fprintf(&b, "| step: %s | %s | |\n", md(s.name), md(unit.Percent(*s.ratio)))
+		m.put("\n")
+		for _, l := range a.Lines {
+			if l.Tone == document.Plain {
+				m.put("> ", md(l.Label), ": ", md(l.Text), "\n")
+			} else {
+				m.put(">\n> **", md(l.Label), " ", md(l.Text), "**\n")
 			}
 		}
 	}
-	for _, f := range r.Phases {
-		per := ""
-		switch {
-		case f.ItemS > 0:
-			per = phaseTime(f)
-		case f.BatchS > 0:
-			per = unit.Seconds(f.BatchS)
+	if t := d.Trust; t != nil {
+		m.put("\n**", md(t.Label), "**: ", md(t.Text), ".\n")
+		for i, x := range t.Points {
+			if i == 0 {
+				m.put("\n")
+			}
+			m.put("- ")
+			if x.Breaks {
+				m.put("**breaks**: ")
+			}
+			m.put(md(x.Name), ": ", md(x.Before), " → ", md(x.After), " (", md(x.Consequence), ")\n")
 		}
-		fmt.Fprintf(&b, "| worker: %s | %s | %s |\n", md(f.Name), md(unit.Percent(f.Ratio)), md(per))
 	}
-	if b.Len() == 0 {
-		return ""
-	}
-	return details("Where the time goes", "| phase | share | per batch |\n|:--|--:|--:|\n"+b.String())
 }
 
-func mdUnseen(r *report.Report) string {
-	var b strings.Builder
-	for _, g := range groupAbstained(r.Abstained) {
-		fmt.Fprintf(&b, "- %s: %s", md(g.list()), md(g.reason))
-		if g.cure != "" {
-			fmt.Fprintf(&b, " (%s)", md(g.cure))
-		}
-		b.WriteByte('\n')
+// title is a section's title with what holds for it.
+func title(s document.Section) markup {
+	if s.About == "" {
+		return md(s.Title)
 	}
-	return details("What was not measured", b.String())
+	return md(s.Title + ", " + s.About)
 }
 
-func mdHow(r *report.Report) string {
-	var b strings.Builder
-	if f := footer(r); f != "" {
-		fmt.Fprintf(&b, "%s.\n", md(f))
+func (m *mdWriter) section(s document.Section) {
+	if s.Title != "" {
+		m.put("\n**", title(s), "**\n")
 	}
-	fmt.Fprintf(&b, "%s of %s CPUs usable, kernel %s.\n", md(unit.Number(r.Host.CPUsUsable)), md(fmt.Sprint(r.Host.CPUsPresent)), md(r.Host.Kernel))
-	for _, g := range r.Host.GPUs {
-		fmt.Fprintf(&b, "GPU: %s, %s.\n", md(g.Name), md(unit.Bytes(float64(g.MemoryBytes))))
+	m.parts(s)
+}
+
+// parts writes a section's parts, each after an empty line.
+func (m *mdWriter) parts(s document.Section) {
+	for _, p := range s.Parts {
+		m.put("\n")
+		p.Write(m)
 	}
-	if r.Job != nil {
-		fmt.Fprintf(&b, "Job: %s\n", md(strings.Join(r.Job.Command, " ")))
+}
+
+// details folds a section away, with empty lines around the Markdown in it.
+func details(s document.Section) string {
+	m := &mdWriter{}
+	m.put("\n<details>\n<summary>", title(s), "</summary>\n")
+	m.parts(s)
+	m.put("\n</details>\n")
+	return m.b.String()
+}
+
+func (m *mdWriter) Facts(list document.Facts) {
+	for _, f := range list {
+		m.put("- ", md(f.Name), ": ", md(f.Text), "\n")
 	}
-	for _, w := range r.Warnings {
-		fmt.Fprintf(&b, "- Mind: %s\n", md(w))
+}
+
+// Table puts the commands of its rows below it.
+func (m *mdWriter) Table(t *document.Table) {
+	rule := markup("")
+	for _, c := range t.Columns {
+		m.put("| ", md(c.Name), " ")
+		if c.Right {
+			rule += "|--:"
+		} else {
+			rule += "|:--"
+		}
 	}
-	return details("How it was measured", b.String())
+	m.put("|\n", rule, "|\n")
+	commands := &mdWriter{}
+	name := "" // of rows that belong together it stands in the first
+	for _, r := range t.Rows {
+		for _, c := range r.Cells {
+			m.put("| ", cell(c), " ")
+		}
+		m.put("|\n")
+		if text := r.Cells[0].Text; text != "" {
+			name = text
+		}
+		if r.Copy != "" {
+			commands.put("\n", md(name), ":\n\n", fence("sh", r.Copy))
+		}
+	}
+	m.put(markup(commands.b.String()))
+}
+
+func cell(c document.Cell) markup {
+	text := md(c.Text)
+	if c.Interval != "" {
+		text += " (" + md(c.Interval) + ")"
+	}
+	if c.Strong {
+		return "**" + text + "**"
+	}
+	return text
+}
+
+func (m *mdWriter) Figures(list document.Figures) { m.Table(list.Table()) }
+
+func (m *mdWriter) Bars(list document.Bars) { m.Table(list.Table()) }
+
+// Chart is in the language of mermaid: names are quoted, and hold no quotes.
+func (m *mdWriter) Chart(c *document.Chart) {
+	var names, bars []string
+	for i, x := range c.Bars {
+		names = append(names, quoted(c.Names[i]))
+		bars = append(bars, strconv.FormatFloat(x, 'f', c.Digits, 64))
+	}
+	m.put(fence("mermaid", "xychart-beta", "    title "+quoted(c.Title), "    x-axis ["+strings.Join(names, ", ")+"]",
+		"    y-axis "+quoted(c.Unit)+" 0 --> "+strconv.FormatFloat(c.Top, 'f', -1, 64),
+		"    bar ["+strings.Join(bars, ", ")+"]"))
+}
+
+func quoted(s string) string { return `"` + strings.ReplaceAll(s, `"`, "'") + `"` }
+
+func (m *mdWriter) Findings(list *document.Findings) {
+	if len(list.List) == 0 {
+		m.put("No findings.\n")
+		return
+	}
+	m.put(md(list.Order), "\n\n")
+	for _, f := range list.List {
+		m.put("- **", md(f.Rule), "** (", md(f.Severity), ")")
+		if f.Place != "" {
+			m.put(" at ", md(f.Place))
+		}
+		if f.Effect != "" {
+			m.put(" → ", md(f.Effect), ", ", md(f.Basis))
+		}
+		m.put("\n  ", md(f.Summary), "\n")
+		for _, c := range f.Changes {
+			m.put("  - ", md(c), "\n")
+		}
+		for _, n := range f.Unhelpful {
+			m.put("  - Will not help: ", md(n), "\n")
+		}
+	}
+	if list.Joint != "" {
+		m.put("\nTogether: ", md(list.Joint), ".\n")
+	}
+}
+
+func (m *mdWriter) Gaps(list document.Gaps) {
+	for _, g := range list {
+		m.put("- ", md(g.Names), ": ", md(g.Reason))
+		if g.Cure != "" {
+			m.put(" (", md(g.Cure), ")")
+		}
+		m.put("\n")
+	}
+}
+
+func (m *mdWriter) Predictions(list *document.Predictions) {
+	m.Table(list.Table())
+	m.put("\n", md(list.Tally), "\n")
+}
+
+func (m *mdWriter) List(list document.List) {
+	for _, text := range list {
+		m.put("- ", md(text), "\n")
+	}
+}
+
+func (m *mdWriter) Note(n document.Note) { m.put(md(string(n)), "\n") }
+
+func (m *mdWriter) Code(c document.Code) {
+	if c.Label != "" {
+		m.put(md(c.Label), ":\n\n")
+	}
+	m.put(fence(string(c.Language), strings.Split(c.Text, "\n")...))
 }

@@ -1,21 +1,32 @@
 package render
 
 import (
+	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/pipetune/pipetune/internal/document"
 )
 
-// width is the number of columns a text report keeps to.
-const width = 80
+// usual is the width of a terminal that has not said otherwise, narrowest the least that a document is laid out for.
+const usual, narrowest = 80, 60
 
-// page is a text report in the making.
+// page is text for a terminal in the making. No line is wider than it, but for commands and diffs, which are there to
+// be copied.
 type page struct {
 	b     strings.Builder
 	color bool
+	width int
 }
 
-// The colours in use. Colour never carries meaning alone: a word or a symbol says the same.
+func newPage(o Options) *page {
+	p := &page{color: o.Color, width: usual}
+	if o.Width > 0 {
+		p.width = max(narrowest, o.Width)
+	}
+	return p
+}
+
+// The styles in use. Colour never carries meaning alone: a word or a symbol says the same.
 const (
 	bold   = "\x1b[1m"
 	dim    = "\x1b[2m"
@@ -25,139 +36,117 @@ const (
 	plain  = "\x1b[0m"
 )
 
-func (p *page) paint(style, s string) string {
+// styles are those of tones.
+var styles = map[document.Tone]visible{document.Good: green, document.Caution: yellow, document.Bad: red}
+
+func (p *page) paint(style, s visible) visible {
 	if !p.color || style == "" {
 		return s
 	}
 	return style + s + plain
 }
 
-func (p *page) line(parts ...string) {
-	p.b.WriteString(strings.TrimRight(strings.Join(parts, ""), " "))
-	p.b.WriteByte('\n')
+func (p *page) line(parts ...visible) {
+	var whole strings.Builder
+	for _, s := range parts {
+		whole.WriteString(string(s))
+	}
+	p.b.WriteString(strings.TrimRight(whole.String(), " ") + "\n")
 }
 
 func (p *page) gap() { p.b.WriteByte('\n') }
 
-func (p *page) heading(s string) {
-	p.gap()
-	p.line(p.paint(bold, s))
-}
-
 // wrapped writes text with first in front of its first line and spaces of the same width before the others.
-func (p *page) wrapped(first, text string) {
-	indent := strings.Repeat(" ", columns(first))
-	for i, l := range wrap(text, width-columns(first)) {
-		if i == 0 {
-			p.line(first, l)
-		} else {
-			p.line(indent, l)
+func (p *page) wrapped(first, text visible) { p.painted("", first, text) }
+
+func (p *page) painted(style, first, text visible) {
+	for i, l := range wrap(text, p.width-columns(first)) {
+		if i > 0 {
+			first = spaces(columns(first))
 		}
+		p.line(first, p.paint(style, l))
 	}
 }
 
 // apart writes left and right at the two edges, on two lines where they do not fit on one.
-func (p *page) apart(left, leftStyle, right string) {
-	left, right = cut(left, width), cut(right, width)
-	free := width - columns(left) - columns(right)
-	if free < 1 {
-		p.line(p.paint(leftStyle, left))
-		p.line(strings.Repeat(" ", max(0, width-columns(right))), right)
-		return
-	}
-	p.line(p.paint(leftStyle, left), strings.Repeat(" ", free), right)
-}
-
-// wrap breaks text into lines of at most n columns at spaces; a longer word is broken where the line ends.
-func wrap(text string, n int) []string {
-	var lines []string
-	line := ""
-	for _, w := range strings.Fields(text) {
-		for columns(w) > n && n > 0 {
-			if line != "" {
-				lines, line = append(lines, line), ""
-			}
-			head, rest := split(w, n)
-			lines, w = append(lines, head), rest
-		}
-		switch {
-		case w == "":
-		case line == "":
-			line = w
-		case columns(line)+1+columns(w) <= n:
-			line += " " + w
-		default:
-			lines = append(lines, line)
-			line = w
-		}
-	}
-	if line != "" {
-		lines = append(lines, line)
-	}
-	return lines
-}
-
-// split cuts s after as many characters as fit into n columns, at least one.
-func split(s string, n int) (head, rest string) {
-	used := 0
-	for i, r := range s {
-		if used += runeColumns(r); used > n && i > 0 {
-			return s[:i], s[i:]
-		}
-	}
-	return s, ""
-}
-
-// cut shortens s to n columns by leaving out its middle: the end of a path tells more than what is before it.
-func cut(s string, n int) string {
-	if columns(s) <= n || n < 2 {
-		return s
-	}
-	head, _ := split(s, (n-1)/3)
-	tail := s
-	for over := columns(s) - (n - 1 - columns(head)); over > 0; {
-		r, size := utf8.DecodeRuneInString(tail)
-		over -= runeColumns(r)
-		tail = tail[size:]
-	}
-	return head + "…" + tail
-}
-
-// columns counts the columns of s on a terminal: two for wide characters, none for those that stand on the one before.
-func columns(s string) (n int) {
-	for _, r := range s {
-		n += runeColumns(r)
-	}
-	return n
-}
-
-func runeColumns(r rune) int {
+func (p *page) apart(style, left, right visible) {
+	left, right = cut(left, p.width), cut(right, p.width)
+	free := p.width - columns(left) - columns(right)
 	switch {
-	case r < 0x300:
-		return 1
-	case unicode.In(r, unicode.Mn, unicode.Me):
-		return 0
-	case unicode.Is(wide, r):
-		return 2
+	case right == "":
+		p.line(p.paint(style, left))
+	case free < 1:
+		p.line(p.paint(style, left))
+		p.line(spaces(p.width-columns(right)), right)
+	default:
+		p.line(p.paint(style, left), spaces(free), right)
 	}
-	return 1
 }
 
-// wide holds the blocks of Unicode's EastAsianWidth.txt that are of class W or F throughout, and those of emoji. A block that is wide in part
-// counts as wide: a line may come out short, never too long.
-var wide = &unicode.RangeTable{
-	R16: []unicode.Range16{{Lo: 0x1100, Hi: 0x115f, Stride: 1}, {Lo: 0x231a, Hi: 0x231b, Stride: 1}, {Lo: 0x23e9, Hi: 0x23f3, Stride: 1}, {Lo: 0x25fd, Hi: 0x25fe, Stride: 1},
-		{Lo: 0x2614, Hi: 0x270b, Stride: 1}, {Lo: 0x2728, Hi: 0x27bf, Stride: 1}, {Lo: 0x2b1b, Hi: 0x2b55, Stride: 1}, {Lo: 0x2e80, Hi: 0xa4cf, Stride: 1}, {Lo: 0xa960, Hi: 0xa97f, Stride: 1}, {Lo: 0xac00, Hi: 0xd7a3, Stride: 1},
-		{Lo: 0xf900, Hi: 0xfaff, Stride: 1}, {Lo: 0xfe10, Hi: 0xfe6f, Stride: 1}, {Lo: 0xff01, Hi: 0xff60, Stride: 1}, {Lo: 0xffe0, Hi: 0xffe6, Stride: 1}},
-	R32: []unicode.Range32{{Lo: 0x16fe0, Hi: 0x18dff, Stride: 1}, {Lo: 0x1aff0, Hi: 0x1b2ff, Stride: 1}, {Lo: 0x1f000, Hi: 0x1faff, Stride: 1}, {Lo: 0x20000, Hi: 0x3fffd, Stride: 1}},
+// leastBar and mostBar bound the length of a bar behind a row: a shorter one tells nothing, a longer one no more.
+const leastBar, mostBar = 6, 20
+
+func (p *page) Table(t *document.Table) {
+	widths, gap := p.fit(t)
+	row := func(cells []visible) (line visible) {
+		for i, c := range t.Columns {
+			line += spaces(gap)
+			if text := cut(cells[i], widths[i]); c.Right {
+				line += padLeft(text, widths[i])
+			} else {
+				line += pad(text, widths[i])
+			}
+		}
+		return line
+	}
+	var head []visible
+	free := p.width - gap
+	for i, c := range t.Columns {
+		head = append(head, safe(c.Name))
+		free -= widths[i] + gap
+	}
+	p.line(p.paint(dim, visible(strings.TrimRight(string(row(head)), " "))))
+	bars := slices.ContainsFunc(t.Rows, func(r document.Row) bool { return r.Share > 0 }) && free >= leastBar
+	for _, r := range t.Rows {
+		var texts []visible
+		for _, c := range r.Cells {
+			texts = append(texts, safe(c.Text))
+		}
+		line := row(texts)
+		if bars {
+			full, _, _ := strings.Cut(string(bar(r.Share, min(mostBar, free))), "-")
+			line += spaces(gap) + visible(full)
+		}
+		p.line(line)
+		if r.Copy != "" {
+			p.line("      ", safe(r.Copy))
+		}
+	}
 }
 
-func pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-columns(s))) }
-
-func padLeft(s string, n int) string { return strings.Repeat(" ", max(0, n-columns(s))) + s }
+// fit gives the widths of a table's columns and the gap before each. Where the page is too narrow the widest columns
+// give way.
+func (p *page) fit(t *document.Table) (widths []int, gap int) {
+	all := 0
+	for i, c := range t.Columns {
+		w := columns(safe(c.Name))
+		for _, r := range t.Rows {
+			w = max(w, columns(safe(r.Cells[i].Text)))
+		}
+		widths, all = append(widths, w), all+w
+	}
+	gap = 2
+	if all+gap*len(widths) > p.width {
+		gap = 1
+	}
+	for ; all+gap*len(widths) > p.width; all-- {
+		widths[slices.Index(widths, slices.Max(widths))]--
+	}
+	return widths, gap
+}
 
 // bar draws a ratio as n characters.
-func bar(ratio float64, n int) string {
+func bar(ratio float64, n int) visible {
 	full := min(n, max(0, int(ratio*float64(n)+0.5)))
-	return strings.Repeat("#", full) + strings.Repeat("-", n-full)
+	return visible(strings.Repeat("#", full) + strings.Repeat("-", n-full))
 }

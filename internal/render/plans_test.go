@@ -1,7 +1,6 @@
 package render
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
@@ -11,22 +10,22 @@ import (
 // TestPlansShow: with plans, without any, and where nothing was modelled.
 func TestPlansShow(t *testing.T) {
 	r := load(t, fixtures+"/launch-plans.json")
-	text := shown(t, r)
+	text := textOf(t, r)
 	for _, want := range []string{"PLANS ", "moderate, medium risk   num_workers: 1 → 4", "Check it:  pipetune diagnose -o after.json -- ", "not calibrated on this machine", "Try it:   DataLoader(..., num_workers=4)"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing:\n%s", want, text)
 		}
 	}
 	r.Outlook.Calibrated = "on 60 runs"
-	if text := shown(t, r); strings.Contains(text, "not calibrated") || !strings.Contains(text, "on 60 runs") {
+	if text := textOf(t, r); strings.Contains(text, "not calibrated") || !strings.Contains(text, "on 60 runs") {
 		t.Error("where the model was calibrated is not said")
 	}
 	r.Plans, r.Outlook.Statement = nil, "The training step is the limit."
-	if text := shown(t, r); !strings.Contains(text, "The training step is the limit.") || strings.Contains(text, "Check it") || strings.Contains(text, "calibrated") {
+	if text := textOf(t, r); !strings.Contains(text, "The training step is the limit.") || strings.Contains(text, "Check it") || strings.Contains(text, "calibrated") {
 		t.Errorf("without plans:\n%s", text)
 	}
 	r.Outlook = nil
-	if text := shown(t, r); strings.Contains(text, "PLANS") {
+	if text := textOf(t, r); strings.Contains(text, "PLANS") {
 		t.Errorf("without an outlook:\n%s", text)
 	}
 }
@@ -35,74 +34,12 @@ func TestPlansShow(t *testing.T) {
 func TestPlansWithHoles(t *testing.T) {
 	n, less := 0.0, int64(-1<<20)
 	r := &report.Report{Plans: []report.Plan{{}, {Name: "moderate", Risk: "low", Changes: []report.Recommendation{{}, {Setting: "x"}}, StepTimeS: &n, ExtraMemoryBytes: &less, ExtraShmBytes: &less}}}
-	text := shown(t, r)
+	text := textOf(t, r)
 	if !strings.Contains(text, "1 MiB less memory") || !strings.Contains(text, "?") {
 		t.Errorf("%s", text)
 	}
-	checkWidth(t, r, text)
-	var b bytes.Buffer
-	if err := Markdown(&b, r, Options{}); err != nil || !strings.Contains(b.String(), "**Plans**") {
-		t.Errorf("%v: %s", err, b.String())
+	checkWidth(t, Report(r), text, usual)
+	if got := written(t, "md", Report(r), Options{}); !strings.Contains(got, "<summary>Plans</summary>") {
+		t.Errorf("%s", got)
 	}
-}
-
-// The recommended plan has the last word on what it is about, and none on the rest.
-func TestTryLineIsThePlans(t *testing.T) {
-	change := func(name, to string) report.Recommendation { return report.Recommendation{Setting: name, To: to} }
-	r := &report.Report{Findings: []report.Finding{{Severity: report.Error, Recommendations: []report.Recommendation{change("num_workers", "6"), change("prefetch_factor", "8"), change("pin_memory", "True")}}}}
-	if got := tryLine(r); got != "DataLoader(..., num_workers=6, prefetch_factor=8, pin_memory=True)" {
-		t.Errorf("without a plan: %s", got)
-	}
-	r.Plans = []report.Plan{{Name: "conservative", Changes: []report.Recommendation{change("num_workers", "2")}}, {Name: "aggressive", Changes: []report.Recommendation{change("num_workers", "9")}}}
-	if got := tryLine(r); got != "DataLoader(..., num_workers=2, pin_memory=True)" {
-		t.Errorf("with a conservative one: %s", got)
-	}
-	r.Plans[0].Name = "moderate"
-	if got := tryLine(r); got != "DataLoader(..., num_workers=2, pin_memory=True)" {
-		t.Errorf("with a moderate one: %s", got)
-	}
-	r.Plans = r.Plans[1:]
-	if got := tryLine(r); got != "DataLoader(..., num_workers=6, prefetch_factor=8, pin_memory=True)" {
-		t.Errorf("with an aggressive one alone: %s", got)
-	}
-}
-
-// A line to copy holds nothing that may make training see each sample several times: with no worker, or one, nothing shows whether an iterable
-// dataset shares itself out.
-func TestTryLineOfAnIterable(t *testing.T) {
-	zero, one, two := 0, 1, 2
-	change := func(name, to string) report.Recommendation { return report.Recommendation{Setting: name, To: to} }
-	plan := func(changes ...report.Recommendation) []report.Plan {
-		return []report.Plan{{Name: report.Moderate, Changes: changes}}
-	}
-	several, deeper := plan(change("num_workers", "4"), change("persistent_workers", "True")), plan(change("prefetch_factor", "8"))
-	pinned := []report.Finding{{Severity: report.Error, Recommendations: []report.Recommendation{change("pin_memory", "True")}}}
-	for _, c := range []struct {
-		workers  *int
-		iterable bool
-		plans    []report.Plan
-		findings []report.Finding
-		want     string
-	}{
-		{&zero, true, several, nil, ""},
-		{&zero, true, several, pinned, "DataLoader(..., pin_memory=True)"},
-		{&one, true, several, nil, ""},
-		{&one, true, deeper, nil, "DataLoader(..., prefetch_factor=8)"},
-		{&two, true, several, nil, "DataLoader(..., num_workers=4, persistent_workers=True)"}, // whatever it does, it does already
-		{&zero, false, several, nil, "DataLoader(..., num_workers=4, persistent_workers=True)"},
-	} {
-		r := &report.Report{Job: &report.Job{Loader: &report.Loader{NumWorkers: c.workers, Iterable: c.iterable}}, Plans: c.plans, Findings: c.findings}
-		if got := tryLine(r); got != c.want {
-			t.Errorf("%d workers, iterable %v: %q, want %q", *c.workers, c.iterable, got, c.want)
-		}
-	}
-}
-
-func shown(t *testing.T, r *report.Report) string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := Text(&b, r, Options{}); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
 }

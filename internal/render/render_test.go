@@ -1,17 +1,17 @@
 package render
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pipetune/pipetune/internal/document"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -29,12 +29,9 @@ func TestGolden(t *testing.T) {
 		for _, f := range Formats() {
 			golden := strings.TrimSuffix(path, ".json") + f.Suffix
 			t.Run(filepath.Base(golden), func(t *testing.T) {
-				var got bytes.Buffer
-				if err := f.Write(&got, load(t, path), Options{}); err != nil {
-					t.Fatal(err)
-				}
+				got := written(t, f.Name, Report(load(t, path)), Options{})
 				if *update {
-					if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+					if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -42,12 +39,26 @@ func TestGolden(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if d := cmp.Diff(string(want), got.String()); d != "" {
+				if d := cmp.Diff(string(want), got); d != "" {
 					t.Errorf("%s (-want +got, -update writes it anew):\n%s", golden, d)
 				}
 			})
 		}
 	}
+}
+
+// written is a report or a comparison in a format.
+func written(t *testing.T, name string, s Subject, o Options) string {
+	t.Helper()
+	f, err := ByName(ComparisonFormats(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := f.Write(&b, s, o); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return b.String()
 }
 
 func load(t *testing.T, path string) *report.Report {
@@ -64,44 +75,60 @@ func load(t *testing.T, path string) *report.Report {
 	return r
 }
 
-// TestTextKeepsToEightyColumns holds every line that is not a command to the width of a terminal.
-func TestTextKeepsToEightyColumns(t *testing.T) {
+// TestDiagnosisIsOneScreen: what a terminal shows of a diagnosis unless asked is 35 lines at most.
+func TestDiagnosisIsOneScreen(t *testing.T) {
+	for _, name := range []string{"reopened.json", "launch-classifier.json", "launch-plans.json"} {
+		r := Report(load(t, filepath.Join(fixtures, name)))
+		first, all := written(t, "text", r, Options{}), written(t, "text", r, Options{Verbose: true})
+		if n := strings.Count(first, "\n"); n > 35 || n >= strings.Count(all, "\n") {
+			t.Errorf("%s: %d lines of %d:\n%s", name, n, strings.Count(all, "\n"), first)
+		}
+	}
+}
+
+// TestTextKeepsToItsWidth holds every line that is not there to be copied to the width of the terminal.
+func TestTextKeepsToItsWidth(t *testing.T) {
 	reports, err := filepath.Glob(filepath.Join(fixtures, "*.json"))
 	if err != nil || len(reports) == 0 {
 		t.Fatalf("no reports under %s (%v)", fixtures, err)
 	}
-	for _, path := range reports {
-		var b bytes.Buffer
-		r := load(t, path)
-		if err := Text(&b, r, Options{}); err != nil {
-			t.Fatal(err)
+	for _, width := range []int{60, 61, 72, 80, 100, 160} {
+		for _, path := range reports {
+			r := Report(load(t, path))
+			checkWidth(t, r, written(t, "text", r, Options{Width: width}), width)
+			checkWidth(t, r, written(t, "text", r, Options{Width: width, Verbose: true}), width)
 		}
-		checkWidth(t, r, b.String())
+		for i := range cases {
+			c := Comparison(compared(t, i))
+			checkWidth(t, c, written(t, "text", c, Options{Width: width}), width)
+		}
 	}
 }
 
-// checkWidth looks for lines wider than the page. Commands to copy stand on lines of their own and may be.
-func checkWidth(t *testing.T, r *report.Report, text string) {
+// checkWidth looks for lines wider than a page. What is there to be copied may be.
+func checkWidth(t *testing.T, s Subject, text string, width int) {
 	t.Helper()
-	commands := map[string]bool{}
-	for i, n := range r.Next {
-		commands[[]string{"Next     ", "Then:    "}[min(i, 1)]+safe(n)] = true
-	}
-	for _, m := range r.Measurements {
-		commands["      "+safe(m.Labels[report.LabelCommand])] = true
-	}
-	for i, l := range checkLines(r) {
-		commands[[]string{"  Check it:  ", "             "}[min(i, 1)]+l] = true
-	}
-	if r.Patch != nil {
-		for _, l := range diffLines(r.Patch.Diff) {
-			commands[strings.TrimRight("    "+l, " ")] = true
+	d := s.Document()
+	copied := d.Next
+	for _, section := range d.Sections {
+		for _, part := range section.Parts {
+			switch p := part.(type) {
+			case document.Code:
+				copied = append(copied, strings.FieldsFunc(strings.ReplaceAll(p.Text, " && ", " &&\n"), func(c rune) bool { return c == '\n' })...)
+			case *document.Table:
+				for _, row := range p.Rows {
+					copied = append(copied, row.Copy)
+				}
+			}
 		}
 	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
-		if n := columns(line); n > width && !commands[line] {
-			t.Errorf("%d columns: %s", n, line)
+		long := func(c string) bool {
+			return c != "" && strings.HasSuffix(line, strings.TrimRight(string(safe(c)), " "))
+		}
+		if n := columns(visible(line)); n > width && !slices.ContainsFunc(copied, long) {
+			t.Errorf("%d columns, not %d: %s", n, width, line)
 		}
 	}
 }
@@ -115,21 +142,15 @@ func TestColourAddsNothingButColour(t *testing.T) {
 
 func colourOnly(t *testing.T, r *report.Report) {
 	t.Helper()
-	var with, without bytes.Buffer
-	if err := Text(&with, r, Options{Color: true}); err != nil {
-		t.Fatal(err)
-	}
-	if err := Text(&without, r, Options{}); err != nil {
-		t.Fatal(err)
-	}
-	stripped := with.String()
+	with, without := written(t, "text", Report(r), Options{Color: true, Verbose: true}), textOf(t, r)
+	stripped := with
 	for _, c := range []string{bold, dim, red, yellow, green, plain} {
 		stripped = strings.ReplaceAll(stripped, c, "")
 	}
-	if with.String() == without.String() {
+	if with == without {
 		t.Error("no colour where colour was asked for")
 	}
-	if d := cmp.Diff(without.String(), stripped); d != "" {
+	if d := cmp.Diff(without, stripped); d != "" {
 		t.Error(d)
 	}
 }
@@ -137,15 +158,11 @@ func colourOnly(t *testing.T, r *report.Report) {
 // TestReasonThatLeavesOutNearlyAllNamesNone: fifty names under one reason say no more than their number.
 func TestReasonThatLeavesOutNearlyAllNamesNone(t *testing.T) {
 	r := &report.Report{Kind: "diagnose"}
-	for i := range mostNamed + 1 {
+	for i := range 31 {
 		r.Abstained = append(r.Abstained, report.Abstained{Rule: fmt.Sprintf("a/rule-%d", i), Reason: "too little was seen"})
 	}
-	for _, write := range []func(io.Writer, *report.Report, Options) error{Text, Markdown} {
-		var b strings.Builder
-		if err := write(&b, r, Options{}); err != nil {
-			t.Fatal(err)
-		}
-		if text := b.String(); strings.Contains(text, "a/rule-") || !strings.Contains(text, fmt.Sprintf("%d rules", mostNamed+1)) || strings.Count(text, "too little was seen") != 1 {
+	for _, format := range []string{"text", "md"} {
+		if text := written(t, format, Report(r), Options{Verbose: true}); strings.Contains(text, "a/rule-") || !strings.Contains(text, fmt.Sprintf("%d rules", 31)) || strings.Count(text, "too little was seen") != 1 {
 			t.Errorf("wrote:\n%s", text)
 		}
 	}

@@ -11,11 +11,11 @@ func TestMarkdownMakesNoReferences(t *testing.T) {
 		"# no  heading":   "&#35; no heading",
 		"x\u200b@\u200by": `x&#92;u200b&#64;&#92;u200by`, // what was there is shown, as everything invisible
 	} {
-		if got := md(in); got != want {
+		if got := string(md(in)); got != want {
 			t.Errorf("md(%q) = %q, want %q", in, got, want)
 		}
 	}
-	if got := mdCommand("pip install a@1 #x"); got != "<pre>pip install a&#64;1 &#35;x</pre>\n" {
-		t.Errorf("a command to copy: %q", got)
+	if got := fence("sh", "pip install a@1 #x", "a\nb"); got != "```sh\npip install a@1 #x\na\\nb\n```\n" {
+		t.Errorf("commands to copy: %q", got)
 	}
 }

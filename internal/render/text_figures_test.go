@@ -1,10 +1,10 @@
 package render
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/document"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -16,15 +16,12 @@ func TestLongNamesKeepClearOfTheirFigures(t *testing.T) {
 		"step_time_s":      {Center: 0.114, Lo: 0.0912, Hi: 0.151, Confidence: 0.95, Unit: "s", Basis: report.Measured},
 		"free_step_time_s": {Center: 0.0356, Unit: "s", Basis: report.Modelled},
 	}}
-	var b bytes.Buffer
-	if err := Text(&b, r, Options{}); err != nil {
-		t.Fatal(err)
+	got := textOf(t, r)
+	if want := "Throughput, samples (inferred) 281 /s "; !strings.Contains(got, want) {
+		t.Errorf("no %q in\n%s", want, got)
 	}
-	if want := "Throughput, samples (inferred) 281 /s "; !strings.Contains(b.String(), want) {
-		t.Errorf("no %q in\n%s", want, &b)
-	}
-	for line := range strings.Lines(b.String()) {
-		if n := columns(strings.TrimSuffix(line, "\n")); n > 80 {
+	for line := range strings.Lines(got) {
+		if n := columns(visible(strings.TrimSuffix(line, "\n"))); n > 80 {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}
@@ -32,7 +29,7 @@ func TestLongNamesKeepClearOfTheirFigures(t *testing.T) {
 
 // Where all names fit the columns stay where readers of earlier reports find them.
 func TestFigureColumnsStayWhereNamesFit(t *testing.T) {
-	rows := [][4]string{{"Trainer waits for data", "73 %", "68 – 78 %", ""}}
+	rows := document.Figures{{Name: "Trainer waits for data", Now: "73 %", Interval: "68 – 78 %"}}
 	if got := figureWidths(rows); got != [3]int{26, 13, 20} {
 		t.Errorf("%v", got)
 	}

@@ -114,6 +114,11 @@ var gainLimit = diagnose.Limit{Name: "gain worth a change", Value: 1 - 1/report.
 // withWorkers and the like are the Applies of rules that concern only some jobs. What is unknown applies, and abstains by its needs.
 func withWorkers(e *evidence.Evidence) bool { return !diagnose.Workerless(e) }
 
+// withPinning is of jobs that are known to pin their batches.
+func withPinning(e *evidence.Evidence) bool {
+	return withWorkers(e) && e.Facts.PinMemory != nil && *e.Facts.PinMemory
+}
+
 func onHDF5(e *evidence.Evidence) bool {
 	if e.Facts.DatasetKind == "" && e.Facts.HDF5 == nil && withoutH5py(e) {
 		return false

@@ -1,8 +1,9 @@
-// Package rules holds every rule, one file each. A rule is one cause: what it needs, how it tells, what to change to which value, when it
-// is wrong. It reads evidence and reports findings; it touches no machine.
+// Package rules holds every rule, one file each. A rule is one cause: what it needs, how it tells, what to change to
+// which value. It reads evidence and reports findings; it touches no machine. What a person reads of it lies in pages/.
 //
-// catalog.go is the table of contents. What several rules share lies in blame.go (how much of the wait a cause takes), storage_wait.go
-// and inflate.go; what their measured halves share, in measured.go and inflate_measured.go.
+// catalog.go is the table of contents. cause.go makes a finding of a part of the loading time, and the effect of a
+// change; blame.go says how much of the wait such a part accounts for. What rules about storage and about chunks share
+// lies in storage_wait.go and inflate.go; what measured halves share, in measured.go and inflate_measured.go.
 package rules
 
 import "github.com/pipetune/pipetune/internal/diagnose"
@@ -23,6 +24,8 @@ func All() []diagnose.Rule {
 		loaderPrefetchMemory,
 		loaderPageableBatches,
 		loaderCollateCost,
+		loaderPinThreadBound,
+		loaderRowsOneByOne,
 		loaderManyTensors,
 		loaderWideBatches,
 		loaderThreadsOversubscribed,

@@ -10,27 +10,13 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var idleCores = diagnose.Limit{Name: "idle cores over usable cores", Value: 0.20, Unit: metric.Ratio,
+var idleCores = diagnose.Limit{Name: "idle cores over usable cores", Value: diagnose.High.Value, Unit: metric.Ratio,
 	Source: "derived: cores that would add a fifth to what the job has, the line where a share of the step counts as high"}
 
 var cpuAffinity = diagnose.Rule{
 	ID:       "cpu/affinity",
 	Title:    "The job is bound to few cores of a machine with idle ones",
 	Resource: report.CPU,
-	Doc: `
-## What it means
-An affinity mask or a cpuset (taskset, Slurm without enough --cpus-per-task, a launcher's binding) lets the job run on a part of the machine, and it
-fills that part while other cores idle.
-
-## How it is detected
-The job may use fewer cores than the machine has, those are full, a good part of the others is idle, no CPU quota is involved, and the trainer waits.
-
-## How to mend it
-Ask the scheduler for as many cores as the report computes (Slurm: --cpus-per-task), or widen the binding (taskset -cp).
-
-## When it is wrong
-On a shared machine the idle cores may be promised to others.
-`,
 	Needs:    []metric.Desc{metric.UsableCPUs, metric.PresentCPUs, metric.UsableBusy, metric.CPUBusyRatio},
 	Limits:   limits(fullLimit, idleCores),
 	Explains: []string{"cpu/saturated", "cpu/decode-bound", "loader/workers-too-few"},
@@ -49,7 +35,7 @@ On a shared machine the idle cores may be promised to others.
 		}
 		score := min(gain(effect), wait)
 		p.Report(report.Finding{
-			Severity: diagnose.Grade(score), Score: score,
+			Score: score,
 			Summary: fmt.Sprintf("The job may use %s of %s cores and fills them, while %s of the machine's idle",
 				unit.Number(usable), unit.Number(present), unit.Number(idle)),
 			Evidence: seen(p, metric.UsableCPUs, metric.PresentCPUs, metric.UsableBusy, metric.CPUBusyRatio, metric.JobCPU),

@@ -14,28 +14,6 @@ var cpuDecodeBound = diagnose.Rule{
 	ID:       "cpu/decode-bound",
 	Title:    "Preparing a batch needs more CPU than there is",
 	Resource: report.CPU,
-	Doc: `
-## What it means
-The workers decode, decompress or transform on all cores the job may use, and the trainer still waits. The cores are the limit, not the
-number of workers.
-
-## How it is detected
-The trainer waits, the workers run (instead of waiting for storage) most of their busy time, the usable cores are full, and the job has
-as many threads ready to run as there are cores. A launched job tells what an item's time goes to: reading, decoding, the dataset's own code, or collate_fn. Usable cores are the smallest of affinity, cpuset and CPU quota, never the host's count.
-
-## How to mend it
-Make a batch cheaper: store smaller pictures, decode at reduced size, use a faster decoder, move deterministic work out of
-__getitem__ and do it once, ahead of training; run heavy augmentation on the GPU. Or give the job more cores. The report says how
-far the CPU time per batch must fall for the step to become the limit.
-
-Where a launched job tells that most of an item's time is the dataset's own code, the report says what its transforms on the GPU would bring, as a range:
-what of that code can move is not known, nor what it takes there. On a GPU near its limit it may lose: the same change gave one job 2.8 times the rate
-on an H100, and 5 % less on an L4 that 8 workers kept busy (huggingface/lerobot, pull request 4627).
-
-## When it is wrong
-Worker processes that run several threads each (OpenCV, BLAS) can fill the cores with overhead; see loader/threads-oversubscribed.
-Other programs may hold the cores; see cpu/noisy-neighbour.
-`,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerRunning, metric.WorkerBusy, metric.UsableBusy, metric.UsableCPUs},
 	Limits:   limits(fullLimit, mostLimit, idleLimit, fixedPart, deviceTime),
 	Applies:  withWorkers,
@@ -56,8 +34,7 @@ Other programs may hold the cores; see cpu/noisy-neighbour.
 			summary += fmt.Sprintf("; of the %s for an item, %s goes to %s", unit.Seconds(m.item), unit.Percent(part), what)
 		}
 		p.Report(report.Finding{
-			Severity: diagnose.Grade(score),
-			Score:    score, Summary: summary,
+			Score: score, Summary: summary,
 			Evidence: seen(p, metric.MadeItem, metric.MadeDecode, metric.MadeRead, metric.MadeOther, metric.MadeCollate, metric.WorkerRunning, metric.WorkerBusy, metric.UsableBusy, metric.UsableCPUs, metric.JobCPU, metric.WorkerCPUBatch,
 				metric.FreeStepTime),
 			Recommendations: append(cheaper(p), onTheGPU(p)...),
@@ -66,14 +43,9 @@ Other programs may hold the cores; see cpu/noisy-neighbour.
 		return nil
 	},
 	Measured: &diagnose.Measured{
-		How: `
-Decoding's share of an item, measured on the dataset's own files, and what each library of the user's Python needs for the same. That pictures take time to decode is
-what they are: it is worth knowing and no more. Causes that lie in how they are stored have rules of their own (image/png-decode,
-image/oversized).
-`,
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchDecode, metric.BenchDecodeRatio, metric.UsableCPUs},
 		Limits:  limits(mostLimit, gainLimit),
-		Applies: ofKind("image", "tar"),
+		Applies: ofPictures,
 		Eval:    decodeMeasured,
 	},
 }

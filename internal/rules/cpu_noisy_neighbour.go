@@ -9,29 +9,13 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var othersLimit = diagnose.Limit{Name: "CPU time used by others", Value: 0.20, Unit: metric.Ratio,
+var othersLimit = diagnose.Limit{Name: "CPU time used by others", Value: diagnose.High.Value, Unit: metric.Ratio,
 	Source: "derived: what a full machine's others take is lost to the job; from the line where a share of the step counts as high"}
 
 var cpuNoisyNeighbour = diagnose.Rule{
 	ID:       "cpu/noisy-neighbour",
 	Title:    "Other programs take the CPUs",
 	Resource: report.CPU,
-	Doc: `
-## What it means
-Processes outside the job use the cores the job's workers need, so the workers stand in the run queue although the job alone would fit.
-
-## How it is detected
-The machine's cores are full, processes outside the job (or, in a virtual machine, the hypervisor's other guests) use a noticeable part
-of them, and the job's workers or its main thread are ready without a CPU for a noticeable share of the time. What is at stake is that
-run-queue time, less the part the job's own demand would cause.
-
-## How to mend it
-Move or lower the other programs (nice, another machine, another CPU set), or reserve cores for the job (Slurm --cpus-per-task with
-CPU binding, a cpuset, systemd CPUWeight). Nothing in the job itself needs to change.
-
-## When it is wrong
-A second training job of one's own counts as "others" too; then the two must share, and both reports say so.
-`,
 	Needs:    []metric.Desc{metric.OtherCPU, metric.UsableCPUs, metric.UsableBusy, metric.MainRunDelay},
 	Limits:   limits(fullLimit, othersLimit, queueLimit),
 	Explains: []string{"cpu/saturated", "cpu/decode-bound", "loader/workers-too-few", "loader/slow-sample-blocks", "loader/worker-imbalance"},
@@ -42,7 +26,7 @@ A second training job of one's own counts as "others" too; then the two must sha
 				others += steal * present
 			}
 		}
-		main := min(share(p.Get(metric.MainRunDelay)), 1-p.Stall()) // what the main thread loses while it waits for data costs nothing more
+		main := mainQueued(p)
 		delay := max(queued(p), main)
 		if usable <= 0 || p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) || others/usable < p.Limit(othersLimit.Name) || delay < p.Limit(queueLimit.Name) {
 			return nil
@@ -58,7 +42,7 @@ A second training job of one's own counts as "others" too; then the two must sha
 		}
 		lost = min(lost, idleDevice(p)) // what the main thread loses while its device works costs nothing
 		p.Report(report.Finding{
-			Severity: atMostWarning(p, diagnose.Grade(lost)),
+			Severity: besideLoader(p, lost),
 			Score:    lost,
 			Summary: fmt.Sprintf("Programs outside the job use %s of %s; the job's processes are ready to run but without a CPU up to %s of the time",
 				unit.Number(others), cpus(usable), unit.Percent(delay)),

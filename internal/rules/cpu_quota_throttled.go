@@ -14,21 +14,6 @@ var cpuQuotaThrottled = diagnose.Rule{
 	ID:       "cpu/quota-throttled",
 	Title:    "The CPU quota holds the job back",
 	Resource: report.CPU,
-	Doc: `
-## What it means
-The job's cgroup has a CPU quota (a container's --cpus, a Kubernetes limit), and the job uses it up: the kernel then stops all its threads until
-the next period, the trainer's included.
-
-## How it is detected
-The kernel counts the periods in which the group was held back (cpu.stat: nr_throttled over nr_periods). PyTorch and Python do not see a quota:
-they count the cores of the machine.
-
-## How to mend it
-Raise the quota to what the step needs, or size workers and threads to it: num_workers at most the quota, one thread each.
-
-## When it is wrong
-A few throttled periods during start-up are harmless; the figure is of the steady window only.
-`,
 	Needs:    []metric.Desc{metric.Throttled, metric.UsableCPUs},
 	Limits:   limits(),
 	Explains: []string{"cpu/saturated", "cpu/decode-bound", "cpu/noisy-neighbour", "loader/workers-too-few"},
@@ -51,7 +36,7 @@ A few throttled periods during start-up are harmless; the figure is of the stead
 			}
 		}
 		p.Report(report.Finding{
-			Severity: atMostWarning(p, diagnose.Grade(score)), Score: score,
+			Severity: besideLoader(p, score), Score: score,
 			Summary: fmt.Sprintf("The job's quota of %s is used up in %s of the kernel's periods; all its threads then stop",
 				unit.Number(quota)+" CPUs", unit.Percent(throttled)),
 			Evidence:        seen(p, metric.Throttled, metric.UsableCPUs, metric.PresentCPUs, metric.JobCPU, metric.WorkerRunDelay, metric.MainRunDelay),

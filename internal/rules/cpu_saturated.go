@@ -16,36 +16,20 @@ var cpuSaturated = diagnose.Rule{
 	ID:       "cpu/saturated",
 	Title:    "The job's own processes wait for each other's CPU",
 	Resource: report.CPU,
-	Doc: `
-## What it means
-More of the job's threads want to run than there are usable cores, so the trainer or its workers stand in the run queue. That time is
-lost twice where it hits the trainer: it also launches the GPU's work late.
-
-## How it is detected
-The usable cores are full and the kernel's run-queue time of the trainer's main thread or of the workers is a noticeable share of the
-watch. Other programs' part of the used CPU time is taken off; a CPU quota is left to cpu/quota-throttled.
-
-## How to mend it
-Use fewer workers or fewer threads per worker (one each: torch.set_num_threads, cv2.setNumThreads, OMP_NUM_THREADS), make a batch
-cheaper, or give the job more cores.
-
-## When it is wrong
-Run-queue time also grows under a CPU quota and in a virtual machine whose host is full (steal).
-`,
-	Needs:  []metric.Desc{metric.UsableBusy, metric.UsableCPUs, metric.MainRunDelay},
-	Limits: limits(fullLimit, queueLimit, tooManyLimit, mostLimit),
+	Needs:    []metric.Desc{metric.UsableBusy, metric.UsableCPUs, metric.MainRunDelay},
+	Limits:   limits(fullLimit, queueLimit, tooManyLimit, mostLimit),
 	Eval: func(p *diagnose.Pass) error {
 		if throttled, _ := p.Maybe(metric.Throttled); throttled >= diagnose.Moderate.Value || p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) {
 			return nil
 		}
-		main := min(share(p.Get(metric.MainRunDelay)), 1-p.Stall()) // what the main thread loses while it waits for data costs nothing more
+		main := mainQueued(p)
 		delay := max(queued(p), main)
 		if delay < p.Limit(queueLimit.Name) {
 			return nil
 		}
 		score := max(steadyWait(p)*queued(p), main) * ownPart(p)
 		f := report.Finding{
-			Severity: atMostWarning(p, diagnose.Grade(score)),
+			Severity: besideLoader(p, score),
 			Score:    score,
 			Summary: fmt.Sprintf("%s are %s full; up to %s of the time the job's processes are ready to run but have no CPU",
 				cpus(p.Get(metric.UsableCPUs)), unit.Percent(share(p.Get(metric.UsableBusy))), unit.Percent(delay)),
@@ -85,10 +69,6 @@ func queued(p *diagnose.Pass) float64 {
 	return share(delay / busy)
 }
 
-// atMostWarning keeps findings beside the loader from shouting while data is ready in time.
-func atMostWarning(p *diagnose.Pass, s report.Severity) report.Severity {
-	if s == report.Error && p.Stall() < diagnose.Moderate.Value {
-		return report.Warning
-	}
-	return s
-}
+// mainQueued is the share of time in which the main thread was ready but had no CPU. What it loses while it waits for
+// data costs nothing more.
+func mainQueued(p *diagnose.Pass) float64 { return min(share(p.Get(metric.MainRunDelay)), 1-p.Stall()) }

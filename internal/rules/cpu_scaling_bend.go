@@ -15,26 +15,7 @@ var bendLimit = diagnose.Limit{Name: "efficiency of several workers", Value: 0.8
 var cpuScalingBend = diagnose.Rule{
 	ID:    "cpu/scaling-bend",
 	Title: "More worker processes do not give as many times the items",
-	Doc: `
-## What it means
-Worker processes share what they need: cores, the memory's bandwidth, a lock, the device. Where they share it, two give less than twice what one gives.
-
-## How it is detected
-Only bench-io can tell: it reads the same items with 1, 2, 4 … processes that start together, and sees which of CPU time, waiting and the device's rate is at its
-end where the rate stops to follow.
-
-## How to mend it
-A lock: one file per worker, or no file lock (hdf5/file-lock). The device: fewer bytes for an item, or another place (storage/latency-bound,
-storage/fits-in-memory). Cores: a cheaper item; more workers than the bend shows only cost memory.
-
-## When it is wrong
-Two hyperthreads of one core, a shared memory bus and a busy neighbour bend any program; where the CPU is what bends the rate, the rule is worth knowing and no
-more. Above the number of usable CPUs a bend is no news, and is not looked for.
-`,
 	Measured: &diagnose.Measured{
-		How: `
-Items per second of the most workers measured within the usable CPUs, over as many times one worker's, all warm.
-`,
 		Needs:  []metric.Desc{metric.BenchItem, metric.BenchWorkers, metric.BenchEfficiency, metric.UsableCPUs},
 		Limits: limits(bendLimit),
 		Eval:   bendMeasured,

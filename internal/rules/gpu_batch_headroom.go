@@ -16,22 +16,8 @@ var (
 )
 
 var gpuBatchHeadroom = diagnose.Rule{
-	ID:    "gpu/batch-headroom",
-	Title: "The GPU has memory and time to spare",
-	Doc: `
-## What it means
-Data is ready in time, the GPU is idle half of the time and much of its memory was never allocated: a larger batch would give it more to do per launch.
-
-## How it is detected
-Input wait below 5 %, GPU busy below 50 %, less than 60 % of its memory allocated.
-
-## How to mend it
-Measure torch.cuda.max_memory_allocated() at two batch sizes, extrapolate, and stay below 80 % of the memory. Memory grows with activations, not with
-the size of the input, so it cannot be told from outside by how much the batch may grow.
-
-## When it is wrong
-The batch size changes training itself (learning rate, generalisation). It does not cure a loader that is too slow; this rule is quiet then.
-`,
+	ID:     "gpu/batch-headroom",
+	Title:  "The GPU has memory and time to spare",
 	Needs:  []metric.Desc{metric.GPUMemUsedRatio, metric.GPUBusy, metric.InputWait},
 	Limits: limits(emptyMemory, idleGPU),
 	Eval: func(p *diagnose.Pass) error {

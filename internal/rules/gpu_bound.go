@@ -10,25 +10,8 @@ import (
 )
 
 var gpuBound = diagnose.Rule{
-	ID:    "gpu/bound",
-	Title: "The device has its data in time, and sets the pace",
-	Doc: `
-## What it means
-The device hardly ever lacks data. The model on it is what a step consists of, and no loader setting makes it faster. The trainer may wait for batches
-all the same: where it runs ahead of its device, its wait lies behind work that is already queued, and costs nothing.
-
-## How it is detected
-The data stall is below 20 % (5 % where no counter tells of a GPU), and the GPUs of the trainer are busy at least 85 % of the time by their own counters. Where no process of the job has a GPU open,
-the time the main thread sleeps outside the loader stands for the device, more than half of all; that is inferred and said so. Where NVML lists the processes
-of each GPU and none of them is the job's, there is no such share, however busy others keep the GPUs.
-
-## How to mend it
-Nothing needs mending in the loader. For more speed: mixed precision, torch.compile, a larger batch where memory allows, a faster GPU.
-
-## When it is wrong
-A busy GPU is not an efficient one: utilization counts the time with at least one kernel, however small. Without GPU counters, a
-step that sleeps for another reason (a lock, a network call) looks the same.
-`,
+	ID:      "gpu/bound",
+	Title:   "The device has its data in time, and sets the pace",
 	Applies: diagnose.Training,
 	Needs:   []metric.Desc{metric.DeviceTime},
 	Limits:  limits(mostLimit, busyDevice),

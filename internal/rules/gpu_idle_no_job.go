@@ -11,19 +11,6 @@ import (
 var gpuIdleNoJob = diagnose.Rule{
 	ID:    "gpu/idle-no-job",
 	Title: "A visible GPU is used by no process",
-	Doc: `
-## What it means
-The machine has GPUs that nothing uses while the job runs on others.
-
-## How it is detected
-GPUs that NVML shows and on which no process was found.
-
-## How to mend it
-Train with one process per GPU (torchrun --nproc-per-node=N), or leave them to others. One process that feeds several GPUs (DataParallel) is not advised.
-
-## When it is wrong
-The GPU may be reserved for somebody else, or used from a container whose processes cannot be seen.
-`,
 	Needs: []metric.Desc{metric.GPUIdleJob, metric.GPUCount},
 	Eval: func(p *diagnose.Pass) error {
 		idle, used := p.Get(metric.GPUIdleJob), p.Get(metric.GPUCount)

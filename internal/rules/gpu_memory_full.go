@@ -13,21 +13,8 @@ import (
 var fullMemory = diagnose.Limit{Name: "device memory allocated", Value: 0.90, Unit: metric.Ratio, Source: "PyTorch tb_plugin: peak over 90 % of the total; TraceML: 90 % very high"}
 
 var gpuMemoryFull = diagnose.Rule{
-	ID:    "gpu/memory-full",
-	Title: "Nearly all of the GPU's memory is allocated",
-	Doc: `
-## What it means
-Little device memory is left. That may be need, or PyTorch's caching allocator, which keeps what it once had: from outside the two look alike.
-
-## How it is detected
-Allocated over total memory of the fullest GPU, all processes counted.
-
-## How to mend it
-Measure torch.cuda.max_memory_allocated() before raising the batch size. Mixed precision and activation checkpointing make room.
-
-## When it is wrong
-A high figure alone is no fault: many jobs run well like this.
-`,
+	ID:     "gpu/memory-full",
+	Title:  "Nearly all of the GPU's memory is allocated",
 	Needs:  []metric.Desc{metric.GPUMemUsedRatio},
 	Limits: []diagnose.Limit{fullMemory},
 	Eval: func(p *diagnose.Pass) error {

@@ -13,22 +13,8 @@ var linkLimit = diagnose.Limit{Name: "link in use over link possible", Value: 0.
 	Source: "derived: one PCIe generation or half the lanes less is 0.5; links train down when idle, so the best state seen counts"}
 
 var gpuPcieDegraded = diagnose.Rule{
-	ID:    "gpu/pcie-degraded",
-	Title: "The GPU's PCIe link runs below what device and slot allow",
-	Doc: `
-## What it means
-The link has fewer lanes or a lower generation than the GPU and its slot support, so copies of batches take longer. A bad riser, a shared slot or a
-firmware setting are common reasons.
-
-## How it is detected
-The best generation and width seen over the watch against the highest both sides allow. Links train down when idle, hence the best.
-
-## How to mend it
-Reseat the card, check the slot's wiring and the firmware's setting; lspci -vv shows LnkCap and LnkSta.
-
-## When it is wrong
-A GPU that never had work in the watch may never have trained up.
-`,
+	ID:     "gpu/pcie-degraded",
+	Title:  "The GPU's PCIe link runs below what device and slot allow",
 	Needs:  []metric.Desc{metric.PcieGenRatio},
 	Limits: limits(linkLimit, pinnedRate),
 	Eval: func(p *diagnose.Pass) error {
@@ -43,7 +29,7 @@ A GPU that never had work in the watch may never have trained up.
 		rx, _ := p.Maybe(metric.PcieRxRate)
 		score := share(rx/(link*p.Limit(pinnedRate.Name))) * (1 - link) // time on the link, and what a whole link would save of it
 		p.Report(report.Finding{
-			Severity: atMostWarning(p, diagnose.Grade(score)), Score: score,
+			Severity: besideLoader(p, score), Score: score,
 			Summary:  fmt.Sprintf("The PCIe link gives %s of what device and slot allow", unit.Percent(link)),
 			Evidence: seen(p, metric.PcieGenRatio, metric.PcieRxRate, metric.GPUBusy),
 			Recommendations: []report.Recommendation{{Setting: "PCIe link", From: text(unit.Percent(link) + " of its bandwidth"), To: "all of it",

@@ -12,19 +12,6 @@ import (
 var gpuShared = diagnose.Rule{
 	ID:    "gpu/shared",
 	Title: "Other processes compute on the job's GPU",
-	Doc: `
-## What it means
-A GPU runs the work of several processes in turns. What others compute there is time that this job does not have, and it counts as busy.
-
-## How it is detected
-NVML's utilization by process, summed over the processes on the job's GPUs that are not the job's.
-
-## How to mend it
-Move one of them (CUDA_VISIBLE_DEVICES), or divide the GPU for good (MIG, MPS with limits). Where both are yours, start one after the other.
-
-## When it is wrong
-The driver samples which process runs; short kernels of two processes may be counted for the wrong one.
-`,
 	Needs: []metric.Desc{metric.GPUOthersBusy},
 	Eval: func(p *diagnose.Pass) error {
 		others := share(p.Get(metric.GPUOthersBusy))
@@ -32,7 +19,7 @@ The driver samples which process runs; short kernels of two processes may be cou
 			return nil
 		}
 		p.Report(report.Finding{
-			Severity: atMostWarning(p, diagnose.Grade(others)), Score: others,
+			Severity: besideLoader(p, others), Score: others,
 			Summary:  fmt.Sprintf("Processes outside the job compute on its GPUs %s of the time", unit.Percent(others)),
 			Evidence: seen(p, metric.GPUOthersBusy, metric.GPUBusy, metric.GPUMemUsedRatio),
 			Recommendations: []report.Recommendation{{Setting: "GPU", To: "one that nobody else uses (CUDA_VISIBLE_DEVICES)",

@@ -17,25 +17,8 @@ var (
 )
 
 var gpuSmallKernels = diagnose.Rule{
-	ID:    "gpu/small-kernels",
-	Title: "The GPU is busy in name only: kernels too small to fill it",
-	Doc: `
-## What it means
-At nearly every moment some kernel runs, so that utilization looks full, but hardly any of the multiprocessors has work: the kernels are small, and the gaps
-between them are the host's, which launches one after the other. A faster GPU would change nothing.
-
-## How it is detected
-The GPU is busy more than 80 % of the time by NVML, and less than 30 % of its multiprocessors are at work on average (GPM; Hopper and newer), while the trainer
-does not wait for its device: its own threads launch.
-
-## How to mend it
-torch.compile (mode="reduce-overhead" records CUDA graphs), a larger batch, fused optimizers (fused=True, foreach=True), channels_last and mixed precision
-kernels, fewer small operations per step. py-spy on the trainer shows which Python lines launch.
-
-## When it is wrong
-A kernel that waits for another GPU (a collective of NCCL) also holds few multiprocessors and counts as busy; the trainer waits for its device then, and
-job/collective-wait is the rule for it. A model that is small by design (a policy of a few layers) cannot fill a large GPU.
-`,
+	ID:     "gpu/small-kernels",
+	Title:  "The GPU is busy in name only: kernels too small to fill it",
 	Needs:  []metric.Desc{metric.GPUBusy, metric.GPUSMActive, metric.DeviceWait},
 	Limits: limits(kernelBusy, smActive),
 	Eval: func(p *diagnose.Pass) error {
@@ -53,7 +36,7 @@ job/collective-wait is the rule for it. A model that is small by design (a polic
 			Evidence: seen(p, metric.GPUBusy, metric.GPUSMActive, metric.GPUPowerRatio, metric.DeviceWait, metric.MainCPU),
 			Recommendations: []report.Recommendation{{Setting: "launches per step", To: "fewer and larger: torch.compile, CUDA graphs, a larger batch",
 				Why: "the time between kernels is the host's; larger kernels fill the same time with more work", Caveat: "what it brings cannot be predicted from outside"}},
-			Unhelpful: against("more workers or a deeper prefetch_factor: data is ready in time", moreWorkers, deeperPrefetch),
+			Unhelpful: readyInTime(),
 		})
 		return nil
 	},

@@ -11,23 +11,8 @@ import (
 )
 
 var gpuThrottled = diagnose.Rule{
-	ID:    "gpu/throttled",
-	Title: "The GPU is slowed down by power or heat",
-	Doc: `
-## What it means
-The driver lowers the GPU's clock because it reached its power limit, its temperature limit, or because the power supply asked for it.
-
-## How it is detected
-The share of readings with such a reason in NVML's clocks event reasons, on the worst GPU, and how far the SM clock was below its highest in
-these readings. That is the most it can cost: not every load reaches the highest clock. A GPU that merely idles is not counted.
-
-## How to mend it
-Heat: cooling, air flow, neighbours in the chassis. Power: nvidia-smi -q -d POWER shows the limit and whether it may be raised. A reason other than the
-software power cap points to hardware.
-
-## When it is wrong
-Large GPUs run at their power cap under full load; that is how they are meant to run, and costs a few per cent.
-`,
+	ID:     "gpu/throttled",
+	Title:  "The GPU is slowed down by power or heat",
 	Needs:  []metric.Desc{metric.GPUThrottled, metric.GPUClockLost},
 	Limits: limits(),
 	Eval: func(p *diagnose.Pass) error {
@@ -44,7 +29,7 @@ Large GPUs run at their power cap under full load; that is how they are meant to
 		}
 		score := share(device) * lost
 		p.Report(report.Finding{
-			Severity: atMostWarning(p, diagnose.Grade(score)), Score: score, Summary: summary,
+			Severity: besideLoader(p, score), Score: score, Summary: summary,
 			Evidence:  seen(p, metric.GPUThrottled, metric.GPUClockLost, metric.GPUPowerRatio, metric.GPUBusy),
 			Unhelpful: unlessStarved(p, "the time the device is slowed down", against("changes of the loader: the device itself is slower", moreWorkers, deeperPrefetch)),
 		})

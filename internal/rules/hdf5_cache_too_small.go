@@ -15,32 +15,7 @@ var cacheKeeps = diagnose.Limit{Name: "share of the dataset that a cache holds",
 var hdf5CacheTooSmall = diagnose.Rule{
 	ID:    "hdf5/cache-too-small",
 	Title: "A larger HDF5 chunk cache would pay",
-	Doc: `
-## What it means
-HDF5 keeps the chunks it has decompressed in a cache of 1 MiB per open dataset (8 MiB from version 2.0 on). Where the next item lies in a chunk that was
-just thrown out, that chunk is read and decompressed again.
-
-## How it is detected
-Only bench-io can tell: it reads the same items with caches of several sizes. From outside, a job's cache cannot be seen.
-
-## How to mend it
-Open the file with a larger cache, and enough slots for it (a prime, about a hundred for each chunk that fits):
-
-    h5py.File(path, "r", rdcc_nbytes=64 * 2**20, rdcc_nslots=10007)
-
-Each worker has a cache of its own for each open dataset: multiply by both before comparing with the memory there is.
-
-## When it is wrong
-What pays when reading in order does not pay when items are shuffled, and a sample of the dataset fits a cache that the whole would not: where the rule says
-"in sequence", shuffled training gains nothing. A cache that holds most of the dataset is a copy of it in each worker, and what is not compressed is in the page
-cache already: for both the rule is worth knowing and no more. Rewriting with one item per chunk removes the need; see hdf5/chunk-exceeds-cache.
-`,
 	Measured: &diagnose.Measured{
-		How: `
-The items of the sample are read with chunk caches of several sizes, in random order and in sequence, against the default. The size is the smallest that
-comes within a tenth of the best, and the gain must stand clear of noise. In random order no more is believed than the share of the dataset that the cache
-would hold, and than the share of an item's time that was measured to go to undoing filters, with a plain read of its chunks.
-`,
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchCacheSize, metric.BenchCacheGain, metric.HDF5Chunk},
 		Limits:  limits(cacheKeeps, plainOverhead, plainSpeed),
 		Applies: inChunks,

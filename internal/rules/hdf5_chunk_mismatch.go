@@ -13,23 +13,6 @@ var hdf5ChunkMismatch = diagnose.Rule{
 	ID:       "hdf5/chunk-mismatch",
 	Title:    "HDF5 chunks do not match how items are read",
 	Resource: report.HDF5,
-	Doc: `
-## What it means
-Chunks hold parts of many items, so one item touches many chunks, or drags its neighbours in. h5py's automatic chunking does this: for
-(1000, 224, 224, 3) bytes it chooses (125, 28, 28, 1), and one picture touches 192 chunks of 125 pictures each.
-
-## How it is detected
-The bytes of the chunks an item touches are at least twice the item's own, the chunks fit the cache (else see hdf5/chunk-exceeds-cache), and
-the loading processes read or decode for a good part of their time. A launched job tells what reading an item takes, also where nothing is decoded and the time goes
-to visiting many chunks.
-
-## How to mend it
-Rewrite the dataset with one item per chunk: h5repack -l images:CHUNK=1x224x224x3 in.h5 out.h5
-
-## When it is wrong
-For items read in order, neighbours come from the chunk cache and nothing is lost. What is at stake is therefore inferred from the bytes
-really read, not from the layout.
-`,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.HDF5Amplify, metric.HDF5Chunk, metric.HDF5Cache, metric.ReadBytes},
 	Limits:   limits(wasteLimit, gzipSpeed, fastSpeed, filterPart),
 	Applies:  onChunks,
@@ -49,16 +32,11 @@ really read, not from the layout.
 		if filters < 1 { // nothing is decoded: what is lost is reading
 			beyond, _ := readBeyond(p)
 			f.Score = starved(p) * share(beyond+waitsForStorage(p)) * (1 - 1/amplify)
-			f.Severity = diagnose.Grade(f.Score)
 		}
 		p.Report(f)
 		return nil
 	},
 	Measured: &diagnose.Measured{
-		How: `
-The layout is read from the file, and an item in random order must really take longer than one that lies in one piece: by what --try measured
-or, without it, by its part of the filters' time and a plain read.
-`,
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchItemBytes, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5Amplify, metric.HDF5Filters},
 		Limits:  limits(wasteLimit, plainOverhead, plainSpeed, layoutError, smallItem, diagnose.MemoryShare),
 		Applies: inChunks,
@@ -81,9 +59,7 @@ func mismatchMeasured(p *diagnose.Pass) error {
 	} else {
 		summary += fmt.Sprintf(" because its chunk of %s holds %s its own bytes", unit.Bytes(p.Get(metric.HDF5Chunk)), times(amplify))
 	}
-	if f, ok := rechunked(p, amplify, summary); ok {
-		p.Report(f)
-	}
+	rechunked(p, amplify, summary)
 	return nil
 }
 

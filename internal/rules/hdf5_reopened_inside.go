@@ -8,7 +8,6 @@ import (
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
-	"github.com/pipetune/pipetune/pkg/report"
 )
 
 var reopenAlso = diagnose.Limit{Name: "what a kept handle saves, over opening and closing", Value: 2, Unit: metric.Count,
@@ -24,12 +23,11 @@ func reopenedInside(p *diagnose.Pass, m made) {
 	case !ok || !ok2 || !ok3:
 		p.Abstain("how many different files are opened is unknown: they are too many to be told one by one", "")
 		return
-	case perBatch < p.Limit(reopenPerBatch.Name) || distinct > p.Limit(reopenAgain.Name):
+	case perBatch < p.Limit(reopenPerBatch.Name) || distinct > p.Limit(otherFiles.Name):
 		return
 	}
 	lo := m.open
 	hi := min(share(p.Limit(reopenAlso.Name)*m.open), m.open+m.read+m.other)
-	score := starved(p) * (lo + hi) / 2
 	top := p.Evidence.Facts.Hook.Opens[0]
 	where := lineOf(top.File, top.Line)
 	often := howOften(perBatch, max(fetch/m.item, 1))
@@ -43,15 +41,10 @@ func reopenedInside(p *diagnose.Pass, m made) {
 		rec = reopenEach(text(often), files)
 	}
 	rec.Why += "; keep the dataset (self.file[\"data\"]) as well, which saves looking it up for each item"
-	if loader, ok := p.Loader(); ok {
-		rec.Effect = loader.Saving(lo, max(hi, lo))
-	}
-	p.Report(report.Finding{
-		Severity: diagnose.Grade(score), Score: score, Summary: summary, Location: at(top.File, top.Line),
-		Evidence:        seen(p, metric.MadeItem, metric.MadeOpen, metric.MadeRead, metric.MadePerS, metric.HDF5Opens, metric.OpensPerBatch),
-		Recommendations: []report.Recommendation{rec},
-		Unhelpful:       slices.Concat(tooSlowly(p), notStorage(p), notCompression(p)),
-	})
+	f := cause{part: (lo + hi) / 2, lo: lo, hi: max(hi, lo), summary: summary, change: rec,
+		seen: seen(p, metric.MadeItem, metric.MadeOpen, metric.MadeRead, metric.MadePerS, metric.HDF5Opens, metric.OpensPerBatch)}.finding(p)
+	f.Location, f.Unhelpful = at(top.File, top.Line), slices.Concat(tooSlowly(p), notStorage(p), notCompression(p))
+	p.Report(f)
 }
 
 // howOften says how often something is done for an item or, where that is rarer than every other item, for a batch of so many.

@@ -11,8 +11,8 @@ import (
 )
 
 var (
-	reopenAgain = diagnose.Limit{Name: "other files among the opens", Value: 0.5, Unit: metric.Ratio,
-		Source: "derived: below it the same file is opened at least twice in the window, on average"}
+	otherFiles = diagnose.Limit{Name: "other files among the opens", Value: 0.5, Unit: metric.Ratio,
+		Source: "derived: above it most opens are of another file; below it each is opened at least twice in the window, on average"}
 	reopenPerBatch = diagnose.Limit{Name: "opens per batch", Value: 1, Unit: metric.Count,
 		Source: "derived: a handle that is kept is opened once per worker and epoch, which is less than once per batch"}
 	reopenPerWorker = diagnose.Limit{Name: "opens per second and loading process", Value: 1, Unit: metric.PerSecond,
@@ -28,38 +28,8 @@ var hdf5ReopenedPerItem = diagnose.Rule{
 	ID:       "hdf5/reopened-per-item",
 	Title:    "The HDF5 file is opened again and again",
 	Resource: report.HDF5,
-	Doc: `
-## What it means
-The Dataset opens its HDF5 file in each __getitem__. Each open reads and checks the file's metadata again, takes a file lock, looks up
-the dataset by name, and throws the chunk cache away at the end.
-
-## How it is detected
-Opens of HDF5 files are counted (inotify), and the same few files are opened again at least once per batch. The cost is at least
-0.2 ms of CPU for each open, measured on a local, cached file; at most it is all the time in which a busy worker was seen with
-the file open, which includes the read itself. Where opens cannot be counted (a mount not known to be local), one file that is open in some
-looks at a busy worker and not in others gives it away. Where workers were seen asleep in open, that counts as it was measured.
-
-A launched job tells every open, its line in the source, and what opening and closing take of an item: that is measured, and the least that is at stake. A handle that is
-kept also makes the first read cheaper, which counts as reading, and a dataset that is kept saves looking it up, which counts as the dataset's own code: 1.3 to 1.5 times the
-time of opening and closing with the handle alone, 1.7 to 2.0 times with both (measured on Debian).
-
-## How to mend it
-Open once per worker, on first use, and keep the handle:
-
-    def __getitem__(self, index):
-        if self.file is None:
-            self.file = h5py.File(self.path, "r")
-        return self.file["data"][index]
-
-Set self.file = None in __init__ and do not open there: h5py objects cannot be pickled for spawned workers, and a handle must
-not be shared across a fork. With persistent_workers=True the handle also outlives the epoch.
-
-## When it is wrong
-With one file per item and thousands of files, each open is another file; the rule does not fire then, and packing items into
-fewer files is the cure. Where decompressing dominates, keeping the file open gains little; see hdf5/chunk-exceeds-cache.
-`,
 	Needs:    []metric.Desc{metric.NumWorkers},
-	Limits:   limits(reopenAgain, reopenPerBatch, reopenPerWorker, reopenCost, reopenAbsent, reopenAlso),
+	Limits:   limits(otherFiles, reopenPerBatch, reopenPerWorker, reopenCost, reopenAbsent, reopenAlso),
 	Applies:  onHDF5,
 	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero", "hdf5/file-lock", "storage/small-files"},
 	Eval: func(p *diagnose.Pass) error {
@@ -72,7 +42,7 @@ fewer files is the cure. Where decompressing dominates, keeping the file open ga
 		if !counted || !told {
 			return comesAndGoes(p)
 		}
-		if distinct > p.Limit(reopenAgain.Name) || !opensOften(p, opens) {
+		if distinct > p.Limit(otherFiles.Name) || !opensOften(p, opens) {
 			return nil
 		}
 		split, ok := loadingOf(p)
@@ -80,9 +50,7 @@ fewer files is the cure. Where decompressing dominates, keeping the file open ga
 			p.Abstain("where the time of loading goes is unknown", "")
 			return nil
 		}
-		if n, _ := p.Maybe(metric.Ranks); n > 1 {
-			opens /= n
-		}
+		opens /= trainers(p)
 		cpu := cpuOf(p)
 		if cpu <= 0 {
 			p.Abstain("the CPU time of loading is unknown", "")
@@ -93,33 +61,21 @@ fewer files is the cure. Where decompressing dominates, keeping the file open ga
 		if present, ok := p.Maybe(metric.HandlePresent); ok {
 			hi = max(hi, share(present))
 		}
-		cost := (lo + hi) / 2
-		score := starved(p) * cost
 		often := text(fmt.Sprintf("%s opens per second", unit.Number(opens)))
 		rec := reopenCure(often)
 		if files, ok := p.Maybe(metric.DatasetFileN); ok && files >= 2 {
 			rec = reopenEach(often, files)
 		}
-		if loader, ok := p.Loader(); ok {
-			rec.Effect = loader.Saving(lo, hi)
-		}
-		p.Report(report.Finding{
-			Severity: diagnose.Grade(score),
-			Score:    score,
-			Summary: fmt.Sprintf("The same HDF5 file is opened %s times per second instead of once per worker; that takes %s of the time spent loading",
-				unit.Number(opens), between(lo, hi)),
-			Evidence:        seen(p, metric.HDF5Opens, metric.OpensPerBatch, metric.DistinctOpens, metric.HandlePresent, metric.WorkerOpenWait),
-			Recommendations: []report.Recommendation{rec},
-			Unhelpful:       slices.Concat(tooSlowly(p), notStorage(p), notCompression(p)),
-		})
+		f := cause{part: (lo + hi) / 2, lo: lo, hi: hi, change: rec,
+			summary: fmt.Sprintf("The same HDF5 file is opened %s times per second instead of once per worker; "+
+				"that takes %s of the time spent loading", unit.Number(opens), between(lo, hi)),
+			seen: seen(p, metric.HDF5Opens, metric.OpensPerBatch, metric.DistinctOpens, metric.HandlePresent,
+				metric.WorkerOpenWait)}.finding(p)
+		f.Unhelpful = slices.Concat(tooSlowly(p), notStorage(p), notCompression(p))
+		p.Report(f)
 		return nil
 	},
 	Measured: &diagnose.Measured{
-		How: `
-Where each file holds one item, or where there are more files than a process may have open (1024 by default), an item in random order opens its file:
-the rule takes opening's share of an item. Where few files hold many items, one is timed through a handle that is kept and through one that is
-opened anew; no job was seen, so that is worth knowing and nothing more.
-`,
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchPerFile},
 		Limits:  limits(plainOverhead, plainSpeed),
 		Applies: ofKind("hdf5"),
@@ -165,14 +121,14 @@ func openedMeasured(p *diagnose.Pass) error {
 	if !ok {
 		return missing(p, d)
 	}
-	after := less(before, open.Summary, plainRead(p))
-	score := savedShare(before.Center, after.Center)
+	item := timing{before, less(before, open.Summary, plainRead(p)), report.Modelled}
+	score := item.saved()
 	if score < diagnose.Moderate.Value {
 		return nil
 	}
 	rec := report.Recommendation{Setting: "files of the dataset", To: "one HDF5 file, items along the first axis of one dataset",
 		Why: "a worker then opens one file, once", Caveat: "one file is rewritten as a whole when items are added; some hundred items per file do as well",
-		Effect: quicker(before, after, report.Modelled, "")}
+		Effect: item.effect()}
 	whose := "Each item is an HDF5 file of its own"
 	if n, ok := p.Maybe(metric.DatasetFileN); ok {
 		rec.From = text(unit.Number(n) + " files")
@@ -181,7 +137,7 @@ func openedMeasured(p *diagnose.Pass) error {
 		}
 	}
 	p.Report(report.Finding{
-		Severity: diagnose.Grade(score), Score: score,
+		Score: score,
 		Summary: fmt.Sprintf("%s, and opening one takes %s of the item's %s (%s)",
 			whose, unit.Percent(share(open.Center/before.Center)), unit.Seconds(before.Center), state),
 		Evidence:        seen(p, d, metric.BenchItem, metric.BenchColdItem, metric.BenchOpenRatio, metric.BenchPerFile, metric.DatasetFileN, metric.FileBytes),
@@ -209,17 +165,12 @@ func comesAndGoes(p *diagnose.Pass) error {
 	if files != 1 || restarts >= 1 || present < absent || present > 1-absent {
 		return nil
 	}
-	score := starved(p) * present / 2 // between nothing and all the time it was open, the read included
-	rec := reopenCure(nil)
-	if loader, ok := p.Loader(); ok {
-		rec.Effect = loader.Saving(0, present)
-	}
-	p.Report(report.Finding{
-		Severity: diagnose.Grade(score), Score: score,
-		Summary:         fmt.Sprintf("The HDF5 file is open in %s of the looks at a busy worker and closed in the others: it is opened again and again", unit.Percent(share(present))),
-		Evidence:        seen(p, metric.HandlePresent, metric.DatasetFileN, metric.WorkerBusy),
-		Recommendations: []report.Recommendation{rec},
-	})
+	p.Report(cause{part: present / 2, hi: present, // between nothing and all the time it was open, the read included
+		summary: fmt.Sprintf("The HDF5 file is open in %s of the looks at a busy worker and closed in the others: "+
+			"it is opened again and again", unit.Percent(share(present))),
+		change: reopenCure(nil),
+		seen:   seen(p, metric.HandlePresent, metric.DatasetFileN, metric.WorkerBusy),
+	}.finding(p))
 	return nil
 }
 

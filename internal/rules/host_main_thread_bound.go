@@ -10,28 +10,8 @@ import (
 )
 
 var hostMainThreadBound = diagnose.Rule{
-	ID:    "host/main-thread-bound",
-	Title: "The training loop's own Python holds the job back",
-	Doc: `
-## What it means
-The main thread spends much of a step on a CPU, outside the loader, while no GPU works for it: metrics computed in Python loops, logging,
-moving pageable batches, launching very many small kernels, or the model itself where it trains on the CPU.
-
-## How it is detected
-The share of time in which the device idles while the main thread or an autograd thread of the trainer runs, less the time it loads data itself. A thread
-that spins while it waits for the GPU is no host work: where the kernel lets pipetune sample what code runs (pipetune doctor says), spins are told apart by that;
-else the GPU's busy time is laid over the running. Where a GPU is open and no counter of it can be read, and code cannot be sampled, nothing is concluded. A launched
-job tells the time in calls that wait for the GPU; it is taken off, and host/sync-points judges it.
-
-## How to mend it
-Keep metrics as tensors and move them to the CPU every N steps; avoid .item() and print in each step; use pinned batches and
-non_blocking copies; torch.compile or CUDA graphs for many small kernels. A sampling profiler (py-spy) on the main thread names the lines.
-
-## When it is wrong
-Where the model trains on the CPU, this is the training itself and nothing is wrong. Python runs on one thread at a time, so where the trainer uses clearly more than
-one core while no GPU works, its native threads compute: the finding then says that it is the model, is no more than worth knowing, and recommends nothing of the
-training loop. A model that computes on one thread looks like Python.
-`,
+	ID:       "host/main-thread-bound",
+	Title:    "The training loop's own Python holds the job back",
 	Needs:    []metric.Desc{metric.HostTime},
 	Limits:   limits(nativeCores),
 	Explains: []string{"cpu/saturated"},
@@ -75,7 +55,7 @@ training loop. A model that computes on one thread looks like Python.
 				Why:    "metrics and logging as tensors, fetched every N steps; a sampling profiler names the lines",
 				Effect: speedup(p, 0, score, "the device"),
 			}},
-			Unhelpful: unlessStarved(p, "work of the main thread", against("more workers or a deeper prefetch_factor: data is ready in time", moreWorkers, deeperPrefetch)),
+			Unhelpful: unlessStarved(p, "work of the main thread", readyInTime()),
 		})
 		return nil
 	},

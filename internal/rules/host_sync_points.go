@@ -14,26 +14,8 @@ var syncsLimit = diagnose.Limit{Name: "calls per step that wait for the GPU", Va
 	Source: "derived: below it less than every second step waits, which is what the cure asks for"}
 
 var hostSyncPoints = diagnose.Rule{
-	ID:    "host/sync-points",
-	Title: "The training loop waits for the GPU in each step",
-	Doc: `
-## What it means
-torch.cuda.synchronize(), synchronize() of an event or a stream, loss.item(), tensor.cpu() and tolist() stop the training loop until the GPU has done all its work. Until the loop has queued
-the next step, the GPU then has nothing to do: host and device take turns instead of working side by side.
-
-## How it is detected
-Only a launched job reports it: the hook times these calls, and names their lines; item(), cpu(), to("cpu"), tolist(), nonzero() and the conversions to
-bool, int and float of CUDA tensors only with --sync-points, since that replaces methods of torch.Tensor. Without it few calls are no verdict. The time in them is not lost where the GPU is busy meanwhile. What is at
-stake is the time the GPU is idle although data is there, and no more than the time in these calls: a call that does not wait costs nothing.
-
-## How to mend it
-Keep the loss on the device (total += loss.detach()) and fetch it at every 50th step; log at every 50th step; copy with non_blocking=True from pinned memory; no
-torch.cuda.synchronize() in the loop. Code that branches on a value of the GPU (if loss > ...) has to wait for it: do that rarely.
-
-## When it is wrong
-In a GPU-bound job one such call per step costs little: the wait only moves to the next place that needs the GPU. The finding is then for information. Its figures are
-of calls the hook knows; printing a tensor and other copies that block are not among them.
-`,
+	ID:     "host/sync-points",
+	Title:  "The training loop waits for the GPU in each step",
 	Needs:  []metric.Desc{metric.SyncRatio, metric.SyncsPerStep},
 	Limits: limits(syncsLimit, gainLimit),
 	Applies: func(e *evidence.Evidence) bool { // without a GPU there is nothing to wait for
@@ -57,7 +39,7 @@ of calls the hook knows; printing a tensor and other copies that block are not a
 		}
 		score := min(max(idle-p.Stall(), 0), synced)
 		f := report.Finding{
-			Severity: milder(diagnose.Grade(score), report.Warning), Score: score,
+			Severity: cautious(score), Score: score,
 			Summary: fmt.Sprintf("The training loop waits for the GPU %s of the time, %s per step, and the GPU has nothing to do %s of the time for want of work",
 				unit.Percent(synced), count2(each, "call"), unit.Percent(score)),
 			Evidence: seen(p, metric.SyncRatio, metric.SyncsPerStep, metric.Starved, metric.GPUBusy, metric.InputWait, metric.HostTime),

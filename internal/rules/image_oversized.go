@@ -19,43 +19,23 @@ var (
 var imageOversized = diagnose.Rule{
 	ID:    "image/oversized",
 	Title: "Pictures are much larger than training needs",
-	Doc: `
-## What it means
-Training crops or resizes each picture to a few hundred pixels, and decodes millions to get there, in each epoch again. Decoding takes time in
-proportion to the pixels.
-
-## How it is detected
-Only bench-io can tell, and only with --try: it resizes a sample as it would be stored for training and measures both. Without it, the size that training
-needs is not known, and the rule abstains where pictures are large.
-
-## How to mend it
-Resize once, ahead of training, to what the transforms ask for (for crops of 224 pixels, a shorter side of 256), and keep the originals elsewhere. For JPEG,
-decoding at a half, a quarter or an eighth of the size (Pillow's draft, OpenCV's IMREAD_REDUCED_COLOR) is quicker without a second copy.
-
-## When it is wrong
-Where training uses the resolution: detection of small objects, segmentation, medical and satellite pictures.
-`,
 	Measured: &diagnose.Measured{
-		How: `
---try measures the resized sample the same way. Where it saves three quarters of the time, as a picture of twice the size in each direction does, it is a warning; it
-is never more, because what training needs is not known.
-`,
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchDecode},
 		Limits:  limits(largeDecode, muchLarger),
-		Applies: ofKind("image", "tar"),
+		Applies: ofPictures,
 		Eval:    oversizedMeasured,
 	},
 }
 
 func oversizedMeasured(p *diagnose.Pass) error {
-	before, after, c, ok := tried(p, "resized*")
+	t, c, ok := tried(p, "resized*")
 	if !ok {
 		if p.Get(metric.BenchDecode) >= p.Limit(largeDecode.Name) {
 			p.Abstain("the pictures are large, but what training needs is not known, and no smaller ones were measured", tryCommand(p))
 		}
 		return nil
 	}
-	score := savedShare(before.Center, after.Center)
+	score := t.saved()
 	if score < diagnose.Moderate.Value {
 		return nil
 	}
@@ -64,13 +44,13 @@ func oversizedMeasured(p *diagnose.Pass) error {
 		severity, at = report.Warning, score
 	}
 	rec := report.Recommendation{Setting: "size of the pictures", To: "what training needs (measured: " + c.Name + ")", Why: "decoding takes time in proportion to the pixels",
-		Caveat: "only where training does not use the resolution; keep the originals", Effect: quicker(before, after, report.Measured, "")}
+		Caveat: "only where training does not use the resolution; keep the originals", Effect: t.effect()}
 	if size := sizeCaveat(p, c); size != "" {
 		rec.Caveat += "; " + size
 	}
 	p.Report(report.Finding{
 		Severity: severity, Score: at,
-		Summary:         fmt.Sprintf("Resized ahead of training, a picture takes %s instead of %s (%s)", unit.Seconds(after.Center), unit.Seconds(before.Center), c.Name),
+		Summary:         fmt.Sprintf("Resized ahead of training, a picture takes %s instead of %s (%s)", unit.Seconds(t.after.Center), unit.Seconds(t.before.Center), c.Name),
 		Evidence:        seen(p, metric.BenchItem, metric.BenchDecode, metric.BenchDecodeRatio, metric.FileBytes, metric.BenchTryGain),
 		Recommendations: []report.Recommendation{rec},
 		Unhelpful:       fasterStorage(p),

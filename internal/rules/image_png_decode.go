@@ -22,22 +22,6 @@ var imagePNGDecode = diagnose.Rule{
 	ID:       "image/png-decode",
 	Title:    "PNG pictures take long to decode",
 	Resource: report.CPU,
-	Doc: `
-## What it means
-The dataset is PNG pictures, and the workers spend their time computing. Decoding PNG takes 1.5 times (flat graphics) to 5 times (photographs) as long
-as JPEG of the same size.
-
-## How it is detected
-Most of the files are .png, the workers run most of their busy time, have none to spare, and the trainer waits. A launched job tells what Pillow and OpenCV take of an
-item; other decoders are not timed.
-
-## How to mend it
-For photographs: convert once to JPEG of high quality, or to the size training needs. For labels, masks, medical or depth data never: JPEG loses
-detail. There, store smaller pictures or arrays, or lower PNG's compression level, or decode with a faster library (OpenCV: 6.4 against Pillow's 10.6 ms).
-
-## When it is wrong
-Augmentation may be what takes the time; from outside it cannot be told apart from decoding. bench-io times both formats on one's own files.
-`,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.WorkerRunning, metric.WorkerBusy},
 	Limits:   limits(mostLimit, pngLeast, pngMost),
 	Applies:  func(e *evidence.Evidence) bool { return withWorkers(e) && e.Facts.Extension == ".png" },
@@ -57,31 +41,26 @@ Augmentation may be what takes the time; from outside it cannot be told apart fr
 			}
 		}
 		lo, hi := decodes*p.Limit(pngLeast.Name), decodes*p.Limit(pngMost.Name)
-		score := starved(p) * (lo + hi) / 2
-		rec := report.Recommendation{Setting: "picture format", From: text("PNG"), To: "JPEG for photographs, smaller PNG or arrays for the rest",
-			Why: "PNG takes 1.5 to 5 times as long to decode", Caveat: "JPEG loses detail: never for labels, masks, medical or depth data"}
-		if loader, ok := p.Loader(); ok {
-			rec.Effect = loader.Saving(sure, hi)
-		}
-		p.Report(report.Finding{
-			Severity: diagnose.Grade(score), Score: score,
-			Summary:         summary,
-			Evidence:        seen(p, metric.MadeItem, metric.MadeDecode, metric.WorkerRunning, metric.WorkerBusy, metric.WorkerCPUBatch, metric.FileBytes),
-			Recommendations: []report.Recommendation{rec},
-			Unhelpful:       slices.Concat(tooSlowly(p), notStorage(p)),
-		})
+		f := cause{part: (lo + hi) / 2, lo: sure, hi: hi, summary: summary, change: toJPEG("PNG takes 1.5 to 5 times as long to decode"),
+			seen: seen(p, metric.MadeItem, metric.MadeDecode, metric.WorkerRunning, metric.WorkerBusy, metric.WorkerCPUBatch,
+				metric.FileBytes)}.finding(p)
+		f.Unhelpful = slices.Concat(tooSlowly(p), notStorage(p))
+		p.Report(f)
 		return nil
 	},
 	Measured: &diagnose.Measured{
-		How: `
-Decoding is timed on the dataset's own files. What JPEG would save is what --try measured on a sample of them, or, without it, lies between the published
-ratios for flat graphics and for photographs.
-`,
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchDecode},
 		Limits:  limits(pngLeast, pngMost),
 		Applies: func(e *evidence.Evidence) bool { return e.Facts.Extension == ".png" },
 		Eval:    pngMeasured,
 	},
+}
+
+// toJPEG is what to do about PNG.
+func toJPEG(why string) report.Recommendation {
+	return report.Recommendation{Setting: "picture format", From: text("PNG"), Why: why,
+		To:     "JPEG for photographs, smaller PNG or arrays for the rest",
+		Caveat: "JPEG loses detail: never for labels, masks, medical or depth data"}
 }
 
 func pngMeasured(p *diagnose.Pass) error {
@@ -90,27 +69,27 @@ func pngMeasured(p *diagnose.Pass) error {
 	decode, _ := p.Evidence.Get(metric.BenchDecode)
 	lo, hi := p.Limit(pngLeast.Name), p.Limit(pngMost.Name)
 	after := spread(before.Center-decode.Hi*hi, before.Center-decode.Center*(lo+hi)/2, before.Center-decode.Lo*lo)
-	basis := report.Modelled
-	was, is, _, ok := tried(p, "jpeg*")
+	times := timing{before, after, report.Modelled}
+	t, _, ok := tried(p, "jpeg*")
 	switch {
 	case ok:
-		before, after, basis = was, is, report.Measured
+		times = t
 	case p.Evidence.Bench != nil && len(p.Evidence.Bench.Formats) > 1:
 		p.Abstain("pictures of several formats lie together, and what the PNGs among them take was not told apart", "--try, or bench-io on a folder of PNGs alone")
 		return nil
 	}
-	score := savedShare(before.Center, after.Center)
+	score := times.saved()
 	if score < diagnose.Moderate.Value {
 		return nil
 	}
-	recs := []report.Recommendation{{Setting: "picture format", From: text("PNG"), To: "JPEG for photographs, smaller PNG or arrays for the rest",
-		Why: "JPEG decodes in less of the time", Caveat: "JPEG loses detail: never for labels, masks, medical or depth data", Effect: quicker(before, after, basis, "")}}
-	if was, is, c, ok := tried(p, "packed-npy"); ok && savedShare(was.Center, is.Center) >= diagnose.Moderate.Value {
+	recs := []report.Recommendation{toJPEG("JPEG decodes in less of the time")}
+	recs[0].Effect = times.effect()
+	if t, c, ok := tried(p, "packed-npy"); ok && t.saved() >= diagnose.Moderate.Value {
 		recs = append(recs, report.Recommendation{Setting: "picture format", From: text("PNG"), To: "one array of decoded pictures", Why: "nothing is left to decode, and nothing is lost",
-			Caveat: sizeCaveat(p, c), Effect: quicker(was, is, report.Measured, "")})
+			Caveat: sizeCaveat(p, c), Effect: t.effect()})
 	}
 	p.Report(report.Finding{
-		Severity: diagnose.Grade(score), Score: score,
+		Score:           score,
 		Summary:         fmt.Sprintf("Decoding takes %s of an item's %s (%s), and the pictures are PNG", unit.Seconds(decode.Center), unit.Seconds(item), state),
 		Evidence:        seen(p, metric.BenchItem, metric.BenchColdItem, metric.BenchDecode, metric.BenchDecodeRatio, metric.BenchPython, metric.FileBytes, metric.BenchTryGain),
 		Recommendations: recs,

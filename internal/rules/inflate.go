@@ -31,9 +31,7 @@ func decoding(p *diagnose.Pass) float64 {
 	if !ok || cpu <= 0 {
 		return 0
 	}
-	if n, _ := p.Maybe(metric.Ranks); n > 1 {
-		bytes /= n
-	}
+	bytes /= trainers(p)
 	speed := gzipSpeed.Value
 	if f := p.Evidence.Facts.HDF5; f != nil && !isGzip(f.Filters) {
 		speed = fastSpeed.Value

@@ -41,10 +41,10 @@ func repackPlain(p *diagnose.Pass) string {
 	return fmt.Sprintf("h5repack -f %s -l %s %s", diagnose.ShellWord(name+":NONE"), diagnose.ShellWord(name+":CONTI"), inAndOut(p))
 }
 
-// rechunked is the measured finding of rules about chunks that hold more than an item needs; false where another chunk shape would save
-// little. The time of an item that is alone in its chunk is what --try measured or, without it, its part of the filters' time and a plain
+// rechunked reports the measured finding of rules about chunks that hold more than an item needs, unless another chunk
+// shape would save little. The time of an item that is alone in its chunk is what --try measured or, without it, its part of the filters' time and a plain
 // read; what storage takes of a cold item is left as it is.
-func rechunked(p *diagnose.Pass, amplify float64, summary string) (report.Finding, bool) {
+func rechunked(p *diagnose.Pass, amplify float64, summary string) {
 	before, state := settled(p)
 	to := rewrite(p)
 	waits := 0.0
@@ -63,7 +63,8 @@ func rechunked(p *diagnose.Pass, amplify float64, summary string) (report.Findin
 		grown := compression(p)
 		after, mind, known = unpacked(p, after, grown, bytes*amplify/grown)
 	}
-	score, basis, caveat := savedShare(before.Center, after.Hi), report.Modelled, "smaller chunks compress less and make the file larger; write a copy and keep the old file until it is checked"
+	item := timing{before, after, report.Modelled}
+	score, caveat := savedShare(before.Center, after.Hi), "smaller chunks compress less and make the file larger; write a copy and keep the old file until it is checked"
 	name := "chunk-item"
 	if to.inOnePiece {
 		name, caveat = "contiguous", "the file grows to the size of its data; write a copy and keep the old file until it is checked"
@@ -71,9 +72,8 @@ func rechunked(p *diagnose.Pass, amplify float64, summary string) (report.Findin
 			caveat += "; " + mind
 		}
 	}
-	if was, is, c, ok := tried(p, name); ok {
-		before, after, basis, known = was, is, report.Measured, true
-		score = savedShare(was.Center, is.Center)
+	if t, c, ok := tried(p, name); ok {
+		item, known, score = t, true, t.saved()
 		if c.Command != "" {
 			to.command = c.Command
 		}
@@ -82,34 +82,34 @@ func rechunked(p *diagnose.Pass, amplify float64, summary string) (report.Findin
 		}
 	}
 	if score < diagnose.Moderate.Value {
-		return report.Finding{}, false
+		return
 	}
 	rec := report.Recommendation{Setting: "HDF5 chunk shape", From: chunkShape(p), To: to.to, Why: "an item then reads and decodes only itself", Caveat: caveat,
-		Effect: quicker(before, after, basis, "")}
+		Effect: item.effect()}
 	if !known {
 		rec.Effect = nil
 	}
 	if to.command != "" {
 		rec.Why += ": " + to.command
 	}
-	return report.Finding{
-		Severity: diagnose.Grade(score), Score: score, Summary: summary,
+	p.Report(report.Finding{
+		Score: score, Summary: summary,
 		Evidence: seen(p, metric.BenchItem, metric.BenchColdItem, metric.BenchFilter, metric.BenchFilterRatio, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5PerChunk,
 			metric.HDF5Touched, metric.HDF5Amplify, metric.HDF5Filters, metric.BenchAmplify, metric.BenchCacheSize, metric.BenchCacheGain, metric.BenchTryGain),
-		Recommendations: append([]report.Recommendation{rec}, unfilteredToo(p, before, after)...),
+		Recommendations: append([]report.Recommendation{rec}, unfilteredToo(p, item)...),
 		Unhelpful:       slices.Concat(largerCache(p), fasterStorage(p)),
-	}, true
+	})
 }
 
 // unfilteredToo adds what --try measured without filters, where that is quicker still by a part worth a finding of its own.
-func unfilteredToo(p *diagnose.Pass, before, after stat.Summary) []report.Recommendation {
+func unfilteredToo(p *diagnose.Pass, item timing) []report.Recommendation {
 	filters, _ := p.Maybe(metric.HDF5Filters)
-	_, is, c, ok := tried(p, unfiltered...)
-	if filters < 1 || !ok || savedShare(after.Center, is.Center) < diagnose.High.Value {
+	t, c, ok := tried(p, unfiltered...)
+	if filters < 1 || !ok || savedShare(item.after.Center, t.after.Center) < diagnose.High.Value {
 		return nil
 	}
 	rec := report.Recommendation{Setting: "HDF5 layout", To: c.Name, Why: "without filters nothing is left to undo", Caveat: sizeCaveat(p, c),
-		Effect: quicker(before, is, report.Measured, "")}
+		Effect: quicker(item.before, t.after, report.Measured, "")}
 	if c.Command != "" {
 		rec.Why += ": " + c.Command
 	}

@@ -19,31 +19,8 @@ var (
 )
 
 var jobCheckpointPauses = diagnose.Rule{
-	ID:    "job/checkpoint-pauses",
-	Title: "Training stands still while the trainer writes",
-	Doc: `
-## What it means
-The main thread stops training now and then and writes: a checkpoint, predictions, a large log. The GPU and the workers have nothing to do
-meanwhile.
-
-## How it is detected
-Twice a second the bytes are read that the trainer's main thread has written. Where it wrote 1 MiB or more, and in the half second before and
-after where hardly a batch passes, the batches are counted; what is missing of the usual number is the pause. What other threads or processes
-write is not counted: they hold nothing up. At least two pauses must be seen for it to be known how often they come.
-
-## How to mend it
-Save less often, or in the background: torch.distributed.checkpoint.async_save (since PyTorch 2.4), Lightning's AsyncCheckpointIO, or a copy of
-the state_dict in memory that a thread writes. Training then stands still for the copy only. Write to a local disk first; leave out what can be
-made anew.
-
-## When it is wrong
-How often to save is a choice: what a crash costs is the time since the last checkpoint. The share is that of this watch, which may hold one
-pause more or less than an average stretch: watch several of them. A pause is seen short where the workers' queue fills meanwhile, and where
-more than half a second goes by before its first byte is written, such as in copies from the GPU: an evaluation looks the same, and is not counted.
-What is written is not seen: predictions or logs are no checkpoints, and the advice is not for them.
-Pauses of Python's garbage collector write nothing and are not seen, nor can a launched job tell them: gc.get_stats counts collections and not
-their time, and gc.callbacks would run code inside of the collector.
-`,
+	ID:       "job/checkpoint-pauses",
+	Title:    "Training stands still while the trainer writes",
 	Needs:    []metric.Desc{metric.SaveTime},
 	Limits:   limits(leastSaved, leastSaveSteps),
 	Explains: []string{"host/main-thread-bound", "job/epoch-gap"},
@@ -61,7 +38,7 @@ their time, and gc.callbacks would run code inside of the collector.
 		pause, _ := p.Maybe(metric.SavePause)
 		bytes, _ := p.Maybe(metric.SaveBytes)
 		p.Report(report.Finding{
-			Severity: milder(diagnose.Grade(spent), report.Warning), Score: spent,
+			Severity: cautious(spent), Score: spent,
 			Summary: fmt.Sprintf("Training stands still at least %s of the time: every %s the main thread writes %s, for at least %s", unit.Percent(spent),
 				unit.Seconds(every), unit.Bytes(bytes), unit.Seconds(pause)),
 			Evidence: seen(p, metric.SaveTime, metric.SavePause, metric.SaveEvery, metric.SaveBytes, metric.IOPressure),

@@ -11,24 +11,8 @@ import (
 )
 
 var jobCollectiveWait = diagnose.Rule{
-	ID:    "job/collective-wait",
-	Title: "Much of the GPUs' time looks like waiting in collectives",
-	Doc: `
-## What it means
-Several trainers exchange gradients by collectives. The kernel of a collective holds a few multiprocessors and counts as busy until all have come: communication
-and waiting for each other pass for work.
-
-## How it is detected
-Several trainers, GPUs busy more than 80 % of the time with less than 30 % of their multiprocessors at work (GPM; Hopper and newer), and the trainer waits for
-its device.
-
-## How to mend it
-Overlap communication with the backward pass (DDP's buckets do, gradient_as_bucket_view=True), accumulate gradients over several steps with no_sync(), compress them
-(bf16 hooks), check the link between the GPUs (nvidia-smi topo -m), and balance the work of the trainers.
-
-## When it is wrong
-Kernels that use few multiprocessors for another reason, a long sequential one for example, look the same. torch.profiler names the kernels.
-`,
+	ID:      "job/collective-wait",
+	Title:   "Much of the GPUs' time looks like waiting in collectives",
 	Needs:   []metric.Desc{metric.GPUBusy, metric.GPUSMActive, metric.DeviceWait},
 	Limits:  limits(kernelBusy, smActive),
 	Applies: severalTrainers,
@@ -44,7 +28,7 @@ Kernels that use few multiprocessors for another reason, a long sequential one f
 			Evidence: seen(p, metric.GPUBusy, metric.GPUSMActive, metric.DeviceWait, metric.Ranks),
 			Recommendations: []report.Recommendation{{Setting: "exchange of gradients", To: "overlapped with the backward pass, less often, or smaller",
 				Why: "the multiprocessors idle while a collective waits", Caveat: "what it brings cannot be predicted from outside"}},
-			Unhelpful: against("more workers or a deeper prefetch_factor: data is ready in time", moreWorkers, deeperPrefetch),
+			Unhelpful: readyInTime(),
 		})
 		return nil
 	},

@@ -30,24 +30,8 @@ var jobEpochGap = diagnose.Rule{
 	ID:       "job/epoch-gap",
 	Title:    "Time between epochs that starting workers does not explain",
 	Resource: report.Startup,
-	Doc: `
-## What it means
-Between the last batch of an epoch and the first of the next, more time passes than starting the workers and making one batch take: the Dataset
-loads something anew in each worker, or the training script evaluates, logs or saves in between.
-
-## How it is detected
-The workers were replaced, and the median gap is at least twice what the start method was measured to need plus one batch. In a launched job the gap is what the trainer waits for
-the loader: the end of the old workers, iter(), and the first batch. What the script does in between is not in it; for evaluation see job/evaluation-sequential.
-
-## How to mend it
-Move what __init__ or the first __getitem__ loads into a form that loads fast (one array, memory-mapped), keep workers (persistent_workers=True), run
-evaluation with batches and workers of its own, save checkpoints in the background.
-
-## When it is wrong
-Evaluation is work too. The figure says where time goes, not that it is wasted.
-`,
-	Needs:  []metric.Desc{metric.Restarts, metric.EpochGap, metric.RestartGap},
-	Limits: limits(forkStart, spawnStart, serverStart),
+	Needs:    []metric.Desc{metric.Restarts, metric.EpochGap, metric.RestartGap},
+	Limits:   limits(forkStart, spawnStart, serverStart),
 	Applies: func(e *evidence.Evidence) bool { // without a restart in the watch there is no gap to explain
 		n, known := e.Get(metric.Restarts)
 		return withWorkers(e) && (!known || n.Center >= 1)
@@ -67,7 +51,7 @@ Evaluation is work too. The figure says where time goes, not that it is wasted.
 		}
 		score := gap * (1 - explained/each)
 		p.Report(report.Finding{
-			Severity: atMostWarning(p, diagnose.Grade(score)), Score: score,
+			Severity: besideLoader(p, score), Score: score,
 			Summary: fmt.Sprintf("%s pass between epochs; starting workers and making a batch explain at most %s of them",
 				unit.Seconds(each), unit.Seconds(explained)),
 			Evidence: seen(p, metric.RestartGap, metric.EpochGap, metric.Restarts, metric.EpochTime),

@@ -12,25 +12,8 @@ import (
 )
 
 var jobEvaluationSequential = diagnose.Rule{
-	ID:    "job/evaluation-sequential",
-	Title: "Training stands still while the model is evaluated",
-	Doc: `
-## What it means
-The training loop stops, goes over another loader without gradients, and goes on. That time is evaluation's, and training gets none of it.
-
-## How it is detected
-Only a launched job tells it: the hook sees which loader is asked while gradients are off, how long the trainer goes over it, and how much of that
-it waits for that loader. What is at stake is that wait, or half of all evaluation (running it half as often), whichever is more.
-
-## How to mend it
-Where evaluation waits for its own loader: workers for that loader, and persistent_workers=True, as they are started anew for each evaluation. Without gradients no
-activations are kept, so its batches may be larger than those of training. Where it computes: evaluate at every k-th epoch, on a fixed part of
-the data in between, or in a job of its own from checkpoints.
-
-## When it is wrong
-Evaluation is work and may be wanted as often as this; the figure says what it costs. It is the share of this watch, which may hold one
-evaluation more or less than an average stretch of the same length: watch some whole epochs.
-`,
+	ID:       "job/evaluation-sequential",
+	Title:    "Training stands still while the model is evaluated",
 	Needs:    []metric.Desc{metric.Evaluation},
 	Limits:   limits(evalWaits),
 	Applies:  diagnose.Training,
@@ -44,7 +27,7 @@ evaluation more or less than an average stretch of the same length: watch some w
 		waits := min(share(w), spent)
 		score := max(waits, spent/2)
 		f := report.Finding{
-			Severity: milder(diagnose.Grade(score), report.Warning), Score: score,
+			Severity: cautious(score), Score: score,
 			Summary:   fmt.Sprintf("Training stands still %s of the time while the model is evaluated", unit.Percent(spent)),
 			Evidence:  seen(p, metric.Evaluation, metric.EvalWait, metric.StepTime, metric.InputWait),
 			Unhelpful: within("evaluation", notForTraining(p)),
@@ -80,7 +63,7 @@ func notForTraining(p *diagnose.Pass) []report.Unhelpful {
 	return against("more workers, a deeper prefetch_factor or faster reading for the training loader: it is not asked for anything meanwhile", moreWorkers, deeperPrefetch, moved)
 }
 
-var evalWaits = diagnose.Limit{Name: "part of evaluation spent waiting for its data", Value: 0.20, Unit: metric.Ratio,
+var evalWaits = diagnose.Limit{Name: "part of evaluation spent waiting for its data", Value: diagnose.High.Value, Unit: metric.Ratio,
 	Source: "as the high share of the step: from 20 % a loop is input-bound"}
 
 // evaluateRarer is the arithmetic of evaluating less often: what is left of evaluation is its k-th part.

@@ -14,32 +14,6 @@ var jobFeedersTooFew = diagnose.Rule{
 	ID:       "job/feeders-too-few",
 	Title:    "Too few processes or threads feed the trainer",
 	Resource: report.Workers,
-	Doc: `
-## What it means
-No DataLoader of PyTorch makes the batches: processes or threads that the program starts itself do, such as a
-multiprocessing.Pool, nnU-Net's batchgenerators, a ThreadPoolExecutor, MONAI's ThreadDataLoader, DALI, tf.data or
-FFCV. They are at work all the time and the trainer still waits.
-
-## How it is detected
-A process that the trainer started by multiprocessing feeds it where it is at work for 5 % of the time; a thread where
-it works mostly while the main thread does not run. Who waits for work, to hand over, for a lock, or by a timer is
-idle. The trainer waits for a batch where its main thread sleeps in a lock, a queue or a pipe while one of them is at
-work. The rule fires where they are hardly ever idle and the model of the loader says that more of them would be
-faster; or where several threads are at work one at a time.
-
-## How to mend it
-Give the program more of them, by the setting that it has for this: num_processes of batchgenerators
-(nnUNet_n_proc_DA), num_threads of DALI, num_parallel_calls of tf.data, num_workers of FFCV, the size of your pool.
-The number follows as that of loader workers does.
-
-Threads that work one at a time wait for the interpreter's lock, or are given one batch at a time. More of them bring
-nothing: use processes, code that releases the lock, or ask for more batches ahead.
-
-## When it is wrong
-What they work on may be something else than batches: evaluation, metrics, checkpoints. A feeder that waits for
-connections by an event loop looks idle. Processes that the trainer did not start itself (Ray Data, a tf.data service, a DALI
-server) are not seen. A second thread helps only where the code releases the interpreter's lock.
-`,
 	Needs: []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerBusy, metric.WorkerRunning, metric.WorkerCPU,
 		metric.UsableCPUs, metric.FeedersAtOnce},
 	Limits:  limits(idleLimit, mostLimit, gainLimit, fixedPart, oneAtATime),

@@ -13,28 +13,6 @@ var jobOneProcessFeedsAll = diagnose.Rule{
 	ID:       "job/one-process-feeds-all",
 	Title:    "One rank makes the batches of all",
 	Resource: report.Workers,
-	Doc: `
-## What it means
-One rank goes over the loader and sends each of the others its part. It has to make as many batches in a step as there are ranks, with its own workers
-alone. The workers of the other ranks, where they have any, wait for work. Accelerate does so with dispatch_batches=True, its default for an
-IterableDataset.
-
-## How it is detected
-Several trainers have a RANK. One takes batches; the others take none, or less than a tenth as many, and have no workers or ones that are idle 95 % of
-the time. The one waits for data. Attached, that is a warning at most. With as many loaders as ranks its part of a step's batches is made by as many
-times the workers; what that brings is the model of the loader's.
-
-## How to mend it
-Let each rank load its own part. Accelerate: DataLoaderConfiguration(dispatch_batches=False), and a dataset that each rank has a part of:
-datasets.distributed.split_dataset_by_node, or your own division by rank and worker (torch.utils.data.get_worker_info); a map-style dataset needs
-nothing more.
-
-## When it is wrong
-Of tensor or pipeline parallel ranks, one may have to load for its group. An evaluation that one rank makes alone while the others wait looks the same
-in a watch that sees nothing else: watch again, for longer. Where all ranks are on one machine whose CPUs are full, as many more workers bring less.
-Ranks without a RANK of their own are not judged. Attached, batches that a rank loads without workers are not counted: where none has workers nothing
-is said, and beside one that has, a rank without is taken to load nothing.
-`,
 	Needs:    []metric.Desc{metric.Ranks, metric.FeedingRanks, metric.InputWait, metric.NumWorkers},
 	Limits:   limits(gainLimit),
 	Applies:  severalTrainers,

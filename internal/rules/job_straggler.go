@@ -10,23 +10,8 @@ import (
 )
 
 var jobStraggler = diagnose.Rule{
-	ID:    "job/straggler",
-	Title: "One trainer lacks data and all others wait for it",
-	Doc: `
-## What it means
-Trainers that work together step together: at the end of each step gradients are exchanged, and all wait for the slowest. One of them lacks data, the others do
-not. Their GPUs look busy meanwhile, because a kernel that waits for the exchange counts as running: a starved trainer among eight looks like eight busy GPUs.
-
-## How it is detected
-The data stall of each trainer is that of its own GPU. The largest is at least 5 points above the median of the others'.
-
-## How to mend it
-See to that trainer's share of the data and its machine first: uneven shards, a slower disk, fewer CPUs, a neighbour. What the report says of the loader is of
-this trainer.
-
-## When it is wrong
-Which GPU belongs to which trainer is known where NVML lists their processes; in containers that hide process numbers all GPUs are taken together.
-`,
+	ID:      "job/straggler",
+	Title:   "One trainer lacks data and all others wait for it",
 	Needs:   []metric.Desc{metric.RankStallSpread, metric.Ranks},
 	Applies: severalTrainers,
 	Eval: func(p *diagnose.Pass) error {

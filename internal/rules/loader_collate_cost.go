@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	collateShare = diagnose.Limit{Name: "collate_fn's share of making a batch", Value: 0.20, Unit: metric.Ratio,
+	collateShare = diagnose.Limit{Name: "collate_fn's share of making a batch", Value: diagnose.High.Value, Unit: metric.Ratio,
 		Source: "derived: a part of the loading time that is high by the grades of the step"}
 	collateSpeed = diagnose.Limit{Name: "speed of collating by one copy", Value: 1e9, Unit: metric.BytesPerS,
 		Source: "measured: default_collate in a worker, into new shared memory, batches of 0.8 to 154 MB: 1.2 to 1.6 GB/s (PyTorch 1.13, 2.6 and 2.14, 2 CPUs of an AMD EPYC, Debian); less than the least of them, for older machines"}
@@ -27,27 +27,6 @@ var loaderCollateCost = diagnose.Rule{
 	ID:       "loader/collate-cost",
 	Title:    "Putting samples together takes much of making a batch",
 	Resource: report.CPU,
-	Doc: `
-## What it means
-collate_fn makes one batch of many samples. Done well it copies each byte once, at 1.2 to 1.6 GB/s into new shared memory (measured on Debian). Python loops over values,
-torch.cat in a loop (which copies all that is there yet, each time), and torch.tensor of nested lists take many times as long: 64 lists of 200 to 512 numbers padded value by
-value took 48 ms, pad_sequence of 64 tensors 0.1 ms.
-
-## How it is detected
-Only a launched job tells it: the hook times collate_fn apart from the dataset, in the worker. What one copy of the batch's bytes and a
-fixed millisecond would take is legitimate, and where collating takes less than half of that, or less than 3 % of a worker's time, the rule is quiet; the rest, as far as it is CPU time, is what the rule is about. Where copying is most of it, there is nothing wrong with the function, and
-the finding says so.
-
-## How to mend it
-In a collate_fn of one's own: allocate the batch once and fill it, or torch.stack and pad_sequence on whole tensors; no cat in a loop, no tensor per value.
-With default_collate: let __getitem__ return a few arrays or tensors instead of lists of numbers or dicts of many small values (64 lists of 512 numbers
-took 2.7 ms, 64 arrays 0.1 ms). A dataset with __getitems__(indices) can make the batch in one call, with collate_fn=lambda batch: batch. Padding and casting can
-also be done on the GPU.
-
-## When it is wrong
-Only default_collate writes into shared memory at once. A batch made otherwise is copied once more when the worker hands it over, which is not in this figure. Some collate
-functions do work that is needed, such as tokenizing or mixing samples; the figure says where the time goes.
-`,
 	Needs:    []metric.Desc{metric.CollateRatio, metric.FetchTime},
 	Limits:   limits(collateShare, collateSpeed, collateFixed, collateFloor, collateLeast, mostLimit, gainLimit),
 	Applies:  diagnose.Training,
@@ -81,7 +60,6 @@ functions do work that is needed, such as tokenizing or mixing samples; the figu
 			return nil
 		}
 		f.Score = starved(p) * ratio * excess
-		f.Severity = diagnose.Grade(f.Score)
 		f.Recommendations = collateCures(p, ratio*excess)
 		f.Unhelpful = tooSlowly(p)
 		if m, ok := madeOf(p); ok && m.open+m.read+m.decode < m.collate {
@@ -138,9 +116,7 @@ func collateCures(p *diagnose.Pass, avoidable float64) []report.Recommendation {
 			Why:    "default_collate goes through lists and dicts value by value: 64 lists of 512 numbers took it 2.7 ms, 64 arrays 0.1 ms (measured)",
 			Caveat: "the training loop then takes the values apart"}
 	}
-	if loader, ok := p.Loader(); ok {
-		first.Effect = loader.Saving(avoidable*collateLeast.Value, avoidable)
-	}
+	first.Effect = saving(p, avoidable*collateLeast.Value, avoidable)
 	if callOf(p).Iterable || lacks(p, fetchesAll) {
 		return []report.Recommendation{first}
 	}

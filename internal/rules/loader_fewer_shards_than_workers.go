@@ -13,28 +13,9 @@ var loaderFewerShardsThanWorkers = diagnose.Rule{
 	ID:       "loader/fewer-shards-than-workers",
 	Title:    "The dataset has fewer shards than workers",
 	Resource: report.Workers,
-	Doc: `
-## What it means
-An IterableDataset that is read by shard (Hugging Face's datasets, WebDataset, one of your own over files) gives each worker whole shards. Workers
-beyond the number of shards get none: they end at once or stay idle, and the others make all batches. Several ranks divide the shards first.
-
-## How it is detected
-A launched job tells the shards of Hugging Face's datasets and of WebDataset, and num_workers is larger. What as many shards would bring is the model
-of the loader's; where that is nothing, the workers are only superfluous. Else, with persistent_workers, some workers are idle all the time while
-twice as many batches pass as there are workers: DataLoader asks all in turn. That is a warning at most, and silences no other rule.
-
-## How to mend it
-Write the data in more shards: a multiple of ranks times num_workers, of like size. With Hugging Face's datasets: to_iterable_dataset(num_shards=...),
-or more files. A dataset of your own can divide lines or row groups among the workers instead of files (torch.utils.data.get_worker_info).
-
-## When it is wrong
-Attached, idle workers may be another loader's, as of a validation whose iterator was made at the same time: then no shards lack. Workers without
-persistent_workers that got nothing have ended before an attached watch sees them. Idle ones may have had shards that were shorter, and have read
-them: even those out. Datasets interleaved or concatenated, and subclasses of a job's own, are not counted.
-`,
-	Needs:   []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WithData},
-	Limits:  limits(gainLimit),
-	Applies: mayLackShards,
+	Needs:    []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WithData},
+	Limits:   limits(gainLimit),
+	Applies:  mayLackShards,
 	// Whosever the idle workers are, the trainer waits while they are idle.
 	Explains: []string{"loader/slow-sample-blocks", "loader/prefetch-shallow"},
 	Eval: func(p *diagnose.Pass) error {
@@ -58,7 +39,6 @@ them: even those out. Datasets interleaved or concatenated, and subclasses of a 
 				f.Score, f.Recommendations = 0, []report.Recommendation{{Setting: "num_workers", From: text(whole(workers)), To: whole(fed),
 					Why: "the others take memory and time to start, and read nothing"}}
 			}
-			f.Severity = diagnose.Grade(f.Score)
 			p.Report(f)
 		}
 		return nil
@@ -85,14 +65,6 @@ func idleWorkers(p *diagnose.Pass, workers, fed float64) {
 func shardsFor(p *diagnose.Pass, workers, fed float64, effect *report.Effect) report.Recommendation {
 	return report.Recommendation{Setting: "shards of the dataset", From: text(whole(fed)), To: "a multiple of " + whole(workers),
 		Why: "each worker then reads its own" + inEachTrainer(p), Effect: effect}
-}
-
-// cautious is Grade of what has another explanation: at most a warning.
-func cautious(share float64) report.Severity {
-	if diagnose.Grade(share) == report.Info {
-		return report.Info
-	}
-	return report.Warning
 }
 
 // mayLackShards leaves out what has no shards: fewer than two workers, and map-style datasets.

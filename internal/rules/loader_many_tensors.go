@@ -27,34 +27,6 @@ var loaderManyTensors = diagnose.Rule{
 	ID:       "loader/many-tensors",
 	Title:    "A batch is handed over as very many tensors",
 	Resource: report.CPU,
-	Doc: `
-## What it means
-A worker hands each tensor of a batch over as a shared-memory file of its own: made, sent, opened and mapped one by one, by default with a file
-descriptor each. Lists of small targets, as collate functions of detectors make them, cost more by their number than by their bytes. Concatenating
-each field took a detector from 114 tensors a batch to 9, and gave 1.25 to 1.67 times the batches (roboflow/rf-detr, pull request 1399).
-
-## How it is detected
-A launched job tells how many tensors of a batch are in lists with one entry for each sample, themselves or below it. What one costs the worker and the trainer was measured, as a range. Where workers have no time to
-spare, what is at stake is the worker's part; else the trainer's, as far as it waits. A thread that pins memory takes the trainer's part off the
-main thread, so that perhaps none of it is at stake. Below 5 % of the step nothing is said of time.
-
-With the sharing strategy file_descriptor a worker holds a descriptor for each tensor of its finished batches and, without pin_memory, the trainer for
-each of those that came before their turn: up to num_workers times prefetch_factor batches, where one worker lags. If that is more than the job may have open, it may end with
-"Too many open files" or "received 0 items of ancdata".
-
-## How to mend it
-One tensor for each field, in collate_fn: pad, or concatenate and keep the lengths.
-
-    lengths = torch.tensor([len(t["boxes"]) for t in targets])
-    boxes = torch.cat([t["boxes"] for t in targets])      # boxes.split(lengths.tolist()) in the training loop
-
-Split again after the batch has come. torch.multiprocessing.set_sharing_strategy("file_system") takes no descriptors, and a tensor costs a tenth to two fifths;
-ulimit -n only makes room for descriptors.
-
-## When it is wrong
-Of a batch 512 objects are looked at: more tensors cost more than is said. Batches that differ: the median is taken. How far the trainer falls behind a lagging worker is not
-seen, so descriptors may never come near their limit.
-`,
 	Needs:    []metric.Desc{metric.BatchTensors, metric.NumWorkers, metric.BatchesPerS},
 	Limits:   limits(takenLeast, takenMost, sentLeast, sentMost, namedLeast, namedMost, idleLimit),
 	Applies:  withWorkers,
@@ -75,7 +47,7 @@ seen, so descriptors may never come near their limit.
 		if score < diagnose.Moderate.Value && !short {
 			return nil
 		}
-		f := report.Finding{Severity: diagnose.Grade(score), Score: score, Evidence: seen(p, metric.BatchTensors, metric.NumWorkers, metric.BatchesPerS)}
+		f := report.Finding{Score: score, Evidence: seen(p, metric.BatchTensors, metric.NumWorkers, metric.BatchesPerS)}
 		f.Summary = fmt.Sprintf("A batch is handed over with %s in lists of one entry a sample, each a shared-memory file of its own", count(tensors, "tensor"))
 		cure := report.Recommendation{Setting: "tensors of a batch", From: text(whole(tensors)), To: "one for each field, about " + whole(fields),
 			Why:    "pad, or concatenate and keep the lengths, in collate_fn; each tensor less is a file less to make, send and map",

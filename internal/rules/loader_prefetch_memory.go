@@ -5,31 +5,17 @@ import (
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-var queueMemory = diagnose.Limit{Name: "queue over available memory", Value: 0.5, Unit: metric.Ratio,
-	Source: "TensorFlow root_dataset: tf.data's autotuner gives its buffers half of the available RAM"}
+var queueMemory = diagnose.Limit{Name: "queue over available memory", Value: diagnose.MemoryShare.Value, Unit: metric.Ratio,
+	Source: diagnose.MemoryShare.Source}
 
 var loaderPrefetchMemory = diagnose.Rule{
-	ID:    "loader/prefetch-memory",
-	Title: "The queue of finished batches takes much memory",
-	Doc: `
-## What it means
-Up to num_workers times prefetch_factor finished batches, and one being made per worker, lie in shared memory, for each trainer. They are as large as the
-report says and count against the job's memory limit.
-
-## How it is detected
-That product, with the batch size seen in /dev/shm, is more than half of the memory that can still be used. From outside prefetch_factor shows only once the queue is
-full; a launched job tells it.
-
-## How to mend it
-Lower prefetch_factor to PyTorch's default of 2. A deeper queue smooths variance and does not raise the mean rate.
-
-## When it is wrong
-Batches that differ in size: the median batch was taken.
-`,
+	ID:      "loader/prefetch-memory",
+	Title:   "The queue of finished batches takes much memory",
 	Needs:   []metric.Desc{metric.NumWorkers, metric.BatchBytes, metric.Available},
 	Limits:  []diagnose.Limit{queueMemory},
 	Applies: withWorkers,
@@ -45,7 +31,7 @@ Batches that differ in size: the median batch was taken.
 		}
 		workers, batch, room := p.Get(metric.NumWorkers), p.Get(metric.BatchBytes), p.Get(metric.Available)
 		queue := workers * trainers(p) * float64(*f+1) * batch
-		const usual = 2 // PyTorch's default
+		const usual = predict.DefaultPrefetch
 		if room <= 0 || queue < p.Limit(queueMemory.Name)*room || *f <= usual {
 			return nil
 		}
@@ -55,7 +41,7 @@ Batches that differ in size: the median batch was taken.
 			Summary: fmt.Sprintf("%s with prefetch_factor %d%s may hold %s of finished batches; %s of memory can still be used",
 				count(workers, "worker"), *f, inEachTrainer(p), unit.Bytes(queue), unit.Bytes(room)),
 			Evidence: seen(p, metric.NumWorkers, metric.BatchBytes, metric.Available, metric.QueueCapacity),
-			Recommendations: []report.Recommendation{{Setting: "prefetch_factor", From: fromFact(f), To: "2",
+			Recommendations: []report.Recommendation{{Setting: "prefetch_factor", From: fromFact(f), To: whole(usual),
 				Why: fmt.Sprintf("the queue then takes at most %s", unit.Bytes(workers*trainers(p)*(usual+1)*batch))}},
 		})
 		return nil

@@ -16,25 +16,9 @@ var loaderPrefetchShallow = diagnose.Rule{
 	ID:       "loader/prefetch-shallow",
 	Title:    "The queue is too short for how much batches vary",
 	Resource: report.Workers,
-	Doc: `
-## What it means
-The workers make enough batches on average, they are even idle at times, and still the trainer waits now and then: batches, or steps, vary
-more than the queue of num_workers times prefetch_factor batches can smooth.
-
-## How it is detected
-The trainer waits although workers have time to spare, and no single slow batch is behind it (see loader/slow-sample-blocks for that), and
-no restart of the workers. prefetch_factor itself is seen once the queue is full; a launched job tells it.
-
-## How to mend it
-Double prefetch_factor while memory allows. A deeper queue only smooths; it never raises the mean rate. With workers that are always busy
-it does nothing, and this rule is quiet.
-
-## When it is wrong
-A trainer that takes several batches at once and then computes for long (gradient accumulation on the host, evaluation) shows the same.
-`,
-	Needs:   []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerIdle, metric.HeadOfLine, metric.IdleWhileWaits},
-	Limits:  limits(idleLimit, deepEnough, aheadLimit, queueMemory),
-	Applies: withWorkers,
+	Needs:    []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerIdle, metric.HeadOfLine, metric.IdleWhileWaits},
+	Limits:   limits(idleLimit, deepEnough, aheadLimit, queueMemory),
+	Applies:  withWorkers,
 	Eval: func(p *diagnose.Pass) error {
 		// Workers that are never idle again make so much more, and no more, however deep the queue is.
 		score := min(steadyWait(p)-share(p.Get(metric.HeadOfLine)), share(p.Get(metric.WorkerIdle)))
@@ -58,7 +42,7 @@ A trainer that takes several batches at once and then computes for long (gradien
 			summary += fmt.Sprintf(" (a batch takes %s to make, one in a hundred takes over %s)", unit.Seconds(mean), unit.Seconds(most))
 		}
 		p.Report(report.Finding{
-			Severity: diagnose.Grade(score), Score: score, Summary: summary,
+			Score: score, Summary: summary,
 			Evidence:        seen(p, metric.FetchTime, metric.FetchP99, metric.InputWait, metric.WorkerIdle, metric.HeadOfLine, metric.QueueBatches, metric.QueueCapacity),
 			Recommendations: change,
 			Unhelpful:       against("more workers: those there are have time to spare", moreWorkers),

@@ -22,24 +22,6 @@ var loaderSlowSampleBlocks = diagnose.Rule{
 	ID:       "loader/slow-sample-blocks",
 	Title:    "One slow batch holds up finished ones",
 	Resource: report.Workers,
-	Doc: `
-## What it means
-Batches are delivered in order. While one worker is at a slow batch, the others run out of places in the queue and stop, although
-their batches are finished; the trainer waits for the slow one.
-
-## How it is detected
-The trainer waits, and in most of those moments some workers are idle while another is busy. Workers that are too slow as a whole
-would all be busy. A launched job also tells which items took longest, by the index the sampler gave, with its mean where it came again: an item that
-is slow each time has something about it; items that are slow once met a slow moment of the machine or of storage.
-
-## How to mend it
-Find the slow samples (large files, rare formats, a slow path) and make them cheaper. With PyTorch 2.6 or newer, in_order=False
-delivers whichever batch is ready. A deeper prefetch_factor bridges short delays, at the price of memory.
-
-## When it is wrong
-in_order=False changes the order of batches, which makes runs differ and can matter with a curriculum or with uneven samples. Just
-after a start of workers the same picture shows for a moment; time between sets of workers is taken off.
-`,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.InputWait, metric.HeadOfLine, metric.IdleWhileWaits},
 	Limits:   limits(blockedLimit, deepEnough, slowItem, queueMemory),
 	Applies:  withWorkers,
@@ -56,7 +38,7 @@ after a start of workers the same picture shows for a moment; time between sets 
 			summary += "; " + told
 		}
 		p.Report(report.Finding{
-			Severity: diagnose.Grade(blocked), Score: blocked, Summary: summary,
+			Score: blocked, Summary: summary,
 			Evidence: seen(p, metric.InputWait, metric.HeadOfLine, metric.IdleWhileWaits, metric.WorkerIdle, metric.WorkerImbalance, metric.QueueBatches,
 				metric.FetchTime, metric.FetchP99, metric.MadeItem),
 			Recommendations: append(outOfOrder(p, blocked), deeper(p, blocked)...),

@@ -14,23 +14,9 @@ var loaderSpawnStartCost = diagnose.Rule{
 	ID:       "loader/spawn-start-cost",
 	Title:    "Spawned workers start Python and import torch each time",
 	Resource: report.Startup,
-	Doc: `
-## What it means
-A spawned worker is a new Python that imports torch (1.1 to 2.2 s of CPU each, measured on Debian) and unpickles the Dataset. With
-persistent_workers off that happens at every epoch.
-
-## How it is detected
-The workers were started by spawn or forkserver, the whole set was replaced at least once, and the gap is a noticeable share of the time. In a launched job the gap is what the trainer really waited: in iter(), for the first batch, and for the old workers' end.
-
-## How to mend it
-persistent_workers=True pays the start once. fork starts in 0.02 to 0.1 s; it is safe unless the parent uses CUDA or threads that hold locks.
-
-## When it is wrong
-spawn and forkserver are the safe choice where workers use CUDA, or libraries that do not survive a fork. They are never the faster one on Linux.
-`,
-	Needs:   []metric.Desc{metric.Restarts, metric.EpochGap},
-	Limits:  limits(gainLimit),
-	Applies: func(e *evidence.Evidence) bool { return withWorkers(e) && e.Facts.StartMethod != "fork" },
+	Needs:    []metric.Desc{metric.Restarts, metric.EpochGap},
+	Limits:   limits(gainLimit),
+	Applies:  func(e *evidence.Evidence) bool { return withWorkers(e) && e.Facts.StartMethod != "fork" },
 	Eval: func(p *diagnose.Pass) error {
 		method, gap := p.Evidence.Facts.StartMethod, share(p.Get(metric.EpochGap))
 		if method == "" {
@@ -41,7 +27,7 @@ spawn and forkserver are the safe choice where workers use CUDA, or libraries th
 			return nil
 		}
 		p.Report(report.Finding{
-			Severity: atMostWarning(p, diagnose.Grade(gap)), Score: gap,
+			Severity: besideLoader(p, gap), Score: gap,
 			Summary:  fmt.Sprintf("Workers are started by %s anew with each epoch, which takes %s of the time", method, unit.Percent(gap)),
 			Evidence: seen(p, metric.Restarts, metric.EpochGap, metric.RestartGap, metric.NumWorkers),
 			Recommendations: []report.Recommendation{{Setting: "multiprocessing_context", From: text(method), To: "fork",

@@ -16,20 +16,6 @@ var loaderThreadsOversubscribed = diagnose.Rule{
 	ID:       "loader/threads-oversubscribed",
 	Title:    "Workers run several threads each on cores that are full",
 	Resource: report.CPU,
-	Doc: `
-## What it means
-PyTorch limits its own threads in a worker to one, but OpenCV, BLAS and other libraries start one per core in each worker. On full cores they
-only take turns, and switching costs.
-
-## How it is detected
-A worker uses clearly more than one core, the usable cores are full, and workers stand in the run queue.
-
-## How to mend it
-One thread per worker: cv2.setNumThreads(0) in worker_init_fn, OMP_NUM_THREADS=1 and MKL_NUM_THREADS=1 in the environment.
-
-## When it is wrong
-With few workers on many cores, threads within a worker are welcome; the rule is quiet while cores are free.
-`,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.WorkerCPU, metric.WorkerRunDelay, metric.WorkerBusy, metric.UsableBusy},
 	Limits:   limits(manyThreads, fullLimit, queueLimit),
 	Applies:  withWorkers,
@@ -45,7 +31,7 @@ With few workers on many cores, threads within a worker are welcome; the rule is
 			from = text(whole(n))
 		}
 		p.Report(report.Finding{
-			Severity: diagnose.Grade(score), Score: score,
+			Score: score,
 			Summary: fmt.Sprintf("Each worker uses %s cores' worth of threads while the cores are %s full and workers queue for them",
 				unit.Number(cores), unit.Percent(share(p.Get(metric.UsableBusy)))),
 			Evidence: seen(p, metric.WorkerCPU, metric.WorkerThreads, metric.NumWorkers, metric.WorkerRunDelay, metric.UsableBusy),

@@ -15,27 +15,6 @@ var loaderWideBatches = diagnose.Rule{
 	ID:       "loader/wide-batches",
 	Title:    "Batches are handed over in a wider type than their values need",
 	Resource: report.CPU,
-	Doc: `
-## What it means
-A picture of 8 bits a channel that is converted to float32 in the dataset is four times as large in collate_fn, in shared memory, in page-locked memory and on
-the link to the GPU; float64, numpy's default, is eight times as large, and twice what a model in float32 takes. The GPU converts it in no time.
-
-## How it is detected
-Only a launched job tells it: the hook counts the bytes of a batch by type. Where pictures are decoded, or an HDF5 dataset of uint8 is read, all could be uint8; else float64 could be float32. Of collate_fn's measured time, what copying the bytes that go takes is at stake, at the greatest speed that was measured; at most at the least speed, and as much of the
-dataset's own code again, for the conversion writes them too. Added is their part of the copies to the GPU: as measured, or at a rate that fast links exceed where pin_memory is off. Below 5 % of the step nothing is said.
-
-## How to mend it
-Return what was decoded, and convert on the GPU:
-
-    return torch.from_numpy(pixels)                           # uint8, in __getitem__
-    x = x.to(device, non_blocking=True).float().div_(255)     # in the training loop, and the normalisation after it
-
-Arrays that are computed: array.astype(np.float32), or dtype=np.float32 where they are made.
-
-## When it is wrong
-Pictures of 16 bits, and values that are fractions already, as after blending samples, lose precision as uint8. Transforms that want floating point have to move to the GPU as well. Tensors of
-three axes or more are taken for the pictures. What has to be float64 stays so.
-`,
 	Needs:    []metric.Desc{metric.BatchBytes, metric.BatchFloat32, metric.BatchFloat64, metric.CollateRatio, metric.FetchTime, metric.BatchesPerS},
 	Limits:   limits(collateSpeed, collateFastest, pinnedRate),
 	Applies:  diagnose.Training,
@@ -75,7 +54,7 @@ three axes or more are taken for the pictures. What has to be float64 stays so.
 			rec.Effect = loader.Saving(lo, hi)
 		}
 		p.Report(report.Finding{
-			Severity: atMostWarning(p, diagnose.Grade(score)), Score: score,
+			Severity: besideLoader(p, score), Score: score,
 			Summary: fmt.Sprintf("Of the %s of a batch %s would do: the rest takes %s of the step", unit.Bytes(size), unit.Bytes(size-spared), between(least, most)),
 			Evidence: seen(p, metric.BatchBytes, metric.BatchFloat32, metric.BatchFloat64, metric.CollateRatio, metric.FetchTime, metric.MadeDecode,
 				metric.CopyTime),

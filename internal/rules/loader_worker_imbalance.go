@@ -17,23 +17,8 @@ var loaderWorkerImbalance = diagnose.Rule{
 	ID:       "loader/worker-imbalance",
 	Title:    "One worker does much more than the others",
 	Resource: report.Workers,
-	Doc: `
-## What it means
-Batches are handed out in turn, so all workers should work alike. One that works far more has a larger or heavier shard, and the trainer
-waits for it.
-
-## How it is detected
-The busiest worker's CPU time is at least 2.5 times the median worker's, and the trainer waits.
-
-## How to mend it
-In an IterableDataset split the data evenly (get_worker_info, equal bytes instead of equal files). In a map-style Dataset look for an
-index order that puts the heavy samples into the same batches.
-
-## When it is wrong
-In a short watch one heavy batch can make a worker look busy; watch longer.
-`,
-	Needs:  []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerImbalance},
-	Limits: limits(imbalanceLimit),
+	Needs:    []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerImbalance},
+	Limits:   limits(imbalanceLimit),
 	Applies: func(e *evidence.Evidence) bool {
 		n, known := e.Get(metric.NumWorkers)
 		return !known || n.Center >= 2
@@ -47,7 +32,7 @@ In a short watch one heavy batch can make a worker look busy; watch longer.
 		saved := 1 - even/ratio
 		score := wait * saved
 		p.Report(report.Finding{
-			Severity: diagnose.Grade(score), Score: score,
+			Score:    score,
 			Summary:  fmt.Sprintf("One of %s uses %s times the CPU time of the median worker", count(workers, "worker"), unit.Number(ratio)),
 			Evidence: seen(p, metric.WorkerImbalance, metric.NumWorkers, metric.WorkerCPU, metric.InputWait),
 			Recommendations: []report.Recommendation{{Setting: "share of data per worker", From: text(unit.Number(ratio) + " times the median"), To: "equal",

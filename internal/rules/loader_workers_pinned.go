@@ -14,23 +14,8 @@ var loaderWorkersPinned = diagnose.Rule{
 	ID:       "loader/workers-pinned",
 	Title:    "Workers are tied to fewer cores than the trainer",
 	Resource: report.CPU,
-	Doc: `
-## What it means
-The workers may run on fewer cores than the trainer: a library set the affinity (some BLAS and OpenMP settings do so on import), or a
-launcher bound the process before it forked. They share those cores while others idle.
-
-## How it is detected
-The affinity of the workers holds fewer cores than the trainer's, and fewer than there are workers.
-
-## How to mend it
-Reset it in worker_init_fn: os.sched_setaffinity(0, range(os.cpu_count())), within what the job may use; or unset OMP_PROC_BIND, GOMP_CPU_AFFINITY,
-KMP_AFFINITY.
-
-## When it is wrong
-Binding workers on purpose, next to their memory on a large machine, is fine as long as there is a core for each.
-`,
-	Needs:  []metric.Desc{metric.WorkersOneCPUSet, metric.NumWorkers, metric.UsableCPUs},
-	Limits: limits(),
+	Needs:    []metric.Desc{metric.WorkersOneCPUSet, metric.NumWorkers, metric.UsableCPUs},
+	Limits:   limits(),
 	Applies: func(e *evidence.Evidence) bool { // the signal is there only where workers have fewer cores: its absence is the healthy case
 		_, bound := e.Get(metric.WorkersOneCPUSet)
 		return bound && withWorkers(e)
@@ -44,7 +29,7 @@ Binding workers on purpose, next to their memory on a large machine, is fine as 
 		}
 		score := p.Stall() * (1 - cores/could)
 		p.Report(report.Finding{
-			Severity: diagnose.Grade(score), Score: score,
+			Score:    score,
 			Summary:  fmt.Sprintf("%s may run on %s only, although the job may use %s", count(workers, "worker"), count(cores, "core"), unit.Number(usable)),
 			Evidence: seen(p, metric.WorkersOneCPUSet, metric.NumWorkers, metric.UsableCPUs, metric.WorkerRunDelay),
 			Recommendations: []report.Recommendation{{Setting: "CPU affinity of the workers", From: text(count(cores, "core")), To: count(usable, "core"),

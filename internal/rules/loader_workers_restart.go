@@ -14,25 +14,6 @@ var loaderWorkersRestart = diagnose.Rule{
 	ID:       "loader/workers-restart",
 	Title:    "Workers end and start anew with every epoch",
 	Resource: report.Startup,
-	Doc: `
-## What it means
-persistent_workers is off, its default, or the script makes a new DataLoader for each epoch: at the end of each epoch all workers exit, and the next epoch begins with starting processes,
-loading whatever the Dataset loads on first use, and filling an empty queue. The trainer waits for all of it.
-
-## How it is detected
-The whole set of workers was replaced at least once while the trainer lived on, and the time between the end of one set and the first batch
-of the next is a noticeable share of the watch. A launched job tells that gap as its trainer waited it, and persistent_workers itself.
-
-## How to mend it
-    DataLoader(..., num_workers=N, persistent_workers=True)
-
-The workers then live as long as the loader, and keep open files and caches from one epoch to the next. Make the DataLoader once, before the
-loop over epochs: workers of one that is made in it end with it, whatever persistent_workers is.
-
-## When it is wrong
-persistent_workers keeps the workers' memory for the whole run, those of a validation loader included. A Dataset that must change
-between epochs has to be told in another way, because workers keep their copy.
-`,
 	Needs:    []metric.Desc{metric.Restarts, metric.EpochGap, metric.NumWorkers},
 	Limits:   limits(gainLimit),
 	Applies:  withWorkers,
@@ -50,7 +31,7 @@ between epochs has to be told in another way, because workers keep their copy.
 		v, _ := p.Evidence.Get(metric.EpochGap)
 		lo, hi := min(v.Lo, gap), max(min(v.Hi, p.Stall()), gap) // no more than the wait can be won
 		p.Report(report.Finding{
-			Severity: atMostWarning(p, diagnose.Grade(gap)), Score: gap, Summary: summary,
+			Severity: besideLoader(p, gap), Score: gap, Summary: summary,
 			Evidence:        seen(p, metric.Restarts, metric.EpochGap, metric.RestartGap, metric.EpochTime, metric.NumWorkers),
 			Location:        at(callOf(p).File, callOf(p).Line),
 			Recommendations: []report.Recommendation{keepWorkers(p, speedup(p, lo-refill(p), hi, "the loader between epochs"))},

@@ -15,30 +15,9 @@ var loaderWorkersTooFew = diagnose.Rule{
 	ID:       "loader/workers-too-few",
 	Title:    "Too few loader workers",
 	Resource: report.Workers,
-	Doc: `
-## What it means
-All workers are at work all the time and the trainer still waits, while the machine has CPU time to spare. More workers prepare
-more batches at once.
-
-## How it is detected
-The workers are hardly ever idle, the trainer waits for batches, and a simulation of the loader says that more workers would be faster. Batches
-per second are at most the smallest of 1/G (the step without waiting), W/(c+w) (W workers, each taking c seconds of CPU and w
-seconds of other waiting per batch), K/c (K cores left over) and what storage gives. The rule is quiet where storage or a file lock
-takes most of a worker's time; the rules for those causes speak then.
-
-## How to mend it
-Set num_workers to the value in the report: the smallest that comes within 3 % of the best this machine allows, beside the trainer and other
-programs on the same cores, and after checking memory and /dev/shm.
-
-## When it is wrong
-The costs are those of the present number of workers. Where workers contend for something that is not seen yet (memory bandwidth, a
-lock, a disk close to its limit) the gain is smaller. Change it, then watch again. An IterableDataset that takes no share in each worker
-(torch.utils.data.get_worker_info) gives every sample once for each: more samples per second, and an epoch as much longer. One in shards has no work for more
-workers than shards. Where their number is known (Hugging Face's datasets, WebDataset; a launched job), no more workers are recommended, but more shards.
-`,
-	Needs:   []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerBusy, metric.WorkerRunning, metric.WorkerCPU, metric.UsableCPUs},
-	Limits:  limits(idleLimit, mostLimit, gainLimit, fixedPart),
-	Applies: withWorkers,
+	Needs:    []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerBusy, metric.WorkerRunning, metric.WorkerCPU, metric.UsableCPUs},
+	Limits:   limits(idleLimit, mostLimit, gainLimit, fixedPart),
+	Applies:  withWorkers,
 	Eval: func(p *diagnose.Pass) error {
 		wait := p.Stall()
 		split, ok := loadingOf(p)
@@ -69,9 +48,8 @@ workers than shards. Where their number is known (Hugging Face's datasets, WebDa
 		}
 		workers := p.Get(metric.NumWorkers)
 		f := report.Finding{
-			Severity: diagnose.Grade(saved),
-			Score:    saved,
-			Summary:  pace(loader, unseen) + room(p, split),
+			Severity: diagnose.Grade(saved), Score: saved,
+			Summary: pace(loader, unseen) + room(p, split),
 			Evidence: seen(p, metric.NumWorkers, metric.WorkerBusy, metric.WorkerCPUBatch, metric.WorkerWaitBatch, metric.FreeStepTime,
 				metric.UsableCPUs, metric.UsableBusy, metric.FetchTime, metric.FetchP99),
 			Recommendations: []report.Recommendation{{
@@ -156,7 +134,7 @@ func why(l *diagnose.Loader, need diagnose.Needed) string {
 	}
 	switch {
 	case need.Clamp == predict.ByCPUs && l.Wait.Center > l.CPU.Center:
-		text += "; more than two workers for each usable CPU are not recommended, though they mostly wait"
+		text += "; more workers for each usable CPU are not recommended, though they mostly wait"
 	case need.Clamp == predict.ByCPUs:
 		text += fmt.Sprintf("; %s allow no more", need.Clamp)
 	case need.Clamp != predict.NoClamp:

@@ -15,20 +15,6 @@ var tooManyLimit = diagnose.Limit{Name: "workers over workers needed", Value: 2,
 var loaderWorkersTooMany = diagnose.Rule{
 	ID:    "loader/workers-too-many",
 	Title: "More workers than the job can use",
-	Doc: `
-## What it means
-Data is ready in time with far fewer workers. The others cost memory, start-up time and, between epochs, patience.
-
-## How it is detected
-The trainer hardly waits, the workers are idle most of the time, and a simulation of the loader is as fast with at most half of them, to within 3 %: where rare
-batches take long, it is the queue of many workers that hides them. One more than the mean of a batch needs is left to spare.
-
-## How to mend it
-Lower num_workers to the value in the report; the memory it frees is better spent on page cache.
-
-## When it is wrong
-Where later epochs read other, slower data; and, seen from outside, where rare slow batches need the slack. Lower it in steps and watch the input wait.
-`,
 	Needs: []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerIdle, metric.FreeStepTime, metric.WorkerCPUBatch, metric.BatchesPerS,
 		metric.UsableCPUs},
 	Limits:  limits(tooManyLimit, mostLimit),

@@ -17,32 +17,8 @@ var loaderWorkersZero = diagnose.Rule{
 	ID:       "loader/workers-zero",
 	Title:    "The training process loads its data itself",
 	Resource: report.MainProcess,
-	Doc: `
-## What it means
-num_workers is 0, its default. Reading, decoding and collating run in the training process between two steps, so loading and
-training take turns: a step lasts loading plus training, and the GPU has nothing to do while data is prepared.
-
-## How it is detected
-The trainer never had a loader worker while it was watched, and its main thread reads dataset files, or runs while it keeps reading
-them, for a noticeable share of the time. From outside this cannot be told apart from other work of the main thread between
-reads, so the share is an upper bound. In a launched job it is exact: the time in the loader's __next__, which does all of the loading.
-
-## How to mend it
-Where the usable CPUs are full already, by a model that trains on the CPU or by other programs, workers only take turns with them: the report then says so and
-recommends none. Else give the loader workers, as many as the report computes from the loading time, the step and the usable CPUs:
-
-    DataLoader(dataset, batch_size=..., num_workers=N, persistent_workers=True)
-
-Open files lazily in each worker, on first use, not in __init__: a handle that was opened before a fork is shared.
-
-## When it is wrong
-A data set that is held in memory and costs less than a millisecond per batch is faster without workers, because handing a batch
-over from a worker costs 0.5 to 1.1 ms (measured on Debian, PyTorch 1.13 and 2.14). Such a job does not read files, or is known to make its batches
-as fast as that, and this rule does not fire for it. An IterableDataset is copied into each worker: it must take its share there (torch.utils.data.get_worker_info),
-or training sees every sample once for each worker. Its recommendation says so, and no patch gives it workers.
-`,
-	Needs:  []metric.Desc{metric.NumWorkers, metric.InWorkerless, metric.UsableCPUs},
-	Limits: limits(handOver, gainLimit),
+	Needs:    []metric.Desc{metric.NumWorkers, metric.InWorkerless, metric.UsableCPUs},
+	Limits:   limits(handOver, gainLimit),
 	Applies: func(e *evidence.Evidence) bool {
 		n, known := e.Get(metric.NumWorkers)
 		return !known || n.Center == 0
@@ -71,8 +47,7 @@ or training sees every sample once for each worker. Its recommendation says so, 
 		}
 		effect := loader.WithWorkers(need.Workers, kept)
 		f := report.Finding{
-			Severity: diagnose.Grade(load),
-			Score:    load,
+			Score: load,
 			Summary: fmt.Sprintf("No loader workers: %s%s of the time the training process reads and prepares data itself, with %s",
 				upTo, unit.Percent(load), cpus(p.Get(metric.UsableCPUs))),
 			Evidence: seen(p, metric.NumWorkers, metric.InWorkerless, metric.FetchTime, metric.MainStorage, metric.MainReadBytes, metric.UsableCPUs, metric.UsableBusy,
@@ -83,7 +58,7 @@ or training sees every sample once for each worker. Its recommendation says so, 
 				Caveat: "each worker is a process with its own memory; open files on first use in the worker, not before",
 				Effect: effect,
 			}},
-			Unhelpful: within("num_workers=0", against("prefetch_factor and persistent_workers have no meaning without workers; PyTorch 2 refuses them with num_workers=0",
+			Unhelpful: within("num_workers=0", against("prefetch_factor or persistent_workers while num_workers stays 0: they have no meaning without workers, and PyTorch 2 refuses them",
 				report.Unhelpful{Setting: "prefetch_factor", Direction: report.Any}, report.Unhelpful{Setting: "persistent_workers", Direction: report.Any})),
 		}
 		if effect != nil && gain(effect) < p.Limit(gainLimit.Name) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/internal/unit"
@@ -93,7 +94,7 @@ func savedShare(before, after float64) float64 {
 // tried is a layout that --try measured, against the sample as it is; the quickest of those that have one of the names, or begin with one that
 // ends in a star. The settled state is compared where both were measured in it, the warm one otherwise; a layout that makes the dataset too large for
 // memory is read cold.
-func tried(p *diagnose.Pass, names ...string) (before, after stat.Summary, c evidence.Candidate, ok bool) {
+func tried(p *diagnose.Pass, names ...string) (t timing, c evidence.Candidate, ok bool) {
 	b := p.Evidence.Bench
 	if b == nil {
 		return
@@ -112,8 +113,8 @@ func tried(p *diagnose.Pass, names ...string) (before, after stat.Summary, c evi
 			if outgrown(p, x.Stored.Center) {
 				is = x.Cold // as it will be read; without that figure the candidate tells nothing
 			}
-			if was.N > 0 && is.N > 0 && is.Center > 0 && (!ok || is.Center < after.Center) {
-				before, after, c, ok = was.Summary, is.Summary, x, true
+			if was.N > 0 && is.N > 0 && is.Center > 0 && (!ok || is.Center < t.after.Center) {
+				t, c, ok = timing{was.Summary, is.Summary, report.Measured}, x, true
 			}
 		}
 	}
@@ -201,6 +202,9 @@ func ofKind(kinds ...string) func(*evidence.Evidence) bool {
 		return false
 	}
 }
+
+// ofPictures is the Applies of measured rules about pictures.
+func ofPictures(e *evidence.Evidence) bool { return format.Kind(e.Facts.DatasetKind).Items().Pictures }
 
 // filtered is the Applies of measured rules about filters.
 func filtered(e *evidence.Evidence) bool {

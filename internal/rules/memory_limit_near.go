@@ -12,22 +12,8 @@ import (
 var nearFull = diagnose.Limit{Name: "memory in use over the limit", Value: 0.92, Unit: metric.Ratio, Source: "TraceML step_memory policy: pressure from 92 %, critical from 97 %"}
 
 var memoryLimitNear = diagnose.Rule{
-	ID:    "memory/limit-near",
-	Title: "Memory is nearly at its limit",
-	Doc: `
-## What it means
-What cannot be given back (everything but page cache) is close to the limit of the job's cgroup, or to the machine's memory. The next growth ends
-a process: the kernel kills a worker, or the trainer.
-
-## How it is detected
-Used memory less page cache over the smaller of the cgroup's limit and physical memory.
-
-## How to mend it
-Fewer workers, a shallower prefetch_factor, smaller caches, or a higher limit, before anything is raised.
-
-## When it is wrong
-Shared memory (batches on their way, tmpfs) counts as used although it may be transient.
-`,
+	ID:     "memory/limit-near",
+	Title:  "Memory is nearly at its limit",
 	Needs:  []metric.Desc{metric.MemLimitUsed, metric.MemLimit},
 	Limits: []diagnose.Limit{nearFull, shmStake},
 	Eval: func(p *diagnose.Pass) error {

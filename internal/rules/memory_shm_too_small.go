@@ -15,29 +15,8 @@ var shmStake = diagnose.Limit{Name: "stake of a job that may end", Value: diagno
 	Source: "a choice: room that runs out costs no time until it costs the job, so it is ranked below anything that costs a high share now"}
 
 var memoryShmTooSmall = diagnose.Rule{
-	ID:    "memory/shm-too-small",
-	Title: "/dev/shm has no room for one more worker",
-	Doc: `
-## What it means
-Workers hand batches over through /dev/shm. When it is full, the job ends: "DataLoader worker is killed by signal: Bus error", or
-"unable to allocate shared memory". Containers get 64 MiB unless told otherwise.
-
-## How it is detected
-The least room seen in the job's /dev/shm is smaller than what one more worker in each trainer would need: prefetch_factor finished batches and
-one being made. Where prefetch_factor was not observed, PyTorch's default of 2 is taken.
-
-## How to mend it
-Make it larger before raising num_workers, prefetch_factor or the batch size:
-
-    docker run --shm-size=1g ...          (or --ipc=host)
-    mount -o remount,size=1G /dev/shm     (as root, on the host)
-
-In Kubernetes mount an emptyDir with medium: Memory on /dev/shm. What lies there counts against the job's memory limit.
-
-## When it is wrong
-Other programs' files in /dev/shm count too. With pin_memory=True finished batches move on to page-locked memory, so the queue takes
-less of /dev/shm than computed.
-`,
+	ID:      "memory/shm-too-small",
+	Title:   "/dev/shm has no room for one more worker",
 	Needs:   []metric.Desc{metric.ShmFree, metric.ShmTotal, metric.BatchBytes, metric.NumWorkers},
 	Limits:  []diagnose.Limit{shmStake},
 	Applies: withWorkers,

@@ -15,19 +15,6 @@ var memorySwap = diagnose.Rule{
 	ID:       "memory/swap",
 	Title:    "Memory is read back from swap",
 	Resource: report.Memory,
-	Doc: `
-## What it means
-The machine has too little memory for what runs on it, and pages that are in use come back from swap. Everything that touches them waits for a disk.
-
-## How it is detected
-The kernel's count of pages swapped in, over the steady window. It is the machine's, not the job's alone.
-
-## How to mend it
-Fewer workers (each has its own memory), a shallower prefetch_factor, a smaller in-memory cache, or more memory.
-
-## When it is wrong
-Pages swapped in once after a pause (a suspended laptop) are harmless; they show in a short watch only.
-`,
 	Needs:    []metric.Desc{metric.SwapInRate},
 	Limits:   limits(swapLimit),
 	Explains: []string{"storage/latency-bound", "storage/cold-cache", "storage/saturated", "memory/page-cache-thrash"},
@@ -39,7 +26,7 @@ Pages swapped in once after a pause (a suspended laptop) are harmless; they show
 		pressure, _ := p.Maybe(metric.MemPressure)
 		score := max(share(pressure), starved(p)*waitsForStorage(p))
 		f := report.Finding{
-			Severity: atMostWarning(p, diagnose.Grade(score)), Score: score,
+			Severity: besideLoader(p, score), Score: score,
 			Summary:   fmt.Sprintf("Memory is short: %s come back from swap", unit.Format(rate, string(metric.BytesPerS))),
 			Evidence:  seen(p, metric.SwapInRate, metric.SwapOutRate, metric.MemPressure, metric.Available, metric.WorkerPrivate, metric.NumWorkers),
 			Unhelpful: against("more workers or a deeper prefetch_factor: both take more memory", moreWorkers, deeperPrefetch),

@@ -16,24 +16,8 @@ var (
 )
 
 var memoryWorkerGrowth = diagnose.Rule{
-	ID:    "memory/worker-growth",
-	Title: "The workers' memory grows",
-	Doc: `
-## What it means
-Each worker takes more memory from minute to minute. A common cause is a Dataset that holds millions of Python objects: reading one writes its
-reference count, and page by page each forked worker gets its own copy (PyTorch issue 13246). A cache without bound is another.
-
-## How it is detected
-The trend of the workers' resident memory over the steady window, and the time until it would fill what is left. Pages that a worker copies from
-the trainer do not show in resident memory, so a quiet rule proves nothing.
-
-## How to mend it
-Keep indices and labels in one numpy array or tensor instead of lists of objects; bound caches (functools.lru_cache(maxsize=...)).
-persistent_workers=False gives the memory back at each epoch, at the price of a restart.
-
-## When it is wrong
-Memory also grows while workers warm up: caches that fill once, files mapped for the first time. Watch again later.
-`,
+	ID:      "memory/worker-growth",
+	Title:   "The workers' memory grows",
 	Needs:   []metric.Desc{metric.WorkerGrowth, metric.NumWorkers, metric.Available, metric.WindowTime, metric.BatchesPerS},
 	Limits:  []diagnose.Limit{growthSeen, growthTime, shmStake},
 	Applies: withWorkers,
@@ -42,9 +26,7 @@ Memory also grows while workers warm up: caches that fill once, files mapped for
 			return nil // workers that end give their memory back, and workers that deliver nothing yet are still loading
 		}
 		all := p.Get(metric.WorkerGrowth) * p.Get(metric.NumWorkers)
-		if n, _ := p.Maybe(metric.Ranks); n > 1 {
-			all *= n
-		}
+		all *= trainers(p)
 		if all <= 0 || all*p.Get(metric.WindowTime) < p.Limit(growthSeen.Name) {
 			return nil
 		}

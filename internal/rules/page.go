@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"embed"
 	"fmt"
 	"strings"
 
@@ -9,45 +10,61 @@ import (
 	"github.com/pipetune/pipetune/internal/unit"
 )
 
-// Page is a rule's page in Markdown: what explain prints and what docs/rules/ holds.
+// pages holds what is written of each rule by hand, in a file named after it: what it means, how it is detected, how to
+// mend it, when it is wrong and, where bench-io judges by it too, how that does.
+//
+//go:embed pages/*.md
+var pages embed.FS
+
+// benchHeading begins the part of a page that is about the measured half.
+const benchHeading = "## How bench-io tells\n"
+
+// written returns what is written of a rule: of its watch, and of its measured half. A rule without a page is a mistake
+// in the catalogue and panics.
+func written(id string) (watch, measured string) {
+	text, err := pages.ReadFile("pages/" + strings.NewReplacer("/", "_", "-", "_").Replace(id) + ".md")
+	if err != nil {
+		panic("rules: " + err.Error())
+	}
+	watch, measured, _ = strings.Cut(string(text), benchHeading)
+	return strings.TrimSpace(watch), strings.TrimSpace(measured)
+}
+
+// Page is a rule's page in Markdown: docs/rules/ holds it, and explain lays it out for a terminal.
 func Page(r diagnose.Rule) string {
 	var b strings.Builder
+	watch, measured := written(r.ID)
 	fmt.Fprintf(&b, "# %s\n\n%s.\n", r.ID, r.Title)
 	if r.Resource != "" {
-		fmt.Fprintf(&b, "An input-bound job that this rule leads is short of: **%s**.\n", r.Resource)
+		fmt.Fprintf(&b, "An input-bound job that this rule leads is short of: %s.\n", r.Resource)
 	}
-	fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(r.Doc))
-	way(&b, "##", r.Needs, r.Limits)
+	fmt.Fprintf(&b, "\n%s\n", watch)
+	inputs(&b, "##", r.Needs, r.Limits)
 	if m := r.Measured; m != nil {
-		fmt.Fprintf(&b, "\n## How bench-io tells\n\n%s\n", strings.TrimSpace(m.How))
-		way(&b, "###", m.Needs, m.Limits)
+		fmt.Fprintf(&b, "\n%s%s\n", benchHeading, measured)
+		inputs(&b, "###", m.Needs, m.Limits)
 	}
 	if len(r.Explains) > 0 {
-		b.WriteString("\n## What it explains\n\nWhat this rule finds is taken off the scores of:")
-		for i, id := range r.Explains {
-			sep := ","
-			if i == 0 {
-				sep = ""
-			}
-			fmt.Fprintf(&b, "%s [%s](%s)", sep, id, PageFile(id))
+		b.WriteString("\n## What it explains\nThe share that this rule finds is taken off the scores of:\n\n")
+		for _, id := range r.Explains {
+			fmt.Fprintf(&b, "- [%s](%s)\n", id, PageFile(id))
 		}
-		b.WriteString(".\n")
 	}
 	return b.String()
 }
 
-// way is what one way of telling a cause needs, and its thresholds.
-func way(b *strings.Builder, heading string, needs []metric.Desc, limits []diagnose.Limit) {
+// inputs lists the signals that one half of a rule needs, and its thresholds.
+func inputs(b *strings.Builder, heading string, needs []metric.Desc, limits []diagnose.Limit) {
 	if len(needs) > 0 {
-		fmt.Fprintf(b, "\n%s Signals it needs\n\n", heading)
+		fmt.Fprintf(b, "\n%s Signals it needs\n", heading)
 		for _, d := range needs {
 			fmt.Fprintf(b, "- `%s`: %s\n", d.Name, d.Help)
 		}
 	}
 	if len(limits) > 0 {
-		fmt.Fprintf(b, "\n%s Thresholds\n\n| threshold | value | source |\n|---|---|---|\n", heading)
+		fmt.Fprintf(b, "\n%s Thresholds\n", heading)
 		for _, l := range limits {
-			fmt.Fprintf(b, "| %s | %s | %s |\n", l.Name, unit.Format(l.Value, string(l.Unit)), l.Source)
+			fmt.Fprintf(b, "- %s: %s (%s)\n", l.Name, unit.Format(l.Value, string(l.Unit)), l.Source)
 		}
 	}
 }
@@ -58,7 +75,8 @@ func PageFile(id string) string { return strings.ReplaceAll(id, "/", "-") + ".md
 // Index is the list of all pages in Markdown.
 func Index() string {
 	var b strings.Builder
-	b.WriteString("# Rules\n\nOne page for each cause that pipetune can name. Made from the rules themselves; `pipetune explain RULE` prints the same.\n")
+	b.WriteString("# Rules\n\nOne page for each cause that pipetune can name. Made from the rules themselves; " +
+		"`pipetune explain RULE` prints the same.\n")
 	group := ""
 	for _, r := range All() {
 		if g := r.Group(); g != group {

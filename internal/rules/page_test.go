@@ -1,14 +1,19 @@
 package rules
 
 import (
+	"cmp"
 	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 )
 
 var update = flag.Bool("update", false, "write docs/rules anew")
@@ -37,7 +42,7 @@ func TestPagesAreCurrent(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if diff := cmp.Diff(text, string(got)); diff != "" {
+		if diff := gocmp.Diff(text, string(got)); diff != "" {
 			t.Errorf("%s is not current; run go test ./internal/rules -update\n%s", name, diff)
 		}
 	}
@@ -52,20 +57,24 @@ func TestPagesAreCurrent(t *testing.T) {
 	}
 }
 
-// TestPagesReadWell finds lines that Markdown would show otherwise than meant.
+// TestPagesReadWell finds pages that belong to no rule, and lines that a person would have to scroll to read.
 func TestPagesReadWell(t *testing.T) {
-	for _, r := range All() {
-		page := Page(r)
-		if strings.Contains(page, "|\n|") && strings.Count(page, "| threshold |") == 0 {
-			t.Errorf("%s: a table without its head", r.ID)
+	const wide = 120
+	files, err := pages.ReadDir("pages")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != len(All()) {
+		t.Errorf("%d pages for %d rules", len(files), len(All()))
+	}
+	for _, f := range files {
+		text, err := pages.ReadFile("pages/" + f.Name())
+		if err != nil {
+			t.Fatal(err)
 		}
-		limits := r.Limits
-		if r.Measured != nil {
-			limits = slices.Concat(limits, r.Measured.Limits)
-		}
-		for _, l := range limits {
-			if strings.Contains(l.Source+l.Name, "|") {
-				t.Errorf("%s: limit %q holds a bar, which ends a table cell", r.ID, l.Name)
+		for line := range strings.SplitSeq(string(text), "\n") {
+			if n := utf8.RuneCountInString(line); n > wide {
+				t.Errorf("%s: %d columns: %s", f.Name(), n, line)
 			}
 		}
 	}
@@ -78,4 +87,91 @@ func TestFind(t *testing.T) {
 	if _, ok := Find("hdf5/none-such"); ok {
 		t.Error("a rule that does not exist was found")
 	}
+}
+
+// What end-to-end tests have to do with a rule, as its page says it.
+const (
+	plantedAlone  = "An end-to-end test plants this cause in a real job or dataset, and this rule has to name it."
+	plantedBeside = "An end-to-end test plants a cause in a real job or dataset that this rule or a related one has to name."
+	fixturesOnly  = "Fixtures only: no table of the end-to-end tests asks for this rule by name."
+	testedHeading = "## How it is tested\n"
+)
+
+// TestPagesSayHowTheyAreTested holds each page to the tables of the end-to-end tests: `-update` writes the sentence.
+func TestPagesSayHowTheyAreTested(t *testing.T) {
+	tested := planted(t)
+	if len(tested) < 20 {
+		t.Fatalf("only %d rules are named in the tables of e2e", len(tested))
+	}
+	for _, r := range All() {
+		want := cmp.Or(tested[r.ID], fixturesOnly)
+		if watch, _ := written(r.ID); strings.Contains(watch, testedHeading+want) {
+			continue
+		}
+		if !*update {
+			t.Errorf("the page of %s does not say: %s Run go test ./internal/rules -update, twice", r.ID, want)
+			continue
+		}
+		file := filepath.Join("pages", strings.NewReplacer("/", "_", "-", "_").Replace(r.ID)+".md")
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		watch, measured, both := strings.Cut(string(text), benchHeading)
+		watch, _, _ = strings.Cut(watch, testedHeading)
+		page := strings.TrimRight(watch, "\n") + "\n\n" + testedHeading + want + "\n"
+		if both {
+			page += "\n" + benchHeading + measured
+		}
+		if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// planted reads from the sources of the end-to-end tests which rules their tables ask for: the lists called planted, of
+// which one rule has to come first, and the single rules called first.
+func planted(t *testing.T) map[string]string {
+	t.Helper()
+	sources, err := filepath.Glob(filepath.Join("..", "e2e", "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tested := map[string]string{}
+	for _, name := range sources {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			pair, ok := n.(*ast.KeyValueExpr)
+			if !ok {
+				return true
+			}
+			key, ok := pair.Key.(*ast.Ident)
+			if !ok || key.Name != "planted" && key.Name != "first" {
+				return true
+			}
+			rules := []ast.Expr{pair.Value}
+			if list, ok := pair.Value.(*ast.CompositeLit); ok {
+				rules = list.Elts
+			}
+			for _, e := range rules {
+				literal, ok := e.(*ast.BasicLit)
+				if !ok {
+					continue
+				}
+				id, err := strconv.Unquote(literal.Value)
+				switch _, known := Find(id); {
+				case err != nil || !known:
+				case len(rules) == 1:
+					tested[id] = plantedAlone
+				case tested[id] == "":
+					tested[id] = plantedBeside
+				}
+			}
+			return true
+		})
+	}
+	return tested
 }

@@ -12,23 +12,8 @@ import (
 var visibleLimit = diagnose.Limit{Name: "looks with the system call visible", Value: 0.8, Unit: metric.Ratio, Source: "TraceML names a cause only from 80 % coverage"}
 
 var qualityPartialVisibility = diagnose.Rule{
-	ID:    "quality/partial-visibility",
-	Title: "What the job's threads wait in is hidden",
-	Doc: `
-## What it means
-/proc/PID/syscall, which says what a thread waits in, could not be read. Thread states, kernel wait channels and CPU time stand in for it; they tell less
-well what is waited for.
-
-## How it is detected
-The share of looks for which the file could be read.
-
-## How to mend it
-The file needs the same user, and where Yama's ptrace_scope is 1 a common ancestor: launch the job through pipetune (pipetune diagnose -- python
-train.py), run pipetune as root, or as root: sysctl kernel.yama.ptrace_scope=0.
-
-## When it is wrong
-Some sandboxes hide the file for good. The verdict is then still given, with less confidence.
-`,
+	ID:     "quality/partial-visibility",
+	Title:  "What the job's threads wait in is hidden",
 	Needs:  []metric.Desc{metric.SyscallSeen},
 	Limits: []diagnose.Limit{visibleLimit},
 	Eval: func(p *diagnose.Pass) error {

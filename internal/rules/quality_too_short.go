@@ -16,23 +16,8 @@ var (
 )
 
 var qualityTooShort = diagnose.Rule{
-	ID:    "quality/too-short",
-	Title: "The watch was too short to be sure",
-	Doc: `
-## What it means
-After the warm-up too little time or too few steps were left. The figures hold for what was seen, their intervals are wide. Below five seconds
-no other rule judges and there is no verdict: a handful of looks gives shares of 0 or 100 % by chance.
-
-## How it is detected
-The steady window is shorter than ten seconds, or fewer than twenty steps were seen in it.
-
-## How to mend it
-Watch longer: pipetune diagnose --duration 60s, or longer where a step takes many seconds. A job that pipetune starts itself (pipetune diagnose --
-python train.py) is watched to its end: let it run longer, with more epochs or more data, or raise --steps.
-
-## When it is wrong
-A job that is entirely starved shows it in seconds; from five seconds on the verdict then stands in spite of this note.
-`,
+	ID:     "quality/too-short",
+	Title:  "The watch was too short to be sure",
 	Needs:  []metric.Desc{metric.WindowTime},
 	Limits: []diagnose.Limit{shortWindow, fewSteps},
 	Eval: func(p *diagnose.Pass) error {

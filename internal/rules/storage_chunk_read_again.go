@@ -28,27 +28,6 @@ var storageChunkReadAgain = diagnose.Rule{
 	ID:       "storage/chunk-read-again",
 	Title:    "Compressed files are unpacked whole for each item",
 	Resource: report.CPU,
-	Doc: `
-## What it means
-Each file holds many items, compressed together (.npz, .gz, .zst, Parquet). An item is a small piece of it, and to get it the whole file is read and
-decompressed. In random order each file is decompressed once for every item that it holds, in each epoch.
-
-## How it is detected
-Opens are counted (inotify): the same files are opened again before nearly all have been opened once, and an open reads much of its file. Files with
-one item each are opened once in an epoch, or 2.6 times where items are drawn with replacement, and libraries that open a file twice read it once.
-Shards that are read from end to end are opened less than once for each batch. What is at stake lies between what reading so many bytes takes at the
-fastest and all that the workers compute, less the part that one reading for each epoch would need. HDF5 has rules of its own.
-
-## How to mend it
-Read by whole files: a sampler that draws files in random order and then the items of each, so that a batch or a worker has all of one file, with a
-buffer that mixes items of several; keep the last file decoded in the worker (functools.lru_cache). Or write smaller files, or a format with an index
-(an uncompressed .npy read through mmap, LMDB, HDF5 with one item per chunk).
-
-## When it is wrong
-A random crop of a large volume needs all of it: then several crops of each volume at once are the cure. Of Zarr, chunks in nested folders are not
-recognised as one dataset, nor row groups of Parquet files that are kept open. An epoch of a third of a second looks the same. Items drawn from all
-files in random order open many files no oftener than drawing with replacement does: nothing is said unless each is opened 3 times in a second.
-`,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.FileOpens, metric.OpensPerFile, metric.FileBytes, metric.ReadBytes},
 	Limits:   limits(readAgain, openPerItem, unpackSpeed),
 	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero", "storage/fits-in-memory", "storage/cold-cache"},
@@ -78,21 +57,17 @@ files in random order open many files no oftener than drawing with replacement d
 		}
 		hi := spared * part
 		lo := min(spared*share(bytes/trainers(p)/p.Limit(unpackSpeed.Name)/cpu)*split.running, hi)
-		score := starved(p) * (lo + hi) / 2
 		rec := report.Recommendation{Setting: "order of items", From: text("another file for each item"), To: "file by file, in random order",
 			Why:    "each file is then decompressed once an epoch, and its items come from memory",
 			Caveat: "items of one file come together: mix those of several in a buffer; or store items in files of their own"}
-		if loader, ok := p.Loader(); ok {
-			rec.Effect = loader.Saving(lo, hi)
-		}
-		p.Report(report.Finding{
-			Severity: diagnose.Grade(score), Score: score,
-			Summary: fmt.Sprintf("%s times a second a compressed file is opened and %s of its %s are read; each is unpacked at least %s times in an epoch; that takes %s of the time spent loading",
+		f := cause{part: (lo + hi) / 2, lo: lo, hi: hi, change: rec,
+			summary: fmt.Sprintf("%s times a second a compressed file is opened and %s of its %s are read; each is unpacked at least %s times "+
+				"in an epoch; that takes %s of the time spent loading",
 				unit.Number(opens), unit.Percent(whole), unit.Bytes(file), unit.Number(again), between(lo, hi)),
-			Evidence:        seen(p, metric.FileOpens, metric.OpensPerFile, metric.OpensPerBatch, metric.DistinctOpens, metric.FileBytes, metric.ReadBytes, metric.WorkerCPUBatch),
-			Recommendations: []report.Recommendation{rec},
-			Unhelpful:       slices.Concat(tooSlowly(p), notStorage(p)),
-		})
+			seen: seen(p, metric.FileOpens, metric.OpensPerFile, metric.OpensPerBatch, metric.DistinctOpens, metric.FileBytes,
+				metric.ReadBytes, metric.WorkerCPUBatch)}.finding(p)
+		f.Unhelpful = slices.Concat(tooSlowly(p), notStorage(p))
+		p.Report(f)
 		return nil
 	},
 }

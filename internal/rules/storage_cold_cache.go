@@ -16,25 +16,9 @@ var storageColdCache = diagnose.Rule{
 	ID:       "storage/cold-cache",
 	Title:    "The first pass reads from storage; later ones will not",
 	Resource: report.OnStorage,
-	Doc: `
-## What it means
-The dataset fits in memory but is not in the page cache yet, as in a first epoch. Once each byte was read, reading it again costs no storage.
-
-## How it is detected
-Loading waits for storage, most bytes come from storage instead of the page cache, the dataset is smaller than the memory that can still be
-used, and pages are hardly read a second time (refaults), so the cache is filling, not thrashing.
-
-## How to mend it
-Wait for the second epoch before tuning storage, or read the data once before training (cat the files to /dev/null, vmtouch -t), while the
-GPU is not yet waiting.
-
-## When it is wrong
-Where a cgroup limits the job's memory, the cache counts against that limit; the rule compares with what is left below it. Readers that
-bypass the cache (O_DIRECT) never warm it.
-`,
-	Needs:   []metric.Desc{metric.NumWorkers, metric.CacheHits, metric.DatasetBytes, metric.Available, metric.StorageBytes},
-	Limits:  limits(storageLimit, coldLimit),
-	Applies: onDisk,
+	Needs:    []metric.Desc{metric.NumWorkers, metric.CacheHits, metric.DatasetBytes, metric.Available, metric.StorageBytes},
+	Limits:   limits(storageLimit, coldLimit),
+	Applies:  onDisk,
 	Eval: func(p *diagnose.Pass) error {
 		waits, hits := waitsForStorage(p), p.Get(metric.CacheHits)
 		size, room := p.Get(metric.DatasetBytes), p.Get(metric.Available)
@@ -48,7 +32,7 @@ bypass the cache (O_DIRECT) never warm it.
 			when = fmt.Sprintf(", about %s at this rate", unit.Seconds(size/rate))
 		}
 		p.Report(report.Finding{
-			Severity: diagnose.Grade(score), Score: score,
+			Score: score,
 			Summary: fmt.Sprintf("%s of the bytes come from storage although the dataset (%s) fits in memory (%s free): the page cache is cold",
 				unit.Percent(share(1-hits)), unit.Bytes(size), unit.Bytes(room)),
 			Evidence: seen(p, metric.CacheHits, metric.StorageBytes, metric.DatasetBytes, metric.Available, metric.RefaultRate, metric.WorkerStorage),
@@ -61,11 +45,6 @@ bypass the cache (O_DIRECT) never warm it.
 		return nil
 	},
 	Measured: &diagnose.Measured{
-		How: `
-Items are read cold and warm. The rule speaks where a cold one takes clearly longer and the dataset fits in half of the memory there is; it is worth
-knowing and no more, because only the first epoch pays, and not even that where all items together wait for some seconds only. On a network file system,
-whose pages may not be kept from one epoch to the next, storage/fits-in-memory speaks instead.
-`,
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory, metric.DatasetBytes},
 		Limits:  limits(storageLimit, diagnose.MemoryShare, firstEpoch),
 		Applies: onDisk,

@@ -22,28 +22,7 @@ var (
 var storageCrowdedFolder = diagnose.Rule{
 	ID:    "storage/crowded-folder",
 	Title: "One folder holds very many files",
-	Doc: `
-## What it means
-All names lie in one folder. On a local file system with an index (ext4, XFS, Btrfs) looking one up is quick all the same: 3.7 µs among 50,000 against 3.3 µs
-among 100, measured. Listing is not: each start of training that lists the folder pays for all names, and on a network file system often one
-round trip for some hundred of them, or a lookup at the server for each open.
-
-## How it is detected
-Only bench-io can tell: it counts the files of each folder and times opening one.
-
-## How to mend it
-Pack the items into shards, or spread them over subfolders of some thousand files (by a hash of the name), and list once: keep the list of names in a
-file that the Dataset reads.
-
-## When it is wrong
-Where opening takes little of an item's time, nothing is lost while training; the rule is then worth knowing and no more. Where it takes more, and no more than in any
-folder, subfolders do not help and shards do.
-`,
 	Measured: &diagnose.Measured{
-		How: `
-The fullest folder's files, and the share that opening one has of an item. It is held against opening a file in any folder: a fixed time warm, and three requests to
-the device cold. That an open takes longer may have other causes (a network file system), so the rule is a warning at the most.
-`,
 		Needs:  []metric.Desc{metric.BenchFolder, metric.BenchItem, metric.BenchOpen, metric.BenchPerFile},
 		Limits: limits(crowd, ordinaryOpen, ordinaryColdOpens),
 		Applies: func(e *evidence.Evidence) bool {
@@ -89,7 +68,7 @@ func crowdMeasured(p *diagnose.Pass) error {
 		}
 	}
 	p.Report(report.Finding{
-		Severity: milder(diagnose.Grade(score), report.Warning), Score: score, Summary: summary,
+		Severity: cautious(score), Score: score, Summary: summary,
 		Evidence:        seen(p, metric.BenchFolder, metric.BenchOpen, metric.BenchColdOpen, metric.BenchItem, metric.BenchColdItem, metric.DatasetFileN),
 		Recommendations: []report.Recommendation{{Setting: "files in one folder", From: text(unit.Number(files)), To: to, Why: why}},
 	})

@@ -15,27 +15,9 @@ var storageLatencyBound = diagnose.Rule{
 	ID:       "storage/latency-bound",
 	Title:    "Loading waits for one storage request after another",
 	Resource: report.OnStorage,
-	Doc: `
-## What it means
-Each worker asks for a piece of data, waits, and asks for the next. The storage could serve more requests at once; it is the latency of
-each that adds up.
-
-## How it is detected
-The loading processes wait for storage (reads, page faults, opens) for a good part of their time, and the storage is not at its limit: no
-cgroup limit is reached and the device is not full.
-
-## How to mend it
-More requests at once, or fewer: more workers than cores are sensible when they mostly wait; read items in larger pieces; pack small
-files; sort the indices of a batch so that neighbours are read together (__getitems__ gets them all at once). Data that fits in memory
-is best read once, ahead of training.
-
-## When it is wrong
-A device may be near its limit without showing it from outside (network storage, a RAID array, a cloud disk with a budget). Then more
-workers gain less than predicted.
-`,
-	Needs:   []metric.Desc{metric.NumWorkers},
-	Limits:  limits(storageLimit, gainLimit),
-	Applies: onDisk,
+	Needs:    []metric.Desc{metric.NumWorkers},
+	Limits:   limits(storageLimit, gainLimit),
+	Applies:  onDisk,
 	Explains: []string{"loader/workers-too-few", "storage/cold-cache", "storage/rotational", "loader/workers-zero",
 		"loader/slow-sample-blocks", "storage/fits-in-memory"},
 	Eval: func(p *diagnose.Pass) error {
@@ -49,7 +31,7 @@ workers gain less than predicted.
 			summary += fmt.Sprintf(" (%s per request)", unit.Seconds(latency))
 		}
 		f := report.Finding{
-			Severity: diagnose.Grade(score), Score: score, Summary: summary,
+			Score: score, Summary: summary,
 			Evidence: seen(p, metric.WorkerStorage, metric.WorkerOpenWait, metric.MainStorage, metric.DiskLatency, metric.DiskQueue, metric.DiskReadRate,
 				metric.BytesPerRead, metric.ReadsPerBatch, metric.CacheHits, metric.IOPressure),
 		}
@@ -63,11 +45,6 @@ workers gain less than predicted.
 		return nil
 	},
 	Measured: &diagnose.Measured{
-		How: `
-For a dataset that does not fit in memory: an item's time, cold, must go to storage for a good part, and the device must give clearly more with several
-requests in flight than with one (direct random reads of an item's size). What is at stake is the wait that requests in flight together would
-share.
-`,
 		Needs: []metric.Desc{metric.BenchItem, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory, metric.BenchSerialReads, metric.BenchDeviceReads,
 			metric.BenchLatency},
 		Limits: limits(storageLimit, headroomLimit),
@@ -107,7 +84,7 @@ func latencyMeasured(p *diagnose.Pass) error {
 		recs = append([]report.Recommendation{ordered}, recs...)
 	}
 	p.Report(report.Finding{
-		Severity: diagnose.Grade(score), Score: score,
+		Score: score,
 		Summary: fmt.Sprintf("Storage has %s of an item's %s (cold): one request takes %s, and the next is asked for only then",
 			unit.Percent(waits), unit.Seconds(cold.Center), unit.Seconds(p.Get(metric.BenchLatency))),
 		Evidence: seen(p, metric.BenchColdItem, metric.BenchItem, metric.BenchStorage, metric.BenchLatency, metric.BenchSerialReads, metric.BenchDeviceReads,

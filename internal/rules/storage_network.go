@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
@@ -13,20 +14,6 @@ var storageNetwork = diagnose.Rule{
 	ID:       "storage/network",
 	Title:    "Data is read over the network or through FUSE",
 	Resource: report.OnStorage,
-	Doc: `
-## What it means
-The dataset lies on a network or FUSE file system. Each read and each open that misses the cache is a round trip; small reads and many files
-suffer most.
-
-## How it is detected
-The mount's file system type, and loading that waits for storage a good part of its time.
-
-## How to mend it
-Copy the dataset to a local disk at the start of the job, if it fits; else read it in larger pieces (shards, tar files) with more requests at once.
-
-## When it is wrong
-A fast parallel file system can beat a local disk at large reads. Measure both with pipetune bench-io.
-`,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.StorageNet},
 	Limits:   limits(storageLimit),
 	Applies:  onDisk,
@@ -40,31 +27,20 @@ A fast parallel file system can beat a local disk at large reads. Measure both w
 		if waits < p.Limit(storageLimit.Name) {
 			return nil
 		}
-		score := starved(p) * waits
-		where := "a network or FUSE file system"
-		if fs := p.Evidence.Facts.FSType; fs != "" {
-			where = fs
-		}
 		rec := report.Recommendation{Setting: "where the dataset lies", From: place(p), To: "a local disk",
 			Why: "reads and opens then cost microseconds instead of round trips; copy it once at the start of the job"}
 		if size, ok := p.Maybe(metric.DatasetBytes); ok {
 			rec.Why += fmt.Sprintf(" (%s)", unit.Bytes(size))
 		}
-		if loader, ok := p.Loader(); ok {
-			rec.Effect = loader.SavingUnthrottled(waits/2, waits)
-		}
-		p.Report(report.Finding{
-			Severity: diagnose.Grade(score), Score: score,
-			Summary:         fmt.Sprintf("The dataset lies on %s, and loading waits for it %s of its time", where, unit.Percent(waits)),
-			Evidence:        seen(p, metric.StorageNet, metric.WorkerStorage, metric.WorkerOpenWait, metric.MainStorage, metric.FileOpens, metric.BytesPerRead, metric.DatasetBytes),
-			Recommendations: append([]report.Recommendation{rec}, moreReaders(p)...),
-		})
+		f := storageCause(waits,
+			fmt.Sprintf("The dataset lies on %s, and loading waits for it %s of its time", fileSystem(p), unit.Percent(waits)), rec,
+			seen(p, metric.StorageNet, metric.WorkerStorage, metric.WorkerOpenWait, metric.MainStorage, metric.FileOpens,
+				metric.BytesPerRead, metric.DatasetBytes)).finding(p)
+		f.Recommendations = append(f.Recommendations, moreReaders(p)...)
+		p.Report(f)
 		return nil
 	},
 	Measured: &diagnose.Measured{
-		How: `
-The mount's file system type, and cold items that wait for it. --compare-path measures the same sample on another storage.
-`,
 		Needs:   []metric.Desc{metric.StorageNet, metric.BenchItem, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory},
 		Limits:  limits(storageLimit, diagnose.MemoryShare),
 		Applies: onDisk,
@@ -72,14 +48,15 @@ The mount's file system type, and cold items that wait for it. --compare-path me
 	},
 }
 
+// fileSystem names the type of the mount that the dataset lies on.
+func fileSystem(p *diagnose.Pass) string {
+	return cmp.Or(p.Evidence.Facts.FSType, "a network or FUSE file system")
+}
+
 func networkMeasured(p *diagnose.Pass) error {
 	waits := p.Get(metric.BenchStorage)
 	if p.Get(metric.StorageNet) < 1 || waits < p.Limit(storageLimit.Name) {
 		return nil
-	}
-	where := "a network or FUSE file system"
-	if fs := p.Evidence.Facts.FSType; fs != "" {
-		where = fs
 	}
 	cold, _ := p.Evidence.Get(metric.BenchColdItem)
 	rec := report.Recommendation{Setting: "where the dataset lies", From: place(p), To: "a local disk", Why: "reads and opens are no round trips there; copy it once at the start of the job"}
@@ -93,8 +70,8 @@ func networkMeasured(p *diagnose.Pass) error {
 		}
 	}
 	p.Report(firstPass(p, report.Finding{
-		Severity: diagnose.Grade(score), Score: score,
-		Summary: fmt.Sprintf("The dataset lies on %s, which has %s of a cold item's %s", where, unit.Percent(waits), unit.Seconds(cold.Center)),
+		Score:   score,
+		Summary: fmt.Sprintf("The dataset lies on %s, which has %s of a cold item's %s", fileSystem(p), unit.Percent(waits), unit.Seconds(cold.Center)),
 		Evidence: seen(p, metric.StorageNet, metric.BenchColdItem, metric.BenchItem, metric.BenchStorage, metric.BenchColdOpen, metric.BenchMemory, metric.BenchTierGain,
 			metric.DatasetBytes),
 		Recommendations: []report.Recommendation{rec},

@@ -15,36 +15,13 @@ var storageRemoteWait = diagnose.Rule{
 	ID:       "storage/remote-wait",
 	Title:    "Loading waits for answers over the network",
 	Resource: report.OnStorage,
-	Doc: `
-## What it means
-Who loads data asks another program for it over TCP, such as an object store, a database or a cache, and sleeps until the answer is there. A
-request takes one round trip and the other side's time, whatever CPUs are free here; one after another they add up.
-
-## How it is detected
-Loader workers, or who else loads, are found asleep in a receive or a connect on a TCP connection, or in a poll of a socket with a time-out, for
-a good part of their time. The descriptor's socket is looked up in the table of connections of the job's own network namespace, which names the
-peer. Nothing of what is sent is seen.
-
-## How to mend it
-Waits overlap: more workers than cores are sensible, as many as the model of the loader says. Fewer and larger requests: shards instead of single
-items, the items of a batch asked for together (__getitems__). One client for each worker, made on first use and kept: a new connection costs one
-more round trip, with TLS two or three. What fits on a local disk is best fetched once.
-
-## When it is wrong
-The other side may have a limit of its own; then more workers gain less than predicted. On this machine (127.0.0.1, ::1) that may be its CPUs,
-or it passes requests on, as a proxy does. A peer with few requests each is not named where it hangs
-up before the table is read, ten times a second at most. Waits of other threads (fsspec's, so s3fs and gcsfs; asyncio), of programs that a worker
-runs (curl, aws s3 cp) and in select are not seen. A trainer without workers that waits for the network may be logging and not
-loading: that it loads meanwhile counts as likely, and never as sure.
-`,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.WorkerBusy, metric.WorkerRemote},
 	Limits:   limits(storageLimit, gainLimit),
 	Explains: []string{"loader/workers-too-few", "loader/workers-zero", "loader/slow-sample-blocks"},
 	Applies:  withWorkers,
 	Eval: func(p *diagnose.Pass) error {
 		waits := share(p.Get(metric.WorkerRemote) / p.Get(metric.WorkerBusy))
-		score := starved(p) * waits
-		if waits < p.Limit(storageLimit.Name) || score < diagnose.Moderate.Value {
+		if waits < p.Limit(storageLimit.Name) || starved(p)*waits < diagnose.Moderate.Value {
 			return nil
 		}
 		from, requests := "over the network", "requests over the network"
@@ -53,19 +30,13 @@ loading: that it loads meanwhile counts as likely, and never as sure.
 		}
 		fetched := report.Recommendation{Setting: requests, To: "fewer and larger, on connections that are kept, or from a local copy",
 			Why: "shards, or all items of a batch at once; one client for each worker; what fits on a local disk is fetched once"}
-		if loader, ok := p.Loader(); ok {
-			fetched.Effect = loader.SavingUnthrottled(waits/2, waits)
-		}
-		f := report.Finding{
-			Severity: diagnose.Grade(score), Score: score,
-			Summary: fmt.Sprintf("Loading waits for answers %s %s of its time%s", from, unit.Percent(waits), peers(p)),
-			Evidence: seen(p, metric.WorkerRemote, metric.WorkerBusy, metric.WorkerRunning, metric.WorkerCPUBatch, metric.WorkerWaitBatch,
-				metric.NumWorkers),
-			Recommendations: []report.Recommendation{fetched},
-			Unhelpful:       tooSlowly(p),
-		}
+		f := storageCause(waits,
+			fmt.Sprintf("Loading waits for answers %s %s of its time%s", from, unit.Percent(waits), peers(p)), fetched,
+			seen(p, metric.WorkerRemote, metric.WorkerBusy, metric.WorkerRunning, metric.WorkerCPUBatch, metric.WorkerWaitBatch,
+				metric.NumWorkers)).finding(p)
+		f.Unhelpful = tooSlowly(p)
 		if p.Evidence.Facts.Fed == nil {
-			f.Recommendations = append(moreReaders(p), fetched)
+			f.Recommendations = append(moreReaders(p), f.Recommendations...)
 		}
 		if !onLoopback(p) { // else it is these CPUs that make the answers
 			f.Unhelpful = append(f.Unhelpful, against("more or faster CPUs: loading sleeps until an answer is there",

@@ -13,22 +13,6 @@ var storageSaturated = diagnose.Rule{
 	ID:       "storage/saturated",
 	Title:    "Storage gives all it can",
 	Resource: report.OnStorage,
-	Doc: `
-## What it means
-Loading waits for storage, and the storage is at its limit: the device, or the rate the job's cgroup allows. More readers only queue.
-
-## How it is detected
-The loading processes wait for storage for a good part of their time, and either the reads reach the limit set for the job's cgroup
-(blkio.throttle.*, io.max), or the device is never idle and moves more than 500 MB/s or 5,000 reads/s, or has a deeper queue than the
-job's readers make. A device that is merely "100 % busy" is not taken for full: devices that serve many requests at once are busy with one.
-
-## How to mend it
-Read less: keep the data in memory where it fits, store it compressed or smaller, read each item once. Read in larger pieces where the
-limit counts requests. Or move the data: a local NVMe disk, a raised limit.
-
-## When it is wrong
-Another program may be the one that reads; compare the device's rate with the job's own.
-`,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.DiskReadRate, metric.DiskByteRate},
 	Limits:   limits(storageLimit, nearLimit, busyRate, busyReads, deepQueue, neverEmpty),
 	Applies:  onDisk,
@@ -41,7 +25,7 @@ Another program may be the one that reads; compare the device's rate with the jo
 		score := starved(p) * waits
 		rate := fmt.Sprintf("%s and %s reads per second", unit.Format(p.Get(metric.DiskByteRate), string(metric.BytesPerS)), unit.Number(p.Get(metric.DiskReadRate)))
 		f := report.Finding{
-			Severity: diagnose.Grade(score), Score: score,
+			Score:   score,
 			Summary: fmt.Sprintf("Loading waits for storage %s of its time, and the device gives all it can: %s", unit.Percent(waits), rate),
 			Evidence: seen(p, metric.WorkerStorage, metric.MainStorage, metric.DiskReadRate, metric.DiskByteRate, metric.ReadIOPSLimit, metric.ReadBPSLimit,
 				metric.DiskLatency, metric.DiskQueue, metric.DiskUtil, metric.CacheHits, metric.IOPressure),

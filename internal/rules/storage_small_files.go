@@ -12,7 +12,6 @@ import (
 var (
 	smallFile = diagnose.Limit{Name: "size of a small file", Value: 128 << 10, Unit: metric.Bytes,
 		Source: "Linux VM_READAHEAD_PAGES: read-ahead is 128 KiB, so a smaller file is one request and its overhead is not shared"}
-	manyFiles = diagnose.Limit{Name: "other files among the opens", Value: 0.5, Unit: metric.Ratio, Source: "derived: above it most opens are of another file"}
 	manyOpens = diagnose.Limit{Name: "opens per batch", Value: 4, Unit: metric.Count, Source: "derived: several files make up a batch"}
 )
 
@@ -20,57 +19,33 @@ var storageSmallFiles = diagnose.Rule{
 	ID:       "storage/small-files",
 	Title:    "One small file per item",
 	Resource: report.OnStorage,
-	Doc: `
-## What it means
-Each item is a small file of its own: opening it, looking up its name and reading its metadata cost as much as its data, and each is a separate
-request to storage.
-
-## How it is detected
-Files are opened many times per batch, nearly each time another one, they are smaller than the kernel's read-ahead, and loading waits for storage.
-
-## How to mend it
-Pack the items into few large files (tar shards, LMDB, HDF5, one array), so that one read brings many items.
-
-## When it is wrong
-On a local disk with everything in the page cache, opening a file costs some 10 µs; the rule is quiet unless loading waits.
-`,
 	Needs:    []metric.Desc{metric.NumWorkers, metric.FileBytes, metric.FileOpens, metric.DistinctOpens},
-	Limits:   limits(storageLimit, smallFile, manyFiles, manyOpens),
+	Limits:   limits(storageLimit, smallFile, otherFiles, manyOpens),
 	Explains: []string{"storage/latency-bound", "storage/cold-cache", "loader/workers-too-few", "storage/fits-in-memory", "storage/crowded-folder"},
 	Applies:  onDisk,
 	Eval: func(p *diagnose.Pass) error {
 		waits, size := waitsForStorage(p), p.Get(metric.FileBytes)
-		if size > p.Limit(smallFile.Name) || p.Get(metric.DistinctOpens) < p.Limit(manyFiles.Name) || waits < p.Limit(storageLimit.Name) {
+		if size > p.Limit(smallFile.Name) || p.Get(metric.DistinctOpens) < p.Limit(otherFiles.Name) || waits < p.Limit(storageLimit.Name) {
 			return nil
 		}
 		if perBatch, ok := p.Maybe(metric.OpensPerBatch); ok && perBatch < p.Limit(manyOpens.Name) {
 			return nil
 		}
-		score := starved(p) * waits
 		from := unit.Bytes(size) + " each"
 		if n, ok := p.Maybe(metric.DatasetFileN); ok {
 			from = unit.Number(n) + " files of " + unit.Bytes(size)
 		}
 		rec := report.Recommendation{Setting: "files of the dataset", From: text(from), To: "shards of 100 MiB or more",
 			Why: "one request then brings many items; storage is asked less often"}
-		if loader, ok := p.Loader(); ok {
-			rec.Effect = loader.SavingUnthrottled(0, waits)
-		}
-		p.Report(report.Finding{
-			Severity: diagnose.Grade(score), Score: score,
-			Summary: fmt.Sprintf("%s files are opened per second, nearly each another one of %s; loading waits for storage %s of its time",
+		p.Report(cause{part: waits, hi: waits, storage: true, change: rec,
+			summary: fmt.Sprintf("%s files are opened per second, nearly each another one of %s; loading waits for storage %s of its time",
 				unit.Number(p.Get(metric.FileOpens)), unit.Bytes(size), unit.Percent(waits)),
-			Evidence: seen(p, metric.FileOpens, metric.OpensPerBatch, metric.DistinctOpens, metric.FileBytes, metric.DatasetFileN, metric.WorkerOpenWait,
-				metric.WorkerStorage, metric.CacheHits),
-			Recommendations: []report.Recommendation{rec},
-		})
+			seen: seen(p, metric.FileOpens, metric.OpensPerBatch, metric.DistinctOpens, metric.FileBytes, metric.DatasetFileN,
+				metric.WorkerOpenWait, metric.WorkerStorage, metric.CacheHits),
+		}.finding(p))
 		return nil
 	},
 	Measured: &diagnose.Measured{
-		How: `
-The files' mean size, and what opening one takes, warm or, where the dataset does not fit in memory, cold. There, the wait for storage counts too,
-less the time the same bytes take at the device's best rate: that is what reading shards from end to end would cost.
-`,
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchOpen, metric.FileBytes, metric.DatasetFileN},
 		Limits:  limits(smallFile, fewFiles),
 		Applies: ofKind("image"),
@@ -94,22 +69,22 @@ func smallFilesMeasured(p *diagnose.Pass) error {
 		shard := size / rate
 		after = spread(after.Lo+shard, after.Center+shard, after.Hi+shard)
 	}
-	score, basis := savedShare(before.Center, after.Center), report.Modelled
-	if was, is, _, ok := tried(p, "packed-tar"); ok {
-		before, after, basis = was, is, report.Measured
-		score = savedShare(was.Center, is.Center)
+	item := timing{before, after, report.Modelled}
+	if t, _, ok := tried(p, "packed-tar"); ok {
+		item = t
 	}
+	score := item.saved()
 	if score < diagnose.Moderate.Value {
 		return nil
 	}
 	p.Report(report.Finding{
-		Severity: diagnose.Grade(score), Score: score,
+		Score: score,
 		Summary: fmt.Sprintf("Each item is a file of %s; opening it and asking for it alone takes %s of the item's %s (%s)",
-			unit.Bytes(size), unit.Percent(score), unit.Seconds(before.Center), state),
+			unit.Bytes(size), unit.Percent(score), unit.Seconds(item.before.Center), state),
 		Evidence: seen(p, metric.DatasetFileN, metric.FileBytes, metric.BenchOpen, metric.BenchColdOpen, metric.BenchItem, metric.BenchColdItem, metric.BenchOpenRatio,
 			metric.BenchDeviceBytes),
 		Recommendations: []report.Recommendation{{Setting: "files of the dataset", From: text(unit.Number(files) + " files of " + unit.Bytes(size)), To: "shards of 100 MiB or more",
-			Why: "one request then brings many items, and nothing is opened for each", Effect: quicker(before, after, basis, "")}},
+			Why: "one request then brings many items, and nothing is opened for each", Effect: item.effect()}},
 		Unhelpful: tooLarge(p),
 	})
 	return nil

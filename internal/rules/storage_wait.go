@@ -8,7 +8,7 @@ import (
 )
 
 // storageLimit is the line from which waiting for storage is worth a finding of its own.
-var storageLimit = diagnose.Limit{Name: "loading time spent waiting for storage", Value: 0.20, Unit: metric.Ratio,
+var storageLimit = diagnose.Limit{Name: "loading time spent waiting for storage", Value: diagnose.High.Value, Unit: metric.Ratio,
 	Source: "derived: a part of the loading time that is high by the grades of the step"}
 
 var nearLimit = diagnose.Limit{Name: "part of the allowed rate in use", Value: 0.90, Unit: metric.Ratio,

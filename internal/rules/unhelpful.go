@@ -57,3 +57,8 @@ func besideOthers(p *diagnose.Pass) []report.Unhelpful {
 	}
 	return against("more workers: they would share the same cores", moreWorkers)
 }
+
+// readyInTime speaks against making batches sooner where none is waited for.
+func readyInTime() []report.Unhelpful {
+	return against("more workers or a deeper prefetch_factor: data is ready in time", moreWorkers, deeperPrefetch)
+}

@@ -17,7 +17,7 @@ func TestWhyNoMoreWorkers(t *testing.T) {
 		says      string
 	}{
 		{0.09, 0.01, predict.ByCPUs, "usable CPUs allow no more"},
-		{0.01, 0.09, predict.ByCPUs, "more than two workers for each usable CPU are not recommended, though they mostly wait"},
+		{0.01, 0.09, predict.ByCPUs, "more workers for each usable CPU are not recommended, though they mostly wait"},
 		{0.01, 0.09, predict.ByShm, "/dev/shm allows no more"},
 	} {
 		costs := predict.Loader{CPU: stat.Exact(c.cpu), Wait: stat.Exact(c.wait), FreeStep: stat.Exact(0.02)}

@@ -11,7 +11,7 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// Cgroup samples the control groups of the job: CPU quota and throttling, memory limit and use, and the limits on reading the
+// Cgroup samples the control groups of the job: CPU throttling, memory limit and use, and the limits on reading the
 // dataset's devices. A limit of a group above counts: what is recorded is the tightest, the memory in use of the group that
 // sets it, and the throttling of the level where it happens.
 type Cgroup struct {
@@ -74,9 +74,6 @@ func (c *Cgroup) Sample(_ context.Context, sink recording.Sink) {
 	if err := c.quotas.Read(&c.cpu); err == nil {
 		add(sink, metric.CgroupCPUPeriods, c.cpu.Periods)
 		add(sink, metric.CgroupCPUThrottled, c.cpu.Throttled)
-		if s, ok := c.cpu.ThrottledSeconds.Get(); ok {
-			sink.Add(metric.CgroupThrottledS, jobGroup, s)
-		}
 	} else if !errors.Is(err, procfs.ErrNoData) {
 		unread(sink, "cgroup_cpu_*", jobGroup, err, "")
 	}
@@ -106,21 +103,14 @@ func add(sink recording.Sink, d metric.Desc, v procfs.Optional[int64]) {
 	}
 }
 
-// addLimits records the quota and the memory limit. Where another group binds than before, its counters are read from now on.
+// addLimits records the memory limit. Where another group binds than before, its counters are read from now on.
 func (c *Cgroup) addLimits(sink recording.Sink) {
-	cpu, cpuErr := c.group.CPULimit()
 	memory, memErr := c.group.MemoryLimit()
-	if cpuErr != nil && !errors.Is(cpuErr, procfs.ErrNoData) {
-		unread(sink, metric.CgroupQuota.Name, jobGroup, cpuErr, "")
-	}
 	if memErr != nil && !errors.Is(memErr, procfs.ErrNoData) {
 		unread(sink, metric.CgroupMemLimit.Name, jobGroup, memErr, "")
 	}
 	c.quotas.Follow(c.group)
 	memDir := ""
-	if q, ok := cpu.Get(); ok {
-		sink.Add(metric.CgroupQuota, jobGroup, q.CPUs)
-	}
 	if l, ok := memory.Get(); ok {
 		sink.Add(metric.CgroupMemLimit, jobGroup, float64(l.Bytes))
 		memDir = l.Dir

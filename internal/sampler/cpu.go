@@ -14,7 +14,7 @@ import (
 // hostEntity is the whole machine.
 const hostEntity = "host"
 
-// CPU samples the CPU time of the machine and of each core, the run queue, and the cores the job may use.
+// CPU samples the CPU time of the machine and of each core, and the cores the job may use.
 type CPU struct {
 	fs      procfs.FS
 	target  procfs.ID
@@ -56,9 +56,6 @@ func (c *CPU) Sample(_ context.Context, sink recording.Sink) {
 		return
 	}
 	c.times(sink, hostEntity, c.stat.Total)
-	if n, ok := c.stat.ProcsRunning.Get(); ok {
-		sink.Add(metric.CPURunnable, hostEntity, float64(n))
-	}
 	if len(c.stat.Cores) > 0 {
 		sink.Add(metric.CPUPresent, hostEntity, float64(len(c.stat.Cores)))
 	}

@@ -124,11 +124,8 @@ func (d *Disk) device(s *procfs.DiskStat) bool {
 	d.sink.Add(metric.DiskReads, entity, float64(s.Reads))
 	d.sink.Add(metric.DiskReadBytes, entity, float64(s.ReadBytes))
 	d.sink.Add(metric.DiskReadTime, entity, s.ReadSeconds)
-	d.sink.Add(metric.DiskWrites, entity, float64(s.Writes))
-	d.sink.Add(metric.DiskWriteBytes, entity, float64(s.WriteBytes))
 	d.sink.Add(metric.DiskBusy, entity, s.BusySeconds)
 	d.sink.Add(metric.DiskQueueTime, entity, s.QueueSeconds)
-	d.sink.Add(metric.DiskInFlight, entity, float64(s.InFlight))
 	return d.left > 0
 }
 

@@ -39,8 +39,7 @@ type Files struct {
 	sights   map[string]int
 	pending  int
 	datasets []*dataset
-	named    int                            // datasets that were given an entity
-	looks    map[procfs.ID]map[*dataset]int // descriptors on each dataset at the last look at each process
+	named    int // datasets that were given an entity
 	mapTurn  int
 	calls    int
 	told     bool // that the kernel's queue was full
@@ -81,7 +80,7 @@ const (
 
 // NewFiles finds the data a job reads.
 func NewFiles(cfg FilesConfig) *Files {
-	return &Files{cfg: cfg, virtual: cfg.FS.Hypervisor() != "", sights: map[string]int{}, looks: map[procfs.ID]map[*dataset]int{}}
+	return &Files{cfg: cfg, virtual: cfg.FS.Hypervisor() != "", sights: map[string]int{}}
 }
 
 // Name implements Sampler.
@@ -130,7 +129,6 @@ func (f *Files) Sample(_ context.Context, sink recording.Sink) {
 		}
 	}
 	f.calls++
-	f.forget(tree)
 	f.record(sink)
 }
 
@@ -187,7 +185,6 @@ func (f *Files) lookAt(r reader, sink recording.Sink) {
 			d.present++
 		}
 	}
-	f.looks[id] = held
 }
 
 // of returns the dataset a file belongs to.
@@ -300,15 +297,6 @@ func (f *Files) countOpens(d *dataset, sink recording.Sink) {
 	}
 }
 
-// forget drops looks at processes that are gone.
-func (f *Files) forget(tree *job.Tree) {
-	for id := range f.looks {
-		if _, ok := tree.Find(id); !ok {
-			delete(f.looks, id)
-		}
-	}
-}
-
 func (f *Files) record(sink recording.Sink) {
 	if f.count != nil && f.count.lost && !f.told {
 		f.told = true
@@ -324,11 +312,6 @@ func (f *Files) record(sink recording.Sink) {
 			sink.Add(metric.DatasetPresent, d.entity, float64(d.present))
 		}
 		if f.calls%4 == 0 && d.how == "fd" {
-			handles := 0
-			for _, held := range f.looks {
-				handles += held[d]
-			}
-			sink.Add(metric.DatasetHandles, d.entity, float64(handles))
 			sink.Add(metric.DatasetFiles, d.entity, float64(len(d.files)))
 			clear(d.files)
 		}

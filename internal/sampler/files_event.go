@@ -65,7 +65,7 @@ func (d *dataset) layout(r untrusted.Redaction, library string) recording.Layout
 	row := recording.Layout{
 		File: untrusted.Path(d.file, r), Name: untrusted.Sanitize(l.Name), Shape: untrusted.Sanitize(l.Shape), Chunk: untrusted.Sanitize(l.Chunk),
 		Dtype: untrusted.Sanitize(l.Dtype), Layout: untrusted.Sanitize(l.Layout), Filters: untrusted.Sanitize(l.Filters), FilterCount: &l.FilterCount,
-		Library: untrusted.Sanitize(library), ChunkBytes: l.ChunkBytes, StoredBytes: l.StoredBytes,
+		Library: untrusted.Sanitize(library), Items: untrusted.Sanitize(l.Items), ChunkBytes: l.ChunkBytes, StoredBytes: l.StoredBytes,
 	}
 	// Among many files each holds one sample, most likely, and an index of the first axis is not an item.
 	if !d.folder || d.look.Files != nil && *d.look.Files < manyFiles {

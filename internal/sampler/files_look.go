@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/procfs"
 )
@@ -24,6 +25,7 @@ type DatasetLook struct {
 // HDF5Layout is the layout of the HDF5 dataset a job most likely reads. All texts are sanitized.
 type HDF5Layout struct {
 	Name, Shape, Dtype, Layout, Chunk, Filters string
+	Items                                      string // shape, type and hashes of some items, as dataset.Digest has them; "" unknown
 	FilterCount                                int
 	ChunkBytes, ItemBytes, ItemsPerChunk       *int64
 	ChunksPerItem, StoredBytes                 *int64
@@ -33,17 +35,6 @@ type HDF5Layout struct {
 // LookAtDataset describes what lies at a path, which may hang or hold a file made to break its reader: it has to run in an isolated
 // child. key is the mount the path lies on.
 type LookAtDataset func(ctx context.Context, key, path string) (DatasetLook, error)
-
-// dataExtensions are files that are data whatever else is known of them; the second says that one file holds many items, so that
-// the file itself is the dataset.
-var dataExtensions = map[string]bool{
-	".h5": true, ".hdf5": true, ".hdf": true, ".he5": true, ".nc": true, ".mat": true, ".npy": true, ".npz": true, ".tar": true, ".zip": true,
-	".lmdb": true, ".mdb": true, ".parquet": true, ".arrow": true, ".feather": true, ".tfrecord": true, ".tfrecords": true, ".bin": true,
-	".rec": true, ".beton": true, ".zarr": true, ".dat": true, ".raw": true, ".mmap": true,
-	".jpg": false, ".jpeg": false, ".png": false, ".webp": false, ".bmp": false, ".tif": false, ".tiff": false, ".gif": false, ".ppm": false,
-	".wav": false, ".flac": false, ".mp3": false, ".ogg": false, ".opus": false, ".mp4": false, ".avi": false, ".mkv": false, ".webm": false,
-	".pt": false, ".pkl": false, ".nii": false, ".gz": false, ".dcm": false, ".las": false, ".ply": false, ".pcd": false,
-}
 
 // notDataFolders are where systems and Python keep what programs are made of.
 var notDataFolders = []string{"/dev/", "/proc/", "/sys/", "/run/", "/usr/", "/lib", "/bin/", "/sbin/", "/etc/", "/var/lib/", "/var/cache/", "/var/log/", "/snap/"}
@@ -63,8 +54,7 @@ func mayBeData(file string) bool {
 	if strings.HasPrefix(name, "events.out.tfevents") || strings.Contains(name, ".so.") || strings.Contains(file, "/dev/shm/torch_") {
 		return false
 	}
-	ext := strings.ToLower(path.Ext(name))
-	_, known := dataExtensions[ext]
+	ext, known := strings.ToLower(path.Ext(name)), isKnownData(name)
 	for _, e := range notDataEnds {
 		if ext == e {
 			return false
@@ -85,12 +75,15 @@ func mayBeData(file string) bool {
 }
 
 // holdsMany says whether a file of this name is a dataset by itself.
-func holdsMany(file string) bool { return dataExtensions[strings.ToLower(path.Ext(file))] }
+func holdsMany(file string) bool {
+	f, data := format.OfName(file)
+	return data && f.Many
+}
 
 // isKnownData says whether a file is data by its name.
 func isKnownData(file string) bool {
-	_, ok := dataExtensions[strings.ToLower(path.Ext(file))]
-	return ok
+	_, data := format.OfName(file)
+	return data
 }
 
 const (

@@ -16,8 +16,6 @@ var gpuSignals = []struct {
 	of   func(*nvml.DeviceReading) *float64
 }{
 	{metric.GPUUtil, func(d *nvml.DeviceReading) *float64 { return d.UtilizationRatio }},
-	{metric.GPUSamplePeriod, func(d *nvml.DeviceReading) *float64 { return d.SamplePeriodSeconds }},
-	{metric.GPUMemReserved, func(d *nvml.DeviceReading) *float64 { return d.MemoryReservedBytes }},
 	{metric.GPUGraphics, func(d *nvml.DeviceReading) *float64 { return d.GraphicsRatio }},
 	{metric.GPUMemUsed, func(d *nvml.DeviceReading) *float64 { return d.MemoryUsedBytes }},
 	{metric.GPUMemTotal, func(d *nvml.DeviceReading) *float64 { return d.MemoryTotalBytes }},
@@ -26,32 +24,29 @@ var gpuSignals = []struct {
 	{metric.GPUSMClock, func(d *nvml.DeviceReading) *float64 { return d.SMClockHertz }},
 	{metric.GPUSMClockMax, func(d *nvml.DeviceReading) *float64 { return d.SMClockMaxHertz }},
 	{metric.GPUThrottle, func(d *nvml.DeviceReading) *float64 { return d.ThrottleReasons }},
-	{metric.GPUTemperature, func(d *nvml.DeviceReading) *float64 { return d.TemperatureCelsius }},
 	{metric.GPUPcieGen, func(d *nvml.DeviceReading) *float64 { return d.PCIeGeneration }},
 	{metric.GPUPcieGenMax, func(d *nvml.DeviceReading) *float64 { return d.PCIeGenerationMax }},
 	{metric.GPUPcieWidth, func(d *nvml.DeviceReading) *float64 { return d.PCIeWidth }},
 	{metric.GPUPcieWidthMx, func(d *nvml.DeviceReading) *float64 { return d.PCIeWidthMax }},
 	{metric.GPUPcieRx, func(d *nvml.DeviceReading) *float64 { return d.PCIeRxPerSec }},
-	{metric.GPUPcieTx, func(d *nvml.DeviceReading) *float64 { return d.PCIeTxPerSec }},
 	{metric.GPUSMActivity, func(d *nvml.DeviceReading) *float64 { return d.SMActivityRatio }},
 	{metric.GPUDRAM, func(d *nvml.DeviceReading) *float64 { return d.DRAMRatio }},
 }
 
 // gpuFields says which signals are missing when NVML could not read a field.
 var gpuFields = map[nvml.Field][]string{
-	nvml.FieldUtilization: {metric.GPUUtil.Name, metric.GPUSamplePeriod.Name},
-	nvml.FieldMemory:      {metric.GPUMemUsed.Name, metric.GPUMemTotal.Name, metric.GPUMemReserved.Name},
+	nvml.FieldUtilization: {metric.GPUUtil.Name},
+	nvml.FieldMemory:      {metric.GPUMemUsed.Name, metric.GPUMemTotal.Name},
 	nvml.FieldPower:       {metric.GPUPower.Name},
 	nvml.FieldPowerLimit:  {metric.GPUPowerLimit.Name},
 	nvml.FieldClock:       {metric.GPUSMClock.Name},
 	nvml.FieldClockMax:    {metric.GPUSMClockMax.Name},
 	nvml.FieldThrottle:    {metric.GPUThrottle.Name},
-	nvml.FieldTemperature: {metric.GPUTemperature.Name},
 	nvml.FieldPCIeLink: {metric.GPUPcieGen.Name, metric.GPUPcieGenMax.Name, metric.GPUPcieWidth.Name,
 		metric.GPUPcieWidthMx.Name},
-	nvml.FieldPCIeTraffic:  {metric.GPUPcieRx.Name, metric.GPUPcieTx.Name},
+	nvml.FieldPCIeTraffic:  {metric.GPUPcieRx.Name},
 	nvml.FieldActivity:     {metric.GPUGraphics.Name, metric.GPUSMActivity.Name, metric.GPUDRAM.Name},
-	nvml.FieldProcesses:    {metric.GPUJobMemory.Name, metric.GPUOthers.Name},
+	nvml.FieldProcesses:    {metric.GPUJobMemory.Name},
 	nvml.FieldProcessUse:   {metric.GPUOthersUtil.Name},
 	nvml.FieldEveryReading: {"gpu_*"},
 }
@@ -96,7 +91,7 @@ func (g *GPU) record(sink recording.Sink, d *nvml.DeviceReading) {
 }
 
 // matched are the signals that need the driver's numbers of processes.
-var matched = []metric.Desc{metric.GPUJobMemory, metric.GPUOthers, metric.GPUOthersUtil}
+var matched = []metric.Desc{metric.GPUJobMemory, metric.GPUOthersUtil}
 
 // ours are the job's processes by their numbers.
 func (g *GPU) ours() map[int]procfs.ID {
@@ -107,22 +102,19 @@ func (g *GPU) ours() map[int]procfs.ID {
 	return ours
 }
 
-// match tells which of the job's own processes are on the GPU, adds up what they hold of it, and counts the others.
+// match tells which of the job's own processes are on the GPU, and adds up what they hold of it.
 // Both sides use the host's process numbers. A driver that lists nobody on a GPU that is busy does not list
 // everybody, as in WSL and in containers: nothing follows from it.
 func (g *GPU) match(sink recording.Sink, entity string, d *nvml.DeviceReading) {
 	if len(d.Processes) == 0 && d.UtilizationRatio != nil && *d.UtilizationRatio > 0 {
-		for _, signal := range []metric.Desc{metric.GPUJobMemory, metric.GPUOthers} {
-			sink.Unseen(signal.Name, entity, "the driver lists no process on this GPU, and the GPU is busy", "")
-		}
+		sink.Unseen(metric.GPUJobMemory.Name, entity, "the driver lists no process on this GPU, and the GPU is busy", "")
 		return
 	}
 	ours := g.ours()
-	held, known, others := 0.0, true, 0
+	held, known := 0.0, true
 	for _, p := range d.Processes {
 		id, own := ours[int(p.PID)]
 		if !own {
-			others++
 			continue
 		}
 		if gpu := g.known(d.UUID); gpu != nil {
@@ -138,7 +130,6 @@ func (g *GPU) match(sink recording.Sink, entity string, d *nvml.DeviceReading) {
 		}
 		held += *p.MemoryBytes
 	}
-	sink.Add(metric.GPUOthers, entity, float64(others))
 	if !known {
 		sink.Unseen(metric.GPUJobMemory.Name, entity, "the driver does not say how much memory each process holds", "")
 		return

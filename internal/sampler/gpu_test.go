@@ -124,7 +124,7 @@ func TestGPURecordsReadings(t *testing.T) {
 			a.Absent = map[nvml.Field]string{nvml.FieldActivity: "needs Hopper", nvml.FieldPower: nvml.ReasonNoPermission, nvml.FieldPCIeTraffic: nvml.ReasonNoFunction + "x"}
 		}
 		if slow {
-			b.TemperatureCelsius = pointer(55)
+			b.PowerLimitWatts = pointer(700)
 		}
 		if processes {
 			b.Processes = []nvml.Process{{PID: 4711, MemoryBytes: pointer(3e9)}, {PID: 9, MemoryBytes: pointer(7e9)}}
@@ -139,7 +139,7 @@ func TestGPURecordsReadings(t *testing.T) {
 		value  float64
 	}{
 		{metric.GPUUtil, "gpu/GPU-b", 0.31}, {metric.GPUUtil, "gpu/GPU-a", 0}, {metric.GPUPower, "gpu/GPU-b", 300},
-		{metric.GPUPcieRx, "gpu/GPU-b", 1e9}, {metric.GPUTemperature, "gpu/GPU-b", 55},
+		{metric.GPUPcieRx, "gpu/GPU-b", 1e9}, {metric.GPUPowerLimit, "gpu/GPU-b", 700},
 		{metric.GPUJobMemory, "gpu/GPU-b", 3e9}, {metric.GPUJobMemory, "gpu/GPU-a", 0},
 	} {
 		if got := sink.get(t, want.desc, want.entity); got != want.value {
@@ -154,7 +154,7 @@ func TestGPURecordsReadings(t *testing.T) {
 		cures[n.signal] = n.cure
 	}
 	want := map[string]string{"gpu_graphics_activity_ratio": "", "gpu_sm_activity_ratio": "", "gpu_dram_activity_ratio": "", "gpu_power_w": "run pipetune as root",
-		"gpu_pcie_rx_bytes_per_s": "update the NVIDIA driver", "gpu_pcie_tx_bytes_per_s": "update the NVIDIA driver"}
+		"gpu_pcie_rx_bytes_per_s": "update the NVIDIA driver"}
 	if diff := cmp.Diff(want, cures); diff != "" {
 		t.Errorf("cures: %s", diff)
 	}

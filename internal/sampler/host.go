@@ -193,6 +193,4 @@ func (t *hostTrainer) emit(id procfs.ID, sink recording.Sink) {
 func (c *hostCounts) emit(entity string, sink recording.Sink) {
 	sink.Add(metric.HostSamples, entity, float64(c.total))
 	sink.Add(metric.HostSamplesDevice, entity, float64(c.byClass[codeDevice]))
-	sink.Add(metric.HostSamplesTorch, entity, float64(c.byClass[codeTorch]))
-	sink.Add(metric.HostSamplesPython, entity, float64(c.byClass[codePython]))
 }

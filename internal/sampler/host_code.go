@@ -14,8 +14,6 @@ type codeClass uint8
 const (
 	codeOther codeClass = iota
 	codeDevice
-	codeTorch
-	codePython
 	codeClock // the vDSO: a loop that waits for the device looks at the clock
 	codeLibc  // called by all; see hostThread.add
 )
@@ -69,8 +67,6 @@ var libraryClasses = []struct {
 	{"libcuda.so", codeDevice}, {"libcudart", codeDevice}, {"libnvidia", codeDevice}, {"libcudadebugger", codeDevice},
 	{"libamdhip64", codeDevice}, {"libhsa-runtime64", codeDevice}, {"libhsakmt", codeDevice}, {"libdxcore.so",
 		codeDevice}, {"libd3d12core.so", codeDevice},
-	{"libtorch", codeTorch}, {"libc10", codeTorch},
-	{"libpython", codePython}, {"python", codePython}, {"pypy", codePython}, {"libpypy", codePython},
 	{"libc.so", codeLibc}, {"libc-2.", codeLibc}, {"libpthread", codeLibc}, {"ld-musl", codeLibc},
 }
 
@@ -79,17 +75,11 @@ func codeOf(file string) codeClass {
 	if file == "[vdso]" {
 		return codeClock
 	}
-	file = strings.TrimSuffix(file, " (deleted)")
-	base := path.Base(file)
+	base := path.Base(strings.TrimSuffix(file, " (deleted)"))
 	for _, l := range libraryClasses {
 		if strings.HasPrefix(base, l.name) {
 			return l.class
 		}
-	}
-	// Extension modules carry the tag of their interpreter (PEP 3149), or lie in the standard library's folder of them.
-	if strings.Contains(base, ".cpython-") || strings.HasSuffix(base, ".abi3.so") || strings.Contains(file,
-		"/lib-dynload/") {
-		return codePython
 	}
 	return codeOther
 }

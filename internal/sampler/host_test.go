@@ -99,13 +99,11 @@ func TestHostSamplesByCode(t *testing.T) {
 		p.clocks[100].samples = []uint64{inPython, inLibc, inTorch, inDevice, inLibc, inLibc, inVDSO, inJIT, inPython}
 		p.machine.autograd(100, 110)
 		b := p.sample(t, 2*hostEvery)
-		b.want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 9, metric.HostSamplesPython: 2,
-			metric.HostSamplesTorch: 1, metric.HostSamplesDevice: 4})
+		b.want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 9, metric.HostSamplesDevice: 4})
 
 		p.clocks[110].samples = []uint64{inTorch, inTorch}
 		b = p.sample(t, hostEvery)
-		b.want(t, autograd100, map[metric.Desc]float64{metric.HostSamples: 2, metric.HostSamplesTorch: 2,
-			metric.HostSamplesDevice: 0})
+		b.want(t, autograd100, map[metric.Desc]float64{metric.HostSamples: 2, metric.HostSamplesDevice: 0})
 		if p.readings != 1 {
 			t.Errorf("the maps were read %d times", p.readings)
 		}
@@ -114,8 +112,7 @@ func TestHostSamplesByCode(t *testing.T) {
 		p.maps += "00008000-00009000 r-xp 00000000 fe:00 9 /v/site-packages/torch/lib/libc10_cuda.so\n"
 		p.clocks[100].samples = []uint64{inLate}
 		p.sample(t, time.Second).want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 9})
-		p.sample(t, codeEvery).want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 10,
-			metric.HostSamplesTorch: 2})
+		p.sample(t, codeEvery).want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 10})
 		before := p.readings
 		for range 100 {
 			p.clocks[100].samples = []uint64{0xffff}
@@ -174,13 +171,13 @@ func TestCodeOf(t *testing.T) {
 		"/v/site-packages/nvidia/cuda_runtime/lib/libcudart.so.12":                      codeDevice,
 		"/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.550.54":                              codeDevice,
 		"/opt/rocm/lib/libhsa-runtime64.so.1.13.0":                                      codeDevice,
-		"/v/site-packages/torch/lib/libtorch_python.so":                                 codeTorch,
-		"/v/site-packages/torch/lib/libc10.so (deleted)":                                codeTorch,
-		"/usr/bin/python3.11":                                                           codePython,
-		"/usr/lib/libpython3.13.so.1.0":                                                 codePython,
-		"/v/site-packages/numpy/core/_multiarray_umath.cpython-311-x86_64-linux-gnu.so": codePython,
-		"/usr/lib/python3.11/lib-dynload/_bz2.so":                                       codePython,
-		"/v/site-packages/cryptography/hazmat/bindings/_rust.abi3.so":                   codePython,
+		"/v/site-packages/torch/lib/libtorch_python.so":                                 codeOther,
+		"/v/site-packages/torch/lib/libc10.so (deleted)":                                codeOther,
+		"/usr/bin/python3.11":                                                           codeOther,
+		"/usr/lib/libpython3.13.so.1.0":                                                 codeOther,
+		"/v/site-packages/numpy/core/_multiarray_umath.cpython-311-x86_64-linux-gnu.so": codeOther,
+		"/usr/lib/python3.11/lib-dynload/_bz2.so":                                       codeOther,
+		"/v/site-packages/cryptography/hazmat/bindings/_rust.abi3.so":                   codeOther,
 		"/v/site-packages/numpy.libs/libopenblas64_p-r0.so":                             codeOther,
 		"/v/site-packages/nvidia/cublas/lib/libcublas.so.12":                            codeOther,
 		"/usr/lib/x86_64-linux-gnu/libc.so.6":                                           codeLibc,
@@ -197,7 +194,7 @@ func TestCodeOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := newCodeMap(ranges)
-	for ip, want := range map[uint64]codeClass{0x1000: codePython, 0x1fff: codePython,
+	for ip, want := range map[uint64]codeClass{0x1000: codeOther, 0x1fff: codeOther,
 		0x7000: codeOther} { // no device: the clock is nobody's
 		if got, found := m.find(ip); !found || got != want {
 			t.Errorf("%#x: %d, %v", ip, got, found)

@@ -120,7 +120,7 @@ func (l *Loader) pass(now time.Duration) {
 	l.pace.took(l.clock() - now)
 	l.passes++
 	l.accounts()
-	l.listDue(now)
+	l.list(now)
 }
 
 // userHZ is the unit of processes' start times, 100 a second on every Linux of the architectures built for (man 5 proc).
@@ -204,7 +204,8 @@ func (l *Loader) Sample(_ context.Context, sink recording.Sink) {
 	}
 	kept := l.trainers[:0]
 	for _, t := range l.trainers {
-		t.estimate(l.fs)
+		settle(t.workers)
+		t.batches.Estimate()
 		t.emit(l, sink)
 		if !t.ended {
 			kept = append(kept, t)

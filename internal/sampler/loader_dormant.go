@@ -22,12 +22,12 @@ const (
 func settle(workers []*loaderWorker) {
 	moved := false
 	for _, w := range workers {
-		moved = moved || w.ledger.writes != w.rest.writes
+		moved = moved || w.batches.Writes() != w.rest.writes
 	}
 	for _, w := range workers {
 		r := &w.rest
-		if w.ledger.writes != r.writes {
-			*r = rest{writes: w.ledger.writes}
+		if w.batches.Writes() != r.writes {
+			*r = rest{writes: w.batches.Writes()}
 			continue
 		}
 		r.still++

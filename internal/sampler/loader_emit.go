@@ -3,7 +3,6 @@ package sampler
 import (
 	"errors"
 	"io/fs"
-	"math"
 	"strconv"
 	"syscall"
 
@@ -52,71 +51,8 @@ func (t *trainer) emitLoader(sink recording.Sink, entity string) {
 		return
 	}
 	t.joint.emit(sink, entity)
-	t.emitTensors(sink, entity)
+	t.batches.Emit(sink, entity, t.joint.looks)
 }
-
-// emit records the counts.
-func (j *jointCounts) emit(sink recording.Sink, entity string) {
-	for _, c := range []struct {
-		desc  metric.Desc
-		value uint64
-	}{
-		{metric.LoaderLooks, j.looks}, {metric.LoaderWaiting, j.waiting}, {metric.LoaderIdleSum, j.idle}, {metric.LoaderAliveSum, j.alive},
-		{metric.LoaderWaitIdle, j.waitIdle}, {metric.LoaderWaitAlive, j.waitAlive}, {metric.LoaderBlocked, j.headOfLine},
-		{metric.LoaderAhead, j.ahead}, {metric.LoaderNoWorkers, j.restarting},
-	} {
-		sink.Add(c.desc, entity, float64(c.value))
-	}
-}
-
-func (t *trainer) emitTensors(sink recording.Sink, entity string) {
-	f := &t.tensors
-	for _, w := range t.workers {
-		if w.fdErr != nil {
-			sink.Unseen(metric.LoaderTensors.Name, entity, w.fdErr.Error(), "run pipetune as the user of the job, or as root")
-			break
-		}
-	}
-	switch {
-	case f.sighted:
-		sink.Add(metric.LoaderTensors, entity, math.Floor(f.tensors))
-		if n := f.period.tensors; n > 0 {
-			sink.Add(metric.LoaderTensorsPer, entity, float64(n))
-			sink.Add(metric.LoaderBatches, entity, math.Floor(f.batches))
-		} else if f.tensors >= undecidedTensors && t.joint.looks >= undecidedLooks {
-			sink.Unseen(metric.LoaderTensorsPer.Name, entity, "neither sizes nor numbers of the tensors repeat clearly enough to tell how many make a batch",
-				"watch longer")
-		}
-		var count int
-		var size int64
-		for _, w := range t.workers {
-			count += w.ledger.heldCount
-			size += w.ledger.heldBytes
-		}
-		sink.Add(metric.LoaderQueued, entity, float64(count))
-		sink.Add(metric.LoaderQueuedByte, entity, float64(size))
-		if f.batchBytes > 0 {
-			sink.Add(metric.LoaderBatchBytes, entity, float64(f.batchBytes))
-		}
-	case f.pickled.writesPerBatch > 0:
-		const why = "batches hold no torch tensors: they are pickled through a pipe; batches are counted by the workers' write calls"
-		sink.Unseen(metric.LoaderTensors.Name, entity, why, "return tensors from the dataset or its collate_fn")
-		sink.Unseen(metric.LoaderQueued.Name, entity, why, "return tensors from the dataset or its collate_fn")
-		sink.Add(metric.LoaderBatches, entity, f.pickled.batches)
-		sink.Add(metric.LoaderBatchBytes, entity, float64(f.pickled.bytes))
-	case t.joint.looks >= unsightedLooks:
-		sink.Unseen(metric.LoaderTensors.Name, entity, "no tensor on its way was seen, and the workers' write calls do not tell what a batch is",
-			"watch longer")
-	}
-}
-
-// When to say that something cannot be told, which may turn out otherwise later: after so many tensors and 12 s of looks, or after
-// 20 s of looks.
-const (
-	undecidedTensors = 100
-	undecidedLooks   = 600
-	unsightedLooks   = 1000
-)
 
 // tellBlind says once why the system calls of a thread cannot be read, and what would change that.
 func (l *Loader) tellBlind(sink recording.Sink, entity string, t *watchedThread) {

@@ -70,8 +70,6 @@ const (
 	// listUnsure is the longest wait while fewer listings were timed than are compared: a first one that is held up for 12 ms on a busy machine would
 	// leave a watch of 6 s without a second, and so without a count of batches.
 	listUnsure = 500 * time.Millisecond
-	// listLimit bounds the descriptors looked at in one listing.
-	listLimit = 512
 )
 
 // after sets when the next listing is due. Of the last ones the shortest tells what they cost: one that was preempted lasts long and cost little.

@@ -67,6 +67,36 @@ func TestPinnedBatches(t *testing.T) {
 	}
 }
 
+// TestBusyPinningThread has no time to poll, and is known by the sockets it receives tensors from: each time another. A socket that stays,
+// as of a logger's service, is not of tensors.
+func TestBusyPinningThread(t *testing.T) {
+	for name, later := range map[string]struct {
+		socket string
+		pin    bool
+	}{"one after the other": {"socket:[8]", true}, "always the same": {"socket:[7]", false}} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.process(100, job.Trainer, 0)
+			m.process(101, job.Worker, 100)
+			m.thread(100, 100, inTimedFutex, "futex_do_wait", 'S')
+			m.thread(100, 111, inReadOf5, "unix_stream_read_generic", 'S')
+			m.link(100, 5, "socket:[7]")
+			w := m.watch()
+			defer w.Close()
+			w.looks(10)
+			m.link(100, 5, later.socket)
+			w.looks(60)
+			b := w.book()
+			if found := len(b.events) == 1 && b.events[0] == "pin-thread pin/100.1000"; found != later.pin {
+				t.Errorf("events: %v", b.events)
+			}
+			if later.pin && b.last[metric.LooksPipeRead.Name+" pin/100.1000"] == 0 {
+				t.Error("what it does is not recorded")
+			}
+		})
+	}
+}
+
 // TestTimedFutexWithoutPinning is some other wait, not one for a batch.
 func TestTimedFutexWithoutPinning(t *testing.T) {
 	m := newMachine(t)

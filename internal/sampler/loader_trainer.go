@@ -1,11 +1,12 @@
 package sampler
 
 import (
-	"errors"
+	"bytes"
 	"net/netip"
 	"slices"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/batches"
 	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/procfs"
 )
@@ -29,7 +30,8 @@ type trainer struct {
 	namedPin  int // by package job, from its name; 0 = none
 	pinFound  bool
 	pinTold   bool
-	pinAsked  int // looks at the main thread in a timed futex since the threads were last searched
+	pinAsked  int            // looks at the main thread in a timed futex since the threads were last searched
+	sockets   map[int]string // from which a thread was last found receiving, while the pinning one is searched
 	nextPin   time.Duration
 
 	workers  []*loaderWorker
@@ -44,40 +46,30 @@ type trainer struct {
 	joint   jointCounts
 	had     bool // has had workers
 	reborn  int  // passes left in which workers count as short-lived
-	tensors tensorFlow
-	runs    map[int]run // scratch of listReceived, by worker
+	batches *batches.Loader
 }
 
 // loaderWorker is one worker of a trainer.
 type loaderWorker struct {
 	id       procfs.ID
-	inner    int
 	proc     *procfs.Process
 	links    *procfs.FDLinks
 	main     *watchedThread
 	looks    lookCounts
 	clock    cpuClock
-	ledger   *tensorLedger
-	io       procfs.IO
-	ioErr    error
-	fdErr    error
-	socket   bool // holds a socket: it may pass tensors
+	batches  *batches.Worker
 	rest     rest
 	unlisted bool // it went from the tree, and is a member again if it comes back there; else it was found gone
 }
 
-// jointCounts count looks at a trainer and all its workers together.
-type jointCounts struct {
-	looks, waiting, idle, alive, waitIdle, waitAlive, headOfLine, ahead, restarting uint64
-}
-
 // newTrainer opens a trainer.
 func (l *Loader) newTrainer(p job.Process) (*trainer, error) {
-	t := &trainer{id: p.ID, tensors: tensorFlow{inner: p.InnerPID}}
+	t := &trainer{id: p.ID, sockets: map[int]string{}}
 	var err error
 	if t.proc, t.links, t.main, err = l.open(p.ID, &t.mainLook); err != nil {
 		return nil, err
 	}
+	t.batches = batches.New(l.fs, t.proc, t.links, p.InnerPID)
 	t.remotes = &remotes{clock: l.clock, sockets: map[uint64]*remote{}, hosts: map[netip.AddrPort]*remote{}}
 	t.target, t.main.trainer, t.main.remotes, t.feeders.remotes = t.links.Target, true, t.remotes, t.remotes
 	return t, nil
@@ -118,13 +110,13 @@ func (t *trainer) adoptWorkers(l *Loader, now []job.Process) {
 		if t.knows(p.ID) {
 			continue
 		}
-		w := &loaderWorker{id: p.ID, inner: p.InnerPID, ledger: t.tensors.ledgerOf(l, p.ID)}
+		w := &loaderWorker{id: p.ID}
 		var err error
 		if w.proc, w.links, w.main, err = l.open(p.ID, &w.looks); err != nil {
 			continue
 		}
 		w.main.remotes = t.remotes
-		w.readIO()
+		w.batches = t.batches.Adopt(batches.Worker{Process: w.proc, Links: w.links, Inner: p.InnerPID}, l.bornInWatch(p.ID))
 		t.workers = append(t.workers, w)
 		t.had = true
 	}
@@ -167,7 +159,7 @@ func (t *trainer) bury(l *Loader) {
 			continue
 		}
 		w.close()
-		t.tensors.bury(w.id, w.ledger)
+		t.batches.Bury(w.batches)
 		t.departed = append(t.departed, w)
 		t.reborn = shortLivedPasses
 	}
@@ -245,32 +237,8 @@ func (t *trainer) waits(main waitClass) bool {
 	return false
 }
 
-func (j *jointCounts) add(waiting bool, idle, alive int, had bool) {
-	if alive == 0 {
-		if had {
-			j.restarting++
-		}
-		return
-	}
-	j.looks++
-	j.idle += uint64(idle)
-	j.alive += uint64(alive)
-	if !waiting {
-		if idle == alive {
-			j.ahead++
-		}
-		return
-	}
-	j.waiting++
-	j.waitIdle += uint64(idle)
-	j.waitAlive += uint64(alive)
-	if idle > 0 && idle < alive {
-		j.headOfLine++
-	}
-}
-
-// Searching the pinning thread, where its name does not tell (before torch 2.5): it is the thread beside the main one that sits in the
-// DataLoader's poll while the main one is in a timed futex.
+// Searching the pinning thread, where its name does not tell (before torch 2.5): it is the thread beside the main one that does its work
+// while the main one is in a timed futex.
 const (
 	pinSearchEvery   = 500 * time.Millisecond
 	pinSearchAfter   = 3   // looks at the main thread in a timed futex: a wait for Python's global lock is one, too, but short
@@ -304,23 +272,36 @@ func (t *trainer) lookAtPin(l *Loader, now time.Duration, main waitClass) {
 		if i == pinSearchThreads {
 			return
 		}
-		if tid != t.id.PID && t.polls(l, tid) && t.watchPin(tid, true) {
+		if tid != t.id.PID && t.pins(l, tid) && t.watchPin(tid, true) {
 			return
 		}
 	}
 }
 
-// polls takes one look, not counted, at a thread of the trainer.
-func (t *trainer) polls(l *Loader, tid int) bool {
+// pins takes one look, not counted, at a thread of the trainer, and reports whether it is seen to pin: it sits in the DataLoader's poll or,
+// having no time for that, receives from one socket after another, as each tensor of a worker comes through one of its own.
+func (t *trainer) pins(l *Loader, tid int) bool {
 	task, err := t.proc.Task(tid)
 	if err != nil {
 		return false
 	}
 	var uncounted lookCounts
-	w := watchedThread{task: task, links: t.links, counts: &uncounted}
+	w := watchedThread{task: task, links: t.links, counts: &uncounted, trainer: true}
 	defer w.close()
 	class, ok := w.look(&l.kit)
-	return ok && class == classQueuePoll
+	switch {
+	case !ok:
+		return false
+	case class == classPipeRead && len(t.workers) > 0:
+		socket, ok := t.links.Target(w.readFD)
+		if !ok || !bytes.HasPrefix(socket, socketLink) {
+			return false
+		}
+		last := t.sockets[tid]
+		t.sockets[tid] = string(socket)
+		return last != "" && last != t.sockets[tid]
+	}
+	return class == classQueuePoll
 }
 
 func (t *trainer) watchPin(tid int, found bool) bool {
@@ -329,31 +310,9 @@ func (t *trainer) watchPin(tid int, found bool) bool {
 		return false
 	}
 	t.pin = &watchedThread{task: task, links: t.links, counts: &t.pinLook}
+	clear(t.sockets)
 	t.pinThread, t.pinFound = tid, found
 	return true
-}
-
-// readIO reads the worker's account of calls.
-func (w *loaderWorker) readIO() {
-	if w.ioErr != nil {
-		return
-	}
-	if err := w.proc.IO(&w.io); err != nil {
-		if !errors.Is(err, procfs.ErrGone) {
-			w.ioErr = err
-		}
-		return
-	}
-	w.ledger.readIO(w.io.WriteCalls, w.io.WrittenChars, w.io.ReadCalls)
-}
-
-// lookForPrograms finds out whether the account holds what programs did that the worker runs.
-func (w *loaderWorker) lookForPrograms() {
-	var st procfs.Stat
-	if w.ledger.mixed || w.proc.Stat(&st) != nil {
-		return // one that has ended runs no more
-	}
-	w.ledger.sawPrograms(st.EndedSeconds)
 }
 
 func (w *loaderWorker) close() {
@@ -370,7 +329,7 @@ func (t *trainer) end() {
 	t.ended = true
 	for _, w := range t.workers {
 		w.close()
-		t.tensors.bury(w.id, w.ledger)
+		t.batches.Bury(w.batches)
 	}
 	t.departed = append(t.departed, t.workers...)
 	t.workers = nil

@@ -54,7 +54,7 @@ func TestCPUOfAFixture(t *testing.T) {
 		"cpu_busy_s host": 13.4, "cpu_idle_s host": 90, "cpu_iowait_s host": 0.5, "cpu_steal_s host": 0.7,
 		"cpu_busy_s cpu/0": 6.7, "cpu_idle_s cpu/0": 45, "cpu_iowait_s cpu/0": 0.25, "cpu_steal_s cpu/0": 0.35,
 		"cpu_busy_s cpu/7": 6.7, "cpu_idle_s cpu/7": 45, "cpu_iowait_s cpu/7": 0.25, "cpu_steal_s cpu/7": 0.35,
-		"cpu_runnable host": 9, "cpus_present host": 2, "cpus_usable host": 2.5,
+		"cpus_present host": 2, "cpus_usable host": 2.5,
 	}
 	b := sampled(t, NewCPU(fs, id))
 	near := cmp.Comparer(func(x, y float64) bool { return x-y < 1e-9 && y-x < 1e-9 })
@@ -68,7 +68,7 @@ func TestOldKernelHasNoSteal(t *testing.T) {
 	fs, id := fakeMachine(t, "bare", 7)
 	b := sampled(t, NewCPU(fs, id))
 	for name := range b.last {
-		if strings.HasPrefix(name, "cpu_steal") || strings.HasPrefix(name, "cpu_iowait") || strings.HasPrefix(name, "cpu_runnable") {
+		if strings.HasPrefix(name, "cpu_steal") || strings.HasPrefix(name, "cpu_iowait") {
 			t.Errorf("%s was recorded", name)
 		}
 	}
@@ -85,14 +85,14 @@ func TestCgroupOfFixtures(t *testing.T) {
 		want map[string]float64
 	}{
 		{"cgroup-v2", 4700, "/home/me/data", map[string]float64{
-			"cgroup_cpu_periods cgroup/job": 1000, "cgroup_cpu_throttled_periods cgroup/job": 700, "cgroup_cpu_throttled_s cgroup/job": 45, "cgroup_cpu_quota_cores cgroup/job": 2.5,
+			"cgroup_cpu_periods cgroup/job": 1000, "cgroup_cpu_throttled_periods cgroup/job": 700,
 			"cgroup_memory_limit_bytes cgroup/job": 16 << 30, "cgroup_memory_used_bytes cgroup/job": 16e9, "cgroup_memory_file_bytes cgroup/job": 10e9 - 1e9, "cgroup_refaults cgroup/job": 77,
 			"cgroup_read_iops_limit cgroup/job": 5000, "cgroup_read_bytes_limit cgroup/job": 100 << 20}},
 		{"container-v1", 7, "/data", map[string]float64{
-			"cgroup_cpu_periods cgroup/job": 72, "cgroup_cpu_throttled_periods cgroup/job": 70, "cgroup_cpu_throttled_s cgroup/job": 2.9, "cgroup_cpu_quota_cores cgroup/job": 0.5,
+			"cgroup_cpu_periods cgroup/job": 72, "cgroup_cpu_throttled_periods cgroup/job": 70,
 			"cgroup_memory_limit_bytes cgroup/job": 2 << 30, "cgroup_memory_used_bytes cgroup/job": 1 << 20, "cgroup_memory_file_bytes cgroup/job": 1000 - 40, "cgroup_refaults cgroup/job": 11}},
 		{"debian12-hybrid", 19868, "/home", map[string]float64{
-			"cgroup_cpu_periods cgroup/job": 0, "cgroup_cpu_throttled_periods cgroup/job": 0, "cgroup_cpu_throttled_s cgroup/job": 0}},
+			"cgroup_cpu_periods cgroup/job": 0, "cgroup_cpu_throttled_periods cgroup/job": 0}},
 	} {
 		fs, id := fakeMachine(t, c.root, c.pid)
 		b := sampled(t, NewCgroup(fs, id, NewPlacement(fs, id, func() []string { return []string{c.data} })))
@@ -101,7 +101,7 @@ func TestCgroupOfFixtures(t *testing.T) {
 				t.Errorf("%s: %s = %v (%v), want %v", c.root, name, got, ok, want)
 			}
 		}
-		for _, absent := range []string{"cgroup_cpu_quota_cores", "cgroup_memory_limit_bytes", "cgroup_read_iops_limit"} {
+		for _, absent := range []string{"cgroup_memory_limit_bytes", "cgroup_read_iops_limit"} {
 			if _, wanted := c.want[absent+" cgroup/job"]; wanted {
 				continue
 			}
@@ -151,8 +151,8 @@ func TestChangedLimitIsSeen(t *testing.T) {
 	for range 10 {
 		c.Sample(t.Context(), b)
 	}
-	if q, n := b.get(t, metric.CgroupQuota, jobGroup), b.get(t, metric.CgroupCPUPeriods, jobGroup); q != 1 || n != 1000 {
-		t.Errorf("quota %v with %v periods, want 1 with as many as before, 1000", q, n)
+	if n := b.get(t, metric.CgroupCPUPeriods, jobGroup); n != 1000 {
+		t.Errorf("%v periods, want as many as before, 1000", n)
 	}
 	for file, text := range map[string]string{"cpu.stat": "usage_usec 1\nnr_periods 10\nnr_throttled 4\nthrottled_usec 2000000\n", "memory.max": "1073741824\n",
 		"memory.stat": "anon 1\nfile 1\nshmem 0\nworkingset_refault_file 5000\n"} {
@@ -163,8 +163,8 @@ func TestChangedLimitIsSeen(t *testing.T) {
 	for range 20 {
 		c.Sample(t.Context(), b)
 	}
-	if n, s := b.get(t, metric.CgroupCPUThrottled, jobGroup), b.get(t, metric.CgroupThrottledS, jobGroup); n != 704 || s != 47 {
-		t.Errorf("%v times throttled for %v s, want 704 for 47", n, s)
+	if n := b.get(t, metric.CgroupCPUThrottled, jobGroup); n != 704 {
+		t.Errorf("%v times throttled, want 704", n)
 	}
 	if n := b.get(t, metric.CgroupRefaults, jobGroup); n != 77 {
 		t.Errorf("%v refaults, want 77 as before: another group's are no growth", n)
@@ -193,8 +193,8 @@ func TestThrottledFromAbove(t *testing.T) {
 	write(job, "cpu.stat", "nr_periods 1010\nnr_throttled 700\nthrottled_usec 45000000\n")
 	write(slice, "cpu.stat", "nr_periods 5010\nnr_throttled 4009\nthrottled_usec 9500000\n")
 	c.Sample(t.Context(), b)
-	if q, n, p := b.get(t, metric.CgroupQuota, jobGroup), b.get(t, metric.CgroupCPUThrottled, jobGroup), b.get(t, metric.CgroupCPUPeriods, jobGroup); q != 2.5 || n != before+9 || p != 1010 {
-		t.Errorf("quota %v, %v of %v periods throttled, want 2.5 and %v of 1010", q, n, p, before+9)
+	if n, p := b.get(t, metric.CgroupCPUThrottled, jobGroup), b.get(t, metric.CgroupCPUPeriods, jobGroup); n != before+9 || p != 1010 {
+		t.Errorf("%v of %v periods throttled, want %v of 1010", n, p, before+9)
 	}
 }
 
@@ -277,8 +277,8 @@ func TestDiskOfNVMeMultipath(t *testing.T) {
 func TestPressureOfFixtures(t *testing.T) {
 	fs, id := fakeMachine(t, "cgroup-v2", 4700)
 	want := map[string]float64{
-		"pressure_cpu_some_s host": 1.5, "pressure_memory_some_s host": 0.25, "pressure_memory_full_s host": 0.125, "pressure_io_some_s host": 9, "pressure_io_full_s host": 8,
-		"pressure_cpu_some_s cgroup/job": 0.7, "pressure_memory_some_s cgroup/job": 20e-6, "pressure_memory_full_s cgroup/job": 10e-6, "pressure_io_some_s cgroup/job": 40e-6, "pressure_io_full_s cgroup/job": 30e-6,
+		"pressure_cpu_some_s host": 1.5, "pressure_memory_full_s host": 0.125, "pressure_io_some_s host": 9,
+		"pressure_cpu_some_s cgroup/job": 0.7, "pressure_memory_full_s cgroup/job": 10e-6, "pressure_io_some_s cgroup/job": 40e-6,
 	}
 	if diff := cmp.Diff(want, sampled(t, NewPressure(fs, id)).last); diff != "" {
 		t.Error(diff)

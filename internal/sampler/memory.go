@@ -15,7 +15,7 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// Memory samples the machine's memory, swap and page cache, and the job's /dev/shm.
+// Memory samples the machine's memory, swap and refaults, and the job's /dev/shm.
 type Memory struct {
 	fs      procfs.FS
 	target  procfs.ID
@@ -47,7 +47,6 @@ func (m *Memory) Every() time.Duration { return time.Second }
 func (m *Memory) Start(_ context.Context, sink recording.Sink) error {
 	if err := m.machine.Meminfo(&m.info); err != nil {
 		unread(sink, "memory_*", "", err, "mount /proc")
-		unread(sink, metric.PageCache.Name, "", err, "mount /proc")
 	}
 	if err := m.machine.Vmstat(&m.events); err != nil {
 		unread(sink, "swap_*", "", err, "a kernel with CONFIG_VM_EVENT_COUNTERS")
@@ -69,7 +68,8 @@ func (m *Memory) Sample(ctx context.Context, sink recording.Sink) {
 	if err := m.machine.Meminfo(&m.info); err != nil {
 		unread(sink, "memory_*", "", err, "")
 	} else {
-		m.addInfo(sink)
+		addBytes(sink, metric.MemTotal, m.info.Total)
+		addBytes(sink, metric.MemAvailable, m.info.Available)
 	}
 	if err := m.machine.Vmstat(&m.events); err == nil {
 		addBytes(sink, metric.SwapIn, m.events.SwapInBytes)
@@ -87,16 +87,6 @@ func (m *Memory) Sample(ctx context.Context, sink recording.Sink) {
 	}
 	sink.Add(metric.ShmSize, hostEntity, float64(size))
 	sink.Add(metric.ShmUsed, hostEntity, float64(used))
-}
-
-func (m *Memory) addInfo(sink recording.Sink) {
-	addBytes(sink, metric.MemTotal, m.info.Total)
-	addBytes(sink, metric.MemAvailable, m.info.Available)
-	cached, ok1 := m.info.Cached.Get()
-	shmem, ok2 := m.info.SharedMemory.Get()
-	if ok1 && ok2 && cached >= shmem {
-		sink.Add(metric.PageCache, hostEntity, float64(cached-shmem))
-	}
 }
 
 func addBytes(sink recording.Sink, d metric.Desc, v procfs.Optional[int64]) {

@@ -34,14 +34,15 @@ func (p *Pressure) Name() string { return "pressure" }
 // Every implements Sampler. The totals are exact to the microsecond at any moment.
 func (p *Pressure) Every() time.Duration { return 500 * time.Millisecond }
 
-// pressures says which signals come from which file. full of the CPU says nothing at system level and is left out.
+// pressures says which signal comes from which file: of its line "some", or "full".
 var pressures = [...]struct {
-	resource   procfs.PressureResource
-	some, full metric.Desc
+	resource procfs.PressureResource
+	signal   metric.Desc
+	full     bool
 }{
-	{procfs.PressureCPU, metric.PressureCPUSome, metric.Desc{}},
-	{procfs.PressureMemory, metric.PressureMemSome, metric.PressureMemFull},
-	{procfs.PressureIO, metric.PressureIOSome, metric.PressureIOFull},
+	{procfs.PressureCPU, metric.PressureCPUSome, false},
+	{procfs.PressureMemory, metric.PressureMemFull, true},
+	{procfs.PressureIO, metric.PressureIOSome, false},
 }
 
 // Start implements Sampler.
@@ -80,7 +81,7 @@ func (p *Pressure) Sample(_ context.Context, sink recording.Sink) {
 		if err := p.machine.Pressure(pressures[i].resource, &p.line); err == nil {
 			p.add(sink, hostEntity, i)
 		} else if !errors.Is(err, procfs.ErrNoData) {
-			unread(sink, pressures[i].some.Name, hostEntity, err, "")
+			unread(sink, pressures[i].signal.Name, hostEntity, err, "")
 		}
 		if p.group == nil {
 			continue
@@ -88,17 +89,18 @@ func (p *Pressure) Sample(_ context.Context, sink recording.Sink) {
 		if err := p.group.Pressure(pressures[i].resource, &p.line); err == nil {
 			p.add(sink, jobGroup, i)
 		} else if !errors.Is(err, procfs.ErrNoData) {
-			unread(sink, pressures[i].some.Name, jobGroup, err, "")
+			unread(sink, pressures[i].signal.Name, jobGroup, err, "")
 		}
 	}
 }
 
 func (p *Pressure) add(sink recording.Sink, entity string, i int) {
-	if s, ok := p.line.SomeSeconds.Get(); ok {
-		sink.Add(pressures[i].some, entity, s)
+	seconds := p.line.SomeSeconds
+	if pressures[i].full {
+		seconds = p.line.FullSeconds
 	}
-	if s, ok := p.line.FullSeconds.Get(); ok && pressures[i].full.Name != "" {
-		sink.Add(pressures[i].full, entity, s)
+	if s, ok := seconds.Get(); ok {
+		sink.Add(pressures[i].signal, entity, s)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// Process samples what each process of the job uses: CPU, reads, memory, threads, descriptors. It never reads smaps, which stops
+// Process samples what each process of the job uses: CPU, reads, memory, threads. It never reads smaps, which stops
 // the process it is about.
 type Process struct {
 	fs    procfs.FS
@@ -29,14 +29,13 @@ type Process struct {
 	full       bool
 }
 
-// heldProcess is a process with its descriptors kept open: five reads of some 3 µs each, instead of five times open, read, close.
+// heldProcess is a process with its descriptors kept open: four reads of some 3 µs each, instead of four times open, read, close.
 type heldProcess struct {
-	proc    *procfs.Process
-	entity  string
-	threads *trainerThreads // of a trainer; nil of others
-	noIO    bool            // the kernel refuses or lacks the account of reads
-	noWait  bool            // the same for schedstat
-	noFDs   bool
+	proc   *procfs.Process
+	entity string
+	main   *mainThread // of a trainer; nil of others
+	noIO   bool        // the kernel refuses or lacks the account of reads
+	noWait bool        // the same for schedstat
 }
 
 const (
@@ -89,7 +88,7 @@ func (s *Process) follow(tree *job.Tree, sink recording.Sink, read bool) {
 	for _, p := range tree.Processes {
 		living[p.ID] = true
 		if h := s.held[p.ID]; h != nil {
-			h.threads = threadsOf(h, p)
+			h.main = mainOf(h, p)
 			continue
 		}
 		if s.known >= maxProcesses {
@@ -109,7 +108,7 @@ func (s *Process) follow(tree *job.Tree, sink recording.Sink, read bool) {
 		}
 		s.known++
 		h := &heldProcess{proc: proc, entity: job.Entity(p.ID)}
-		h.threads = threadsOf(h, p)
+		h.main = mainOf(h, p)
 		s.held[p.ID] = h
 		if read {
 			h.read(sink)
@@ -124,7 +123,7 @@ func (s *Process) follow(tree *job.Tree, sink recording.Sink, read bool) {
 
 func (s *Process) drop(id procfs.ID) {
 	if h := s.held[id]; h != nil {
-		h.threads.close()
+		h.main.close()
 		h.proc.Close()
 		delete(s.held, id)
 	}
@@ -158,9 +157,8 @@ func (h *heldProcess) read(sink recording.Sink) bool {
 	case !errors.Is(err, procfs.ErrGone) && !errors.Is(err, procfs.ErrNoData): // a process that ends has no memory any more
 		h.missing(sink, err, metric.ProcRSS, metric.ProcShared)
 	}
-	h.descriptors(sink)
-	if h.threads != nil {
-		h.threads.read(h, sink)
+	if h.main != nil {
+		h.main.read(h, sink)
 	}
 	return true
 }
@@ -192,23 +190,9 @@ func (h *heldProcess) account(sink recording.Sink) {
 		sink.Add(metric.ProcReadChars, h.entity, float64(io.ReadChars))
 		sink.Add(metric.ProcReadCalls, h.entity, float64(io.ReadCalls))
 		sink.Add(metric.ProcReadBytes, h.entity, float64(io.ReadBytes))
-		sink.Add(metric.ProcWriteChar, h.entity, float64(io.WrittenChars))
 	case !errors.Is(err, procfs.ErrGone):
 		h.noIO = true
-		h.missing(sink, err, metric.ProcReadChars, metric.ProcReadCalls, metric.ProcReadBytes, metric.ProcWriteChar)
-	}
-}
-
-func (h *heldProcess) descriptors(sink recording.Sink) {
-	if h.noFDs {
-		return
-	}
-	n, err := h.proc.FDCount()
-	if count, ok := n.Get(); ok && err == nil {
-		sink.Add(metric.ProcFDs, h.entity, float64(count))
-	} else if err != nil && !errors.Is(err, procfs.ErrGone) {
-		h.noFDs = true
-		h.missing(sink, err, metric.ProcFDs)
+		h.missing(sink, err, metric.ProcReadChars, metric.ProcReadCalls, metric.ProcReadBytes)
 	}
 }
 

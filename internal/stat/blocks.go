@@ -50,7 +50,7 @@ func Autocorrelation(series ...[]float64) float64 {
 	}
 	r := lagged / squares
 	runs := float64(len(series))
-	if !finite(r) || n <= 4*runs {
+	if !Finite(r) || n <= 4*runs {
 		return 0
 	}
 	per := n / runs // the bias is that of one series

@@ -12,8 +12,6 @@ func Finite(xs ...float64) bool {
 	return true
 }
 
-func finite(x float64) bool { return Finite(x) }
-
 // Share forces a share into 0..1: noise carries quotients slightly outside, and what is no number is nothing.
 func Share(x float64) float64 {
 	if !(x > 0) {
@@ -26,7 +24,7 @@ func Share(x float64) float64 {
 func keepFinite(xs []float64) []float64 {
 	out := make([]float64, 0, len(xs))
 	for _, x := range xs {
-		if finite(x) {
+		if Finite(x) {
 			out = append(out, x)
 		}
 	}

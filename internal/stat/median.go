@@ -31,7 +31,7 @@ func Median(xs []float64) Summary {
 	for _, w := range s.Warnings {
 		out.Warnings = append(out.Warnings, w.Error())
 	}
-	if !finite(out.Lo) || !finite(out.Hi) {
+	if !Finite(out.Lo) || !Finite(out.Hi) {
 		out.Lo, out.Hi, out.Confidence = out.Center, out.Center, 0
 	}
 	return out

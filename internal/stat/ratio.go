@@ -26,14 +26,14 @@ const resamples = 1000
 func Ratio(num, den []float64) Summary {
 	var a, b []float64
 	for i := range min(len(num), len(den)) {
-		if finite(num[i]) && finite(den[i]) && den[i] >= 0 && (den[i] > 0 || num[i] != 0) {
+		if Finite(num[i]) && Finite(den[i]) && den[i] >= 0 && (den[i] > 0 || num[i] != 0) {
 			a, b = append(a, num[i]), append(b, den[i])
 		}
 	}
 	n := len(a)
 	sumA, sumB := running(a), running(b)
 	s := Summary{Center: sumA[n] / sumB[n], N: n}
-	if !finite(s.Center) {
+	if !Finite(s.Center) {
 		return Summary{Warnings: []string{"no readings"}}
 	}
 	s.Lo, s.Hi = s.Center, s.Center
@@ -84,7 +84,7 @@ func resample(sumA, sumB []float64, block int) []float64 {
 			x += sumA[to] - sumA[from]
 			y += sumB[to] - sumB[from]
 		}
-		if y > 0 && finite(x/y) {
+		if y > 0 && Finite(x/y) {
 			draws = append(draws, x/y)
 		}
 	}

@@ -102,7 +102,7 @@ func FuzzSummaries(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		xs, ys := wild(raw), wild(append([]byte{7}, raw...))
 		for name, s := range map[string]Summary{"Median": Median(xs), "Ratio": Ratio(xs, ys), "Trend": Trend(xs, ys)} {
-			if !finite(s.Center) || !finite(s.Lo) || !finite(s.Hi) || !(s.Lo <= s.Center && s.Center <= s.Hi) {
+			if !Finite(s.Center) || !Finite(s.Lo) || !Finite(s.Hi) || !(s.Lo <= s.Center && s.Center <= s.Hi) {
 				t.Errorf("%s(%v, %v) = %+v", name, xs, ys, s)
 			}
 			if s.N == 0 && len(s.Warnings) == 0 {

@@ -25,7 +25,7 @@ func Warmup(xs []float64, floor float64) int {
 		return 0
 	}
 	for _, x := range xs {
-		if !finite(x) {
+		if !Finite(x) {
 			return 0
 		}
 	}

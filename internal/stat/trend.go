@@ -14,7 +14,7 @@ const trendPoints = 120
 func Trend(times, values []float64) Summary {
 	var t, x []float64
 	for i := range min(len(times), len(values)) {
-		if finite(times[i]) && finite(values[i]) {
+		if Finite(times[i]) && Finite(values[i]) {
 			t, x = append(t, times[i]), append(x, values[i])
 		}
 	}
@@ -29,7 +29,7 @@ func Trend(times, values []float64) Summary {
 	slopes := make([]float64, 0, n*(n-1)/2)
 	for i := range n {
 		for j := i + 1; j < n; j++ {
-			if s := (x[j] - x[i]) / (t[j] - t[i]); t[j] != t[i] && finite(s) {
+			if s := (x[j] - x[i]) / (t[j] - t[i]); t[j] != t[i] && Finite(s) {
 				slopes = append(slopes, s)
 			}
 		}

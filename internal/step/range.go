@@ -1,5 +1,7 @@
 package step
 
+import "github.com/pipetune/pipetune/internal/stat"
+
 // Range is what is known of a figure: it lies between Lo and Hi, most likely at Likely. A range is no noise: where its ends
 // differ, what was seen allows every value between them. The zero Range is the figure 0.
 type Range struct{ Lo, Likely, Hi float64 }
@@ -9,7 +11,7 @@ func Exactly(x float64) Range { return Range{x, x, x} }
 
 // Share is a range within 0..1, its ends in order around Likely.
 func Share(lo, likely, hi float64) Range {
-	lo, hi = clamp(lo), clamp(hi)
+	lo, hi = stat.Share(lo), stat.Share(hi)
 	if lo > hi {
 		lo, hi = hi, lo
 	}
@@ -36,11 +38,3 @@ func (r Range) within(o Range) Range {
 
 // atMost holds all of a range to a ceiling.
 func (r Range) atMost(x float64) Range { return Range{min(r.Lo, x), min(r.Likely, x), min(r.Hi, x)} }
-
-// clamp holds a share to 0..1; what is no number is 0.
-func clamp(x float64) float64 {
-	if !(x > 0) {
-		return 0
-	}
-	return min(x, 1)
-}

@@ -33,7 +33,12 @@
 //	max(s') - s <= p <= sum(s')
 //
 // On the left all steps starve alike, on the right no two ranks ever starve at the same time. See Peers for what lies between.
+//
+// Who makes the batches may keep the trainer off the CPUs: of N, it is ready to run and has none d. With free data nobody loads, and
+// N is less by d in F, or by nothing, as nobody knows who else would run there.
 package step
+
+import "github.com/pipetune/pipetune/internal/stat"
 
 // Sight is what can be seen of the trainer's device.
 type Sight int
@@ -61,6 +66,7 @@ type Seen struct {
 	SpinTold bool  // Spin is from samples of the code that runs
 	Running  Range // main or autograd thread on a CPU and not taking a batch; with Loads, loading included
 	Spin     Range // of this, within the device's own library
+	Delay    Range // of Running, ready without a CPU, which those who load its batches have; its Lo is 0 where others might take their place
 	OnDevice Range // main thread asleep in a call on the device
 	Asleep   Range // main thread asleep elsewhere, beside its loader and storage
 }
@@ -75,8 +81,8 @@ type Step struct {
 	Copies  Range // the copy engine works, beside the device or with the trainer waiting for it
 	Blocked Range // the trainer waits for the device
 	Spin    Range // of this, its main thread spins
+	Delay   Range // its threads are ready to run, and those who load have the CPUs
 	Free    Range // the step if data were free, as a share of the present one
-	Overlap bool  // the device was seen to work while the trainer waits for data: the loop runs ahead of its device
 
 	SpinTold bool // it was seen what code the trainer's main thread runs
 }
@@ -87,10 +93,9 @@ func (s Step) Headroom() Range {
 }
 
 // Other is the share in which the device idles, and neither data nor the trainer's threads are why.
-func (s Step) Other() float64 { return clamp(1 - s.Device.Likely - s.Stall.Likely - s.Host.Likely) }
-
-// Hidden is the part of the trainer's wait in which the device works.
-func (s Step) Hidden() float64 { return max(s.Wait.Likely-s.Stall.Likely, 0) }
+func (s Step) Other() float64 {
+	return stat.Share(1 - s.Device.Likely - s.Stall.Likely - s.Host.Likely)
+}
 
 // promise is by how much the likely rate with free data may lie above the one that the slowest loop of its kind would reach: a
 // tenth, which is what a prediction may be off.
@@ -106,16 +111,16 @@ const leastFree = 1e-3
 
 // Of applies the model to what was seen.
 func Of(seen Seen) Step {
-	s := Step{Sight: seen.Device, Wait: seen.Wait, Copies: seen.Copy, Spin: seen.Spin, SpinTold: seen.SpinTold}
+	s := Step{Sight: seen.Device, Wait: seen.Wait, Copies: seen.Copy, Spin: seen.Spin, SpinTold: seen.SpinTold, Delay: seen.Delay}
 	switch seen.Device {
 	case NoDevice:
-		s.Stall, s.Free = s.Wait, s.Wait.rest()
+		s.Stall, s.Free = s.Wait, seen.undelayed(s.Wait.rest())
 		s.Host = seen.hostAlone(s)
-		s.Device = seen.Asleep.plus(seen.OnDevice).atMost(clamp(1 - s.Stall.Likely - s.Host.Likely))
+		s.Device = seen.Asleep.plus(seen.OnDevice).atMost(stat.Share(1 - s.Stall.Likely - s.Host.Likely))
 	case Unseen:
 		s.Blocked = seen.blocked(Range{0, 0, 1})
 		s.Stall = Share(0, seen.Wait.Likely, seen.Wait.Hi)
-		least, most := max(1-seen.Wait.Hi, s.Blocked.Lo), 1.0
+		least, most := max(seen.undelayed(seen.Wait.rest()).Lo, s.Blocked.Lo), 1.0
 		if seen.Starved != nil {
 			s.Stall, most = *seen.Starved, 1-seen.Starved.Lo
 		}
@@ -124,7 +129,6 @@ func Of(seen Seen) Step {
 		s.Host = seen.hostAlone(s)
 	case Counted:
 		s.Device, s.Blocked = seen.Busy, seen.blocked(seen.Busy)
-		s.Overlap = seen.Wait.Lo+seen.Busy.Lo > 1
 		s.Stall, s.Free = seen.stallAndFree(s.Blocked)
 		s.Copies.Lo = max(s.Copies.Lo, s.Blocked.Lo-seen.Busy.Hi) // no kernel runs, and the trainer is in the driver: a copy
 		s.Copies = Share(s.Copies.Lo, s.Copies.Likely, max(s.Copies.Lo, s.Copies.Hi))
@@ -149,6 +153,9 @@ func (s Seen) blocked(busy Range) Range {
 	return Share(sure, likely, most)
 }
 
+// undelayed is what the trainer does beside waiting if nobody loaded beside it.
+func (s Seen) undelayed(n Range) Range { return n.minus(s.Delay) }
+
 // stallAndFree applies the bounds of the package's comment.
 func (s Seen) stallAndFree(blocked Range) (stall, free Range) {
 	w, u := s.Wait, s.Busy.minus(s.Others) // a device that works for somebody else does not have this trainer's batch
@@ -167,6 +174,7 @@ func (s Seen) stallAndFree(blocked Range) (stall, free Range) {
 	if s.Starved != nil {
 		likely = s.Starved.Likely
 	}
+	n = s.undelayed(n)
 	if s.Peers.Known { // what follows is of data that are free for all ranks
 		n, u, b = n.minus(s.Peers.Waits.within(b)), s.Peers.Work.minus(s.Others), b.minus(s.Peers.Waits)
 	}
@@ -193,7 +201,7 @@ func synced(u, n, lo, hi float64) float64 {
 
 // hostAlone is the share in which the device idles while the trainer's own threads run.
 func (s Seen) hostAlone(at Step) Range {
-	own := s.Running.minus(s.Spin)
+	own := s.Running.minus(s.Spin).minus(s.Delay)
 	if s.Loads {
 		own.Lo, own.Likely = 0, max(own.Likely-s.Wait.Likely, 0)
 	}

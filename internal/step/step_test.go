@@ -12,14 +12,19 @@ type loop struct {
 	sync               int     // it waits for its device every so many steps; 0: never
 	late               bool    // work is launched at the end of the host's part, not at its beginning
 	queue              int     // launches that fit before the host is held up
+	crowd              float64 // of the host's part, seconds without a CPU for each on one, while batches are loaded
 }
 
 // timeline is what happened in a run.
-type timeline struct{ total, wait, busy, blocked, starved, running float64 }
+type timeline struct{ total, wait, busy, blocked, starved, running, delayed float64 }
 
 // run follows steps batches of one worker that is two batches ahead at most.
 func (l loop) run(steps int, free bool) (t timeline) {
 	now, end, ready := 0.0, 0.0, 0.0 // of the trainer, of the device's queue, of the next batch
+	host := l.host
+	if !free {
+		host *= 1 + l.crowd
+	}
 	var ends []float64
 	taken := []float64{}
 	for i := range steps {
@@ -38,12 +43,13 @@ func (l loop) run(steps int, free bool) (t timeline) {
 		taken = append(taken, now)
 		launch := now
 		if l.late {
-			launch += l.host
+			launch += host
 		}
 		end = max(end, launch) + l.device
 		ends = append(ends, end)
-		now += l.host
-		t.running += l.host
+		now += host
+		t.running += host
+		t.delayed += host - l.host
 		t.busy += l.device
 		held := 0.0
 		if l.sync > 0 && (i+1)%l.sync == 0 {
@@ -63,7 +69,7 @@ func (l loop) run(steps int, free bool) (t timeline) {
 // seen is what a watch makes of a run: spins are told from Python or not.
 func (t timeline) seen(told bool) Seen {
 	share := func(x float64) Range { return Exactly(x / t.total) }
-	s := Seen{Device: Counted, Wait: share(t.wait), Busy: share(t.busy), Running: share(t.running + t.blocked)}
+	s := Seen{Device: Counted, Wait: share(t.wait), Busy: share(t.busy), Running: share(t.running + t.blocked), Delay: share(t.delayed)}
 	s.Spin = Range{0, 0, min(s.Running.Hi, s.Busy.Hi)}
 	if told {
 		s.Spin = share(t.blocked)
@@ -78,7 +84,7 @@ func TestHoldsTheTruth(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 1))
 	for range 20000 {
 		l := loop{load: dice.Float64(), host: dice.Float64(), device: dice.Float64(), late: dice.IntN(2) == 0,
-			sync: []int{0, 1, 1, 2, 5, 20}[dice.IntN(6)], queue: 50}
+			sync: []int{0, 1, 1, 2, 5, 20}[dice.IntN(6)], queue: 50, crowd: []float64{0, 0, dice.Float64()}[dice.IntN(3)]}
 		const steps = 1000
 		now, free := l.run(steps, false), l.run(steps, true)
 		for _, told := range []bool{false, true} {

@@ -1,4 +1,5 @@
-// Package unit turns base units into text a person reads: 1.42 GiB/s, 12.3 ms, 37 %. It is the only place where those units exist.
+// Package unit turns base units into text a person reads: 1.42 GiB/s, 12.3 ms, 37 %. It is the only place where those
+// units exist.
 //
 // Every function gives three significant digits at most, and "–" for a number that is not finite.
 package unit
@@ -7,11 +8,14 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 const none = "–"
 
-// Format writes value in the unit of a report's number ("s", "bytes", "ratio", "1/s", …). An unknown unit is appended as it is.
+// Format writes value in the unit of a report's number ("s", "bytes", "ratio", "1/s", …). An unknown unit is appended
+// as it is.
 func Format(value float64, unit string) string {
 	switch unit {
 	case "s":
@@ -38,7 +42,7 @@ func Format(value float64, unit string) string {
 func Percent(ratio float64) string {
 	p := ratio * 100
 	switch {
-	case !finite(p):
+	case !stat.Finite(p):
 		return none
 	case p != 0 && math.Abs(p) < 9.95:
 		return strings.TrimSuffix(strconv.FormatFloat(p, 'f', 1, 64), ".0") + " %"
@@ -50,7 +54,7 @@ func Percent(ratio float64) string {
 func Seconds(s float64) string {
 	a := math.Abs(s)
 	switch {
-	case !finite(s):
+	case !stat.Finite(s):
 		return none
 	case a >= 5400:
 		return Number(s/3600) + " h"
@@ -68,7 +72,7 @@ func Seconds(s float64) string {
 func Bytes(b float64) string { return scaled(b, 1024, "B", "KiB", "MiB", "GiB", "TiB", "PiB") }
 
 func scaled(v, base float64, units ...string) string {
-	if !finite(v) {
+	if !stat.Finite(v) {
 		return none
 	}
 	i := 0
@@ -83,7 +87,7 @@ func scaled(v, base float64, units ...string) string {
 func Number(x float64) string {
 	a := math.Abs(x)
 	switch {
-	case !finite(x):
+	case !stat.Finite(x):
 		return none
 	case a >= 99.95:
 		return thousands(strconv.FormatFloat(x, 'f', 0, 64))
@@ -121,4 +125,10 @@ func thousands(s string) string {
 	return sign + b.String()
 }
 
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+// Count writes how many there are of a thing: "1 file", "2,613 files".
+func Count(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Number(float64(n)) + " " + many
+}

@@ -9,6 +9,7 @@ type Benchmark struct {
 	Format      string   `json:"format,omitempty"`     // more exactly: "jpeg", "png", …
 	Dataset     string   `json:"dataset,omitempty"`    // HDF5: its path in the file
 	Layout      *Layout  `json:"layout,omitempty"`     // HDF5
+	Digest      string   `json:"digest,omitempty"`     // HDF5, one file: as Job.Items; since 1.5.0
 	Files       int64    `json:"files"`                // files of the dataset
 	FilesExact  bool     `json:"files_exact"`          // false: a lower bound, the walk was cut off
 	Bytes       int64    `json:"bytes"`                // their size on storage

@@ -8,7 +8,7 @@ package report
 // Schema and SchemaVersion name the format; a reader refuses a newer major version.
 const (
 	Schema        = "pipetune.report"
-	SchemaVersion = "1.4.0"
+	SchemaVersion = "1.5.0"
 )
 
 // Report is one diagnosis or one benchmark.
@@ -86,7 +86,11 @@ type Job struct {
 	Command   []string `json:"command"` // redacted
 	Ranks     int      `json:"ranks"`
 	Dataset   string   `json:"dataset,omitempty"` // the folder or file it reads most, redacted
-	Loader    *Loader  `json:"loader"`
+	// Items tells what an HDF5 dataset holds, whatever its chunks, filters and place: shape, type, and of up to four items the index and a hash of
+	// the bytes. Empty: not known. Since 1.5.0.
+	Items  string  `json:"items,omitempty"`
+	Chunk  string  `json:"chunk,omitempty"` // of the HDF5 dataset: "64x64x128"; empty: not chunked, or not known. Since 1.5.0
+	Loader *Loader `json:"loader"`
 }
 
 // Loader is the DataLoader's settings as far as they are known; null is unknown.

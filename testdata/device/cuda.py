@@ -51,4 +51,10 @@ def install(device):
     cuda.is_current_stream_capturing = lambda: False
     cuda.synchronize = lambda index=None: device.sync()
     torch._C._cuda_hasPrimaryContext = lambda index: index == 0
+    cuda.default_generators = (torch.Generator(),)  # each worker of PyTorch 2 seeds them
+    if hasattr(torch, "accelerator"):  # which its DataLoader asks before it pins
+        torch.accelerator.is_available = lambda: True
+        torch.accelerator.current_accelerator = lambda check_available=False: torch.device("cuda", 0)
+        torch.accelerator.current_device_index = lambda: 0
+        torch.accelerator.set_device_index = lambda index: None
     torch.Tensor.pin_memory = lambda tensor, device=None: tensor.clone()

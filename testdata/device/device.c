@@ -30,12 +30,27 @@ static const uint64_t RECHECK_NS = 20 * 1000;
 /* dev_attach only maps the timeline, to read the truth or to look at a device. */
 EXPORT int dev_attach(void) { return (t = timeline_open()) ? 0 : -1; }
 
+/* visible finds a device among those that a process may see: of GPUs in MIG mode CUDA shows it one instance. */
+static int visible(int device)
+{
+	const char *named = getenv("CUDA_VISIBLE_DEVICES");
+	if (!settings.mig)
+		return device < units() ? device : -1;
+	for (int u = 0; device == 0 && u < units(); u++) {
+		char uuid[64];
+		unit_uuid(u, uuid, sizeof uuid);
+		if (!named || !strcmp(named, uuid))
+			return u;
+	}
+	return -1;
+}
+
 /* dev_open makes this process one that computes on a device, as a context does. */
 EXPORT int dev_open(int device, int rank)
 {
 	if (dev_attach())
 		return -1;
-	if (device < 0 || device >= settings.devices) {
+	if ((device = visible(device)) < 0) {
 		errno = ENODEV;
 		return -1;
 	}

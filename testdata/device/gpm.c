@@ -1,6 +1,6 @@
 /*
- * GPU performance monitoring of the stand-in libnvidia-ml: means between two samples, of the whole GPU or, with MIG,
- * of its one instance.
+ * GPU performance monitoring of the stand-in libnvidia-ml: means between two samples, of a GPU or, with MIG, of an
+ * instance.
  */
 #define _GNU_SOURCE
 #include "timeline.h"
@@ -11,6 +11,9 @@
 
 enum { SUCCESS = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, MEMORY = 20 };
 
+/* Of nvml.c; -1 where there is none. */
+int unit_of(const void *handle);
+int instance_of(const void *gpu, unsigned number);
 int nvmlDeviceGetIndex(void *handle, unsigned *to);
 
 struct sample { uint64_t at; double busy, active, copied; };
@@ -33,27 +36,24 @@ EXPORT int nvmlGpmSampleFree(void *it)
 	return SUCCESS;
 }
 
-static int take(void *handle, struct sample *to)
+static int take(int unit, struct sample *to)
 {
-	unsigned d;
 	struct timeline *t = timeline_open();
-	if (!t || nvmlDeviceGetIndex(handle, &d))
+	if (!t || unit < 0)
 		return INVALID_ARGUMENT;
 	if (!settings.gpm)
 		return NOT_SUPPORTED;
 	timeline_lock(t);
-	*to = (struct sample){t->now, t->devices[d].busy, t->devices[d].active, t->devices[d].copied};
+	const struct device *d = &t->devices[unit];
+	*to = (struct sample){t->now, d->busy, d->active, d->copied};
 	timeline_unlock(t);
 	return SUCCESS;
 }
 
-/* With MIG the GPU as a whole has no sample. */
-EXPORT int nvmlGpmSampleGet(void *handle, void *to) { return settings.mig ? NOT_SUPPORTED : take(handle, to); }
+/* A GPU that is cut up has no sample as a whole. */
+EXPORT int nvmlGpmSampleGet(void *handle, void *to) { return take(unit_of(handle), to); }
 
-EXPORT int nvmlGpmMigSampleGet(void *handle, unsigned instance, void *to)
-{
-	return !settings.mig ? NOT_SUPPORTED : instance != 1 ? INVALID_ARGUMENT : take(handle, to);
-}
+EXPORT int nvmlGpmMigSampleGet(void *gpu, unsigned instance, void *to) { return take(instance_of(gpu, instance), to); }
 
 /* The numbers of nvmlGpmMetricId_t that are told. */
 enum {

@@ -20,23 +20,53 @@ enum {
 	SAMPLES = 120, /* the driver's buffer */
 };
 static const unsigned NONE = 0xffffffff; /* no MIG instance */
-static const uint64_t TOTAL = 80 * (1ull << 30), RESERVED = 600ull << 20;
+static const uint64_t TOTAL = 80 * (1ull << 30), RESERVED = 600ull << 20; /* of a GPU */
 
 static struct timeline *t;
 
 /*
- * Handles are places in this list; the number of a GPU is its place. GPUs are listed by NVML in the order of their
- * PCI addresses.
+ * Handles are places in these lists; the number of a GPU or of an instance is its place. GPUs are listed by NVML in
+ * the order of their PCI addresses, instances GPU by GPU.
  */
-static char handles[MAX_DEVICES];
+static char handles[MAX_DEVICES], instances[MAX_DEVICES];
 
-static int number_of(const void *handle)
+static int place_of(const void *handle, const char *list, int n)
 {
 	const char *h = handle;
-	return t && h >= handles && h < handles + settings.devices ? (int)(h - handles) : -1;
+	return t && h >= list && h < list + n ? (int)(h - list) : -1;
 }
 
-#define DEVICE(handle) int d = number_of(handle); if (d < 0) return INVALID_ARGUMENT
+/* Most functions take a GPU only: of an instance the driver refuses them. */
+#define DEVICE(handle) int d = place_of(handle, handles, settings.devices); if (d < 0) return INVALID_ARGUMENT
+
+/* unit_of is what a handle computes with: an instance, or a whole GPU; -1 for a GPU that is cut up. */
+int unit_of(const void *handle)
+{
+	return settings.mig ? place_of(handle, instances, units()) : place_of(handle, handles, settings.devices);
+}
+
+#define INSTANCE(handle) int i = settings.mig ? unit_of(handle) : -1; if (i < 0) return INVALID_ARGUMENT
+
+/*
+ * What an H100 of 80 GB is cut into: its instances' slices of eight of the memory and of seven of the rest, their SMs
+ * and the number of the first.
+ */
+struct profile { int count; unsigned slices, eighths, sms, first; };
+static const struct profile *profile(void)
+{
+	static const struct profile all[] = {{1, 7, 8, 132, 0}, {2, 3, 4, 60, 1}, {3, 2, 2, 32, 3}, {7, 1, 1, 16, 7}};
+	const struct profile *p = all;
+	while (p->count < settings.mig && p->count < 7)
+		p++;
+	return p;
+}
+
+/* instance_of finds an instance by the number that the driver gives it on its GPU. */
+int instance_of(const void *gpu, unsigned number)
+{
+	int d = place_of(gpu, handles, settings.devices), i = (int)(number - profile()->first);
+	return d < 0 || i < 0 || i >= settings.mig ? -1 : d * settings.mig + i;
+}
 
 EXPORT int nvmlInit_v2(void)
 {
@@ -71,35 +101,58 @@ EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **to)
 }
 EXPORT int nvmlDeviceGetHandleByIndex(unsigned index, void **to) { return nvmlDeviceGetHandleByIndex_v2(index, to); }
 
-static void uuid(int d, char *to, size_t room) { snprintf(to, room, "GPU-5d000000-0000-4000-8000-%012x", d + 1); }
+/* With MIG the GPUs' own names are beside those of their instances. */
+static void uuid(int d, char *to, size_t room)
+{
+	unit_uuid(d, to, room);
+	memcpy(to, "GPU", 3);
+}
 static void bus(int d, char *to, size_t room) { snprintf(to, room, "00000000:%02X:00.0", 0x10 + d); }
 
-static int by_name(const char *name, void (*form)(int, char *, size_t), void **to)
+static int by_name(const char *name, void (*form)(int, char *, size_t), char *list, int n, void **to)
 {
-	for (int d = 0; t && d < settings.devices; d++) {
+	for (int d = 0; t && d < n; d++) {
 		char text[64];
 		form(d, text, sizeof text);
 		size_t longer = strlen(text), shorter = strlen(name);
 		/* A bus address may come without its domain. */
 		if (shorter && shorter <= longer && !strcasecmp(text + longer - shorter, name)) {
-			*to = &handles[d];
+			*to = &list[d];
 			return SUCCESS;
 		}
 	}
 	return NOT_FOUND;
 }
-EXPORT int nvmlDeviceGetHandleByUUID(const char *name, void **to) { return by_name(name, uuid, to); }
-EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *name, void **to) { return by_name(name, bus, to); }
+EXPORT int nvmlDeviceGetHandleByUUID(const char *name, void **to)
+{
+	if (settings.mig && !by_name(name, unit_uuid, instances, units(), to))
+		return SUCCESS;
+	return by_name(name, uuid, handles, settings.devices, to);
+}
+EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *name, void **to)
+{
+	return by_name(name, bus, handles, settings.devices, to);
+}
 
 EXPORT int nvmlDeviceGetUUID(void *handle, char *to, unsigned room)
 {
+	if (unit_of(handle) >= 0) {
+		unit_uuid(unit_of(handle), to, room);
+		return SUCCESS;
+	}
 	DEVICE(handle);
 	uuid(d, to, room);
 	return SUCCESS;
 }
 
+static uint64_t total(void) { return settings.mig ? TOTAL / 8 * profile()->eighths : TOTAL; }
+
 EXPORT int nvmlDeviceGetName(void *handle, char *to, unsigned room)
 {
+	if (settings.mig && unit_of(handle) >= 0) {
+		snprintf(to, room, "%s MIG %ug.%llugb", settings.name, profile()->slices, (unsigned long long)total() >> 30);
+		return SUCCESS;
+	}
 	DEVICE(handle);
 	snprintf(to, room, "%s", settings.name);
 	return SUCCESS;
@@ -127,7 +180,64 @@ EXPORT int nvmlDeviceGetPciInfo_v3(void *handle, struct place *to)
 EXPORT int nvmlDeviceGetMigMode(void *handle, unsigned *now, unsigned *later)
 {
 	DEVICE(handle);
-	*now = *later = settings.mig;
+	*now = *later = settings.mig != 0;
+	return SUCCESS;
+}
+
+EXPORT int nvmlDeviceGetMaxMigDeviceCount(void *handle, unsigned *to)
+{
+	DEVICE(handle);
+	(void)d;
+	*to = settings.mig ? 7 : 0;
+	return SUCCESS;
+}
+
+EXPORT int nvmlDeviceGetMigDeviceHandleByIndex(void *handle, unsigned index, void **to)
+{
+	DEVICE(handle);
+	if (!settings.mig || index >= (unsigned)settings.mig)
+		return index < 7 ? NOT_FOUND : INVALID_ARGUMENT;
+	*to = &instances[d * settings.mig + (int)index];
+	return SUCCESS;
+}
+
+EXPORT int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *handle, void **to)
+{
+	INSTANCE(handle);
+	*to = &handles[i / settings.mig];
+	return SUCCESS;
+}
+
+EXPORT int nvmlDeviceIsMigDeviceHandle(void *handle, unsigned *to)
+{
+	*to = settings.mig && unit_of(handle) >= 0;
+	return *to || place_of(handle, handles, settings.devices) >= 0 ? SUCCESS : INVALID_ARGUMENT;
+}
+
+static unsigned instance_number(int i) { return profile()->first + (unsigned)(i % settings.mig); }
+
+EXPORT int nvmlDeviceGetGpuInstanceId(void *handle, unsigned *to)
+{
+	INSTANCE(handle);
+	*to = instance_number(i);
+	return SUCCESS;
+}
+
+EXPORT int nvmlDeviceGetComputeInstanceId(void *handle, unsigned *to)
+{
+	INSTANCE(handle);
+	(void)i;
+	*to = 0; /* each GPU instance has one */
+	return SUCCESS;
+}
+
+struct attributes { unsigned sms, shared[5], gpu_slices, compute_slices; unsigned long long mebibytes; };
+EXPORT int nvmlDeviceGetAttributes_v2(void *handle, struct attributes *to)
+{
+	INSTANCE(handle);
+	(void)i;
+	unsigned slices = profile()->slices;
+	*to = (struct attributes){profile()->sms, {slices, slices, 0, slices, 0}, slices, slices, total() >> 20};
 	return SUCCESS;
 }
 
@@ -146,20 +256,28 @@ static uint64_t used(int d)
 	return sum;
 }
 
+/* Of a GPU that is cut up only who has privileges is told the memory and the processes of all instances. */
+#define UNIT(handle) \
+	int d = unit_of(handle); \
+	if (d < 0) return place_of(handle, handles, settings.devices) < 0 ? INVALID_ARGUMENT : NO_PERMISSION
+
+static uint64_t reserved(void) { return RESERVED / (settings.mig ? (unsigned)settings.mig : 1); }
+
 /* The first version counts what the driver keeps for itself as used; the second tells it apart. */
 struct memory { unsigned long long total, free, used; };
 EXPORT int nvmlDeviceGetMemoryInfo(void *handle, struct memory *to)
 {
-	DEVICE(handle);
-	to->total = TOTAL, to->used = RESERVED + used(d), to->free = TOTAL - to->used;
+	UNIT(handle);
+	to->total = total(), to->used = reserved() + used(d), to->free = to->total - to->used;
 	return SUCCESS;
 }
 
 struct memory_v2 { unsigned version; unsigned long long total, reserved, free, used; };
 EXPORT int nvmlDeviceGetMemoryInfo_v2(void *handle, struct memory_v2 *to)
 {
-	DEVICE(handle);
-	to->total = TOTAL, to->reserved = RESERVED, to->used = used(d), to->free = TOTAL - RESERVED - to->used;
+	UNIT(handle);
+	to->total = total(), to->reserved = reserved(), to->used = used(d);
+	to->free = to->total - to->reserved - to->used;
 	return SUCCESS;
 }
 
@@ -191,18 +309,20 @@ EXPORT int nvmlDeviceGetSamples(void *handle, int kind, unsigned long long since
 	return found ? SUCCESS : NOT_FOUND;
 }
 
-/* recent is a mean over the last full 20 ms bins of a device. */
+/* recent is a mean over the last full 20 ms bins of a GPU, of all its instances; what is copied adds up. */
 static void recent(int d, int bins, double *busy, double *active, double *copying)
 {
 	*busy = *active = *copying = 0;
 	timeline_lock(t);
 	uint64_t over = (t->now - t->began) / FINE_NS;
-	for (int i = 1; i <= bins && (uint64_t)i <= over; i++) {
-		const struct fine *f = &t->devices[d].fine[(over - (uint64_t)i) % FINE_BINS];
-		if (f->index != over - (uint64_t)i)
-			continue;
-		*busy += (double)f->busy, *active += f->active, *copying += (double)f->copying;
-	}
+	int parts = units() / settings.devices;
+	for (int i = 1; i <= bins && (uint64_t)i <= over; i++)
+		for (int u = d * parts; u < (d + 1) * parts; u++) {
+			const struct fine *f = &t->devices[u].fine[(over - (uint64_t)i) % FINE_BINS];
+			if (f->index != over - (uint64_t)i)
+				continue;
+			*busy += (double)f->busy / parts, *active += f->active / parts, *copying += (double)f->copying;
+		}
 	timeline_unlock(t);
 	*busy /= (double)(bins * FINE_NS), *active /= (double)(bins * FINE_NS), *copying /= (double)(bins * FINE_NS);
 }
@@ -279,8 +399,10 @@ struct field {
 EXPORT int nvmlDeviceGetFieldValues(void *handle, int n, struct field *fields)
 {
 	DEVICE(handle);
+	double copied = 0;
 	timeline_lock(t);
-	double copied = t->devices[d].copied;
+	for (int parts = units() / settings.devices, u = d * parts; u < (d + 1) * parts; u++)
+		copied += t->devices[u].copied;
 	timeline_unlock(t);
 	for (int i = 0; i < n; i++) {
 		fields[i].code = fields[i].id == 197 || fields[i].id == 198 ? SUCCESS : NOT_SUPPORTED;
@@ -293,8 +415,8 @@ EXPORT int nvmlDeviceGetFieldValues(void *handle, int n, struct field *fields)
 struct process { unsigned pid; unsigned long long used; unsigned gi, ci; };
 EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *handle, unsigned *n, struct process *to)
 {
-	DEVICE(handle);
-	unsigned room = *n, found = 0, gi = settings.mig ? 1 : NONE, ci = settings.mig ? 0 : NONE;
+	UNIT(handle);
+	unsigned room = *n, found = 0, gi = settings.mig ? instance_number(d) : NONE, ci = settings.mig ? 0 : NONE;
 	for (int s = 0; s < MAX_SLOTS; s++) {
 		const struct slot *k = &t->slots[s];
 		if (!alive(k, d))

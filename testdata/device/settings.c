@@ -55,10 +55,17 @@ static void read_settings(void)
 		if (sscanf(line, "%63s %255[^\n]", key, value) == 2)
 			set(key, value);
 	fclose(file);
-	if (settings.devices > MAX_DEVICES)
-		settings.devices = MAX_DEVICES;
+	if (units() > MAX_DEVICES)
+		settings.devices = 1;
 	if (settings.queue > RING / 2)
 		settings.queue = RING / 2;
+}
+
+int units(void) { return settings.devices * (settings.mig ? settings.mig : 1); }
+
+void unit_uuid(int unit, char *to, size_t room)
+{
+	snprintf(to, room, "%s-5d000000-0000-4000-8000-%012x", settings.mig ? "MIG" : "GPU", unit + 1);
 }
 
 struct timeline *timeline_open(void)

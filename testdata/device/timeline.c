@@ -248,12 +248,12 @@ void timeline_advance(struct timeline *t, uint64_t to)
 	settle(t);
 	while (t->now < to) {
 		uint64_t until = next(t, to);
-		for (int d = 0; d < settings.devices; d++)
+		for (int d = 0; d < units(); d++)
 			book_device(t, d, t->now, until);
 		for (int s = 0; s < MAX_SLOTS; s++)
 			if (t->slots[s].used)
 				book_rank(t, s, t->now, until);
-		for (int d = 0; d < settings.devices; d++)
+		for (int d = 0; d < units(); d++)
 			for (enum engine e = 0; e < ENGINES; e++) {
 				struct op *o = t->devices[d].now[e].stream < 0 ? NULL : head(t, t->devices[d].now[e].stream);
 				if (o && released(t, o))

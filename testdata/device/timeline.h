@@ -8,6 +8,7 @@
 #define TIMELINE_H
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -88,7 +89,8 @@ struct timeline {
 
 /* What device.conf beside the library says, one "key value" per line. */
 struct settings {
-	int devices, gpm, mig, utilization, process_memory, lanes, generation;
+	int devices, gpm, utilization, process_memory, lanes, generation;
+	int mig;                 /* instances that each GPU is cut into; 0: MIG is off */
 	int queue;               /* launches that may be outstanding */
 	uint64_t slice;          /* ns that a process computes before another one's turn */
 	double link;             /* bytes/s of a copy between pinned memory and the device */
@@ -97,6 +99,14 @@ struct settings {
 };
 
 extern struct settings settings;
+
+/*
+ * What computes: a GPU, or one of its instances. They are numbered from 0, GPU by GPU; units is how many there are.
+ */
+int units(void);
+
+/* unit_uuid is the name that NVML gives a unit, and CUDA_VISIBLE_DEVICES takes. */
+void unit_uuid(int unit, char *to, size_t room);
 
 /* timeline_open maps the file that device.conf beside this library names; NULL with errno where it cannot. */
 struct timeline *timeline_open(void);

@@ -10,6 +10,7 @@ import time
 import torch
 from torch.utils.data import DataLoader, Dataset
 
+import gpu
 import stopwatch
 
 
@@ -47,7 +48,7 @@ def main():
                 end = time.monotonic() + args.compile
                 while time.monotonic() < end:
                     stopwatch.burn(0.01)
-            time.sleep(args.step)
+            gpu.step(args.step)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ def _wait():
 
         waiting = {
             "torch.utils.data", "torchdata.stateful_dataloader.worker", "torchdata.stateful_dataloader.stateful_dataloader",
-            "torchdata.nodes.loader", "h5py", "PIL.Image", "PIL.ImageFile", "cv2",
+            "torchdata.nodes.loader", "h5py", "PIL.Image", "PIL.ImageFile", "cv2", "datasets.arrow_dataset",
         }
         loaded = None  # the hook, once torch.utils.data was imported
         finding = False

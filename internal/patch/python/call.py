@@ -13,22 +13,36 @@ DEFAULTS = {"num_workers": 0, "pin_memory": False, "persistent_workers": False, 
 TELLING = {"num_workers", "prefetch_factor", "persistent_workers", "pin_memory", "multiprocessing_context", "in_order", "worker_init_fn", "collate_fn", "batch_sampler"}
 
 
-# What the settings are called in TrainingArguments of Hugging Face's transformers, whose Trainer makes the loaders.
-TRAINING_ARGUMENTS = {
-    name: "dataloader_" + name for name in ("num_workers", "prefetch_factor", "persistent_workers", "pin_memory")}
+class Framework:
+    """What a call is known to take for a loader: its names for the settings (None: DataLoader's own), what each is where
+    the call does not name it, and the parameters that may be passed by position."""
+
+    def __init__(self, names, defaults, positions=()):
+        self.names, self.defaults, self.positions = names, defaults, positions
+
+
+TORCH = Framework(None, DEFAULTS, BY_POSITION)
+# TrainingArguments of Hugging Face's transformers, whose Trainer makes the loaders.
+TRAINING_ARGUMENTS = Framework(
+    {name: "dataloader_" + name for name in ("num_workers", "prefetch_factor", "persistent_workers", "pin_memory")},
+    dict(DEFAULTS, pin_memory=True))
 TRAINS = {"train", "evaluate", "predict"}  # the methods of Trainer that make them
+# A model of ultralytics, whose train() makes them, and the function that does.
+ULTRALYTICS = Framework({"num_workers": "workers"}, {"num_workers": 8})
+ULTRALYTICS_LOADER = Framework(
+    {"num_workers": "workers"}, {}, ["dataset", "batch", "workers", "shuffle", "rank", "drop_last", "pin_memory"])
 
 
 class Target:
     """The call that makes the loader, or that takes its settings for a framework.
 
     first is the position of the dataset in it, None where the order of its parameters is not known. adds says whether a keyword that the call
-    does not name may be added. names are the framework's for the settings it takes; None: they are DataLoader's own.
+    does not name may be added.
     """
 
-    def __init__(self, call, name, first, adds, names=None):
-        self.call, self.name, self.first, self.adds, self.names = call, name, first, adds, names
-        self.defaults = DEFAULTS if names is None else dict(DEFAULTS, pin_memory=True)
+    def __init__(self, call, name, first, adds, framework=TORCH):
+        self.call, self.name, self.first, self.adds = call, name, first, adds
+        self.names, self.defaults, self.positions = framework.names, framework.defaults, framework.positions
 
     def keyword(self, name):
         """What a setting is called in the call; None where it takes none such."""
@@ -112,6 +126,25 @@ def training_arguments(source, names, calls):
     return Target(found[0], name_of(found[0]), None, True, TRAINING_ARGUMENTS) if len(found) == 1 else None
 
 
+def ultralytics(source, names, calls):
+    """The call among some that hands ultralytics its number of workers: train() of a model of its, or build_dataloader()."""
+    def called(node):
+        root, _, name = names.module(dotted(node.func)).partition(".") if isinstance(node, ast.Call) else ("", "", "")
+        return name.rpartition(".")[2] if root == "ultralytics" else ""
+
+    for call in calls:
+        if called(call) == "build_dataloader":
+            return Target(call, "build_dataloader", 0, True, ULTRALYTICS_LOADER)
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != "train":
+            continue
+        model = call.func.value
+        made = [model] if not isinstance(model, ast.Name) else [
+            n.value for n in ast.walk(source.tree) if isinstance(n, ast.Assign) and stores(n.targets[0], model.id)]
+        if made and all(called(each) for each in made):
+            return Target(call, source.code(call.func), None, True, ULTRALYTICS)
+    return None
+
+
 def name_of(call):
     return call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id
 
@@ -137,11 +170,11 @@ def find(source, line):
     if not on:
         raise Refused("line %d holds no call" % line)
     targets = [t for t in (names.target(source, c) for c in on) if t]
+    framework = None if targets else training_arguments(source, names, on) or ultralytics(source, names, on)
+    if framework:
+        return framework
     if not targets:
         targets = [Target(c, source.code(c.func), None, False) for c in on if any(k.arg in TELLING for k in c.keywords)]
-    arguments = None if targets else training_arguments(source, names, on)
-    if arguments:
-        return arguments
     if not targets:
         raise Refused("no call on line %d is known to make a DataLoader: %s(\u2026)" % (line, source.code(on[-1].func, 40)))
     inner = [t for t in targets if not any(t.call in source.inside(other.call, ast.Call) for other in targets)]
@@ -171,9 +204,9 @@ def given(source, target, setting):
             for key, value in zip(keyword.value.keys, keyword.value.values):
                 if key.value == name:
                     return Given(value)
-    if name in BY_POSITION:
+    if name in target.positions:
         star = next((i for i, a in enumerate(call.args) if isinstance(a, ast.Starred)), len(call.args))
-        at = BY_POSITION.index(name) + (target.first or 0)
+        at = target.positions.index(name) + (target.first or 0)
         if star < len(call.args) and at >= star:
             return Given(hidden=call.args[star])
         if target.first is not None and at < len(call.args):

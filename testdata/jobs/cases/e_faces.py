@@ -8,7 +8,6 @@ Cures: pictures stored as JPEG (--format .jpg) or at the size that is used (--si
 
 import os
 import sys
-import time
 
 import numpy as np
 import torch
@@ -16,6 +15,7 @@ from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import gpu
 import pictures
 import settings
 import stopwatch
@@ -45,7 +45,7 @@ def make_faces(side, suffix):
 
 
 def train_step(x, y, seconds):
-    time.sleep(seconds)
+    gpu.step(seconds)
 
 
 def main():

@@ -38,6 +38,7 @@ def arguments():
     add("--restart", action="store_true", help="start the workers anew each epoch")
     add("--vary", action="store_true", help="what an item takes is distributed exponentially, with the same mean")
     add("--pin", action="store_true")
+    add("--tensors", type=int, default=0, help="more of them in an item")
     add("--launch-ms", type=float, default=10, help="Python of the main thread while it launches")
     add("--after-ms", type=float, default=0, help="Python of the main thread after the step's kernels are launched")
     add("--device-ms", type=float, default=30)
@@ -54,6 +55,7 @@ def arguments():
     add("--copy", default="pageable", choices=("pageable", "pinned", "beside"))
     add("--ranks", type=int, default=1)
     add("--same-gpu", action="store_true")
+    add("--visible", default="", help="CUDA_VISIBLE_DEVICES: the MIG instance to compute on")
     add("--slow-rank", type=int, default=-1, help="whose loader takes --slow-ms")
     add("--slow-ms", type=float, default=0)
     add("--collective-ms", type=float, default=0)
@@ -101,6 +103,8 @@ class Autograd:
 class Loop:
     def __init__(self, args, rank):
         self.args, self.rank = args, rank
+        if args.visible:
+            os.environ["CUDA_VISIBLE_DEVICES"] = args.visible
         self.gpu = device.Device(0 if args.same_gpu else rank, rank, args.sync)
         self.gpu.alloc(int(2.5 * (1 << 30)))
         cuda.install(self.gpu)
@@ -111,7 +115,7 @@ class Loop:
 
     def loader(self, steps, milliseconds):
         a = self.args
-        items = Items(a.load, milliseconds * MS / a.batch_size, steps * a.batch_size, a.data, a.vary)
+        items = Items(a.load, milliseconds * MS / a.batch_size, steps * a.batch_size, a.data, a.vary, a.tensors)
         more = dict(prefetch_factor=a.prefetch, persistent_workers=not a.restart) if a.workers else {}
         return DataLoader(items, batch_size=a.batch_size, shuffle=True, num_workers=a.workers, pin_memory=a.pin, **more)
 

@@ -61,13 +61,14 @@ class Items(Dataset):
 
     sleep: waiting, as for storage far away. cpu: Python. native: a CPU without the GIL. file: a small file and Python.
     hdf5: a compressed chunk and Python. memory: a copy of an array and Python.
-    Where they vary, how long one takes follows from its index.
+    Where they vary, how long one takes follows from its index. An item may hold more tensors, of 2 KiB.
     """
 
-    def __init__(self, kind, seconds, count, folder="", vary=False):
+    def __init__(self, kind, seconds, count, folder="", vary=False, tensors=0):
         self.kind, self.seconds, self.count, self.folder, self.vary = kind, seconds, count, folder, vary
         self.array = np.ones((FILES, *ITEM), dtype=np.float32) if kind == "memory" else None
         self.file = None
+        self.more = [torch.ones(512) for _ in range(tensors)]
 
     def __len__(self):
         return self.count
@@ -83,7 +84,7 @@ class Items(Dataset):
             native_work(left)
         else:
             python_work(left)
-        return x, index % 10
+        return (x, index % 10, *self.more)
 
     def read(self, index):
         if self.kind == "memory":

@@ -19,6 +19,7 @@ PATCHES = {
     "PIL.Image": "pictures",
     "PIL.ImageFile": "pictures",
     "cv2": "pictures",
+    "datasets.arrow_dataset": "rows",
 }
 
 

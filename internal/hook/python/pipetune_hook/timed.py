@@ -10,9 +10,10 @@ local = state.local
 OURS = "__pipetune__"  # marks wrappers, for a module that runs twice
 
 
-def wrap(holder, name, count):
+def wrap(holder, name, count, around=False):
     """Replaces a function of a module or class by one that calls count(work, nanoseconds, arguments, result, whether it
-    came to one) after it, within a fetch."""
+    came to one) after it, within a fetch. What else is timed while it runs counts as that where it goes around others,
+    else as its own."""
     original = getattr(holder, name, None)
     if original is None or getattr(original, OURS, False):
         return
@@ -23,13 +24,13 @@ def wrap(holder, name, count):
         if work is None or local.inside or not process.on:
             return original(*args, **kwargs)
         result, done = None, False
-        begun = clock()
+        begun, before = clock(), work.timed()
         try:
-            local.inside = True
+            local.inside = not around
             result = original(*args, **kwargs)
             done = True
         finally:
-            took = clock() - begun
+            took = clock() - begun - (work.timed() - before)
             local.inside = False
             try:
                 count(work, took, args, result, done)

@@ -29,6 +29,7 @@ class Work:
         self.fetches = self.items = 0
         self.fetch_time = self.fetch_cpu = self.item_time = self.collate = 0
         self.opens = self.open_time = self.reads = self.read_time = self.decodes = self.decode_time = 0
+        self.rows = self.row_time = 0
         self.opened = False  # a file was opened since the batch was begun, and none closed after it
         self.mark = self.collated = 0  # of the batch being made: when its last item was ready, and the nanoseconds it took to put it together
         self.skip = 0  # batches to go until one is timed in full
@@ -60,6 +61,10 @@ class Work:
         self.changed = True
         if self.parent is not None and now >= process.next:
             state.tell(now)
+
+    def timed(self):
+        """What calls of other libraries took."""
+        return self.open_time + self.read_time + self.decode_time + self.row_time
 
     def divided(self, took, items, cpu):
         """Books the parts of a batch's time, and those of the short batches before it, which were like it."""
@@ -97,6 +102,7 @@ class Work:
             "fetches": self.fetches, "items": self.items, "fetch_time": self.fetch_time, "fetch_cpu": self.fetch_cpu,
             "item_time": self.item_time, "collate": self.collate, "opens": self.opens, "open_time": self.open_time, "reads": self.reads,
             "read_time": self.read_time, "decodes": self.decodes, "decode_time": self.decode_time,
+            "rows": self.rows, "row_time": self.row_time,
         }
         if self.times:
             told["times"] = self.times[-LISTED:]

@@ -12,7 +12,9 @@ from .guise import standing_for
 from .look import fields
 
 KEY = "_pipetune_loader"  # in the configuration of a process: the number of the loader it works for
-IDLE = state.EVERY // 1000000  # milliseconds that a worker waits for its next batch before it tells what it did
+# Milliseconds that a worker waits for its next batch before it tells what it did. From outside a poll of less than a second does not look like a
+# worker that waits for work (queuePollMillis of package sampler).
+IDLE = 1000
 process = state.process
 local = state.local
 here = state.here

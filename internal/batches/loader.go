@@ -1,0 +1,283 @@
+// Package batches counts the batches that the workers of a DataLoader hand over to their trainer, from outside: by the
+// numbers in the names of the shared-memory files that carry their tensors, and by the workers' counts of write calls. It
+// opens none of these files, and where neither tells what a batch is, it says so and counts none.
+package batches
+
+import (
+	"math"
+	"slices"
+
+	"github.com/pipetune/pipetune/internal/procfs"
+)
+
+// buriedLedgers is how many ledgers of workers that are gone are kept to find the tensors per batch of a job with short epochs.
+const buriedLedgers = 32
+
+// Loader adds up what the workers of one trainer hand over. It is not for use by several goroutines at once.
+type Loader struct {
+	fs      procfs.FS
+	proc    *procfs.Process // of the trainer
+	links   *procfs.FDLinks
+	inner   int // its own number in its pid namespace
+	workers []*Worker
+	buried  []buriedLedger
+	runs    map[int]run // scratch of listReceived, by worker
+
+	folder  *tensorFolder // where the file_system sharing strategy is in use
+	noFiles bool          // /dev/shm was listed in vain
+
+	period          tensorPeriod
+	writesPerTensor float64 // 0 = not known yet
+	tensors         float64 // handed over since the watch began
+	batches         float64
+	batchBytes      int64 // 0 = not known
+	sighted         bool  // some tensor was seen
+
+	pickled pickledFlow
+
+	passing   int // listings made while a batch was on its way
+	estimates int // calls of estimate
+}
+
+// listLimit bounds the descriptors looked at in one listing.
+const listLimit = 512
+
+// calibrateEvery is how many estimates share a calibration once the tensors per batch are known: one a second.
+const calibrateEvery = 4
+
+// buriedLedger is the ledger of a worker that is gone.
+type buriedLedger struct {
+	of     procfs.ID
+	ledger *tensorLedger
+}
+
+// New begins to follow the workers of a trainer, which knows itself by the number inner. The process and its links stay
+// the caller's, and must be open as long as the Loader is used.
+func New(fs procfs.FS, trainer *procfs.Process, links *procfs.FDLinks, inner int) *Loader {
+	return &Loader{fs: fs, proc: trainer, links: links, inner: inner}
+}
+
+// Adopt begins to follow a worker, or takes up one that was lost and is found again: what it handed over before is credited
+// already. born says that it began during the watch.
+func (f *Loader) Adopt(w Worker, born bool) *Worker {
+	w.ledger = &tensorLedger{born: born}
+	for i, b := range f.buried {
+		if b.of == w.Process.ID {
+			f.buried = slices.Delete(f.buried, i, i+1)
+			w.ledger = b.ledger
+			break
+		}
+	}
+	w.ReadIO()
+	f.workers = append(f.workers, &w)
+	return &w
+}
+
+// Bury takes a last account of a worker that is gone.
+func (f *Loader) Bury(w *Worker) {
+	f.workers = slices.DeleteFunc(f.workers, func(other *Worker) bool { return other == w })
+	f.add(w.ledger, w.ledger.finish(f.writesPerTensor, f.period.tensors))
+	f.pickled.credit(w.ledger)
+	if len(f.buried) == buriedLedgers {
+		f.buried = slices.Delete(f.buried, 0, 1)
+	}
+	f.buried = append(f.buried, buriedLedger{w.Process.ID, w.ledger})
+}
+
+func (f *Loader) add(l *tensorLedger, grown float64) {
+	f.sighted = f.sighted || l.sighted
+	f.tensors += grown
+	if f.period.tensors > 0 {
+		f.batches += grown / float64(f.period.tensors)
+	}
+}
+
+// Searching says that tensors were seen, but not how many make a batch.
+func (f *Loader) Searching() bool { return f.sighted && f.period.tensors == 0 }
+
+// Known says that it is known what makes a batch.
+func (f *Loader) Known() bool { return f.period.tensors > 0 || f.pickled.writesPerBatch > 0 }
+
+// List lists the descriptors of one worker and of the trainer, or the folder of shared memory.
+func (f *Loader) List(worker int) {
+	if f.folder != nil {
+		f.folder.list(f.workers)
+		return
+	}
+	f.workers[worker].list(f.inner)
+	f.listReceived()
+}
+
+// A starved loader's tensors live for milliseconds, so hardly a listing at a fixed pace meets one. While the tensors per batch are not
+// known, some workers are listed whenever the trainer is seen receiving: then one of them holds a batch.
+const (
+	passingWorkers  = 4
+	passingListings = 400
+)
+
+// ListPassing lists the next few workers while a batch is on its way, as long as the tensors per batch are not known.
+func (f *Loader) ListPassing() {
+	if f.period.tensors > 0 || f.folder != nil || f.passing >= passingListings {
+		return
+	}
+	for range min(passingWorkers, len(f.workers)) {
+		f.passing++
+		f.workers[f.passing%len(f.workers)].list(f.inner)
+	}
+}
+
+// run is what the trainer holds of one worker's tensors.
+type run struct {
+	smallest, largest int64
+	count             int64
+}
+
+// listReceived looks for workers' tensors among the trainer's own descriptors: it keeps those of the batch it is working on. A starved
+// loader's tensors stay with their worker for a millisecond and with the trainer for the whole step.
+func (f *Loader) listReceived() {
+	clear(f.runs)
+	if f.runs == nil {
+		f.runs = map[int]run{}
+	}
+	// What goes wrong here is told by the samples of the same process.
+	_, _ = f.links.Each(listLimit, func(fd int, target []byte) {
+		name, ok := parseTensorName(target)
+		if !ok {
+			return
+		}
+		w := f.workerNamed(name.pid)
+		if w == nil {
+			return
+		}
+		if w.ledger.size(name.number) == 0 {
+			if size, ok := f.links.SharedMemoryBytes(fd); ok && size > 0 {
+				w.ledger.setSize(name.number, size)
+			}
+		}
+		r, held := f.runs[name.pid]
+		if !held {
+			r = run{smallest: name.number, largest: name.number}
+		}
+		r.smallest, r.largest, r.count = min(r.smallest, name.number), max(r.largest, name.number), r.count+1
+		f.runs[name.pid] = r
+	})
+	for pid, r := range f.runs {
+		w := f.workerNamed(pid)
+		w.ReadIO()
+		w.ledger.received(r.smallest, r.largest, r.count == r.largest-r.smallest+1)
+	}
+}
+
+// workerNamed finds a worker by the number it knows itself by, which names its tensors.
+func (f *Loader) workerNamed(inner int) *Worker {
+	for _, w := range f.workers {
+		if w.Inner == inner {
+			return w
+		}
+	}
+	return nil
+}
+
+func (f *Loader) ledgers() []*tensorLedger {
+	all := make([]*tensorLedger, 0, len(f.buried)+len(f.workers))
+	for _, b := range f.buried {
+		all = append(all, b.ledger)
+	}
+	for _, w := range f.workers {
+		all = append(all, w.ledger)
+	}
+	return all
+}
+
+// Estimate brings the counts up to date. It is to be called four times a second.
+func (f *Loader) Estimate() {
+	all := f.ledgers()
+	if f.estimates%calibrateEvery == 0 || f.period.tensors == 0 {
+		for _, w := range f.workers {
+			w.lookForPrograms()
+		}
+		f.calibrate(all)
+	}
+	f.estimates++
+	for _, w := range f.workers {
+		f.add(w.ledger, w.ledger.credit(f.writesPerTensor))
+		f.pickled.credit(w.ledger)
+	}
+	if f.sighted {
+		if n := f.period.tensors; n > 0 {
+			if b, ok := batchBytes(all, n); ok {
+				f.batchBytes = b
+			}
+		}
+		return
+	}
+	f.pickled.estimate(all, slices.ContainsFunc(f.workers, func(w *Worker) bool { return w.socket }))
+	if f.folder == nil && !f.noFiles && f.worthFolder(all) {
+		f.folder = openTensorFolder(f.fs, f.proc)
+		f.noFiles = f.folder == nil || !f.folder.list(f.workers)
+		if f.noFiles {
+			f.folder = nil
+		}
+	}
+}
+
+// calibrated is how many batches must have passed between sightings for the writes per tensor to be taken from them: the ends of the
+// stretch are off by a batch at most.
+const calibrated = 20
+
+// calibrate finds the writes per tensor and the tensors per batch.
+func (f *Loader) calibrate(all []*tensorLedger) {
+	e := periodEvidence{perTensor: writesPerSharedDescriptor}
+	if f.folder != nil {
+		e.perTensor = writesPerSharedName
+	}
+	pairs := 0
+	for _, l := range all {
+		if len(l.held) > 0 {
+			anchor := int64(-1)
+			if l.born {
+				anchor = l.base
+			}
+			e.grids, e.anchors = append(e.grids, l.held), append(e.anchors, anchor)
+		}
+		if d := l.passed - l.firstPassed; l.sighted && d > 0 && !l.mixed {
+			e.tensors += float64(d)
+			e.writes += float64(l.writesAtPassed - l.firstWrites)
+			pairs++
+		}
+	}
+	// The ends of each worker's stretch are each off by some third of a batch (uniform: 0.29), independently.
+	e.batchesLost = 0.4 * math.Sqrt(float64(pairs))
+	e.repeats = repeatingSizes(all)
+	before := f.period.tensors
+	f.period.decide(&e)
+	if f.period.tensors == 0 {
+		f.period.tensors = tensorsOfBursts(all, int(e.perTensor))
+	}
+	f.sighted = f.sighted || f.period.tensors > 0
+	n := float64(f.period.tensors)
+	switch {
+	case n > 0 && e.tensors < calibrated*n: // too few to measure: what the protocol takes
+		f.writesPerTensor = e.perTensor + 1/n
+	case e.tensors >= calibrated:
+		f.writesPerTensor = e.writes / e.tensors
+	}
+	if before == 0 && f.period.tensors > 0 {
+		// What was handed over before the decision counts as well.
+		f.batches = f.tensors / float64(f.period.tensors)
+	}
+}
+
+// worthFolder tells whether to look for named files: workers have handed something over, and no descriptor shows it.
+func (f *Loader) worthFolder(all []*tensorLedger) bool {
+	const enough = 10 // listings, and writes
+	listings, writes := 0, int64(0)
+	for _, l := range all {
+		listings += l.listings
+		writes += l.writes - l.writesAtAttach
+		if l.mixed {
+			writes += enough // unknown
+		}
+	}
+	return listings >= enough && writes >= enough
+}

@@ -1,0 +1,300 @@
+package batches
+
+import (
+	"math"
+	"slices"
+)
+
+// Finding the tensors per batch from outside. Three things tell, and none alone is enough:
+//
+//   - Workers make and the trainer takes tensors in order, so the smallest number a worker holds is the first of a batch, but for the
+//     instants in which a batch is half received, and the largest is the last of one, but while a batch is half made: the numbers sit
+//     on a grid whose step is the tensors per batch.
+//   - Each batch costs the worker one write call on the result pipe, and each tensor a fixed number of writes in the exchange that
+//     passes its descriptor (multiprocessing/resource_sharer.py and connection.py) or registers its name (torch_shm_manager). Measured
+//     with torch 1.13.1 on Python 3.11: 4T+1 writes for T tensors per batch with the file_descriptor strategy (T = 1, 2, 5: 5.00,
+//     9.00, 21.0), 3T+1 with file_system (T = 2, 3: 7.00, 10.0). So writes over tensors is 4+1/T or 3+1/T, where the dataset itself
+//     writes nothing.
+//   - The sizes repeat with that step, where batches are of one size.
+const (
+	maxPeriod = 64 // tensors per batch looked for; graph and detection batches have some 10 to 30
+	// longestPeriod bounds those that are looked for where neither sizes nor writes tell that they are few: a list of tensors for each sample makes
+	// hundreds. Of 225 the divisor 45 fits as well, and five times as many batches would be counted.
+	longestPeriod = 1024
+	// anchored is the share of sightings assumed to fall on the grid; the rest is taken as evenly spread. Chosen low: a starved loader
+	// with small tensors was seen with a third of the sightings off the grid.
+	anchored = 0.7
+	// decideMargin and changeMargin are log-likelihoods by which the best step must lead to be believed (e^5 = 150 to 1), and by which
+	// another one must lead to replace it.
+	decideMargin = 5.0
+	changeMargin = 6.0
+	// parsimony is the handicap of each further tensor, which decides between a step and its multiples where nothing else does.
+	parsimony = 0.05
+	// writesSpread is the standard deviation assumed of writes per tensor at best; a step is told from the next up to T = 6.
+	writesSpread = 0.006
+)
+
+// The writes each tensor costs the worker, beside the one of its batch, by sharing strategy.
+const (
+	writesPerSharedDescriptor = 4.0
+	writesPerSharedName       = 3.0
+)
+
+// tensorPeriod is the decision about the tensors per batch of one loader; 0 = undecided.
+type tensorPeriod struct {
+	tensors int
+	scores  [longestPeriod + 1]float64
+}
+
+// periodEvidence is what a decision is drawn from.
+type periodEvidence struct {
+	// grids are the first and last numbers held, one list per worker; anchors are the first numbers of workers seen from birth, -1 otherwise.
+	grids   [][]int64
+	anchors []int64
+	// writes over tensors, both summed over workers between their first and last sighting; tensors = 0 means unknown.
+	writes, tensors, batchesLost float64
+	perTensor                    float64 // writesPerShared…
+	// repeats tells the smallest step at which sizes repeat, and 0 where they do not or are all the same.
+	repeats int
+}
+
+// decide weighs the evidence.
+func (p *tensorPeriod) decide(e *periodEvidence) {
+	best, second := 0, 0
+	weigh := func(t int) {
+		score := -parsimony * float64(t)
+		if e.repeats > 0 && t%e.repeats != 0 {
+			score -= 100
+		}
+		for i, grid := range e.grids {
+			score += gridScore(grid, e.anchors[i], int64(t))
+		}
+		score += e.writesScore(t)
+		p.scores[t] = score
+		switch {
+		case best == 0 || score > p.scores[best]:
+			best, second = t, best
+		case second == 0 || score > p.scores[second]:
+			second = t
+		}
+	}
+	for t := 1; t <= maxPeriod; t++ {
+		weigh(t)
+	}
+	many := 0
+	if e.repeats == 0 && e.mayBeMany() {
+		many = best
+		for t := maxPeriod/many*many + many; t <= longestPeriod; t += many {
+			weigh(t)
+		}
+	}
+	if p.tensors > maxPeriod && (many == 0 || p.tensors%many != 0) {
+		weigh(p.tensors)
+	}
+	switch lead := p.scores[best] - p.scores[second]; {
+	case p.tensors == 0 && lead >= decideMargin:
+		p.tensors = best
+	case p.tensors != 0 && best != p.tensors && lead >= decideMargin && p.scores[best]-p.scores[p.tensors] >= changeMargin:
+		p.tensors = best
+	}
+}
+
+// mayBeMany tells whether the writes allow more than maxPeriod tensors per batch.
+func (e *periodEvidence) mayBeMany() bool {
+	ratio := e.writes/max(e.tensors, 1) - e.perTensor
+	return e.tensors >= 4 && ratio <= 1.0/maxPeriod+2*writesSpread
+}
+
+// tensorsOfBursts tells the tensors per batch of a slow loader by the writes its workers make at once: passing T tensors takes
+// perTensor × T, and one more where the batch was put on the result pipe within the same tenth of a second. Few of its tensors are ever
+// sighted: at half a batch a second they live for 5 ms in 2 s. 0 = cannot be told.
+func tensorsOfBursts(ledgers []*tensorLedger, perTensor int) int {
+	const (
+		enough = 6    // batches
+		agree  = 0.75 // share of them of one size: two batches in one reading, or one in two, are exceptions
+		quiet  = 4    // readings for each with writes; a faster worker passes several batches between two readings
+	)
+	var counts [longestBurst + 1]int
+	readings, bursts, total := 0, 0, 0
+	for _, l := range ledgers {
+		readings, bursts = readings+l.readings, bursts+l.bursts
+		for d := perTensor; d <= longestBurst; d++ {
+			if d%perTensor > 1 { // neither T tensors nor those and their batch
+				total += l.burstSizes[d]
+				continue
+			}
+			counts[d/perTensor] += l.burstSizes[d]
+			total += l.burstSizes[d]
+		}
+	}
+	best := 0
+	for n := range counts {
+		if counts[n] > counts[best] {
+			best = n
+		}
+	}
+	if counts[best] < enough || float64(counts[best]) < agree*float64(total) || readings < quiet*bursts {
+		return 0
+	}
+	return best
+}
+
+// gridScore is the log-likelihood that the numbers sit on a grid of the given step, over that of being spread evenly.
+func gridScore(numbers []int64, anchor, step int64) float64 {
+	if len(numbers) == 0 || step == 1 {
+		return 0
+	}
+	residue, free := anchor%step, 0 // an anchor below 0 is none
+	if anchor < 0 {
+		residue = commonResidue(numbers, step)
+		free = 1 // the grid's own place was read off the numbers: one of them proves nothing
+	}
+	on, off := -free, 0
+	for _, n := range numbers {
+		switch {
+		case n == anchor: // on every grid
+		case n%step == residue:
+			on++
+		default:
+			off++
+		}
+	}
+	return float64(on)*math.Log(anchored*float64(step)+1-anchored) + float64(off)*math.Log(1-anchored)
+}
+
+func commonResidue(numbers []int64, step int64) int64 {
+	var room [maxPeriod]int
+	seen := room[:]
+	if step > maxPeriod {
+		seen = make([]int, step)
+	}
+	best := int64(0)
+	for _, n := range numbers {
+		r := n % step
+		if seen[r]++; seen[r] > seen[best] {
+			best = r
+		}
+	}
+	return best
+}
+
+// writesScore is the log-likelihood of the writes per tensor, or 0 where they fit no step: then the dataset writes, too.
+func (e *periodEvidence) writesScore(t int) float64 {
+	if e.tensors < 4 || e.perTensor == 0 {
+		return 0
+	}
+	ratio := e.writes/e.tensors - e.perTensor
+	// Each worker's first and last sighting may lie anywhere between a batch's first tensor and its last write.
+	spread := math.Max(writesSpread, e.batchesLost*(e.perTensor*float64(t)+1)/e.tensors)
+	if ratio < -2*spread || ratio > 1+2*spread {
+		return 0
+	}
+	z := (ratio - 1/float64(t)) / spread
+	return -min(z*z/2, 20) - math.Log(spread)
+}
+
+// repeatingSizes returns the smallest step at which the sizes of a worker's tensors repeat; 0 where all are alike, too few were seen or
+// they do not repeat.
+func repeatingSizes(ledgers []*tensorLedger) int {
+	// enough is how many tensors must agree with an earlier one of the same place; with fewer, variable sizes repeat by chance.
+	const enough = 12
+	for step := 1; step <= maxPeriod; step++ {
+		compared, agree := 0, 0
+		for _, l := range ledgers {
+			c, a := l.repeats(step)
+			compared, agree = compared+c, agree+a
+		}
+		// 95 %: the last batch of an epoch may be smaller.
+		if compared >= enough && agree*20 >= compared*19 {
+			if step == 1 {
+				return 0
+			}
+			return step
+		}
+	}
+	return 0
+}
+
+// repeats compares each known size with the first one seen at the same place of the step.
+func (l *tensorLedger) repeats(step int) (compared, agree int) {
+	var first [maxPeriod]int64
+	for i := range l.sizes {
+		s := &l.sizes[i]
+		if s.bytes == 0 {
+			continue
+		}
+		place := s.number % int64(step)
+		switch {
+		case first[place] == 0:
+			first[place] = s.bytes
+		case first[place] == s.bytes:
+			compared, agree = compared+1, agree+1
+		default:
+			compared++
+		}
+	}
+	return compared, agree
+}
+
+// batchBytes returns the median size of the batches whose tensors were all seen, else the sum of each tensor's median size; false
+// where some tensor of a batch was never seen.
+func batchBytes(ledgers []*tensorLedger, tensors int) (int64, bool) {
+	var sums []int64
+	byPlace := make([][]int64, tensors)
+	for _, l := range ledgers {
+		first, ok := l.gridStart(int64(tensors))
+		if !ok {
+			continue
+		}
+		for _, s := range l.sizes {
+			if s.bytes == 0 || s.number < first {
+				continue
+			}
+			place := (s.number - first) % int64(tensors)
+			byPlace[place] = append(byPlace[place], s.bytes)
+			if place != 0 {
+				continue
+			}
+			sum := int64(0)
+			for k := range int64(tensors) {
+				b := l.size(s.number + k)
+				if b == 0 {
+					sum = -1
+					break
+				}
+				sum += b
+			}
+			if sum > 0 {
+				sums = append(sums, sum)
+			}
+		}
+	}
+	const enough = 3
+	if len(sums) >= enough {
+		return medianBytes(sums), true
+	}
+	total := int64(0)
+	for _, sizes := range byPlace {
+		if len(sizes) < enough {
+			return 0, false
+		}
+		total += medianBytes(sizes)
+	}
+	return total, true
+}
+
+// gridStart returns the number of the first tensor of some batch at or after which sizes are to be read.
+func (l *tensorLedger) gridStart(tensors int64) (int64, bool) {
+	if l.born && l.sighted {
+		return l.base, true
+	}
+	if len(l.held) == 0 {
+		return 0, false
+	}
+	return commonResidue(l.held, tensors), true
+}
+
+func medianBytes(v []int64) int64 {
+	slices.Sort(v)
+	return v[len(v)/2]
+}

@@ -1,0 +1,78 @@
+package dataset
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/hdf5"
+)
+
+// DigestTask is the name under which a child process offers DigestHandler.
+const DigestTask = "dataset-digest"
+
+// DigestRequest asks what the items of an HDF5 file's dataset are.
+type DigestRequest struct {
+	Path    []byte
+	Dataset string // its path in the file
+}
+
+// mostDigested bounds what is decompressed for a digest, in bytes: a tenth of a second of gzip.
+const mostDigested = 32 << 20
+
+// DigestHandler answers one DigestRequest with the text of Digest. It is to run in a child process.
+func DigestHandler(_ context.Context, body json.RawMessage) (any, error) {
+	var request DigestRequest
+	if err := json.Unmarshal(body, &request); err != nil {
+		return nil, fmt.Errorf("decoding a request for a digest: %w", err)
+	}
+	return Digest(string(request.Path), request.Dataset)
+}
+
+// Digest tells what the items of an HDF5 dataset are, whatever their chunks, filters and place: its shape and type, and of up to four of its items
+// the index and the beginning of the SHA-256 of their bytes, as in "4096x64x128 float32 0=0b5c… 4095=…". Where chunks are so large that not all
+// four can be read for 32 MiB, it names fewer, and none of a dataset that does not allow one. Its errors are those of hdf5.OpenReader and of reading.
+func Digest(path, dataset string) (string, error) {
+	r, err := hdf5.OpenReader(path, hdf5.ReaderOptions{Dataset: dataset})
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	d, shape := r.Dataset(), r.Shape()
+	if len(shape) == 0 || shape[0] == 0 {
+		return "", nil
+	}
+	texts := make([]string, len(shape))
+	for i, n := range shape {
+		texts[i] = fmt.Sprint(n)
+	}
+	out := strings.Join(texts, "x") + " " + d.Type
+	each, left := r.ItemBytes(), int64(mostDigested)
+	if a := access(d); a.ChunksPerItem != nil && d.ChunkBytes != nil {
+		inflated := hdf5.Product(*d.ChunkBytes, []int64{*a.ChunksPerItem})
+		if inflated == nil {
+			return "", nil
+		}
+		each = max(each, *inflated)
+	}
+	var buf []byte
+	seen := map[int64]bool{}
+	for _, i := range []int64{0, shape[0] - 1, shape[0] / 2, shape[0] / 4} {
+		if left -= each; left < 0 || seen[i] {
+			continue
+		}
+		seen[i] = true
+		if buf, err = r.Item(i, buf); err != nil {
+			return "", err
+		}
+		sum := sha256.Sum256(buf)
+		out += fmt.Sprintf(" %d=%s", i, hex.EncodeToString(sum[:8]))
+	}
+	if len(seen) == 0 {
+		return "", nil
+	}
+	return out, nil
+}

@@ -1,0 +1,180 @@
+package document
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/format"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// hdf5Section is what the layout, the cache and the handle of an HDF5 file cost.
+func hdf5Section(r *report.Report) Section {
+	if r.Benchmark.Kind != "hdf5" {
+		return Section{}
+	}
+	list := groups(r, report.ProbeHDF5)
+	slices.SortStableFunc(list, byAccess)
+	var facts Facts
+	facts.add("read amplification", amplified(r))
+	facts.add("filters", filtered(list))
+	facts.add("handle", handles(list))
+	facts.add("file locks", locks(list))
+	s := section("HDF5", "", Supporting, facts)
+	s.add(chunkCaches(list)...)
+	return s
+}
+
+// amplified lists bytes read per byte delivered, of each way to read.
+func amplified(r *report.Report) string {
+	var list []string
+	all := groups(r, report.ProbeRead)
+	slices.SortStableFunc(all, byAccess)
+	for _, g := range all {
+		if m := g.one(metric.Amplification.Name); m != nil {
+			how := g.words(report.LabelOrder, report.LabelCache, report.LabelHandle)
+			list = append(list, joined(" ", unit.Number(m.Center), "×", how))
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return "bytes read per byte delivered: " + strings.Join(list, "; ")
+}
+
+func filtered(list []group) string {
+	for _, g := range list {
+		if m := g.one(metric.FilterTime.Name); m != nil {
+			return figure(m) + " of CPU per item (" + within(m) + ")"
+		}
+	}
+	return ""
+}
+
+// handles compares a file that stays open with one that is opened for each item.
+func handles(list []group) string {
+	var facts []string
+	for _, g := range list {
+		h := g.labels[report.LabelHandle]
+		if m := g.one(metric.ItemTime.Name, metric.OpenTime.Name); m != nil && h != "" && g.labels[report.LabelChunkCache] == "" {
+			how := map[string]string{"kept": "kept open", "reopened": "opened for each item"}[h]
+			facts = append(facts, how+" "+figure(m)+" per item")
+		}
+	}
+	return strings.Join(facts, "; ")
+}
+
+func locks(list []group) string {
+	var facts []string
+	for _, g := range list {
+		mode := g.labels[report.LabelMode]
+		if m := g.one(metric.OpenTime.Name, metric.ItemTime.Name); m != nil && mode != "" && g.labels[report.LabelHandle] == "" {
+			what := "per item"
+			if g.one(metric.OpenTime.Name) != nil {
+				what = "per open"
+			}
+			facts = append(facts, map[string]string{"locked": "with", "unlocked": "without"}[mode]+" "+figure(m)+" "+what)
+		}
+	}
+	return strings.Join(facts, "; ")
+}
+
+// chunkCaches is the table of chunk cache sizes, and from which size on one pays.
+func chunkCaches(all []group) []Part {
+	var list []group
+	for _, g := range all {
+		if g.labels[report.LabelChunkCache] != "" && g.one(metric.ItemTime.Name) != nil {
+			list = append(list, g)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(list, byAccess)
+	orders := values(list, report.LabelOrder)
+	byCount(list, report.LabelChunkCache)
+	t := &Table{Columns: []Column{{"chunk cache", true}}}
+	for _, o := range orders {
+		t.Columns = append(t.Columns, Column{cmp.Or(o, "per item"), true}, Column{"95 % interval", true})
+	}
+	for _, size := range values(list, report.LabelChunkCache) {
+		name := sizeText(size)
+		if size == strconv.Itoa(format.ChunkCacheBytes) {
+			name = "default, " + name
+		}
+		row := cells(name)
+		for _, o := range orders {
+			m := find(list, report.LabelChunkCache, size, report.LabelOrder, o).one(metric.ItemTime.Name)
+			row = append(row, cells(figure(m), within(m))...)
+		}
+		t.Rows = append(t.Rows, Row{Cells: row})
+	}
+	parts := []Part{t}
+	for _, o := range orders {
+		parts = append(parts, Note(cachePays(list, o)))
+	}
+	return parts
+}
+
+// cachePays says from which size on a chunk cache brings more than the figures' own uncertainty.
+func cachePays(list []group, order string) string {
+	base := find(list, report.LabelChunkCache, strconv.Itoa(format.ChunkCacheBytes), report.LabelOrder, order).one(metric.ItemTime.Name)
+	where := cmp.Or(orderWords[order], "Read so")
+	if base == nil {
+		return where + " the default cache was not measured."
+	}
+	first, best, fastest := "", "", base
+	for _, size := range values(list, report.LabelChunkCache) {
+		m := find(list, report.LabelChunkCache, size, report.LabelOrder, order).one(metric.ItemTime.Name)
+		if n, ok := count(size); !ok || n <= 1<<20 || m == nil || m.Hi >= base.Lo*(1-wanted) {
+			continue
+		}
+		if first == "" {
+			first = sizeText(size) + " on, " + times(base, m) + " as fast"
+		}
+		if m.Hi < fastest.Lo*(1-wanted) {
+			best, fastest = sizeText(size), m
+		}
+	}
+	switch {
+	case first == "":
+		return where + " no larger cache that was tried pays."
+	case strings.HasPrefix(first, best+" on"):
+		return where + " a larger cache pays from " + first + "."
+	}
+	return where + " a larger cache pays from " + first + "; " + times(base, fastest) + " with " + best + "."
+}
+
+// orderWords begin a sentence about an order of reading.
+var orderWords = map[string]string{"sequential": "In sequence", "random": "At random"}
+
+// values lists the values of a label, in order of first appearance.
+func values(list []group, label string) []string {
+	var all []string
+	seen := map[string]bool{}
+	for _, g := range list {
+		if v := g.labels[label]; !seen[v] {
+			seen[v] = true
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// find gives the first group with these labels, pairs of name and value; an empty group where there is none.
+func find(list []group, pairs ...string) group {
+next:
+	for _, g := range list {
+		for i := 0; i+1 < len(pairs); i += 2 {
+			if g.labels[pairs[i]] != pairs[i+1] {
+				continue next
+			}
+		}
+		return g
+	}
+	return group{}
+}

@@ -1,0 +1,127 @@
+package document
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// limits say what keeps more processes from reading more.
+var limits = map[string]string{"cpu": "the usable CPUs are busy", "lock": "the processes wait for a lock",
+	"device": "the storage gives no more"}
+
+// seriesLabels tell series of process counts apart.
+var seriesLabels = []string{report.LabelOrder, report.LabelCache, report.LabelHandle, report.LabelDecoder}
+
+// scalings are the series of process counts that were measured, each read in one way; the usual one, warm, first.
+func scalings(r *report.Report) [][]group {
+	list := groups(r, report.ProbeScaling)
+	slices.SortStableFunc(list, byAccess)
+	var series [][]group
+	for _, g := range list {
+		same := func(s []group) bool {
+			return !slices.ContainsFunc(seriesLabels, func(l string) bool { return s[0].labels[l] != g.labels[l] })
+		}
+		if i := slices.IndexFunc(series, same); i >= 0 {
+			series[i] = append(series[i], g)
+		} else {
+			series = append(series, []group{g})
+		}
+	}
+	for _, s := range series {
+		byCount(s, report.LabelWorkers)
+	}
+	return series
+}
+
+// workersSection is how the rate grows with processes.
+func workersSection(r *report.Report) Section {
+	series := scalings(r)
+	list := slices.Concat(series...)
+	vary, shared := varying(list, seriesLabels...)
+	t := &Table{Columns: []Column{{"processes", true}, {"items/s", true}, {"95 % interval", true}, {"efficiency", true},
+		{"CPU cores", true}}}
+	if len(series) > 1 {
+		t.Columns = append([]Column{{"", false}}, t.Columns...)
+	}
+	most := 0.0
+	for _, g := range list {
+		if m := g.one(metric.ItemRate.Name); m != nil {
+			most = max(most, m.Center)
+		}
+	}
+	var bends []string
+	for _, one := range series {
+		name := one[0].words(vary...)
+		if len(one) > 1 {
+			bends = append(bends, joined(": ", name, bend(one)))
+		}
+		for _, g := range one {
+			m := g.one(metric.ItemRate.Name)
+			row := Row{Cells: cells(orUnknown(g.labels[report.LabelWorkers]), figure(m), within(m),
+				value(g.one(metric.Efficiency.Name)), cores(g.one(metric.CPUCores.Name)))}
+			if len(series) > 1 {
+				row.Cells, name = append(cells(name), row.Cells...), ""
+			}
+			if m != nil && most > 0 {
+				row.Share = m.Center / most
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	s := section("Workers", joined("; ", shared, unit.Number(r.Host.CPUsUsable)+" usable CPUs"), Main, t)
+	s.add(notes(bends...)...)
+	s.add(rateChart(series))
+	return s
+}
+
+// rateChart draws the first series of the rate over the number of processes; nil where it has not two.
+func rateChart(series [][]group) *Chart {
+	if len(series) == 0 {
+		return nil
+	}
+	cache := map[string]string{"warm": "warm", "cold": "cold"}[series[0][0].labels[report.LabelCache]]
+	c := &Chart{Title: joined(", ", "Items per second by worker processes", cache), Unit: "items/s", Digits: 1}
+	for _, g := range series[0] {
+		if n, ok := count(g.labels[report.LabelWorkers]); ok && g.one(metric.ItemRate.Name) != nil {
+			c.Names, c.Bars = append(c.Names, strconv.FormatInt(n, 10)), append(c.Bars, g.one(metric.ItemRate.Name).Center)
+		}
+	}
+	if len(c.Bars) < 2 || slices.Max(c.Bars) <= 0 {
+		return nil
+	}
+	c.Top = math.Round(max(1, axisRoom*slices.Max(c.Bars)))
+	return c
+}
+
+// axisRoom is how much longer an axis is than the longest bar along it.
+const axisRoom = 1.1
+
+// cores writes a count of cores without its unit: the column says it.
+func cores(m *report.Metric) string {
+	if m == nil {
+		return "?"
+	}
+	return unit.Number(m.Center)
+}
+
+// bend says where more processes stop to pay, and why.
+func bend(list []group) string {
+	i := slices.IndexFunc(list, func(g group) bool { b := g.labels[report.LabelBound]; return b != "" && b != "none" })
+	last := orUnknown(list[len(list)-1].labels[report.LabelWorkers])
+	if i < 0 {
+		if slices.ContainsFunc(list, func(g group) bool { return g.labels[report.LabelBound] == "none" }) {
+			return "no bend up to " + last + " processes"
+		}
+		return "what bounds it at " + last + " processes was not told"
+	}
+	why, ok := limits[list[i].labels[report.LabelBound]]
+	if !ok {
+		why = list[i].labels[report.LabelBound]
+	}
+	return "it bends at " + orUnknown(list[i].labels[report.LabelWorkers]) + " processes: " + why
+}

@@ -1,0 +1,169 @@
+package document
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// Of builds the document of a report: that of a diagnosis, or of a benchmark.
+func Of(r *report.Report) *Document {
+	h := r.Host
+	cpus := fmt.Sprintf("%s of %d CPUs usable, kernel %s", unit.Number(h.CPUsUsable), h.CPUsPresent, h.Kernel)
+	d := &Document{Key: "v1", Title: "pipetune", Next: r.Next, Method: footer(r), Setup: []string{cpus},
+		Origin: origin(r.Tool, r.SchemaVersion)}
+	for _, g := range r.Host.GPUs {
+		d.Setup = append(d.Setup, "GPU: "+g.Name+", "+unit.Bytes(float64(g.MemoryBytes)))
+	}
+	if r.Job != nil {
+		d.Setup = append(d.Setup, "Job: "+strings.Join(r.Job.Command, " "))
+	}
+	if r.Benchmark != nil {
+		benchmark(d, r)
+	} else {
+		diagnosis(d, r)
+	}
+	return d
+}
+
+// origin says what made a document.
+func origin(t report.Tool, schema string) string {
+	return "pipetune " + t.Version + " · schema " + schema + " · paths and host names redacted"
+}
+
+func diagnosis(d *Document, r *report.Report) {
+	d.Subject, d.More = subject(r.Job), more(r)
+	if v := r.Verdict; v != nil {
+		class := strings.ToUpper(string(v.Class))
+		headline := class
+		if i := slices.IndexFunc(r.Findings, func(f report.Finding) bool { return f.Rule == v.Rule }); i >= 0 {
+			headline += " (" + r.Findings[i].Title + ")"
+		}
+		d.Key, d.Title = r.Kind+":v1", "pipetune: "+headline
+		d.Answer = &Answer{Label: "Verdict", Headline: headline, Aside: "confidence: " + string(v.Confidence), Short: class,
+			Why: v.Statement, Lines: slices.Concat(fix(lead(r)), useless(lead(r)))}
+		for _, doubt := range v.Doubts {
+			d.Answer.Lines = append(d.Answer.Lines, Line{Label: "Doubt", Text: doubt})
+		}
+		switch v.Class {
+		case report.GPUBound, report.Balanced:
+			d.Tone = Good
+		case report.Inconclusive:
+		default:
+			d.Tone = Caution
+		}
+	}
+	d.Try = tryLine(r)
+	carrying, others := figures(r)
+	d.add(section("", "", Main, carrying), stepSection(r), afterwardsSection(r))
+	d.add(section("Other figures", "", Supporting, others), loaderSection(r), phasesSection(r), slowSection(r), ranksSection(r))
+	d.add(findingsSection(r), plansSection(r), patchSection(r), gapsSection(r))
+	warnings := Supporting
+	if len(fix(lead(r))) == 0 { // they may be why no cure was found
+		warnings = Main
+	}
+	d.add(section("Mind", "", warnings, List(r.Warnings)))
+}
+
+// figureRows are the figures every reader looks for, with the signal that says what each would be if data were free.
+// The first carry the verdict.
+var figureRows = []struct {
+	name, metric, free string
+	carries            bool
+}{
+	{"GPU busy", metric.GPUBusy.Name, "", true},
+	{"Trainer waits for data", metric.InputWait.Name, "", true},
+	{"Throughput, samples", metric.SamplesPerS.Name, "", false},
+	{"Throughput, batches", metric.BatchesPerS.Name, "1/" + metric.FreeStepTime.Name, true},
+	{"Step time", metric.StepTime.Name, metric.FreeStepTime.Name, true},
+	{"CPU in use, of usable", metric.UsableBusy.Name, "", true},
+	{"Making a batch", metric.FetchTime.Name, "", false},
+	{"99 of 100 batches", metric.FetchP99.Name, "", false},
+	{"Evaluation, of all time", metric.Evaluation.Name, "", false},
+	{"Bytes per batch", metric.BatchBytes.Name, "", false},
+	{"Read", metric.ReadBytes.Name, "", false},
+	{"of it from storage", metric.StorageBytes.Name, "", false},
+}
+
+// figures are those that carry the verdict, and the others.
+func figures(r *report.Report) (carrying, others Figures) {
+	for _, row := range figureRows {
+		m, ok := r.Metrics[row.metric]
+		if !ok || row.metric == metric.Evaluation.Name && m.Center == 0 {
+			continue
+		}
+		f := Figure{Name: row.name, Now: unit.Format(m.Center, m.Unit), Free: freeText(r, row.free)}
+		if m.Confidence > 0 && m.Lo != m.Hi {
+			f.Interval = span(m.Lo, m.Hi, m.Unit)
+		}
+		if m.Basis != report.Measured {
+			f.Name += " (" + string(m.Basis) + ")"
+		}
+		if row.carries {
+			carrying = append(carrying, f)
+		} else {
+			others = append(others, f)
+		}
+	}
+	return carrying, others
+}
+
+// apart is how many times as high as its lower end an interval's upper end is where one figure would say more than is
+// known.
+const apart = 1.05
+
+// freeText is what a figure would be if data were free, by a signal or its inverse.
+func freeText(r *report.Report, signal string) string {
+	name, inverse := strings.CutPrefix(signal, "1/")
+	m, ok := r.Metrics[name]
+	if !ok || name == "" {
+		return ""
+	}
+	at, lo, hi, u := m.Center, m.Lo, m.Hi, m.Unit
+	if inverse {
+		at, lo, hi, u = 1/at, 1/hi, 1/lo, "1/s"
+	}
+	switch {
+	case math.IsInf(at, 0):
+		return ""
+	case m.Confidence > 0 && hi > apart*lo && !math.IsInf(hi, 0):
+		return span(lo, hi, u)
+	}
+	return "≈ " + unit.Format(at, u)
+}
+
+// ranksSection lists the trainers of a job that has several.
+func ranksSection(r *report.Report) Section {
+	if len(r.Ranks) < 2 {
+		return Section{}
+	}
+	t := &Table{Columns: []Column{{"rank", false}, {"pid", true}, {"waits", true}, {"batches", true}, {"", false}}}
+	for _, k := range r.Ranks {
+		mark := ""
+		if k.Worst {
+			mark = "waits most, shown above"
+		}
+		t.add(k.Rank, fmt.Sprint(k.PID), optional(k.InputWaitRatio, "ratio"), optional(k.BatchesPerS, "1/s"), mark)
+	}
+	return section("Ranks", "", Supporting, t)
+}
+
+// footer says how long was watched and what that cost.
+func footer(r *report.Report) []string {
+	var watched, cost string
+	if w := r.Window; w != nil {
+		watched = unit.Seconds(w.DurationS) + " sampled, " + unit.Seconds(w.WarmupS) + " warm-up dropped"
+	}
+	if o := r.Tool.Overhead; o != nil {
+		cost = "pipetune used " + unit.Percent(o.CPURatio) + " of one CPU, " + unit.Bytes(float64(o.MaxRSSBytes))
+	}
+	if text := joined("; ", watched, cost); text != "" {
+		return []string{text}
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package document
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// forecastSection is what a DataLoader over the dataset is expected to give; empty where none was modelled.
+func forecastSection(r *report.Report) Section {
+	f := r.Forecast
+	if f == nil || len(f.Rows) == 0 {
+		return Section{}
+	}
+	size := fmt.Sprintf("batch_size %d", f.BatchSize)
+	if !f.BatchSizeGiven {
+		size += " (assumed)"
+	}
+	rate := "samples/s"
+	if r.Benchmark != nil && r.Benchmark.Kind == "other" {
+		rate = "blocks/s" // of a file of no known format; nobody trains on those
+	}
+	t := &Table{Columns: []Column{{"workers", true}, {rate, true}, {unit.Percent(f.Confidence) + " interval", true}}}
+	given := "item " + unit.Seconds(f.ItemTimeS) + " " + f.Item
+	if f.TransformTimeS > 0 {
+		given += ", and " + unit.Seconds(f.TransformTimeS) + " of transforms"
+	}
+	if f.StepTimeS != nil {
+		given += "; a step takes " + unit.Seconds(*f.StepTimeS)
+		t.Columns = append(t.Columns, Column{"wait/step", true}, Column{"waiting", true})
+	} else {
+		given += "; batches are taken as fast as they come: --step-time says how fast the training takes them"
+	}
+	t.Columns = append(t.Columns, Column{"/dev/shm", true}, Column{"limited by", false})
+	for _, w := range f.Rows {
+		rate, memory := unit.Number(w.SamplesPerS), "?"
+		if report.Vague(w.Lo, w.Hi) {
+			rate = cannotTell
+		}
+		row := cells(fmt.Sprint(w.NumWorkers), rate, unit.Number(w.Lo)+" – "+unit.Number(w.Hi))
+		if f.StepTimeS != nil {
+			row = append(row, cells(optional(w.WaitS, "s"), optional(w.InputWaitRatio, "ratio"))...)
+		}
+		if w.QueueBytes != nil {
+			memory = unit.Bytes(float64(*w.QueueBytes))
+		}
+		t.Rows = append(t.Rows, Row{Cells: append(row, cells(memory, w.Limit)...)})
+	}
+	return section("DataLoader", fmt.Sprintf("modelled: %s, prefetch_factor %d", size, f.PrefetchFactor), Main,
+		t, Note(sentence(given)), Note(f.Statement))
+}

@@ -1,0 +1,152 @@
+package document
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// What a reader needs to act stands on one screen, in the order they act: which job, what is wrong, the change that
+// cures it and what that brings, the figures that carry this, and what to do next. All else is supporting.
+
+// subject names the job: its script, its process, and who makes its batches.
+func subject(j *report.Job) string {
+	if j == nil || len(j.Command) == 0 {
+		return ""
+	}
+	parts := []string{script(j.Command)}
+	if j.PID > 0 {
+		parts = append(parts, "pid "+strconv.Itoa(j.PID))
+	}
+	if j.Ranks > 1 {
+		parts = append(parts, unit.Count(int64(j.Ranks), "rank", "ranks"))
+	}
+	return strings.Join(append(parts, loads(j.Loader)...), " · ")
+}
+
+// loads says who makes a job's batches, as far as it is known.
+func loads(l *report.Loader) []string {
+	switch {
+	case l == nil:
+		return nil
+	case l.FedBy != "":
+		return []string{"fed by " + l.FedBy}
+	case l.NumWorkers == nil:
+		return nil
+	case *l.NumWorkers == 0:
+		return []string{"no loader workers"}
+	}
+	text := unit.Count(int64(*l.NumWorkers), "loader worker", "loader workers")
+	if l.StartMethod != "" {
+		text += " (" + l.StartMethod + ")"
+	}
+	return []string{text}
+}
+
+// script is what a command runs, in a word: the Python file or module, else the program.
+func script(command []string) string {
+	for i, word := range command[1:] {
+		switch {
+		case strings.HasSuffix(word, ".py"):
+			return path.Base(word)
+		case word == "-m" && i+2 < len(command):
+			return command[i+2]
+		}
+	}
+	return path.Base(command[0])
+}
+
+// lead is the finding that the verdict rests on, nil where it rests on none.
+func lead(r *report.Report) *report.Finding {
+	if r.Verdict == nil {
+		return nil
+	}
+	i := slices.IndexFunc(r.Findings, func(f report.Finding) bool { return f.Rule == r.Verdict.Rule })
+	if i < 0 {
+		return nil
+	}
+	return &r.Findings[i]
+}
+
+// fix is the change that cures what the verdict rests on, and what that brings.
+func fix(f *report.Finding) (lines []Line) {
+	if f == nil || len(f.Recommendations) == 0 {
+		return nil
+	}
+	c := f.Recommendations[0]
+	text := changeText(c)
+	for _, w := range c.With {
+		text += ", with " + w.Setting + "=" + w.To
+	}
+	if f.Location != nil {
+		text += " (" + place(f.Location) + ")"
+	}
+	lines = append(lines, Line{Label: "Fix", Text: text})
+	if c.Caveat != "" {
+		lines = append(lines, Line{Label: "Mind", Text: sentence(c.Caveat)})
+	}
+	if e := c.Effect; e != nil {
+		text := effectText(*e) + ", " + string(e.Basis)
+		if _, rate := rateNouns[e.Metric]; rate && e.Before > 0 && !report.Vague(e.Lo, e.Hi) {
+			text = unit.Number(e.Before) + " → " + text
+		}
+		return append(lines, Line{Label: "Expect", Text: text})
+	}
+	return append(lines, Line{Label: "Expect", Text: "what it brings is not known"})
+}
+
+// mostAfterwards bounds the changes that stand behind the first.
+const mostAfterwards = 3
+
+// afterwardsSection lists the cures of the other findings, without their reasons.
+func afterwardsSection(r *report.Report) Section {
+	first, title := lead(r), "then, in this order"
+	cured := first != nil && len(first.Recommendations) > 0
+	if !cured {
+		title = "what may help, in this order"
+	}
+	t := &Table{Columns: []Column{{title, false}, {"predicted", true}}}
+	for i, f := range r.Findings {
+		if &r.Findings[i] == first || len(f.Recommendations) == 0 || cured && f.Severity == report.Info || len(t.Rows) == mostAfterwards {
+			continue
+		}
+		c, effect := f.Recommendations[0], "not known"
+		if c.Effect != nil {
+			effect = effectText(*c.Effect)
+		}
+		t.add(changeText(c), effect)
+	}
+	return section("", "", Main, t)
+}
+
+// useless names what would not help, without the reasons.
+func useless(f *report.Finding) []Line {
+	if f == nil {
+		return nil
+	}
+	var names []string
+	for _, text := range f.WontHelp {
+		name, _, _ := strings.Cut(text, ": ")
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return []Line{{Label: "No help", Text: strings.Join(names, "; ")}}
+}
+
+// more says what the screen leaves out.
+func more(r *report.Report) string {
+	text := "every figure and finding with its reasons"
+	if n := len(r.Warnings); n > 0 {
+		text += ", " + unit.Count(int64(n), "warning", "warnings")
+	}
+	if n := len(r.Abstained); n > 0 {
+		text += ", why " + unit.Count(int64(n), "rule", "rules") + " could not judge"
+	}
+	return text
+}

@@ -1,0 +1,121 @@
+package document
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// share is one share of a step; nil is unknown.
+type share struct {
+	name  string
+	ratio *float64
+}
+
+// leastRest is the share of a step from which it is said that it could not be told apart; shares are rounded to half
+// of that.
+const leastRest = 0.01
+
+// stepShares are the shares of a step, as the device spends it. Where all are known they sum to the whole: the time
+// between epochs takes what of it no other has, and the rest of it from the wait, which holds that as well; what is
+// then left is a share of its own.
+func stepShares(s report.Step) []share {
+	lacks, wait, between, rest := "wait for data", s.InputWaitRatio, s.EpochGapRatio, (*float64)(nil)
+	if hiddenWait(s) != "" { // two quantities have two names
+		lacks = "device lacks data"
+	}
+	if s.DataStall != nil {
+		wait = &s.DataStall.Center
+	}
+	if wait != nil && s.HostRatio != nil && s.DeviceRatio != nil {
+		left := 1 - *wait - *s.HostRatio - *s.DeviceRatio
+		if s.H2DRatio != nil {
+			left -= *s.H2DRatio
+		}
+		if between != nil {
+			gap := min(*between, *wait+max(left, 0))
+			steady := *wait - max(gap-max(left, 0), 0)
+			left -= min(gap, max(left, 0))
+			wait, between = &steady, &gap
+		}
+		if left >= leastRest {
+			rest = &left
+		}
+	} else {
+		between = nil // the wait may hold it
+	}
+	return []share{{lacks, wait}, {"between epochs", between}, {"host", s.HostRatio}, {"host to device", s.H2DRatio},
+		{"device", s.DeviceRatio}, {"not told apart", rest}}
+}
+
+// hiddenWait says how long the trainer waits where that is not what the device lacks; "" where the two are the same to
+// within a point.
+func hiddenWait(s report.Step) string {
+	if s.InputWaitRatio == nil || s.DataStall == nil || *s.InputWaitRatio-s.DataStall.Center < leastRest {
+		return ""
+	}
+	text := fmt.Sprintf("the trainer itself waits %s; the device lacks data %s", unit.Percent(*s.InputWaitRatio),
+		unit.Percent(s.DataStall.Center))
+	if s.DataStall.Hi-s.DataStall.Lo >= 2*leastRest {
+		text += fmt.Sprintf(" (%s to %s)", unit.Percent(s.DataStall.Lo), unit.Percent(s.DataStall.Hi))
+	}
+	return text
+}
+
+// stepSection says where a step goes.
+func stepSection(r *report.Report) Section {
+	if r.Verdict == nil {
+		return Section{}
+	}
+	var bars Bars
+	for _, s := range stepShares(r.Verdict.Step) {
+		if s.ratio != nil {
+			bars = append(bars, Bar{Name: s.name, Ratio: *s.ratio, Share: unit.Percent(*s.ratio)})
+		}
+	}
+	if len(bars) == 0 {
+		return Section{}
+	}
+	about := ""
+	if t := r.Verdict.Step.TimeS; t != nil {
+		about = unit.Seconds(*t) + " per step"
+	}
+	return section("Where a step goes", about, Main, bars, Note(hiddenWait(r.Verdict.Step)))
+}
+
+// phasesSection says where the time of those goes who make the batches.
+func phasesSection(r *report.Report) Section {
+	s := Section{Title: "Where a worker's time goes", Weight: Supporting}
+	switch {
+	case r.Benchmark != nil:
+		s.Title, s.About = "Where an item's time goes", "one worker"
+	case workerless(r):
+		s.Title, s.About = "Where the trainer's time goes", "as it loads its data itself"
+	case r.Job != nil && r.Job.Loader != nil && r.Job.Loader.FedBy != "":
+		s.Title, s.About = "Where the time goes", "of those who feed the trainer"
+	}
+	var bars Bars
+	for _, f := range r.Phases {
+		bars = append(bars, Bar{Name: f.Name, Ratio: f.Ratio, Share: unit.Percent(f.Ratio), Each: phaseTime(f),
+			Basis: string(f.Basis)})
+	}
+	s.add(bars)
+	return s
+}
+
+// workerless reports whether the loader is known to have no workers.
+func workerless(r *report.Report) bool {
+	return r.Job != nil && r.Job.Loader != nil && r.Job.Loader.NumWorkers != nil && *r.Job.Loader.NumWorkers == 0
+}
+
+// phaseTime is a phase's time per batch or per item, "" where it is not known.
+func phaseTime(f report.Phase) string {
+	switch {
+	case f.ItemS > 0:
+		return unit.Seconds(f.ItemS) + "/item"
+	case f.BatchS > 0:
+		return unit.Seconds(f.BatchS) + "/batch"
+	}
+	return ""
+}

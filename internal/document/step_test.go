@@ -1,0 +1,67 @@
+package document
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// The rows of a step sum to the whole of its time, whatever part of the time between epochs was waited for.
+func TestStepRowsSumToTheWhole(t *testing.T) {
+	at := func(x float64) *float64 { return &x }
+	for _, c := range []struct {
+		name                    string
+		wait, host, device, gap float64 // gap below 0: none
+		between, rest           float64
+	}{
+		{"no gap", 0.6, 0.1, 0.3, -1, 0, 0},
+		{"a gap that is all waited for", 0.6, 0.1, 0.3, 0.4, 0.4, 0},
+		{"a gap that is partly starting workers", 0.67, 0.01, 0.23, 0.43, 0.43, 0},
+		{"a gap that is nothing but that", 0.1, 0.1, 0.5, 0.3, 0.3, 0},
+		{"less of a gap than is left", 0.1, 0.1, 0.5, 0.1, 0.1, 0.2},
+		{"something is not known", 0.66, 0.02, 0.28, -1, 0, 0.04},
+		{"a gap that noise makes too large", 0.3, 0.1, 0.6, 0.4, 0.3, 0},
+	} {
+		s := report.Step{InputWaitRatio: at(c.wait), HostRatio: at(c.host), DeviceRatio: at(c.device)}
+		if c.gap >= 0 {
+			s.EpochGapRatio = at(c.gap)
+		}
+		total := 0.0
+		for _, row := range stepShares(s) {
+			if row.ratio == nil {
+				continue
+			}
+			total += *row.ratio
+			if want, told := map[string]float64{"between epochs": c.between, "not told apart": c.rest}[row.name]; told && math.Abs(*row.ratio-want) > 1e-9 {
+				t.Errorf("%s: %s %g, want %g", c.name, row.name, *row.ratio, want)
+			}
+		}
+		if math.Abs(total-1) > leastRest {
+			t.Errorf("%s: the rows sum to %g", c.name, total)
+		}
+	}
+}
+
+func TestBetweenEpochsIsShown(t *testing.T) {
+	wait, host, device, gap := 0.67, 0.01, 0.23, 0.43
+	r := &report.Report{Verdict: &report.Verdict{Step: report.Step{InputWaitRatio: &wait, HostRatio: &host, DeviceRatio: &device,
+		EpochGapRatio: &gap}}}
+	bars := stepSection(r).Parts[0].(Bars)
+	if i := slices.IndexFunc(bars, func(b Bar) bool { return b.Name == "between epochs" }); i < 0 || bars[i].Share != "43 %" {
+		t.Errorf("%+v", bars)
+	}
+}
+
+// Without workers the times are the trainer's own, of which training is a part.
+func TestWhoseTimeGoes(t *testing.T) {
+	zero, one := 0, 1
+	for workers, want := range map[*int]string{&zero: "Where the trainer's time goes", &one: "Where a worker's time goes",
+		nil: "Where a worker's time goes"} {
+		r := &report.Report{Job: &report.Job{Loader: &report.Loader{NumWorkers: workers}}, Phases: []report.Phase{{Name: "collating", Ratio: 1}}}
+		if got := phasesSection(r).Title; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package document
+
+import (
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// span writes an interval with the unit once where both ends share it: "790 – 836 /s".
+func span(lo, hi float64, u string) string {
+	a, b := unit.Format(lo, u), unit.Format(hi, u)
+	numberA, unitA, okA := strings.Cut(a, " ")
+	_, unitB, okB := strings.Cut(b, " ")
+	if okA && okB && unitA == unitB {
+		return numberA + " – " + b
+	}
+	return a + " – " + b
+}
+
+// optional writes a value that may be missing.
+func optional(x *float64, u string) string {
+	if x == nil {
+		return "?"
+	}
+	return unit.Format(*x, u)
+}
+
+// rateNouns are the rates whose unit reads better as a noun.
+var rateNouns = map[string]string{metric.BatchesPerS.Name: "batches/s", metric.SamplesPerS.Name: "samples/s", metric.ItemRate.Name: "items/s"}
+
+// effectText writes the interval an effect is predicted to land in: "14.2 – 15.1 batches/s". One that tells nothing
+// says so.
+func effectText(e report.Effect) string {
+	text := strings.ReplaceAll(e.Metric, "_", " ") + " " + span(e.Lo, e.Hi, e.Unit)
+	if noun, ok := rateNouns[e.Metric]; ok {
+		text = unit.Number(e.Lo) + " – " + unit.Number(e.Hi) + " " + noun
+	}
+	switch {
+	case !report.Vague(e.Lo, e.Hi):
+		return text
+	case e.Metric == metric.ItemRate.Name:
+		return "cannot tell on this budget (" + text + ")"
+	}
+	return "cannot tell from this watch (" + text + ")"
+}
+
+// sentence begins text with a capital and ends it with a full stop.
+func sentence(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + strings.TrimSuffix(s[1:], ".") + "."
+}
+
+// orUnknown is a text, "?" where it is missing.
+func orUnknown(s string) string {
+	if s == "" {
+		return "?"
+	}
+	return s
+}
+
+// joined joins what is not empty.
+func joined(separator string, texts ...string) string {
+	var list []string
+	for _, t := range texts {
+		if t != "" {
+			list = append(list, t)
+		}
+	}
+	return strings.Join(list, separator)
+}

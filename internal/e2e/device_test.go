@@ -1,0 +1,264 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+const (
+	deviceSeconds = "26" // a launched loop trains so long
+	freeSeconds   = 8    // over which the loop with data for free is measured
+)
+
+// TestDevice watches loops on the stand-in GPU, attached and launched, and holds what is said of each against its
+// timeline and against the same loop with data for free. E2E_DEVICE='regexp' selects loops, E2E_DEVICE_HOW='attached'
+// or 'launched' one way; E2E_KEEP keeps each loop's recordings with their truth in a folder of its name;
+// E2E_RECORDINGS is a folder of recordings to replay, such as testdata/recordings/device, to which each watch is added.
+func TestDevice(t *testing.T) {
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	m := findMachine(t)
+	if m.root != "" {
+		t.Fatal("the stand-in GPU is built for this machine: run it without TORCH_ROOT and TORCH")
+	}
+	wanted, how := regexp.MustCompile(os.Getenv("E2E_DEVICE")), regexp.MustCompile(os.Getenv("E2E_DEVICE_HOW"))
+	var rows []deviceRow
+	for _, loop := range deviceLoops {
+		if !wanted.MatchString(loop.name) || ctx.Err() != nil {
+			continue
+		}
+		made, err := m.watchLoop(ctx, loop, how)
+		if err != nil {
+			t.Errorf("%s: %v", loop.name, err)
+		}
+		for _, r := range made {
+			t.Logf("%s", r)
+			rows = append(rows, r)
+		}
+	}
+	if ctx.Err() != nil {
+		t.Fatal("interrupted; what was started is ended and cleared")
+	}
+	if len(rows) == 0 {
+		t.Fatalf("no loop was watched: E2E_DEVICE=%s E2E_DEVICE_HOW=%s", wanted, how)
+	}
+	text := deviceTable(rows)
+	fmt.Printf("\n%s\n", text)
+	if m.keep != "" {
+		if err := os.WriteFile(filepath.Join(m.keep, "device-table.txt"), []byte(text), 0o644); err != nil {
+			t.Error(err)
+		}
+	}
+	checkDeviceRows(t, rows)
+}
+
+// watchLoop watches one loop in the wanted ways.
+func (m machine) watchLoop(ctx context.Context, loop deviceLoop, how *regexp.Regexp) (rows []deviceRow, err error) {
+	s, err := newDeviceStand(m, loop)
+	if s.dir != "" {
+		defer func() { err = errors.Join(err, s.remove()) }()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if m.keep != "" {
+		s.keep = filepath.Join(m.keep, loop.name)
+		if err := os.MkdirAll(s.keep, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	free, err := s.freeRate(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("with data for free: %w", err)
+	}
+	for _, way := range []struct {
+		how   string
+		watch func(context.Context) (deviceRow, error)
+	}{{"attached", s.attached}, {"launched", s.launched}} {
+		if !how.MatchString(way.how) || ctx.Err() != nil {
+			continue
+		}
+		r, err := way.watch(ctx)
+		if err != nil {
+			return rows, fmt.Errorf("%s: %w", way.how, err)
+		}
+		r.loop, r.how, r.free = loop, way.how, free
+		rows = append(rows, r)
+		if folder := os.Getenv("E2E_RECORDINGS"); folder != "" {
+			if err := r.record(folder, filepath.Join(s.dir, way.how+".jsonl")); err != nil {
+				return rows, err
+			}
+		}
+	}
+	return rows, nil
+}
+
+// freeRate is what the loop's slowest rank does with data for free. What E2E_KEEP holds is not measured again.
+func (s deviceStand) freeRate(ctx context.Context) (deviceTruth, error) {
+	var kept deviceTruth
+	if s.keep != "" {
+		text, err := os.ReadFile(filepath.Join(s.keep, "free.json"))
+		if err == nil && json.Unmarshal(text, &kept) == nil && kept.Rate > 0 {
+			return kept, nil
+		}
+	}
+	return s.measureFree(ctx)
+}
+
+func (s deviceStand) measureFree(ctx context.Context) (free deviceTruth, err error) {
+	stopNeighbour, err := s.withNeighbour(ctx)
+	if err != nil {
+		return free, err
+	}
+	defer func() { err = errors.Join(err, stopNeighbour()) }()
+	j, err := s.start(ctx, "DEVICE_FREE=1", s.loop.jobArgs())
+	if err != nil {
+		return free, err
+	}
+	defer func() { err = errors.Join(err, j.stop(), s.again()) }()
+	if _, err := s.await(j, s.flows); err != nil {
+		return free, err
+	}
+	select {
+	case <-time.After(freeSeconds * time.Second):
+	case <-ctx.Done():
+		return free, ctx.Err()
+	}
+	b, err := s.bins()
+	if err != nil {
+		return free, err
+	}
+	ranks := b.last(freeSeconds)
+	if len(ranks) == 0 {
+		return free, errors.New("the timeline has no ranks")
+	}
+	free = slices.MinFunc(ranks, func(x, y deviceTruth) int { return cmp.Compare(x.Rate, y.Rate) })
+	return free, s.write("free.json", free)
+}
+
+func (s deviceStand) write(name string, what any) error {
+	if s.keep == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(what, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(s.keep, name), append(text, '\n'), 0o644)
+}
+
+// attached watches the running loop from outside.
+func (s deviceStand) attached(ctx context.Context) (r deviceRow, err error) {
+	stopNeighbour, err := s.withNeighbour(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, stopNeighbour()) }()
+	j, err := s.start(ctx, "DEVICE_FREE=0", s.loop.jobArgs())
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, j.stop(), s.again()) }()
+	if _, err := s.await(j, s.flows); err != nil {
+		return r, err
+	}
+	before := readCPU(j.pid)
+	cmd, err := s.pipetune(ctx, "attached", "--pid", strconv.Itoa(j.pid), "--duration", watchFor.String())
+	if err != nil {
+		return r, err
+	}
+	r.others = before.others(readCPU(j.pid), cmd)
+	return r, s.read(&r, "attached", "truth.json")
+}
+
+// launched lets pipetune start the loop.
+func (s deviceStand) launched(ctx context.Context) (r deviceRow, err error) {
+	stopNeighbour, err := s.withNeighbour(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, stopNeighbour(), s.again()) }()
+	before := readCPU()
+	cmd, err := s.pipetune(ctx, "launched", append([]string{"--"}, s.command(deviceSeconds, s.loop.jobArgs())...)...)
+	if err != nil {
+		return r, err
+	}
+	r.others = before.others(readCPU(), cmd)
+	return r, s.read(&r, "launched", "launched-truth.json")
+}
+
+// pipetune runs diagnose and leaves its report and recording in the stand's folder.
+func (s deviceStand) pipetune(ctx context.Context, how string, args ...string) (*exec.Cmd, error) {
+	ctx, cancel := context.WithTimeout(ctx, watchFor+patience)
+	defer cancel()
+	out := filepath.Join(s.dir, how)
+	flags := []string{"diagnose", "-q", "--warmup", watchDrops.String(), "-o", out + ".json", "-o", out + ".jsonl"}
+	cmd := exec.CommandContext(ctx, s.binary, append(flags, args...)...)
+	cmd.Dir, cmd.Env = s.dir, s.environment("XDG_RUNTIME_DIR="+s.dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("pipetune diagnose: %w: %.2000s", err, bytes.TrimSpace(output))
+	}
+	return cmd, nil
+}
+
+// read takes the report and the truth of its window.
+func (s deviceStand) read(r *deviceRow, how, truth string) error {
+	text, err := os.ReadFile(filepath.Join(s.dir, how+".json"))
+	if err != nil {
+		return err
+	}
+	if r.rep, err = report.Decode(bytes.NewReader(text)); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, &r.said); err != nil {
+		return err
+	}
+	if r.rep.Verdict == nil || r.rep.Window == nil {
+		return errors.New("the report has no verdict or no window")
+	}
+	b, err := s.bins()
+	if err != nil {
+		return err
+	}
+	from, to := window(r.rep, 0, 0)
+	if how == "launched" { // it was watched until its process ended, which takes longer than its last step
+		to = min(to, b.lastStep())
+	}
+	r.truth = b.over(from, to)
+	if len(r.truth) == 0 {
+		return fmt.Errorf("the timeline has nothing from %.1f to %.1f", from, to)
+	}
+	if s.keep == "" {
+		return nil
+	}
+	kept := map[string]string{"attached": "report.json", "launched": "launched-report.json"}[how]
+	recording, err := os.ReadFile(filepath.Join(s.dir, how+".jsonl"))
+	return errors.Join(err, os.WriteFile(filepath.Join(s.keep, kept), text, 0o644),
+		os.WriteFile(filepath.Join(s.keep, how+".jsonl"), recording, 0o644),
+		s.write(truth, map[string]any{
+			"loop": s.loop.name, "class": s.loop.class,
+			"conf": s.loop.conf, "args": s.loop.jobArgs(), "neighbour": s.loop.neighbour,
+			"from": from, "to": to, "others_cores": r.others, "ranks": r.truth, "bins": b,
+		}))
+}

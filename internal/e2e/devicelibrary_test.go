@@ -1,0 +1,34 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// TestDeviceLibrary holds the stand-in GPU to what testdata/device/README.md says it models.
+func TestDeviceLibrary(t *testing.T) {
+	m := findMachine(t)
+	s, err := newDeviceStand(m, deviceLoop{conf: "queue=8 devices=2 link-gb=10"})
+	if s.dir != "" {
+		defer func() {
+			if err := s.remove(); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := filepath.Abs("../../testdata/device/check.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), m.python, script, s.dir)
+	cmd.Env = s.environment()
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, output)
+	}
+}

@@ -1,0 +1,215 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// What is promised of a step with a device.
+const (
+	stallAttached   = 0.03 // of 1: how far the data stall may be off, seen from outside …
+	stallLaunched   = 0.01 // … and with the hook
+	promiseOver     = 0.10 // a promised rate may be so much above the true one
+	headroomCovered = 0.90 // share of loops whose true headroom lies in the interval
+
+	// rateError is how far the true headroom itself may be off: a quotient of two rates, each measured once.
+	rateError = 0.03
+)
+
+// deviceRow is what came of one watch of a loop.
+type deviceRow struct {
+	loop   deviceLoop
+	how    string
+	rep    *report.Report
+	said   deviceSaid
+	truth  []deviceTruth
+	free   deviceTruth // with data for free
+	others float64     // cores that others used meanwhile
+}
+
+// deviceSaid are the figures of a report about the device.
+type deviceSaid struct {
+	Verdict struct {
+		Step struct {
+			Stall    *deviceInterval `json:"data_stall_ratio"`
+			Busy     *deviceInterval `json:"device_busy_ratio"`
+			Headroom *deviceInterval `json:"headroom"`
+		} `json:"step"`
+	} `json:"verdict"`
+}
+
+type deviceInterval struct {
+	Center *float64 `json:"center"`
+	Lo     *float64 `json:"lo"`
+	Hi     *float64 `json:"hi"`
+}
+
+func (d deviceSaid) headroom() *deviceInterval { return d.Verdict.Step.Headroom }
+
+func (i *deviceInterval) String() string {
+	if i == nil {
+		return "absent"
+	}
+	if i.Center == nil {
+		return number(i.Lo) + "–" + number(i.Hi)
+	}
+	return fmt.Sprintf("%s (%s–%s)", number(i.Center), number(i.Lo), number(i.Hi))
+}
+
+// worst is the rank that the data stall of a job is about.
+func (r deviceRow) worst() deviceTruth {
+	return r.judged(slices.MaxFunc(r.truth, func(a, b deviceTruth) int {
+		return cmp.Compare(a.Starved+a.Unfed, b.Starved+b.Unfed)
+	}))
+}
+
+// judged is a rank over the time that a report is about: the hook tells evaluations apart, and shares and rates are of
+// the time without them.
+func (r deviceRow) judged(t deviceTruth) deviceTruth {
+	if r.how == "launched" {
+		t.Starved, t.Unfed, t.Rate = t.Starved/(1-t.Outside), t.Unfed/(1-t.Outside), t.Rate/(1-t.Outside)
+	}
+	return t
+}
+
+// headroom is how many times the rate data for free would bring.
+func (r deviceRow) headroom() float64 { return r.judged(r.free).Rate / r.worst().Rate }
+
+func (r deviceRow) covered() bool {
+	h, truth := r.said.headroom(), r.headroom()
+	return h != nil && h.Lo != nil && h.Hi != nil && *h.Lo <= truth*(1+rateError) && *h.Hi >= truth*(1-rateError)
+}
+
+// promised is the most that the report says the rate can become, as a multiple of what it is. Findings about the host
+// or the GPU promise something else than data.
+func (r deviceRow) promised() (most float64, by string) {
+	take := func(e *report.Effect, name string) {
+		if e == nil || e.Before <= 0 || e.Metric != "batches_per_s" && e.Metric != "samples_per_s" {
+			return
+		}
+		if ratio := max(e.After, e.Hi) / e.Before; ratio > most {
+			most, by = ratio, name
+		}
+	}
+	for _, f := range r.rep.Findings {
+		if strings.HasPrefix(f.Rule, "host/") || strings.HasPrefix(f.Rule, "gpu/") {
+			continue
+		}
+		for _, c := range f.Recommendations {
+			take(c.Effect, f.Rule)
+		}
+	}
+	for _, p := range r.rep.Plans {
+		take(p.Effect, p.Name)
+	}
+	return most, by
+}
+
+// misses are the bounds that a watch does not meet.
+func (r deviceRow) misses() (misses []string) {
+	missed := func(format string, args ...any) { misses = append(misses, fmt.Sprintf(format, args...)) }
+	if !slices.Contains(r.loop.class, r.rep.Verdict.Class) {
+		missed("the verdict is %s, want %s", r.rep.Verdict.Class, r.want())
+	}
+	if most, by := r.promised(); most > (1+promiseOver)*max(r.headroom(), 1) {
+		missed("%s promises %.2f times the rate, data for free brings %.2f", by, most, r.headroom())
+	}
+	// A rule that is planted in some loops is found there and nowhere else.
+	for _, planted := range []string{"loader/pin-thread-bound"} {
+		found := slices.ContainsFunc(r.rep.Findings, func(f report.Finding) bool { return f.Rule == planted })
+		if found != (r.loop.planted == planted) {
+			missed("%s is found: %t", planted, found)
+		}
+	}
+	stall, bound, truth := r.said.Verdict.Step.Stall, stallAttached, r.worst()
+	if r.how == "launched" {
+		bound = stallLaunched
+	}
+	switch {
+	case stall == nil || stall.Center == nil:
+		if !r.loop.open {
+			missed("the data stall is absent")
+		}
+	case *stall.Center < truth.Starved-bound || *stall.Center > truth.Starved+truth.Unfed+bound:
+		missed("the data stall is said to be %.3f, and is %.3f", *stall.Center, truth.Starved)
+	}
+	return misses
+}
+
+func (r deviceRow) String() string { return deviceTable([]deviceRow{r}) }
+
+func (r deviceRow) want() string {
+	words := make([]string, len(r.loop.class))
+	for i, class := range r.loop.class {
+		words[i] = string(class)
+	}
+	return strings.Join(words, " or ")
+}
+
+// deviceTable is a line for each watch: the truth, and what was said.
+func deviceTable(rows []deviceRow) string {
+	var out bytes.Buffer
+	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, strings.ReplaceAll("LOOP HOW BUSY STALL WAIT RATE FREE HEADROOM WANT"+
+		" VERDICT CONFIDENCE STALL HEADROOM PROMISED BY WAIT OTHERS MISSED", " ", "\t"))
+	for _, r := range rows {
+		w := r.worst()
+		fmt.Fprintf(table, "%s\t%s\t%.3f\t%.3f\t%.3f\t%.2f\t%.2f\t%.2f\t%s\t",
+			r.loop.name, r.how, w.Busy+w.Comm, w.Starved, w.Waited, w.Rate, r.judged(r.free).Rate, r.headroom(), r.want())
+		most, by := r.promised()
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%.2f\t%s\t%s\t%.2f\t%s\n",
+			r.rep.Verdict.Class, r.rep.Verdict.Confidence, r.said.Verdict.Step.Stall, r.said.headroom(), most,
+			cmp.Or(by, "-"), ratio(r.rep.Verdict.Step.InputWaitRatio), r.others,
+			cmp.Or(strings.Join(r.misses(), "; "), "-"))
+	}
+	table.Flush()
+	return out.String()
+}
+
+// checkDeviceRows fails the test with what the watches missed.
+func checkDeviceRows(t *testing.T, rows []deviceRow) {
+	t.Helper()
+	var known map[string]string // see testdata/recordings/device
+	text, err := os.ReadFile("../../testdata/recordings/device/known.json")
+	if err == nil {
+		err = json.Unmarshal(text, &known)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	right, told, covered := 0, 0, 0
+	for _, r := range rows {
+		for _, miss := range r.misses() {
+			if why, listed := known[r.loop.name+"-"+r.how]; listed && slices.Contains(r.loop.class, r.rep.Verdict.Class) {
+				t.Logf("%s %s: %s; known: %s", r.loop.name, r.how, miss, why)
+				continue
+			}
+			t.Errorf("%s %s: %s", r.loop.name, r.how, miss)
+		}
+		if slices.Contains(r.loop.class, r.rep.Verdict.Class) {
+			right++
+		}
+		if r.said.headroom() != nil {
+			told++
+		}
+		if r.covered() {
+			covered++
+		}
+	}
+	t.Logf("the class is right in %d of %d watches", right, len(rows))
+	t.Logf("the true headroom is in the interval in %d of %d watches", covered, told)
+	if float64(covered) < headroomCovered*float64(told) {
+		t.Errorf("want it in %.0f %%", 100*headroomCovered)
+	}
+}

@@ -1,0 +1,167 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// fieldCase is a team's job (docs/field-reports.md) with the cures that must be recommended and what must be spoken against.
+type fieldCase struct {
+	launchCase
+	cures   []cure
+	against []string // settings that a larger value is ruled out of, or that no advice touches
+}
+
+// cure is a recommendation with a predicted effect.
+type cure struct {
+	rule, setting string
+	to            string // a pattern
+}
+
+// fieldSeconds is how long a launched case trains: three epochs or more of each, and a window that is not too short after the warm-up.
+const fieldSeconds = "16"
+
+var fieldCases = []fieldCase{
+	{
+		// Epochs are short enough for the restarts to cost what they cost there: on a machine that forks fast and joins slowly they took 6 % of 128 slides.
+		launchCase: launchCase{testCase: testCase{name: "a_bags", script: "cases/a_bags", args: []string{"--slides", "48"}, class: inputBound, wait: starved, seconds: fieldSeconds,
+			planted: []string{"loader/workers-restart", "loader/collate-cost", "cpu/decode-bound"}}},
+		cures: []cure{
+			{"loader/workers-restart", "persistent_workers", `^True$`},
+			{"hdf5/reopened-per-item", "opening the HDF5 file", `^once per worker and file`},
+			{"loader/collate-cost", "collate_fn", `^one allocation`},
+		},
+		against: []string{"multiprocessing_context", "batch_size"},
+	},
+	{
+		launchCase: launchCase{testCase: testCase{name: "b_mels", script: "cases/b_mels", class: inputBound, wait: starved, seconds: fieldSeconds,
+			planted: []string{"hdf5/chunk-exceeds-cache"}}},
+		cures: []cure{
+			{"hdf5/chunk-exceeds-cache", "HDF5 chunk shape", `^1x64x64$`},
+			{"job/evaluation-sequential", "num_workers of the evaluation's DataLoader", `^[1-9]`},
+		},
+		against: []string{"batch_size"},
+	},
+	{
+		launchCase: launchCase{testCase: testCase{name: "c_mels_later", script: "cases/c_mels_later", class: inputBound, wait: starved, seconds: fieldSeconds,
+			planted: []string{"loader/workers-too-few"}}},
+		cures:   []cure{{"loader/workers-too-few", "num_workers", `^[2-9]$`}},
+		against: []string{"prefetch_factor", "batch_size"},
+	},
+	{
+		launchCase: launchCase{testCase: testCase{name: "d_volumes", script: "cases/d_volumes", class: inputBound, wait: starved, seconds: "24",
+			planted: []string{"loader/workers-too-few", "loader/workers-restart"}}},
+		cures: []cure{
+			{"loader/workers-too-few", "num_workers", `^[2-9]$`},
+			{"loader/workers-restart", "persistent_workers", `^True$`},
+		},
+		against: []string{"batch_size"},
+	},
+	{
+		launchCase: launchCase{testCase: testCase{name: "e_faces", script: "cases/e_faces", class: inputBound, wait: starved, seconds: fieldSeconds,
+			planted: []string{"cpu/decode-bound", "image/png-decode"}}},
+		cures: []cure{
+			{"cpu/decode-bound", "CPU time per batch in the workers", `^at most`},
+			{"image/png-decode", "picture format", `^JPEG`},
+		},
+		against: []string{"prefetch_factor", "batch_size", "where the dataset lies"},
+	},
+}
+
+// TestCases launches the five teams' jobs and asks for what they found by hand, and that what does not hold of their reports is not followed. Attempts
+// follow the policy of doc.go.
+func TestCases(t *testing.T) {
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	m := findMachine(t)
+	var tries account
+	defer tries.close(t)
+	wanted := regexp.MustCompile(os.Getenv("E2E_JOBS"))
+	for _, c := range fieldCases {
+		if !wanted.MatchString(c.name) || ctx.Err() != nil {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := tries.measure(t, func() (try, string, error) { return m.tryCase(ctx, t, c) }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// tryCase launches a case once.
+func (m machine) tryCase(ctx context.Context, t *testing.T, c fieldCase) (one try, figures string, err error) {
+	l, err := m.launchOnce(ctx, t, c.launchCase)
+	if err != nil {
+		return try{}, "", err
+	}
+	share := l.own.wait / (l.own.to - l.own.from)
+	one = try{misses: c.misses(l.rep), others: l.others, unshown: share < c.wait[0] || share > c.wait[1]}
+	var top []string
+	for _, f := range l.rep.Findings[:min(3, len(l.rep.Findings))] {
+		top = append(top, f.Rule)
+	}
+	return one, fmt.Sprintf("%s/%s by %s, input wait %.0f %%", l.rep.Verdict.Class, l.rep.Verdict.Resource, strings.Join(top, " "), 100*share), nil
+}
+
+// misses lists what is wrong with a report.
+func (c fieldCase) misses(r *report.Report) (misses []miss) {
+	fail := func(format string, args ...any) { misses = append(misses, wrongVerdict(format, args...)) }
+	if !slices.Contains(c.class, r.Verdict.Class) {
+		fail("the verdict is %s by %s", r.Verdict.Class, r.Verdict.Rule)
+	}
+	if rank := slices.IndexFunc(r.Findings, func(f report.Finding) bool { return slices.Contains(c.planted, f.Rule) }); rank < 0 || rank >= maxRank {
+		fail("none of %v is among the first %d findings", c.planted, maxRank)
+	}
+	for _, want := range c.cures {
+		if why := want.missing(r); why != "" {
+			fail("%s", why)
+		}
+	}
+	for _, setting := range c.against {
+		for _, a := range r.Advice() {
+			if a.Setting == setting {
+				fail("%s → %s is advised", a.Setting, a.To)
+			}
+		}
+		for _, p := range r.Plans {
+			for _, change := range p.Changes {
+				if change.Setting == setting {
+					fail("the %s plan has %s → %s", p.Name, change.Setting, change.To)
+				}
+			}
+		}
+	}
+	return misses
+}
+
+// missing says why a cure is not recommended as it should be; "" where it is.
+func (want cure) missing(r *report.Report) string {
+	for _, f := range r.Findings {
+		if f.Rule != want.rule {
+			continue
+		}
+		for _, c := range f.Recommendations {
+			if c.Setting != want.setting || !regexp.MustCompile(want.to).MatchString(c.To) {
+				continue
+			}
+			if e := c.Effect; e == nil || e.After <= e.Before || e.Hi < e.Lo {
+				return fmt.Sprintf("%s: %s → %s has no effect that is a gain: %+v", f.Rule, c.Setting, c.To, c.Effect)
+			}
+			return ""
+		}
+		return fmt.Sprintf("%s does not recommend %s → %s", f.Rule, want.setting, want.to)
+	}
+	return "no finding " + want.rule
+}

@@ -1,0 +1,208 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// jobSeconds ends every job by itself, also where this program was killed and could not: some seconds to flow, 20 s watched, and room for a
+// machine that is so busy that patience is needed.
+const jobSeconds = "700"
+
+// bench is where jobs run: an interpreter, perhaps in a chroot, and a work folder of this case alone.
+type bench struct {
+	python string
+	root   string // chroot; "": none
+	work   string // as seen from here, below root
+	gpu    string // folder of the stand-in GPU's libraries; "": a step is slept through
+}
+
+// inside returns a path as the job sees it.
+func (b bench) inside(path string) string { return strings.TrimPrefix(path, b.root) }
+
+// job is a running training script with all its processes, which share a process group.
+type job struct {
+	ctx       context.Context
+	stopwatch string
+	log       string
+	pid       int
+	ended     chan struct{}
+	err       error // set before ended is closed
+}
+
+// newBench copies the scripts to a fresh work folder on a disk (never tmpfs: storage is what some jobs are about).
+func newBench(python, root string) (bench, error) {
+	work, err := os.MkdirTemp(filepath.Join(root, "/var/tmp"), fmt.Sprintf("%s%d-", workPrefix, os.Getpid()))
+	if err != nil {
+		return bench{}, fmt.Errorf("making a work folder: %w", err)
+	}
+	b := bench{python: python, root: root, work: work}
+	for _, folder := range []string{"jobs", "device"} {
+		if err := os.CopyFS(filepath.Join(work, folder), os.DirFS(filepath.Join("../../testdata", folder))); err != nil {
+			return b, fmt.Errorf("copying the jobs: %w", err)
+		}
+	}
+	return b, nil
+}
+
+// newGPUBench is a bench with the stand-in GPU, one for each rank, that the case's job trains on and that pipetune sees. There is none in a
+// chroot, as its libraries are of this system, and where the job has a /dev/shm of its own, as its timeline is there.
+func (m machine) newGPUBench(c testCase) (bench, error) {
+	b, err := newBench(m.python, m.root)
+	if err != nil || m.root != "" || c.around.shmBytes > 0 {
+		return b, err
+	}
+	b.gpu = filepath.Join(b.work, "gpu")
+	devices := fmt.Sprintf("devices=%d", max(c.ranks, 1))
+	output, err := exec.Command("../../testdata/device/build.sh", b.gpu, devices, "timeline="+b.timeline()).CombinedOutput()
+	if err != nil {
+		return b, fmt.Errorf("building the stand-in GPU: %w: %s", err, output)
+	}
+	return b, nil
+}
+
+func (b bench) timeline() string { return filepath.Join("/dev/shm", filepath.Base(b.work)) }
+
+// environment lets a process find the stand-in GPU: the job its libcuda, pipetune its libnvidia-ml.
+func (b bench) environment() []string {
+	if b.gpu == "" {
+		return os.Environ()
+	}
+	return append(os.Environ(), "PIPETUNE_STAND_IN=1", "LD_LIBRARY_PATH="+b.gpu)
+}
+
+// remove clears what the bench left.
+func (b bench) remove() error {
+	if b.work == "" {
+		return nil
+	}
+	return errors.Join(os.RemoveAll(b.work), os.RemoveAll(b.timeline()))
+}
+
+// workPrefix begins the names of work folders and cgroups; the pid of their owner follows.
+const workPrefix = "pipetune-e2e-"
+
+// shell returns a command that becomes args where jobs of this bench run: in the chroot, whose mounts are in a mount namespace
+// that ends with the job. The lines of prelude run before, outside the chroot, by the process that becomes the job.
+func (b bench) shell(prelude []string, args ...string) *exec.Cmd {
+	if b.root != "" {
+		prelude = append([]string{
+			// The root is made a mount point, as a container's root is: else the job's mountinfo says nothing about it.
+			"mount --bind " + b.root + " " + b.root,
+			"mount -t proc proc " + b.root + "/proc",
+			"mount --rbind /dev " + b.root + "/dev",
+			"mount --rbind /sys " + b.root + "/sys",
+		}, prelude...)
+	}
+	private := slices.ContainsFunc(prelude, func(line string) bool { return strings.HasPrefix(line, "mount ") })
+	run := `exec "$@"`
+	if b.root != "" {
+		run = `exec chroot "` + b.root + `" "$@"`
+	}
+	argv := append([]string{"/bin/sh", "-ec", strings.Join(append(prelude, run), "\n"), "sh"}, args...)
+	if private {
+		argv = append([]string{"unshare", "--mount", "--propagation", "private", "--"}, argv...)
+	}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return cmd
+}
+
+// scriptArgs is the command line of a case's script, as the job sees it.
+func (b bench) scriptArgs(c testCase, more ...string) []string {
+	script := c.script
+	if script == "" {
+		script = c.name
+	}
+	args := []string{b.python, b.inside(filepath.Join(b.work, "jobs", script+".py")), "--data", b.inside(b.data())}
+	return append(append(args, c.args...), more...)
+}
+
+func (b bench) data() string { return filepath.Join(b.work, "data") }
+
+// start starts the case's job. The caller stops it, whatever else fails.
+func (b bench) start(ctx context.Context, c testCase, prelude []string) (*job, error) {
+	j := &job{
+		ctx: ctx, ended: make(chan struct{}),
+		stopwatch: filepath.Join(b.work, "stopwatch.jsonl"), log: filepath.Join(b.work, "job.log"),
+	}
+	for _, old := range []string{j.stopwatch, j.log} {
+		if err := os.RemoveAll(old); err != nil {
+			return nil, err
+		}
+	}
+	log, err := os.Create(j.log)
+	if err != nil {
+		return nil, fmt.Errorf("making the job's log: %w", err)
+	}
+	defer log.Close()
+	cmd := b.shell(prelude, b.scriptArgs(c, "--stopwatch", b.inside(j.stopwatch), "--seconds", cmp.Or(c.seconds, jobSeconds))...)
+	cmd.Stdout, cmd.Stderr, cmd.Env = log, log, b.environment()
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting the job: %w", err)
+	}
+	j.pid = cmd.Process.Pid
+	go func() {
+		j.err = cmd.Wait()
+		close(j.ended)
+	}()
+	return j, nil
+}
+
+// stop ends the job and everything it started, and waits for it. The group is named by the pid of a child that has not been
+// waited for, or whose group outlives it, so the number cannot have been given to someone else.
+func (j *job) stop() error {
+	err := syscall.Kill(-j.pid, syscall.SIGKILL)
+	if err != nil && err != syscall.ESRCH {
+		return fmt.Errorf("ending the job's process group %d: %w", j.pid, err)
+	}
+	select {
+	case <-j.ended:
+		return nil
+	case <-time.After(patience):
+		return fmt.Errorf("the job, process %d, does not end", j.pid)
+	}
+}
+
+// lastOutput is the end of what the job wrote, in one line.
+func (j *job) lastOutput() string {
+	text, err := os.ReadFile(j.log)
+	if err != nil {
+		return err.Error()
+	}
+	words := strings.Join(strings.Fields(string(text)), " ")
+	return words[max(0, len(words)-500):]
+}
+
+// awaitStopwatch looks at the stop-watches until done says so, and returns what it saw last.
+func awaitStopwatch(j *job, limit time.Duration, what string, done func([][]reading) bool) ([][]reading, error) {
+	deadline := time.Now().Add(limit)
+	for {
+		ranks, err := readStopwatches(j.stopwatch)
+		if err == nil && done(ranks) {
+			return ranks, nil
+		}
+		select {
+		case <-j.ended:
+			return nil, fmt.Errorf("the job ended while waiting for %s: %v; its output ends with: %s", what, j.err, j.lastOutput())
+		case <-j.ctx.Done():
+			return nil, j.ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			return nil, fmt.Errorf("no %s within %s; the job's output ends with: %s", what, limit, j.lastOutput())
+		}
+	}
+}

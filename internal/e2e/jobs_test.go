@@ -1,0 +1,287 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// How long pipetune watches: at most 30 s of watching per job is the promise.
+const (
+	watchFor   = 20 * time.Second
+	watchDrops = 3 * time.Second
+
+	// patience ends what hangs. It says nothing of how long anything may take: a busy machine may need minutes to import torch.
+	patience = 5 * time.Minute
+
+	// neighboursSettle is how long batches that were ready before the neighbours came may last.
+	neighboursSettle = 2 * time.Second
+)
+
+// machine is what all cases share.
+type machine struct {
+	binary string
+	python string
+	root   string
+	keep   string
+
+	versions string // of Python and the libraries that the jobs use, in words
+}
+
+func TestJobs(t *testing.T) {
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	m := findMachine(t)
+	var tries account
+	defer tries.close(t)
+	wanted := regexp.MustCompile(os.Getenv("E2E_JOBS"))
+	allowed := strings.Split(os.Getenv("E2E_ALLOW_MISSING"), ",")
+
+	var outcomes, rows []outcome // those that count, and every attempt
+	for _, c := range cases {
+		if !wanted.MatchString(c.name) || !asked(t, c.name) || ctx.Err() != nil {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			var made []outcome
+			best, err := tries.measure(t, func() (try, string, error) {
+				began := time.Now()
+				o := m.runOnce(ctx, t, c)
+				o.testCase, o.seconds, o.attempt = c, time.Since(began).Seconds(), len(made)+1
+				made = append(made, o)
+				return o.try(), o.figures(), o.err
+			})
+			rows = append(rows, made...)
+			if missing := (errNotRun{}); errors.As(err, &missing) && slices.Contains(allowed, missing.what) {
+				t.Log(err)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			outcomes = append(outcomes, made[best])
+		})
+	}
+	if ctx.Err() != nil {
+		t.Fatal("interrupted; what was started is ended and cleared")
+	}
+	if len(rows) == 0 {
+		t.Fatalf("no job matches E2E_JOBS=%s", wanted)
+	}
+	var printed bytes.Buffer
+	if err := printTable(&printed, rows); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Printf("\n%s\n", printed.String())
+	if m.keep != "" {
+		if err := os.WriteFile(filepath.Join(m.keep, "table.txt"), printed.Bytes(), 0o644); err != nil {
+			t.Error(err)
+		}
+	}
+	checkRanks(t, outcomes)
+}
+
+// checkRanks holds the table to its promise about the order of findings, and to having shown what was planted.
+func checkRanks(t *testing.T, outcomes []outcome) {
+	planted, ranked := 0, 0
+	var missed, unshown []string
+	for _, o := range outcomes {
+		if !o.showed() {
+			unshown = append(unshown, o.name)
+			continue
+		}
+		if len(o.planted) == 0 {
+			continue
+		}
+		planted++
+		if o.ranked() {
+			ranked++
+		} else {
+			missed = append(missed, o.name)
+		}
+	}
+	t.Logf("planted rule first or second in %d of %d jobs; not in: %s", ranked, planted, strings.Join(missed, " "))
+	if float64(ranked) < rankShare*float64(planted) {
+		t.Errorf("planted rule first or second in %d of %d jobs, want %.0f %%", ranked, planted, 100*rankShare)
+	}
+	if float64(len(unshown)) > unshownShare*float64(len(outcomes)) {
+		t.Errorf("on this busy machine the planted condition did not show in %s: too many of %d jobs prove nothing", strings.Join(unshown, " "), len(outcomes))
+	}
+}
+
+// asked reports whether a test is to run a row: with E2E_SUITE those of live only.
+func asked(t *testing.T, name string) bool {
+	return os.Getenv("E2E_SUITE") == "" || slices.Contains(live[t.Name()], name)
+}
+
+// findMachine checks what every case needs. What is missing is a failure with its cure, never a skip.
+func findMachine(t *testing.T) machine {
+	m := machine{
+		binary: envOr("PIPETUNE_BIN", "../../bin/pipetune"), python: envOr("PYTHON", "/usr/bin/python3"),
+		root: os.Getenv("TORCH_ROOT"), keep: os.Getenv("E2E_KEEP"),
+	}
+	if suite := os.Getenv("TORCH"); m.root == "" && suite != "" {
+		cmd := exec.Command("../../scripts/torch", suite)
+		cmd.Stderr = os.Stderr
+		dir, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("building a chroot of %s: %v", suite, err)
+		}
+		m.root = strings.TrimSpace(string(dir))
+	}
+	m.root = strings.TrimSuffix(m.root, "/")
+	if m.root != "" && os.Getuid() != 0 {
+		t.Fatal("TORCH_ROOT needs root, for chroot")
+	}
+	binary, err := filepath.Abs(m.binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.binary = binary; !isFile(binary) {
+		t.Fatalf("no %s: run make build", binary)
+	}
+	if m.keep != "" {
+		if err := os.MkdirAll(m.keep, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := sweep(m.root); err != nil {
+		t.Fatalf("clearing what an earlier run left: %v", err)
+	}
+	b := bench{python: m.python, root: m.root}
+	versions := `import sys, torch, h5py, PIL; print("Python", sys.version.split()[0], "torch", torch.__version__, "h5py", h5py.__version__)`
+	output, err := b.shell(nil, m.python, "-c", versions).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s cannot import what the jobs need: %v: %s\napt-get install -y python3-torch python3-h5py python3-pil python3-numpy",
+			m.python, err, output)
+	}
+	m.versions = strings.TrimSpace(string(output))
+	fmt.Printf("jobs run on %s\n", m.versions)
+	return m
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// runOnce starts the job, lets pipetune watch it, and compares.
+func (m machine) runOnce(ctx context.Context, t *testing.T, c testCase) (o outcome) {
+	b, err := m.newGPUBench(c)
+	defer func() { o.err = errors.Join(o.err, b.remove()) }()
+	if err != nil {
+		return outcome{err: err}
+	}
+	prelude, undo, err := c.around.around(ctx, b, c)
+	defer func() { o.err = errors.Join(o.err, undo()) }()
+	if err != nil {
+		return outcome{err: err}
+	}
+	j, err := b.start(ctx, c, prelude)
+	if err != nil {
+		return outcome{err: err}
+	}
+	defer func() { o.err = errors.Join(o.err, j.stop()) }()
+	if _, err := awaitStopwatch(j, patience, "steady steps", flowing); err != nil {
+		return outcome{err: err}
+	}
+	neighbours, quiet, err := startNeighbours(c.around.neighbours)
+	if err != nil {
+		return outcome{err: err}
+	}
+	defer func() { o.err = errors.Join(o.err, quiet()) }()
+	if c.around.neighbours > 0 {
+		time.Sleep(neighboursSettle)
+	}
+
+	from, groups := monotonic(), []int{j.pid, neighbours}
+	before := readCPU(groups...)
+	rep, cmd, err := m.diagnose(ctx, b, c, j.pid)
+	if err != nil {
+		return outcome{err: err}
+	}
+	others := before.others(readCPU(groups...), cmd)
+	from, to := window(rep, from, monotonic())
+	var inside measured
+	_, err = awaitStopwatch(j, patience, "the stop-watch past the window", func(ranks [][]reading) bool {
+		var ok bool
+		inside, ok = over(ranks, from, to)
+		return ok
+	})
+	if err != nil {
+		return outcome{err: err}
+	}
+	files, err := stopwatchFiles(j.stopwatch)
+	if err != nil {
+		return outcome{err: err}
+	}
+	for rank, path := range files {
+		m.keepFile(t, path, fmt.Sprintf("%s.stopwatch.%d.jsonl", c.name, rank))
+	}
+	o = judge(c, rep, inside)
+	o.others = others
+	return o
+}
+
+// diagnose runs the real command beside the job, as a user would.
+func (m machine) diagnose(ctx context.Context, b bench, c testCase, pid int) (*report.Report, *exec.Cmd, error) {
+	dir, err := os.MkdirTemp("", workPrefix)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer os.RemoveAll(dir)
+	keep := dir
+	if m.keep != "" {
+		keep = m.keep
+	}
+	out := filepath.Join(keep, c.name+".json")
+	ctx, cancel := context.WithTimeout(ctx, watchFor+patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, m.binary, "diagnose", "--pid", strconv.Itoa(pid), "--duration", watchFor.String(),
+		"--warmup", watchDrops.String(), "-q", "-o", out, "-o", filepath.Join(keep, c.name+".jsonl"))
+	cmd.Env = b.environment()
+	output, err := cmd.CombinedOutput()
+	if m.keep != "" {
+		_ = os.WriteFile(filepath.Join(keep, c.name+".txt"), output, 0o644) // for reading only
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("pipetune diagnose: %w: %s", err, bytes.TrimSpace(output))
+	}
+	file, err := os.Open(out)
+	if err != nil {
+		return nil, nil, fmt.Errorf("pipetune diagnose wrote no report: %w", err)
+	}
+	defer file.Close()
+	rep, err := report.Decode(file)
+	return rep, cmd, err
+}
+
+// keepFile copies a file of the work folder to where E2E_KEEP says.
+func (m machine) keepFile(t *testing.T, path, name string) {
+	if m.keep == "" {
+		return
+	}
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(m.keep, name), text, 0o644)
+	}
+	if err != nil {
+		t.Errorf("keeping %s: %v", name, err)
+	}
+}

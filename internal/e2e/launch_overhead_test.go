@@ -1,0 +1,211 @@
+//go:build e2e && overhead
+
+package e2e
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// What the hook may cost a job of a thousand steps a second.
+const (
+	maxHookSlowdown = 0.005 // of its steps per second, median of the pairs
+	hookPairs       = 20
+	mostHookPairs   = 40 // where their median is above the promise and their interval does not tell
+	hookSeconds     = "8"
+	stepWork        = "270000" // of the job: steps of some 1 ms
+	hookSettles     = 2.0      // seconds of the stop-watch left out at its start
+	attachAfter     = 2500 * time.Millisecond
+	attachFor       = 6 * time.Second
+)
+
+// TestLaunchOverhead runs the same job bare and watched, in pairs of random order, and compares its own count of steps
+// per second: launched and attached, with workers and without.
+func TestLaunchOverhead(t *testing.T) {
+	for _, workers := range []string{"0", "4"} {
+		for _, how := range []watchedHow{launchedJob, attachedJob} {
+			t.Run(fmt.Sprintf("%s, %s workers", how, workers), func(t *testing.T) { hookOverhead(t, workers, how) })
+		}
+	}
+}
+
+// TestLaunchLosesNothing launches a job of some 2,000 steps per second; no message of the hook may be lost.
+func TestLaunchLosesNothing(t *testing.T) {
+	m := findMachine(t)
+	b, err := newBench(m.python, m.root)
+	if b.work != "" {
+		defer os.RemoveAll(b.work)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	rate, err := m.stepsPerSecond(t, b, launchedJob, "--work", "110000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Printf("%.0f steps/s launched\n", rate)
+}
+
+// watchedHow is how pipetune looks at the job of a run.
+type watchedHow string
+
+const (
+	bareJob     watchedHow = "bare" // not at all
+	launchedJob watchedHow = "launched"
+	attachedJob watchedHow = "attached"
+)
+
+func hookOverhead(t *testing.T, workers string, how watchedHow) {
+	m := findMachine(t)
+	b, err := newBench(m.python, m.root)
+	if b.work != "" {
+		defer os.RemoveAll(b.work)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var slowdowns []float64
+	for i := 0; i < hookPairs || i < mostHookPairs && undecided(slowdowns, maxHookSlowdown); i++ {
+		rate, order := map[watchedHow]float64{}, []watchedHow{bareJob, how}
+		rand.Shuffle(2, func(i, j int) { order[i], order[j] = order[j], order[i] })
+		for _, each := range order {
+			if rate[each], err = m.stepsPerSecond(t, b, each, "--work", stepWork, "--workers", workers); err != nil {
+				t.Fatal(err)
+			}
+		}
+		slowdowns = append(slowdowns, 1-rate[how]/rate[bareJob])
+		fmt.Printf("pair %2d, %s workers: %.1f steps/s bare, %.1f %s: %+.2f %%\n",
+			i+1, workers, rate[bareJob], rate[how], how, -100*slowdowns[i])
+	}
+	slices.Sort(slowdowns)
+	low, high := medianBetween(slowdowns)
+	fmt.Printf("%s, %s workers: job slower by %.2f %% (median of %d pairs; 95 %% interval %.2f to %.2f %%)\n",
+		how, workers, 100*median(slowdowns), len(slowdowns), 100*low, 100*high)
+	if got := median(slowdowns); got > maxHookSlowdown {
+		t.Errorf("the job was slower by %.2f %% at the median of the pairs, promised %.1f %%", 100*got, 100*maxHookSlowdown)
+	}
+}
+
+// medianBetween is the 95 % interval of the median by the ranks of what was measured (binomial, 20 of them: sixth and fifteenth).
+func medianBetween(sorted []float64) (low, high float64) {
+	n := float64(len(sorted))
+	rank := max(int(n/2-0.98*math.Sqrt(n)), 0)
+	return sorted[rank], sorted[len(sorted)-1-rank]
+}
+
+// TestLaunchHookByTurns compares stretches of steps with the hook's wrappers and without them in one process, which tells apart what pairs of
+// whole jobs cannot.
+func TestLaunchHookByTurns(t *testing.T) {
+	for _, workers := range []string{"0", "4"} {
+		t.Run(workers+" workers", func(t *testing.T) {
+			m := findMachine(t)
+			b, err := newBench(m.python, m.root)
+			if b.work != "" {
+				defer os.RemoveAll(b.work)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			job := b.shell(b.showHook(), b.scriptArgs(testCase{name: "hook_by_turns"}, "--work", stepWork, "--workers", workers)...)
+			output, _, err := m.launch(t.Context(), b, []string{"-q", "-o", filepath.Join(b.work, "turns.json")}, job.Args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var wall, cpu []float64
+			for line := range strings.Lines(string(output)) {
+				var bare, bareCPU, hooked, hookedCPU float64
+				if _, err := fmt.Sscan(line, &bare, &bareCPU, &hooked, &hookedCPU); err == nil {
+					wall, cpu = append(wall, hooked/bare-1), append(cpu, hookedCPU-bareCPU)
+				}
+			}
+			if len(wall) != hookPairs {
+				t.Fatalf("%d pairs, want %d: %s", len(wall), hookPairs, output)
+			}
+			slices.Sort(wall)
+			slices.Sort(cpu)
+			low, high := medianBetween(wall)
+			cpuLow, cpuHigh := medianBetween(cpu)
+			fmt.Printf("%s workers: a step takes %+.2f %% with the hook (95 %% interval %+.2f to %+.2f), %+.1f µs of CPU time (%+.1f to %+.1f)\n",
+				workers, 100*median(wall), 100*low, 100*high, median(cpu), cpuLow, cpuHigh)
+			if got := median(wall); got > maxHookSlowdown {
+				t.Errorf("a step takes %.2f %% longer with the hook (median), promised %.1f %%", 100*got, 100*maxHookSlowdown)
+			}
+		})
+	}
+}
+
+// stepsPerSecond runs the job once. Launched, no message may be lost.
+func (m machine) stepsPerSecond(t *testing.T, b bench, how watchedHow, flags ...string) (float64, error) {
+	stopwatch, out := filepath.Join(b.work, "stopwatch.jsonl"), filepath.Join(b.work, "fast.jsonl")
+	flags = append(flags, "--stopwatch", b.inside(stopwatch), "--seconds", hookSeconds)
+	job := b.shell(b.showHook(), b.scriptArgs(testCase{name: "fast_steps"}, flags...)...)
+	switch how {
+	case bareJob:
+		if output, err := job.CombinedOutput(); err != nil {
+			return 0, fmt.Errorf("the bare job: %w: %s", err, output)
+		}
+	case attachedJob:
+		if err := m.attached(t, b, job); err != nil {
+			return 0, err
+		}
+	case launchedJob:
+		if _, _, err := m.launch(t.Context(), b, []string{"-q", "-o", out}, job.Args); err != nil {
+			return 0, err
+		}
+		file, err := os.Open(out)
+		if err != nil {
+			return 0, err
+		}
+		defer file.Close()
+		rec, err := recording.Read(file)
+		if err != nil {
+			return 0, err
+		}
+		if lost := total(rec, metric.HookLost); lost > 0 {
+			t.Errorf("%.0f messages of the hook were lost", lost)
+		}
+		if total(rec, metric.HookSteps) == 0 {
+			t.Error("the hook told of no step")
+		}
+	}
+	readings, err := readStopwatch(stopwatch)
+	if err != nil || len(readings) < 2 {
+		return 0, fmt.Errorf("%d readings of the stop-watch: %w", len(readings), err)
+	}
+	last := readings[len(readings)-1]
+	first, ok := at(readings, readings[0].T+hookSettles)
+	if !ok {
+		return 0, fmt.Errorf("the job trained for less than %.0f s", hookSettles)
+	}
+	return (last.Batches - first.Batches) / (last.T - first.T), nil
+}
+
+// attached runs the job, and pipetune beside it from soon after its start to shortly before its end.
+func (m machine) attached(t *testing.T, b bench, job *exec.Cmd) error {
+	if err := job.Start(); err != nil {
+		return err
+	}
+	time.Sleep(attachAfter)
+	watch := exec.CommandContext(t.Context(), m.binary, "diagnose", "--pid", strconv.Itoa(job.Process.Pid),
+		"--duration", attachFor.String(), "-q", "-o", filepath.Join(b.work, "attached.json"))
+	output, err := watch.CombinedOutput()
+	if ended := job.Wait(); ended != nil {
+		return fmt.Errorf("the job: %w", ended)
+	}
+	if err != nil {
+		return fmt.Errorf("pipetune diagnose: %w: %s", err, output)
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// patchCase is a job whose settings are literals, one of them a fault.
+type patchCase struct {
+	name     string
+	settings []string // that the patch must change
+}
+
+// TestPatch launches jobs whose settings are literals, applies the patch as a person would, launches them again, and holds what came of it
+// against the interval that was predicted.
+func TestPatch(t *testing.T) {
+	m := findMachine(t)
+	var tries account
+	defer tries.close(t)
+	for _, c := range []patchCase{
+		{"literal_settings", []string{"num_workers"}},
+		{"literal_restart", []string{"persistent_workers"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := tries.measure(t, func() (one try, figures string, err error) {
+				b, err := newBench(m.python, m.root)
+				if b.work != "" {
+					defer func() { err = errors.Join(err, os.RemoveAll(b.work)) }()
+				}
+				if err != nil {
+					return one, "", err
+				}
+				return m.patchOnce(t.Context(), b, c)
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// patchOnce launches a job, applies the patch and launches it again.
+func (m machine) patchOnce(ctx context.Context, b bench, c patchCase) (one try, figures string, err error) {
+	before, others, err := m.reportOf(ctx, b, c.name, "before")
+	if err != nil {
+		return one, "", err
+	}
+	one.others = others
+	wrong := func(format string, args ...any) { one.misses = append(one.misses, wrongVerdict(format, args...)) }
+	if m.root != "" {
+		// The source lies in the chroot, where pipetune does not look for it; that must be said, and no other file taken.
+		if before.Patch != nil || !slices.ContainsFunc(before.Warnings, func(w string) bool { return strings.Contains(w, "could not be made a patch") }) {
+			wrong("a job in a chroot got the patch %+v, warnings %q", before.Patch, before.Warnings)
+		}
+		return one, "in a chroot", nil
+	}
+	if before.Patch == nil || before.Patch.Diff == "" {
+		wrong("no patch is offered")
+		return one, fmt.Sprintf("patch: %+v", before.Patch), nil
+	}
+	for _, want := range c.settings {
+		if !slices.ContainsFunc(before.Patch.Settings, func(s report.PatchedSetting) bool { return s.Setting == want && s.How != "elsewhere" }) {
+			wrong("the patch does not change %s", want)
+		}
+	}
+	if out, err := patchCommand(b).CombinedOutput(); err != nil {
+		return one, "", fmt.Errorf("patch -p1: %w: %s", err, out)
+	}
+	after, others, err := m.reportOf(ctx, b, c.name, "after")
+	if err != nil {
+		return one, "", err
+	}
+	one.others = max(one.others, others)
+	effect, err := predicted(before, c.settings)
+	if err != nil {
+		return one, "", err
+	}
+	got, ok := after.Metrics[effect.Metric]
+	if !ok {
+		return one, "", fmt.Errorf("the second report has no %s", effect.Metric)
+	}
+	if got.Center < effect.Lo || got.Center > effect.Hi {
+		one.misses = append(one.misses, wrongFigure("%s is %.2f after the patch, predicted %.2f to %.2f", effect.Metric, got.Center, effect.Lo, effect.Hi))
+	}
+	if got.Center <= effect.Before {
+		one.misses = append(one.misses, wrongFigure("%s is %.2f after the patch and was %.2f: not faster", effect.Metric, got.Center, effect.Before))
+	}
+	return one, fmt.Sprintf("%s %.2f, predicted %.2f (%.2f to %.2f), came true %.2f; %s", effect.Metric, effect.Before, effect.After, effect.Lo, effect.Hi,
+		got.Center, settingsOf(before.Patch)), nil
+}
+
+func settingsOf(p *report.Patch) (text string) {
+	for _, s := range p.Settings {
+		text += fmt.Sprintf(" %s %s → %s (%s)", s.Setting, deref(s.From), s.To, s.How)
+	}
+	return text
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return "-"
+	}
+	return *s
+}
+
+func patchCommand(b bench) *exec.Cmd {
+	cmd := exec.Command("patch", "-p1", "-i", filepath.Join(b.work, "fix.patch"))
+	cmd.Dir = b.work
+	return cmd
+}
+
+// reportOf launches a job and returns its report, and how many cores others used meanwhile; the patch, if any, lies in fix.patch of the work folder.
+func (m machine) reportOf(ctx context.Context, b bench, name, when string) (*report.Report, float64, error) {
+	out := filepath.Join(b.work, when+".json")
+	flags := []string{"-q", "--warmup", watchDrops.String(), "-o", out}
+	if when == "before" {
+		flags = append(flags, "-o", filepath.Join(b.work, "fix.patch"))
+	}
+	job := b.shell(b.showHook(), b.scriptArgs(testCase{name: name}, "--seconds", launchSeconds)...)
+	began := readCPU()
+	_, cmd, err := m.launch(ctx, b, flags, job.Args)
+	if err != nil {
+		return nil, 0, err
+	}
+	others := began.others(readCPU(), cmd)
+	file, err := os.Open(out)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer file.Close()
+	rep, err := report.Decode(file)
+	if err == nil && rep.Verdict == nil {
+		err = errors.New("the report has no verdict")
+	}
+	return rep, others, err
+}
+
+// predicted is the effect that was promised for these settings: that of the plan whose patch it is, else the first recommendation of each, or all of
+// them together.
+func predicted(rep *report.Report, settings []string) (*report.Effect, error) {
+	if p := rep.Recommended(); p != nil && p.Effect != nil && planned(rep.Patch, p) {
+		return p.Effect, nil
+	}
+	if len(rep.Patch.Settings) > len(settings) && rep.Joint != nil {
+		return rep.Joint, nil
+	}
+	for _, f := range rep.Findings {
+		for _, r := range f.Recommendations {
+			if slices.Contains(settings, r.Setting) && r.Effect != nil {
+				return r.Effect, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("no effect is predicted for %v", settings)
+}
+
+// planned tells whether a patch changes just what a plan does.
+func planned(p *report.Patch, plan *report.Plan) bool {
+	changed := 0
+	for _, s := range p.Settings {
+		if s.How == report.PatchReplaced || s.How == report.PatchAdded {
+			if !slices.ContainsFunc(plan.Changes, func(c report.Recommendation) bool { return c.Setting == s.Setting }) {
+				return false
+			}
+			changed++
+		}
+	}
+	return changed == len(plan.Changes)
+}

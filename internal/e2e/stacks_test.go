@@ -1,0 +1,335 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+const (
+	stackWatch  = 10 * time.Second // of a job that is attached to
+	stackWarmup = 2 * time.Second
+)
+
+// stackRun is what came of a job that was watched in one mode.
+type stackRun struct {
+	stack  stack
+	plant  plant
+	mode   string         // "attached" or "launched"
+	want   string         // the job's result alone
+	rep    *report.Report // nil: there was none
+	text   string         // the same for people, and whatever stood on stderr
+	stdout string         // the job's result
+	status int            // the job's
+	others float64        // cores that others used meanwhile
+}
+
+// TestStacks holds both modes to the frameworks that people train with: the class, the first finding, the setting that is
+// named, and that the job prints and ends as it does alone. PYTHON is to be the interpreter that scripts/python-env makes.
+func TestStacks(t *testing.T) {
+	m := findMachine(t)
+	var tries account
+	defer tries.close(t)
+	wanted := regexp.MustCompile(os.Getenv("E2E_JOBS"))
+	others := os.Getenv("E2E_OTHERS") != ""
+	var rows []string
+	for _, s := range stacks {
+		for _, p := range plants {
+			name := s.name + ", " + p.name
+			if !wanted.MatchString(name) || s.others != others || t.Context().Err() != nil {
+				continue
+			}
+			t.Run(name, func(t *testing.T) {
+				alone, err := m.stackJob(t, s, append(slices.Clone(p.args), plantQuick...)).Output()
+				if err != nil || result(alone) == "" {
+					t.Fatalf("the job alone printed %q: %v", alone, err)
+				}
+				for _, mode := range []string{"attached", "launched"} {
+					run := m.launchStack
+					if mode == "attached" {
+						run = m.attachStack
+					}
+					_, err := tries.measure(t, func() (try, string, error) {
+						r := stackRun{stack: s, plant: p, mode: mode, want: result(alone)}
+						if err := run(t, s, p.args, &r); err != nil {
+							return try{}, "", fmt.Errorf("%s: %w", mode, err)
+						}
+						rows = append(rows, r.row())
+						m.keepText(t, fmt.Sprintf("stacks-%s-%s.txt", name, mode), r.text)
+						return r.try(t), r.row(), nil
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+	if len(rows) == 0 {
+		t.Fatalf("no stack matches E2E_JOBS=%s", wanted)
+	}
+	printStacks(os.Stdout, rows)
+}
+
+// try holds an attempt to its bounds; what is known to be missed is only told.
+func (r stackRun) try(t *testing.T) try {
+	made := try{others: r.others}
+	for about, text := range r.misses() {
+		if said, ok := r.stack.known[about]; ok {
+			t.Logf("known, %s: %s; %s", about, said, text)
+			continue
+		}
+		made.misses = append(made.misses, wrongVerdict("%s: %s", about, text))
+	}
+	slices.SortFunc(made.misses, func(a, b miss) int { return strings.Compare(a.text, b.text) })
+	return made
+}
+
+// misses are what is wrong with a run, by mode and what it is about.
+func (r stackRun) misses() map[string]string {
+	found := map[string]string{}
+	miss := func(about, format string, args ...any) {
+		if r.plant.keepsUp {
+			about = "keeping up, " + about
+		}
+		found[r.mode+": "+about] = fmt.Sprintf(format, args...)
+	}
+	if r.harm() {
+		miss("harm", "the job ended with %d and %q, alone with 0 and %q", r.status, r.stdout, r.want)
+	}
+	if r.rep == nil {
+		miss("verdict", "there is no report: %.500s", r.text)
+		return found
+	}
+	if !slices.Contains(r.plant.class, r.rep.Verdict.Class) {
+		miss("verdict", "%s, want one of %v", r.rep.Verdict.Class, r.plant.class)
+	}
+	if r.mode == "launched" && r.place() == "-" {
+		miss("line", "it is not known where the loader is made")
+	}
+	if r.plant.keepsUp {
+		if len(r.rep.Findings) > 0 && r.rep.Findings[0].Severity == report.Error {
+			miss("finding", "an error finding on a job that keeps up: %s", r.first())
+		}
+		return found
+	}
+	first := cmp.Or(r.stack.first, "loader/workers-too-few")
+	if r.first() != first {
+		miss("finding", "the first is %s, want %s", r.first(), first)
+	}
+	setting, _, _ := strings.Cut(r.named(), "=")
+	if r.stack.first != "" && len(r.rep.Findings) > 0 && len(r.rep.Findings[0].Recommendations) > 0 {
+		setting = r.rep.Findings[0].Recommendations[0].Setting
+	}
+	if setting != r.stack.setting && !strings.HasPrefix(r.patched(), r.stack.setting+" ") {
+		miss("setting", "named is %s, patched %s, want %s", r.named(), r.patched(), r.stack.setting)
+	}
+	return found
+}
+
+// harm reports whether the job ended or printed otherwise than alone.
+func (r stackRun) harm() bool { return r.status != 0 || r.stdout != r.want }
+
+func (r stackRun) first() string {
+	if r.rep == nil || len(r.rep.Findings) == 0 {
+		return "-"
+	}
+	return r.rep.Findings[0].Rule
+}
+
+// named is the setting that the first plan changes first, and what it is to be.
+func (r stackRun) named() string {
+	if r.rep == nil {
+		return "-"
+	}
+	for _, plan := range r.rep.Plans {
+		if len(plan.Changes) > 0 {
+			return fmt.Sprintf("%s=%s", plan.Changes[0].Setting, plan.Changes[0].To)
+		}
+	}
+	return "-"
+}
+
+// patched is what becomes of that setting in the job's source.
+func (r stackRun) patched() string {
+	if r.rep == nil || r.rep.Patch == nil || len(r.rep.Patch.Settings) == 0 {
+		return "-"
+	}
+	first := r.rep.Patch.Settings[0]
+	name := first.Setting
+	if found := frameworksName.FindStringSubmatch(first.Origin); found != nil {
+		name = found[1]
+	}
+	return fmt.Sprintf("%s %s in %s", name, first.How, filepath.Base(r.rep.Patch.File))
+}
+
+// frameworksName finds what a framework calls a setting in what the patch says of it.
+var frameworksName = regexp.MustCompile(`^(\w+) of \w+`)
+
+// place is where the loader is made.
+func (r stackRun) place() string {
+	if r.rep == nil || r.rep.Job.Loader == nil || r.rep.Job.Loader.Location == nil {
+		return "-"
+	}
+	at := r.rep.Job.Loader.Location
+	return fmt.Sprintf("%s:%d", filepath.Base(at.File), at.Line)
+}
+
+func (r stackRun) row() string {
+	class, confidence := "no report", ""
+	if r.rep != nil {
+		class, confidence = string(r.rep.Verdict.Class), string(r.rep.Verdict.Confidence)
+	}
+	harm := "none"
+	if r.harm() {
+		harm = fmt.Sprintf("status %d, %q", r.status, r.stdout)
+	}
+	return strings.Join([]string{r.stack.name, r.plant.name, r.mode, class, confidence, r.first(), r.named(), r.stack.setting,
+		r.place(), r.patched(), harm, fmt.Sprintf("%.2f", r.others)}, "\t")
+}
+
+func printStacks(w io.Writer, rows []string) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, strings.Join([]string{"\nSTACK", "PLANTED", "MODE", "CLASS", "CONFIDENCE", "FIRST FINDING", "SETTING NAMED",
+		"ITS NAME THERE", "LOADER AT", "PATCH", "HARM", "OTHERS"}, "\t"))
+	for _, row := range rows {
+		fmt.Fprintln(table, row)
+	}
+	_ = table.Flush() // to the test's own output
+}
+
+// result is what runs of a job are compared by; what a framework prints beside, and before it on the line, may hold times.
+func result(stdout []byte) string {
+	for line := range strings.Lines(string(stdout)) {
+		if _, said, ok := strings.Cut(line, "job: "); ok {
+			return strings.TrimSpace(said)
+		}
+	}
+	return ""
+}
+
+// stackCommand is the command line of a stack's job, in a folder of its own.
+func (m machine) stackCommand(t *testing.T, s stack, more []string) []string {
+	t.Helper()
+	script, err := filepath.Abs(filepath.Join("../../testdata/jobs/stacks", s.script+".py"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Concat([]string{m.python}, s.launcher, []string{script, "--folder", t.TempDir()}, s.args, more)
+}
+
+// stackJob is the job alone. No framework is to ask the network for anything.
+func (m machine) stackJob(t *testing.T, s stack, more []string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return stackProcess(ctx, t, m.stackCommand(t, s, more))
+}
+
+func stackProcess(ctx context.Context, t *testing.T, argv []string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+cmd.Dir, "HF_HOME="+cmd.Dir, "HF_HUB_OFFLINE=1",
+		"PYTHONDONTWRITEBYTECODE=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	return cmd
+}
+
+// launchStack lets pipetune start the job.
+func (m machine) launchStack(t *testing.T, s stack, planted []string, r *stackRun) error {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	out := filepath.Join(t.TempDir(), "report.json")
+	launch := []string{m.binary, "diagnose", "--warmup", stackWarmup.String(), "-o", out, "--"}
+	argv := append(launch, m.stackCommand(t, s, planted)...)
+	cmd := stackProcess(ctx, t, argv)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	before := readCPU()
+	err := cmd.Run()
+	r.others = before.others(readCPU(), cmd)
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		return err
+	}
+	r.stdout, r.status, r.text = result(stdout.Bytes()), cmd.ProcessState.ExitCode(), stderr.String()
+	r.rep, err = readReport(out)
+	return err
+}
+
+// attachStack starts the job, and watches it from outside once it has done some steps.
+func (m machine) attachStack(t *testing.T, s stack, planted []string, r *stackRun) error {
+	begun, out := filepath.Join(t.TempDir(), "begun"), filepath.Join(t.TempDir(), "report.json")
+	job := m.stackJob(t, s, append(slices.Clone(planted), "--begun", begun))
+	var stdout, stderr bytes.Buffer
+	job.Stdout, job.Stderr = &stdout, &stderr
+	if err := job.Start(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	waited := awaitFile(ctx, begun)
+	var text []byte
+	if waited == nil {
+		watch := exec.CommandContext(ctx, m.binary, "diagnose", "--pid", strconv.Itoa(job.Process.Pid),
+			"--duration", stackWatch.String(), "--warmup", stackWarmup.String(), "-o", out)
+		before := readCPU(job.Process.Pid)
+		text, _ = watch.CombinedOutput() // where it fails there is no report, and its text says why
+		r.others = before.others(readCPU(job.Process.Pid), watch)
+	}
+	err := job.Wait()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		return err
+	}
+	if waited != nil {
+		return fmt.Errorf("%w: %.1000s", waited, stderr.Bytes())
+	}
+	r.stdout, r.status, r.text = result(stdout.Bytes()), job.ProcessState.ExitCode(), string(text)
+	r.rep, err = readReport(out)
+	return err
+}
+
+// readReport reads a report; nil where none was written.
+func readReport(path string) (*report.Report, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	rep, err := report.Decode(file)
+	if err == nil && rep.Verdict == nil {
+		err = errors.New("the report has no verdict")
+	}
+	return rep, err
+}
+
+// keepText writes a text to where E2E_KEEP says.
+func (m machine) keepText(t *testing.T, name, text string) {
+	if m.keep == "" {
+		return
+	}
+	if err := os.WriteFile(filepath.Join(m.keep, strings.ReplaceAll(name, " ", "-")), []byte(text), 0o644); err != nil {
+		t.Errorf("keeping %s: %v", name, err)
+	}
+}

@@ -1,0 +1,135 @@
+// Package format is the table of the formats that datasets are kept in: how a file of each is known, by its first bytes
+// or its name, and what can be told of the items in it.
+//
+// It promises that all of pipetune asks this one table. How an item is read stands beside it, in one file of package
+// dataset for each kind. It opens nothing.
+package format
+
+import (
+	"bytes"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Kind is how items lie in files, in the words of a recording and of a report.
+type Kind string
+
+const (
+	HDF5  Kind = "hdf5"
+	Image Kind = "image"
+	Npy   Kind = "npy"
+	Tar   Kind = "tar"
+	Other Kind = "other"
+)
+
+// Items is what can be told of the items of a kind.
+type Items struct {
+	Words     string // for people: "NumPy array"
+	WholeFile bool   // a file is one item: a job opens, reads and closes it for each, and so does who measures it
+	Pictures  bool   // they are encoded pictures, or may be
+	Array     bool   // they are indices of an array, whose files are opened to learn how many there are
+}
+
+// Format is a row of the table.
+type Format struct {
+	Name string // "" where nothing but the name of a file says what it is
+	Kind Kind
+	Mark string // the first bytes, as each format's own specification gives them; "" where there are none
+	At   int    // where the mark stands
+
+	Endings  string // of names, in lower case: what files are judged by where there are too many to open
+	Sole     string // those of Endings that no other format has
+	Doubtful string // other endings, which files that are no data have as often
+	Many     bool   // a file holds many items, so that it is a dataset by itself
+
+	Items
+}
+
+var (
+	pictures = Items{Words: "pictures", WholeFile: true, Pictures: true}
+	raw      = Items{Words: "raw bytes"}
+)
+
+// Table is all that is known: to add a format, add a row, and where its kind is new, the file in package dataset that
+// reads it. The first mark that fits wins.
+var Table = []Format{
+	{Name: "hdf5", Kind: HDF5, Mark: "\x89HDF\r\n\x1a\n", Endings: ".h5 .hdf5 .hdf .he5 .nc .mat",
+		Sole: ".h5 .hdf5 .he5", Many: true, Items: Items{Words: "HDF5", Array: true}},
+	{Name: "jpeg", Kind: Image, Mark: "\xff\xd8\xff", Endings: ".jpg .jpeg", Items: pictures},
+	{Name: "png", Kind: Image, Mark: "\x89PNG\r\n\x1a\n", Endings: ".png", Items: pictures},
+	{Name: "gif", Kind: Image, Mark: "GIF8", Endings: ".gif", Items: pictures},
+	{Name: "tiff", Kind: Image, Mark: "II*\x00", Endings: ".tif .tiff", Items: pictures},
+	{Name: "tiff", Kind: Image, Mark: "MM\x00*", Items: pictures},
+	{Name: "webp", Kind: Image, At: 8, Mark: "WEBP", Endings: ".webp", Items: pictures},
+	{Name: "bmp", Kind: Image, Mark: "BM", Endings: ".bmp", Items: pictures},
+	{Name: "npy", Kind: Npy, Mark: "\x93NUMPY", Endings: ".npy", Many: true,
+		Items: Items{Words: "NumPy array", Array: true}},
+	{Name: "tar", Kind: Tar, At: 257, Mark: "ustar", Endings: ".tar", Many: true,
+		Items: Items{Words: "tar archive", Pictures: true}},
+	{Name: "zip", Kind: Other, Mark: "PK\x03\x04", Endings: ".zip .npz", Many: true, Items: raw},
+	{Name: "gzip", Kind: Other, Mark: "\x1f\x8b", Endings: ".gz", Doubtful: ".tgz", Items: raw},
+	{Name: "parquet", Kind: Other, Mark: "PAR1", Endings: ".parquet", Many: true, Items: raw},
+	{Name: "arrow", Kind: Other, Mark: "ARROW1", Endings: ".arrow .feather", Many: true, Items: raw},
+	{Name: "lmdb", Kind: Other, At: 16, Mark: "\xde\xc0\xef\xbe", Endings: ".mdb .lmdb", Many: true, Items: raw},
+	{Name: "tfrecord", Kind: Other, Endings: ".tfrecord .tfrecords", Many: true, Items: raw},
+	{Name: "pytorch", Kind: Other, Endings: ".pt", Doubtful: ".pth", Items: raw},
+	{Name: "pickle", Kind: Other, Endings: ".pkl", Doubtful: ".pickle", Items: raw},
+	{Name: "text", Kind: Other, Doubtful: ".csv .tsv .json .jsonl .txt", Items: raw},
+	{Kind: Other, Endings: ".bin .rec .beton .zarr .dat .raw .mmap", Many: true, Items: raw},
+	{Kind: Other, Endings: ".ppm .wav .flac .mp3 .ogg .opus .mp4 .avi .mkv .webm .nii .dcm .las .ply .pcd", Items: raw},
+}
+
+var unknown = Format{Kind: Other, Items: raw}
+
+// OfBytes tells a file's format from its first bytes; HeadBytes of them are enough.
+func OfBytes(head []byte) Format {
+	for _, f := range Table {
+		if f.Mark != "" && len(head) >= f.At && bytes.HasPrefix(head[f.At:], []byte(f.Mark)) {
+			return f
+		}
+	}
+	return unknown
+}
+
+// HeadBytes is how much of a file is read to recognise it: a tar archive's mark ends at byte 262, and the header of an
+// array of a hundred fields fits in.
+const HeadBytes = 4096
+
+// OfName tells a file's likely format from its name. data says that what is so called is data.
+func OfName(name string) (f Format, data bool) {
+	ending := strings.ToLower(path.Ext(name))
+	for _, f := range Table {
+		if data = has(f.Endings, ending); data || has(f.Doubtful, ending) {
+			return f, data
+		}
+	}
+	return unknown, false
+}
+
+// Promises tells whether a name is that of a file of a kind and nothing else.
+func (k Kind) Promises(name string) bool {
+	return slices.ContainsFunc(Table, func(f Format) bool { return f.Kind == k && has(f.Sole, path.Ext(name)) })
+}
+
+func has(endings, ending string) bool { return slices.Contains(strings.Fields(endings), ending) }
+
+// Items is what can be told of a kind's items: nothing of a kind that is not in the table.
+func (k Kind) Items() Items {
+	for _, f := range Table {
+		if f.Kind == k {
+			return f.Items
+		}
+	}
+	return Items{}
+}
+
+// Kinds lists all kinds, as they come in the table.
+func Kinds() (kinds []Kind) {
+	for _, f := range Table {
+		if !slices.Contains(kinds, f.Kind) {
+			kinds = append(kinds, f.Kind)
+		}
+	}
+	return kinds
+}

@@ -1,0 +1,28 @@
+package format
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestEveryFormatIsRecognised(t *testing.T) {
+	for _, f := range Table {
+		if f.Mark != "" {
+			head := append(make([]byte, f.At), f.Mark...)
+			if got := OfBytes(head); got.Name != f.Name {
+				t.Errorf("the mark of %s is taken for %q", f.Name, got.Name)
+			}
+			if got := OfBytes(head[:len(head)-1]); got.Name == f.Name {
+				t.Errorf("a cut mark is still taken for %s", f.Name)
+			}
+		}
+		for _, extension := range strings.Fields(f.Endings + " " + f.Doubtful) {
+			if got, _ := OfName("x" + strings.ToUpper(extension)); got.Name != f.Name {
+				t.Errorf("%s is taken for %q, want %s", extension, got.Name, f.Name)
+			}
+		}
+		if f.Mark == "" && f.Endings+f.Doubtful == "" {
+			t.Errorf("%s can never be recognised", f.Name)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package launch
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/hook"
+	"github.com/pipetune/pipetune/internal/patch"
+	"github.com/pipetune/pipetune/internal/untrusted"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// Fix is the recommended settings as a change of the job's source, as a file needs it: not redacted.
+type Fix struct {
+	Diff string // "" where there is none
+	Why  string // then, for the person
+}
+
+// Fix makes a patch of a report's recommended settings and adds it to the report, redacted. trainers are what the
+// hook has reported of.
+func (j *Job) Fix(ctx context.Context, r *report.Report, trainers []hook.Trainer) Fix {
+	settings := patchable(r)
+	switch {
+	case len(settings) > 0:
+	case r.Verdict != nil && r.Verdict.Class == report.Inconclusive:
+		return Fix{Why: "nothing could be concluded, so no setting is recommended"}
+	case r.Unshared():
+		return Fix{Why: "the dataset is iterable: each worker goes over all of it unless its own code takes a share, " +
+			"which is for you to see to before there are several workers"}
+	default:
+		return Fix{Why: "no setting of the DataLoader is recommended"}
+	}
+	from, ok := patchedTrainer(trainers, r)
+	if !ok {
+		return Fix{Why: whyNoSource(r)}
+	}
+	call := patchedCall(from, r)
+	folder := call.Folder
+	if folder == "" {
+		folder, _ = os.Getwd() // without it the file is named from the root
+	}
+	request := patch.Request{
+		Python: from.Executable, File: call.File, Line: call.Line, Folder: folder, Began: j.started, Settings: settings,
+	}
+	if r.Job != nil && r.Job.Loader != nil {
+		request.Workers = r.Job.Loader.NumWorkers
+	}
+	p, err := patch.Make(ctx, request)
+	if err != nil {
+		why := untrusted.Path(err.Error(), j.redact)
+		r.Warnings = append(r.Warnings, "the recommended settings could not be made a patch: "+why)
+		return Fix{Why: why}
+	}
+	shown := redactPatch(p, j.redact)
+	r.Patch = &shown
+	return Fix{Diff: p.Diff, Why: whyNoDiff(shown)}
+}
+
+// whyNoSource says why nobody's source can be patched.
+func whyNoSource(r *report.Report) string {
+	if r.Job != nil && r.Job.Loader != nil {
+		if at := r.Job.Loader.Location; at != nil && strings.HasPrefix(at.File, "<") {
+			return fmt.Sprintf("the DataLoader is made at %s:%d, which is no file: a notebook's cell, or source that was made as the job ran", at.File, at.Line)
+		}
+	}
+	return "the hook did not see where the DataLoader is made"
+}
+
+// patchable are the recommended settings that are arguments of DataLoader with a value that can be written down: of
+// the moderate plan, and of each other setting the first that is recommended. Where that one names no value, a lower
+// finding must not have its way instead.
+func patchable(r *report.Report) []patch.Setting {
+	var list []patch.Setting
+	for _, c := range r.Ready() {
+		if to, ok := asPython(c.Setting, c.To); ok {
+			list = append(list, patch.Setting{Name: c.Setting, To: to})
+		}
+	}
+	return list
+}
+
+// asPython writes a recommended value as a literal of Python, where setting is one that can be patched and the value
+// is no prose.
+func asPython(setting, to string) (string, bool) {
+	switch setting {
+	case "num_workers", "prefetch_factor":
+		n, err := strconv.Atoi(to)
+		return to, err == nil && n >= 0 && strconv.Itoa(n) == to
+	case "persistent_workers", "pin_memory", "in_order":
+		return to, to == "True" || to == "False"
+	case "multiprocessing_context":
+		return strconv.Quote(to), to == "fork" || to == "spawn" || to == "forkserver"
+	}
+	return "", false
+}
+
+// patchedTrainer is the trainer whose source is patched: the one the report's figures are of, else the first that
+// said where its loader is made.
+func patchedTrainer(list []hook.Trainer, r *report.Report) (hook.Trainer, bool) {
+	pid := 0
+	if r.Job != nil {
+		pid = r.Job.PID
+	}
+	for _, k := range r.Ranks {
+		if k.Worst {
+			pid = k.PID
+		}
+	}
+	known := slices.DeleteFunc(slices.Clone(list), func(t hook.Trainer) bool { return t.Call.File == "" })
+	if len(known) == 0 {
+		return hook.Trainer{}, false
+	}
+	best := known[max(0, slices.IndexFunc(known, func(t hook.Trainer) bool { return t.PID == pid }))]
+	if _, ok := namedCall(best, r); !ok { // of trainers in turn, the report may be of a later one
+		for _, t := range known {
+			if _, ok := namedCall(t, r); ok {
+				return t, true
+			}
+		}
+	}
+	return best, true
+}
+
+// patchedCall is where the loader that the report's settings are of is made.
+func patchedCall(from hook.Trainer, r *report.Report) hook.Call {
+	if c, ok := namedCall(from, r); ok {
+		return c
+	}
+	return from.Call
+}
+
+// namedCall is, of the loaders of a trainer, the one on the line that the report names, which has lost its folder
+// where that says too much.
+func namedCall(from hook.Trainer, r *report.Report) (hook.Call, bool) {
+	if r.Job == nil || r.Job.Loader == nil || r.Job.Loader.Location == nil {
+		return hook.Call{}, false
+	}
+	at := r.Job.Loader.Location
+	i := slices.IndexFunc(from.Calls, func(c hook.Call) bool { return c.Line == at.Line && filepath.Base(c.File) == filepath.Base(at.File) })
+	if i < 0 {
+		return hook.Call{}, false
+	}
+	return from.Calls[i], true
+}
+
+// redactPatch is a patch as a report may show it: in a public place.
+func redactPatch(p report.Patch, with untrusted.Redaction) report.Patch {
+	out := report.Patch{File: untrusted.Path(p.File, with), Settings: slices.Clone(p.Settings)}
+	for line := range strings.Lines(p.Diff) {
+		line = strings.TrimRight(line, "\r\n") // of a file with the line ends of Windows
+		parts := strings.Split(line, "\t")
+		for i := range parts {
+			parts[i] = untrusted.Path(parts[i], with)
+		}
+		out.Diff += strings.Join(parts, "\t") + "\n"
+	}
+	for i, s := range out.Settings {
+		if s.From != nil {
+			from := untrusted.Path(*s.From, with)
+			out.Settings[i].From = &from
+		}
+		out.Settings[i].Origin = untrusted.Path(s.Origin, with)
+	}
+	return out
+}
+
+// whyNoDiff says for each setting why it is not in the patch, "" where there is a patch.
+func whyNoDiff(p report.Patch) string {
+	if p.Diff != "" {
+		return ""
+	}
+	var why []string
+	for _, s := range p.Settings {
+		if s.How == report.PatchAlready {
+			why = append(why, s.Setting+" is "+s.To+" there already")
+		} else {
+			why = append(why, s.Setting+" stands elsewhere: "+s.Origin)
+		}
+	}
+	return strings.Join(why, "; ")
+}

@@ -1,0 +1,84 @@
+package launch
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/procfs"
+)
+
+// kinship says which processes belong to a launched job: its first one, and whoever descends from a process that was
+// found to belong to it. It remembers, so that a trainer whose launcher has ended stays one of the job. It may be
+// asked from any goroutine.
+type kinship struct {
+	fs    procfs.FS
+	mu    sync.Mutex
+	first int // process number of the job's first process; 0: not started yet
+	known map[procfs.ID]bool
+}
+
+// root names the job's first process, a child that has not been collected.
+func (k *kinship) root(pid int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.first = pid
+}
+
+// identify implements hook.Config.Identify.
+func (k *kinship) identify(pid int) (entity string, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.first == 0 {
+		return "", false
+	}
+	var line []procfs.ID
+	for at := pid; at > 1 && len(line) < 256; {
+		id, parent, err := k.look(at)
+		if err != nil {
+			return "", false
+		}
+		line = append(line, id)
+		if at == k.first || k.known[id] {
+			for _, id := range line {
+				k.known[id] = true
+			}
+			return job.Entity(line[0]), true
+		}
+		at = parent
+	}
+	return "", false
+}
+
+// line is a process of the job and those above it, the topmost first; the job's first process is left out. Where
+// those between have ended, it is what is left below. It is empty for a process that is not of the job.
+func (k *kinship) line(pid int) (line []procfs.ID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	of := 0 // how many of them are known to be of the job
+	for at := pid; at > 1 && at != k.first && len(line) < 256; {
+		id, parent, err := k.look(at)
+		if err != nil {
+			break
+		}
+		line = append(line, id)
+		if k.known[id] || parent == k.first {
+			of = len(line)
+		}
+		at = parent
+	}
+	line = line[:of]
+	slices.Reverse(line)
+	return line
+}
+
+func (k *kinship) look(pid int) (procfs.ID, int, error) {
+	p, err := k.fs.Open(pid)
+	if err != nil {
+		return procfs.ID{}, 0, err
+	}
+	defer p.Close()
+	var st procfs.Stat
+	err = p.Stat(&st)
+	return p.ID, st.PPID, err
+}

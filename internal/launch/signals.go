@@ -1,0 +1,115 @@
+package launch
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/launch/inherit"
+)
+
+// Signals that a launched job may be sent by way of pipetune, and whether they ask it to end.
+var passedOn = map[os.Signal]bool{
+	syscall.SIGTERM: true, syscall.SIGINT: true, syscall.SIGQUIT: true, syscall.SIGHUP: true,
+	syscall.SIGUSR1: false, syscall.SIGUSR2: false, syscall.SIGCONT: false, syscall.SIGWINCH: false,
+}
+
+// byTerminal are the signals that a terminal sends to its foreground process group: the job, being in pipetune's
+// group, has them already.
+var byTerminal = map[os.Signal]bool{syscall.SIGINT: true, syscall.SIGQUIT: true, syscall.SIGWINCH: true}
+
+// Signals begins to take the signals that are passed on. What was ignored when pipetune was started (nohup; a
+// background command of a shell without job control; SIGPIPE under systemd) stays ignored, here and in the job. A
+// write to a closed pipe becomes an error: the job's status is still owed.
+func Signals() (<-chan os.Signal, func()) {
+	inherit.Restore()
+	c := make(chan os.Signal, 16)
+	for s := range passedOn {
+		if !signal.Ignored(s) {
+			signal.Notify(c, s)
+			if byTerminal[s] {
+				inherit.WatchSender(s.(syscall.Signal))
+			}
+		}
+	}
+	pipe := make(chan os.Signal, 1)
+	if !signal.Ignored(syscall.SIGPIPE) {
+		signal.Notify(pipe, syscall.SIGPIPE)
+	}
+	return c, func() {
+		signal.Stop(c)
+		signal.Stop(pipe)
+	}
+}
+
+// terminal is the terminal that pipetune was started on.
+type terminal struct {
+	had    bool // there was one
+	leader bool // pipetune is the session's leader: nobody but the kernel tells it of a hang-up, and it tells the leader alone
+	// foreground says whether pipetune's process group is the one that the terminal sends its signals to; there is
+	// false where there is no terminal any more.
+	foreground func() (yes, there bool)
+	// fromKernel says whether the kernel has sent a signal since it was last asked; true too where that is not known.
+	fromKernel func(os.Signal) bool
+}
+
+func controllingTerminal() terminal {
+	_, had := inForeground()
+	session, err := unix.Getsid(0)
+	return terminal{had: had, leader: err == nil && session == unix.Getpid(), foreground: inForeground,
+		fromKernel: func(s os.Signal) bool { return inherit.FromKernel(s.(syscall.Signal)) }}
+}
+
+// inForeground asks the controlling terminal for its foreground process group.
+func inForeground() (yes, there bool) {
+	fd, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return false, false
+	}
+	defer unix.Close(fd)
+	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp(), err == nil
+}
+
+// told says whether the job has a signal already, because it went to the whole group. The kernel does not tell a
+// program whether a signal came to it alone, so this is what can be known: Ctrl-C, Ctrl-\ and a change of size, which
+// the kernel sends, go to the group in the foreground; a shell's fg and bg continue the group; when the terminal is
+// gone, the shell or the kernel sends the hang-up, and a continue with it, to the groups of the session. What a
+// process sends with kill is taken to have come to pipetune alone: what is left is that a kill of the whole group
+// reaches the job twice.
+func (t terminal) told(s os.Signal) bool {
+	if !t.had {
+		return false
+	}
+	sent := byTerminal[s] && t.fromKernel(s)
+	yes, there := t.foreground()
+	if !there {
+		return !t.leader && (s == syscall.SIGHUP || s == syscall.SIGCONT)
+	}
+	return s == syscall.SIGCONT || yes && sent
+}
+
+// relay passes signals on to the job until done is closed. The first that asks to end closes over, a second one hurry.
+func relay(signals <-chan os.Signal, t terminal, pass func(os.Signal), over, hurry, done chan struct{}) {
+	var r Requests
+	for {
+		select {
+		case <-done:
+			return
+		case s := <-signals:
+			first, asked := r.Take(s, time.Now())
+			if told := t.told(s); first && !told { // asked of each, so that what the kernel sent is not taken for a later one
+				pass(s)
+			}
+			switch asked {
+			case 1:
+				close(over)
+			case 2:
+				close(hurry)
+			}
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/benchmark"
+	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/rewrite"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+func wantsTry(s *session) bool  { return s.options.Try }
+func wantsTier(s *session) bool { return s.options.Other != "" }
+
+// try measures other layouts of the sample.
+func try(ctx context.Context, s *session) error {
+	return rewrite.Layouts(ctx, s.rewriting(report.ProbeTry))
+}
+
+// tier measures a copy of the sample at another place.
+func tier(ctx context.Context, s *session) error {
+	return rewrite.Place(ctx, s.rewriting(report.ProbeTier))
+}
+
+// rewriting is what the sample is written anew with, for a probe.
+func (s *session) rewriting(probe string) *rewrite.Job {
+	o := &s.options
+	return &rewrite.Job{Bench: bench{s, probe}, Runner: s.runner, Sample: &s.sample, Layout: o.Layout, Rows: &s.result.Rows,
+		Key: o.Key, Seed: o.Seed, Scratch: o.Scratch, Other: o.Other}
+}
+
+// bench is the session as a probe that has the sample rewritten uses it.
+type bench struct {
+	*session
+	probe string
+}
+
+func (b bench) Left() time.Duration                         { return b.left() }
+func (b bench) Sound() []int                                { return b.sound(&b.sample, inOrder(&b.sample, sequential, 0)) }
+func (b bench) Note(failures []dataset.Failure)             { b.note(&b.sample, failures) }
+func (b bench) CanBeCold(ctx context.Context) (bool, error) { return b.canBeCold(ctx) }
+func (b bench) Spare() int64                                { return b.spare() }
+func (b bench) Warn(text string)                            { b.warn(text) }
+func (b bench) Abstain(reason, cure string)                 { b.abstain(b.probe, reason, cure) }
+
+// Read measures a sample in random order, decoded as a job does, warm and, where possible, cold.
+func (b bench) Read(ctx context.Context, c rewrite.Copy, limit time.Duration) error {
+	s, caches := b.session, []string{warm}
+	if c.Cold {
+		caches = append(caches, chilled)
+	}
+	ends, key := s.ends, s.options.Key
+	defer func() { s.ends, s.options.Key = ends, key }()
+	s.ends, s.options.Key = s.clock().Add(limit), c.Key
+	for i, cache := range caches {
+		w := way{probe: b.probe, what: fmt.Sprintf("%s: %s, random reads, %s", b.probe, c.What, cache), keep: c.Keep,
+			row: benchmark.Way{Cache: cache, Order: random}, sample: c.Sample, items: inOrder(c.Sample, random, s.options.Seed),
+			handle: usualHandle(c.Sample), decode: holdsPictures(c.Sample), cold: cache == chilled, apart: true}
+		if err := s.figure(ctx, w, len(caches)-i); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package probe
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/benchmark"
+)
+
+// What is written anew is measured as the sample is: the rows of both probes come from reads.
+func TestRewrittenSamplesAreMeasured(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "data.h5")
+	runPython(t, compressedLarge, path)
+	sample, access := surveyed(t, path)
+	s := testSession(t, sample, Options{Layout: access, Try: true, Scratch: t.TempDir(), Other: t.TempDir()})
+	s.ends = s.clock().Add(time.Second)
+	if err := try(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	s.ends = s.clock().Add(time.Second)
+	if err := tier(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	measured := func(r benchmark.Read) bool { return r.Time.N > 0 && r.Order == random && r.Bytes.Center == 56*56*4 }
+	for _, c := range s.result.Rows.Tried {
+		if !measured(c.Warm) || c.Warm.Cache != warm || c.Cold.Time.N > 0 && c.Cold.Cache != chilled {
+			t.Errorf("%s: %+v", c.Name, c)
+		}
+	}
+	for _, place := range s.result.Rows.Tiers {
+		if !measured(place.Warm) {
+			t.Errorf("%s: %+v", place.Place, place)
+		}
+	}
+	if len(s.result.Rows.Tried) != 5 || len(s.result.Rows.Tiers) != 2 || len(s.result.Abstained) != 0 || s.options.Key != "" {
+		t.Errorf("%d layouts, %d places, %+v", len(s.result.Rows.Tried), len(s.result.Rows.Tiers), s.result.Abstained)
+	}
+}

@@ -1,0 +1,216 @@
+//go:build reliability
+
+package reliability
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/probe"
+)
+
+var helperTrials = []trial{
+	{
+		id: "F13", fault: "a helper dies, lies or does not listen", made: "a worker process of `bench-io` gets SIGSEGV, SIGABRT, SIGKILL, SIGXCPU from outside; garbage is written to its pipe",
+		target: "the report says what ended it; what comes next is measured; exit 0", run: helperFates,
+	},
+	{
+		id: "F13-deaf", fault: "a helper is stopped at its start", made: "SIGSTOP to the first process that `bench-io` starts, before its greeting",
+		target: "it is given up and ended, the message says so, nothing is left; exit 0 or 3", run: helperDeaf,
+	},
+	{
+		id: "F9-fork", fault: "no process can be made", made: "clone(2) fails with EAGAIN (strace) in `bench-io` and `doctor`",
+		target: "no crash; the message says what failed and why; exit 3 and 0", run: noFork,
+	},
+	{
+		id: "F9-emfile", fault: "few file descriptors", made: "`bench-io` and `doctor` with RLIMIT_NOFILE of 8, 10, 12, 16, 20, 24, 32, 64",
+		target: "no crash; a result, or a message and an exit code of 2 or 3", run: fewDescriptors,
+	},
+	{
+		id: "F9-memory", fault: "a helper has no memory", made: "RLIMIT_AS of a worker process of `bench-io` set to what it has and 0, 1, 2, 4, 8, 16, 32, 64 MiB",
+		target: "no crash of pipetune; a result or a message; exit 0 or 3", run: noMemory,
+	},
+}
+
+// rawData makes a small dataset.
+func rawData(s *stand) string {
+	s.Helper()
+	dir, err := os.MkdirTemp(s.work, "data-")
+	if err != nil {
+		s.Fatal(err)
+	}
+	for i := range 32 {
+		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)+".bin"), make([]byte, 1<<18), 0o644); err != nil {
+			s.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// helperOf waits for a running helper of a task.
+func (c *command) helperOf(task string) int {
+	s := c.stand
+	s.Helper()
+	found := 0
+	s.until(2*time.Minute, "a helper for "+task, func() bool {
+		if ended(c) {
+			s.Fatalf("it has ended: %s", c.complaints())
+		}
+		for _, pid := range c.session() {
+			if args := arguments(pid); len(args) == 3 && args[2] == task && statusNumber(pid, "Seccomp") == 2 {
+				found = pid
+			}
+		}
+		return found != 0
+	})
+	return found
+}
+
+func (c *command) endsWith(codes ...int) (status int, words string) {
+	s := c.stand
+	s.Helper()
+	status = c.wait(5 * time.Minute)
+	words = c.complaints() + string(c.output())
+	switch {
+	case strings.Contains(words, "runtime.netpollinit"):
+		s.missed("Go's runtime needs some descriptors of its own and ends with %d and a fatal error where it cannot have them", status)
+	case !slices.Contains(codes, status):
+		s.Errorf("exit %d: %.600s", status, words)
+	case crashed(words):
+		s.Errorf("it crashed: %.1000s", words)
+	}
+	c.alone()
+	return status, words
+}
+
+func helperFates(s *stand) {
+	data := rawData(s)
+	told := 0
+	fates := []struct {
+		name, words string
+		make        func(pid int) error
+	}{}
+	for sig, words := range map[syscall.Signal]string{syscall.SIGSEGV: "SIGSEGV", syscall.SIGABRT: "SIGABRT", syscall.SIGKILL: "killed", syscall.SIGXCPU: "CPU"} {
+		fates = append(fates, struct {
+			name, words string
+			make        func(pid int) error
+		}{fmt.Sprint(sig), words, func(pid int) error { return syscall.Kill(pid, sig) }})
+	}
+	fates = append(fates, struct {
+		name, words string
+		make        func(pid int) error
+	}{"garbage", "nonsense", func(pid int) error {
+		return os.WriteFile(fmt.Sprintf("/proc/%d/fd/4", pid), []byte("\x1b[31mno answer\n"), 0)
+	}})
+	struck := 0
+	for _, fate := range fates {
+		// A process that ends between two requests is replaced, nothing is lost, and nothing is said: the fault is to strike within one.
+		for try := range 6 {
+			p := s.pipetune([]string{"bench-io", "-q", "--budget", "3s", data})
+			if err := fate.make(p.helperOf(probe.Task)); err != nil {
+				s.Logf("%s: %v", fate.name, err) // it had ended by itself
+				p.endsWith(0)
+				continue
+			}
+			struck++
+			_, words := p.endsWith(0)
+			if !strings.Contains(words, "READING ONE ITEM") {
+				s.Errorf("%s: nothing was measured: %.600s", fate.name, words)
+			}
+			if strings.Contains(strings.ToLower(words), strings.ToLower(fate.words)) {
+				told++
+				break
+			}
+			s.Logf("%s: try %d is not told of", fate.name, try+1)
+		}
+	}
+	if told < len(fates) {
+		s.missed("%d of %d causes are told", told, len(fates))
+	}
+	s.measured("%d fates, %d helpers struck, all runs went on; %d causes told", len(fates), struck, told)
+	s.leftNothing()
+}
+
+func helperDeaf(s *stand) {
+	p := s.pipetune([]string{"bench-io", "-q", "--budget", "3s", rawData(s)})
+	stopped := 0
+	for deadline := time.Now().Add(time.Minute); stopped == 0 && time.Now().Before(deadline) && !ended(p); {
+		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.pid()))
+		for _, task := range tasks {
+			text, _ := os.ReadFile(task)
+			if fields := strings.Fields(string(text)); len(fields) > 0 {
+				if pid, err := strconv.Atoi(fields[0]); err == nil && syscall.Kill(pid, syscall.SIGSTOP) == nil {
+					stopped = pid
+				}
+			}
+		}
+	}
+	if stopped == 0 {
+		s.Fatal("no helper was caught at its start")
+	}
+	began := time.Now()
+	status, words := p.endsWith(0, 3)
+	s.Logf("%.600s", words)
+	if _, err := os.Stat(fmt.Sprint("/proc/", stopped)); err == nil {
+		s.Errorf("process %d is left", stopped)
+	}
+	s.measured("exit %d %.1f s after the stop", status, time.Since(began).Seconds())
+	s.leftNothing()
+}
+
+func noFork(s *stand) {
+	inject := []string{"strace", "-f", "-qq", "-o", filepath.Join(s.work, "trace"), "-e", "trace=clone", "-e", "inject=clone:error=EAGAIN", s.binary}
+	p := s.start("strace", append(slices.Clone(inject), "bench-io", "-q", "--budget", "3s", rawData(s)), s.ownFolders)
+	status, words := p.endsWith(3)
+	if !strings.Contains(strings.Join(strings.Fields(words), " "), "resource temporarily unavailable") {
+		s.Errorf("the cause is not said: %.600s", words)
+	}
+	p = s.start("strace", append(slices.Clone(inject), "doctor"), s.ownFolders)
+	other, said := p.endsWith(0)
+	if !strings.Contains(strings.Join(strings.Fields(said), " "), "resource temporarily unavailable") { // it breaks lines
+		s.Errorf("the cause is not said: %.600s", said)
+	}
+	s.measured("bench-io: exit %d, doctor: exit %d, both with the cause", status, other)
+	s.leftNothing()
+}
+
+func fewDescriptors(s *stand) {
+	data := rawData(s)
+	var said []string
+	for _, n := range []int{8, 10, 12, 16, 20, 24, 32, 64} {
+		limited := []string{"/bin/sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$@"`, n), "sh", s.binary}
+		status, words := s.start("limited", append(slices.Clone(limited), "bench-io", "-q", "--budget", "2s", data), s.ownFolders).endsWith(0, 2, 3)
+		if status != 0 && !strings.Contains(words, "error: ") && !strings.Contains(words, "netpollinit") {
+			s.Errorf("%d descriptors: exit %d without a message: %.300s", n, status, words)
+		}
+		other, _ := s.start("limited", append(slices.Clone(limited), "doctor"), s.ownFolders).endsWith(0, 2, 3)
+		said = append(said, fmt.Sprintf("%d: %d/%d", n, status, other))
+	}
+	s.measured("exit codes of bench-io and doctor by descriptors: %s", strings.Join(said, ", "))
+	s.leftNothing()
+}
+
+func noMemory(s *stand) {
+	data := rawData(s)
+	var said []string
+	for _, mib := range []int64{0, 1, 2, 4, 8, 16, 32, 64} {
+		p := s.pipetune([]string{"bench-io", "-q", "--budget", "2s", data})
+		pid := p.helperOf(probe.Task)
+		limit := uint64(statusNumber(pid, "VmSize")<<10 + mib<<20)
+		if err := unix.Prlimit(pid, unix.RLIMIT_AS, &unix.Rlimit{Cur: limit, Max: limit}, nil); err != nil {
+			s.Logf("%d MiB: %v", mib, err) // it has ended already
+		}
+		status, _ := p.endsWith(0, 3)
+		said = append(said, fmt.Sprintf("%d MiB: %d", mib, status))
+	}
+	s.measured("exit codes: %s", strings.Join(said, ", "))
+	s.leftNothing()
+}

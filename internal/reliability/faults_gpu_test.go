@@ -1,0 +1,279 @@
+//go:build reliability
+
+package reliability
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/nvml"
+)
+
+var gpuTrials = []trial{
+	{
+		id: "F12-absent", fault: "there is no NVIDIA driver", made: "no libnvidia-ml.so.1 where the linker looks",
+		target: gpuTarget, run: func(s *stand) { s.gpuWatches([]driver{{name: "none", none: true, said: "libnvidia-ml"}}) },
+	},
+	{
+		id: "F12-hang", fault: "NVML does not come back", made: "a library that hangs in nvmlInit_v2, in the first nvmlDeviceGetPowerUsage and in the 100th nvmlDeviceGetSamples",
+		target: gpuTarget, run: func(s *stand) {
+			s.gpuWatches([]driver{
+				{name: "init", config: "hang nvmlInit_v2 1", said: "no answer within"},
+				{name: "first", config: "hang nvmlDeviceGetPowerUsage 1", said: "no answer within"},
+				{name: "100th", config: "hang nvmlDeviceGetSamples 100", said: "no answer within"},
+			})
+		},
+	},
+	{
+		id: "F12-death", fault: "NVML ends its process", made: "a library that calls abort() in nvmlInit_v2 and in the 10th nvmlDeviceGetMemoryInfo_v2, or writes to address 1",
+		target: gpuTarget, run: func(s *stand) {
+			s.gpuWatches([]driver{
+				{name: "abort in init", config: "abort nvmlInit_v2 1", said: "SIGABRT"},
+				{name: "abort later", config: "abort nvmlDeviceGetMemoryInfo_v2 10", said: "SIGABRT"},
+				{name: "segv", config: "segv nvmlDeviceGetTemperature 3", said: "SIGSEGV"},
+			})
+		},
+	},
+	{
+		id: "F12-lost", fault: "a GPU falls off the bus, or is lost from the start", made: "NVML_ERROR_GPU_IS_LOST from one of two GPUs after 10 readings, and for every handle",
+		target: gpuTarget, run: func(s *stand) {
+			s.gpuWatches([]driver{{name: "lost", config: "lost 0 10", works: true}, {name: "never there", config: "fail nvmlDeviceGetHandleByIndex_v2 15", works: true}})
+		},
+	},
+	{
+		id: "F12-values", fault: "NVML answers nonsense", made: "4e9 GPUs, processes and samples; a name and a UUID without NUL; utilization 4294967295; memory of 0 bytes; power 4294967295; NOT_SUPPORTED everywhere",
+		target: gpuTarget, run: func(s *stand) {
+			list := []driver{{name: "count", config: "garbage count", said: "4000000000"}, {name: "not supported", config: "unsupported", works: true}}
+			for _, what := range []string{"processes", "processes-insufficient", "samples", "utilization", "memory", "name", "uuid", "power"} {
+				list = append(list, driver{name: what, config: "garbage " + what, works: true})
+			}
+			s.gpuWatches(list)
+		},
+	},
+	{
+		id: "F12-symbols", fault: "an older driver lacks a function", made: "a library without one of the functions that pipetune calls, each in turn",
+		target: gpuTarget, run: func(s *stand) {
+			source, err := os.ReadFile("../../testdata/fakenvml/fakenvml.c")
+			if err != nil {
+				s.Fatal(err)
+			}
+			var list []driver
+			for _, found := range regexp.MustCompile(`(?m)^#ifndef NO_(\w+)$`).FindAllSubmatch(source, -1) {
+				name := string(found[1])
+				list = append(list, driver{name: name, missing: name, works: true})
+			}
+			if len(list) < 20 {
+				s.Fatalf("only %d functions are known", len(list))
+			}
+			s.gpuWatches(list)
+		},
+	},
+	libraryTrial,
+}
+
+const gpuTarget = "the GPU section abstains within 5 s, with the reason; the helper is started at most 4 times and stays below 64 MiB; all else is measured as without a driver; exit 0"
+
+// driver is a library that behaves like NVML, or misbehaves.
+type driver struct {
+	name    string
+	none    bool   // there is none
+	folder  string // where it lies; "" for testdata/fakenvml, which is built
+	config  string // of testdata/fakenvml
+	missing string // a function that it lacks
+	said    string // what the recording says of it
+	works   bool   // it can be used nevertheless
+}
+
+// build makes the library and returns its folder.
+func (d driver) build(s *stand) string {
+	if d.folder != "" {
+		return d.folder
+	}
+	dir, err := os.MkdirTemp(s.work, "driver-")
+	if err != nil {
+		s.Fatal(err)
+	}
+	if d.none {
+		return dir
+	}
+	args := []string{"-shared", "-fPIC", "-O1", "-w", "-o", filepath.Join(dir, "libnvidia-ml.so.1"), "../../testdata/fakenvml/fakenvml.c"}
+	if d.missing != "" {
+		args = append(args, "-DNO_"+d.missing)
+	}
+	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
+		s.Fatalf("building the library: %v\n%s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "fakenvml.conf"), []byte(d.config+"\n"), 0o600); err != nil {
+		s.Fatal(err)
+	}
+	return dir
+}
+
+// atATime is how many watches run beside each other: they are no load, but each starts a process.
+const atATime = 6
+
+// gpuWatches runs a watch with each driver beside one job, and one without a driver to compare with.
+func (s *stand) gpuWatches(list []driver) {
+	s.Helper()
+	j := steady{batches: 20000, step: 10 * time.Millisecond, workers: 2}
+	c := j.start(s)
+	list = append([]driver{{name: "compared", none: true, said: "libnvidia-ml"}}, list...)
+	var usual gpuRun
+	starts, slowest, peak := 0, 0.0, 0.0
+	for group := range slices.Chunk(list, atATime) {
+		var runs []*gpuRun
+		for _, d := range group {
+			runs = append(runs, d.watch(s, c))
+		}
+		for _, r := range runs {
+			r.end(s)
+			if r.driver.name == "compared" {
+				usual = *r
+			}
+			r.judge(s, usual)
+			starts, slowest, peak = max(starts, r.starts), max(slowest, r.silent), max(peak, r.peak)
+		}
+	}
+	if slowest > 5 {
+		s.missed("the GPU section abstained %.1f s after its last reading", slowest)
+	}
+	s.measured("%d drivers; abstained after at most %.1f s; at most %d starts of the helper, %.0f MiB", len(list)-1, slowest, starts, peak)
+	c.kill()
+	s.leftNothing()
+}
+
+// gpuRun is one watch and what was seen of it.
+type gpuRun struct {
+	driver driver
+	p      *command
+	f      *family
+	file   string
+
+	starts  int             // of the helper
+	peak    float64         // MiB, of the helper
+	silent  float64         // seconds from the last GPU reading, or the beginning, to what was said; 0 when nothing was
+	reasons []string        // what was said of signals that could not be seen
+	signals map[string]bool // other than the GPU's
+	gpu     int             // readings of GPU signals
+	ends    string
+}
+
+func (d driver) watch(s *stand, job *command) *gpuRun {
+	s.Helper()
+	file := filepath.Join(s.work, strings.ReplaceAll(d.name, " ", "-")+".jsonl")
+	duration := "6s"
+	if strings.Contains(d.config, " 100") {
+		duration = "25s"
+	}
+	folder := d.build(s)
+	p := s.pipetune([]string{"diagnose", "-q", "--pid", strconv.Itoa(job.pid()), "--duration", duration, "-o", file}, func(cmd *exec.Cmd) {
+		cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+folder)
+	})
+	return &gpuRun{driver: d, p: p, f: p.follow(), file: file, signals: map[string]bool{}}
+}
+
+func (r *gpuRun) end(s *stand) {
+	s.Helper()
+	status := r.p.wait(3 * time.Minute)
+	r.f.stop()
+	r.p.alone()
+	if status != 0 {
+		s.Errorf("%s: exit %d: %s", r.driver.name, status, r.p.complaints())
+	}
+	r.starts, r.peak = len(r.f.of(nvml.Task)), r.f.peakMiB(nvml.Task)
+	r.read(s)
+}
+
+// read goes through the recording.
+func (r *gpuRun) read(s *stand) {
+	s.Helper()
+	text, err := os.Open(r.file)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer text.Close()
+	names := map[int]string{}
+	now, last := 0.0, 0.0
+	lines := bufio.NewScanner(text)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		var line struct {
+			T      float64           `json:"t"`
+			V      [][]float64       `json:"v"`
+			Series []json.RawMessage `json:"series"`
+			Unseen *struct{ Signal, Reason string }
+			End    *struct{ Reason string }
+		}
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			s.Fatalf("%s: %v in %.200s", r.driver.name, err, lines.Text())
+		}
+		switch {
+		case len(line.Series) > 1:
+			var number int
+			var name string
+			if json.Unmarshal(line.Series[0], &number) != nil || json.Unmarshal(line.Series[1], &name) != nil {
+				s.Fatalf("%s: %.200s", r.driver.name, lines.Text())
+			}
+			names[number] = name
+			if !strings.HasPrefix(name, "gpu_") {
+				r.signals[name] = true
+			}
+		case line.Unseen != nil:
+			if strings.HasPrefix(line.Unseen.Signal, "gpu_") {
+				r.reasons = append(r.reasons, line.Unseen.Reason)
+				if line.Unseen.Signal == "gpu_*" && r.silent == 0 {
+					r.silent = now - last
+				}
+			}
+		case line.End != nil:
+			r.ends = line.End.Reason
+		case line.T > 0:
+			now = line.T
+			for _, v := range line.V {
+				if strings.HasPrefix(names[int(v[0])], "gpu_") {
+					r.gpu++
+					last = now
+				}
+			}
+		}
+	}
+	if err := lines.Err(); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (r *gpuRun) judge(s *stand, usual gpuRun) {
+	s.Helper()
+	d := r.driver
+	if r.starts > 1+isolate.MaxRestarts {
+		s.Errorf("%s: the helper was started %d times", d.name, r.starts)
+	}
+	if r.peak > 64 {
+		s.Errorf("%s: the helper had %.0f MiB", d.name, r.peak)
+	}
+	if r.ends != "duration" {
+		s.Errorf("%s: the watch ended by %q", d.name, r.ends)
+	}
+	if d.said != "" && !strings.Contains(strings.Join(r.reasons, "\n"), d.said) {
+		s.Errorf("%s: no %q in %q", d.name, d.said, r.reasons)
+	}
+	if d.works && r.gpu == 0 && len(r.reasons) == 0 {
+		s.Errorf("%s: no reading and no reason", d.name)
+	}
+	for name := range usual.signals {
+		if !r.signals[name] {
+			s.Errorf("%s: %s is missing, which a watch without a driver has", d.name, name)
+		}
+	}
+	s.Logf("%s: %d starts, %.0f MiB, %d GPU readings, %.1f s, %s", d.name, r.starts, r.peak, r.gpu, r.silent, fmt.Sprintf("%.100q", r.reasons))
+}

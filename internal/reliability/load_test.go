@@ -1,0 +1,198 @@
+//go:build reliability
+
+package reliability
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+)
+
+// loadTrials is all of the group L.
+func loadTrials() []trial {
+	return slices.Concat(crowdTrials, shapeTrials, benchLoadTrials, recordingTrials, floodTrials, soakTrials)
+}
+
+var crowdTrials = []trial{
+	{
+		id: "L1", fault: "5,000 idle processes besides the job", made: "`sleep` 5,000 times; `diagnose` of 20 s without and with them; full scans of /proc counted with strace",
+		target: "at most one full scan each 5 s, 2 % of a core in all, 24 MiB more than without", run: idleCrowd,
+	},
+	{
+		id: "L2", fault: "100,000 descriptors in the job", made: "5 workers with 19,900 each (the machine's hard limit is 20,000)",
+		target: "counted all, by stat of /proc/PID/fd and not by listing; a tick takes at most 20 ms of CPU time", run: manyDescriptors,
+	},
+	{
+		id: "L3", fault: "workers are born and die", made: "2,000 births at 100 a second, 0.5 s each",
+		target: "memory after all births at most that after 1,000 + 8 MiB; every birth is an event or counted", run: func(s *stand) { manyBirths(s, 2000, 100) },
+	},
+	{
+		id: "L3-long", fault: "workers are born and die", made: "100,000 births in 10 minutes, 0.5 s each", long: true,
+		target: "as L3", run: func(s *stand) { manyBirths(s, 100_000, 167) },
+	},
+}
+
+// weigh runs a watch of a job to its end and returns its recording and what it took.
+func (s *stand) weigh(c *command, lasts time.Duration, flags ...string) (*recording.Recording, cost) {
+	s.Helper()
+	file := filepath.Join(s.work, "run.jsonl")
+	p := s.pipetune(append([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", lasts.String(), "-o", file}, flags...))
+	k := s.costOf(p.meter(200*time.Millisecond, func(u usage) bool { return u.at > lasts })) // what comes then is the judging of it
+	if status := p.wait(5 * time.Minute); status != 0 {
+		s.Errorf("pipetune ended with %d; stderr: %.600s", status, p.complaints())
+	}
+	p.alone()
+	s.leftNothing()
+	return s.readRecording(file), k
+}
+
+// readRecording reads a recording and removes it.
+func (s *stand) readRecording(file string) *recording.Recording {
+	s.Helper()
+	rec := s.recording(file)
+	if err := os.Remove(file); err != nil {
+		s.Fatal(err)
+	}
+	return rec
+}
+
+func idleCrowd(s *stand) {
+	c := churn{flags: []string{"--steady", "4"}}.start(s)
+	_, alone := s.weigh(c, 20*time.Second)
+
+	script := s.testdata("reliability/crowd.py")
+	var input io.WriteCloser
+	var err error
+	crowd := s.start("crowd", []string{s.python, script, "5000"}, func(cmd *exec.Cmd) {
+		if input, err = cmd.StdinPipe(); err != nil {
+			s.Fatal(err)
+		}
+	})
+	crowd.awaitLines(1)
+	_, beside := s.weigh(c, 20*time.Second)
+	scans := s.scans(c, 12*time.Second)
+	if err := input.Close(); err != nil {
+		s.Error(err)
+	}
+	crowd.wait(2 * time.Minute)
+
+	more := mib(beside.rss - alone.rss)
+	s.measured("%d full scans in 12 s; %.2f %% of a core (%.2f %% without), %.1f MiB (%.1f without)", scans, 100*beside.share, 100*alone.share, mib(beside.rss), mib(alone.rss))
+	if scans > 1+12/5 {
+		s.missed("%d full scans in 12 s", scans)
+	}
+	if beside.share > 0.02 {
+		s.missed("%.2f %% of a core", 100*beside.share)
+	}
+	if more > 24 {
+		s.missed("%.1f MiB more", more)
+	}
+	s.stopChurn(c)
+}
+
+// scans counts how often a watch lists all of /proc.
+func (s *stand) scans(c *command, lasts time.Duration) int {
+	s.Helper()
+	calls := filepath.Join(s.work, "calls")
+	p := s.start("strace", []string{"strace", "-f", "-qq", "-e", "trace=openat", "-e", "signal=none", "-o", calls,
+		s.binary, "diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", lasts.String()}, s.ownFolders)
+	if status := p.wait(5 * time.Minute); status != 0 {
+		s.Fatalf("strace ended with %d; stderr: %.600s", status, p.complaints())
+	}
+	text, err := os.ReadFile(calls)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if !strings.Contains(string(text), `"/proc/`) {
+		s.Fatalf("strace saw nothing of /proc: %.600s", text)
+	}
+	return strings.Count(string(text), `"/proc",`) + strings.Count(string(text), `"/proc/",`)
+}
+
+func manyDescriptors(s *stand) {
+	const workers, each = 5, 19_900
+	c := churn{flags: []string{"--steady", strconv.Itoa(workers), "--fds", strconv.Itoa(each)}}.start(s)
+	rec, k := s.weigh(c, 20*time.Second)
+	counted := 0
+	for _, event := range rec.Events {
+		if event.Kind != recording.EventProcess {
+			continue
+		}
+		if held, err := os.ReadDir("/proc/" + event.Attrs["pid"] + "/fd"); err == nil { // else it has ended
+			counted += len(held)
+		}
+	}
+	tick := k.share * rec.Header.Interval.Seconds() * 1000
+	s.measured("%d descriptors counted; %.2f ms of CPU time a tick of %s, looks and all else included (%.2f %% of a core), %.1f MiB", counted, tick, rec.Header.Interval, 100*k.share, mib(k.rss))
+	if counted < workers*each {
+		s.Errorf("%d descriptors counted of %d", counted, workers*each)
+	}
+	if tick > 20 {
+		s.missed("%.1f ms a tick", tick)
+	}
+	s.stopChurn(c)
+}
+
+func manyBirths(s *stand, births int, rate float64) {
+	hold := filepath.Join(s.work, "hold")
+	c := churn{flags: []string{"--steady", "2", "--rate", strconv.FormatFloat(rate, 'f', -1, 64), "--life", "0.5", "--births", strconv.Itoa(births), "--hold", hold}}.start(s)
+	file := filepath.Join(s.work, "run.jsonl")
+	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "24h", "-o", file})
+	s.until(time.Minute, "the watch has begun", func() bool {
+		found, err := filepath.Glob(filepath.Join(s.work, ".run.jsonl*"))
+		return err == nil && len(found) > 0
+	})
+	p.meter(200*time.Millisecond, func(u usage) bool { return u.at > startUp })
+	if err := os.WriteFile(hold, nil, 0o600); err != nil {
+		s.Fatal(err)
+	}
+	var early, late usage
+	p.meter(100*time.Millisecond, func(u usage) bool {
+		n := c.births()
+		if n >= 1000 && early.own == 0 {
+			early = u
+		}
+		late = u
+		return n >= births
+	})
+	p.meter(200*time.Millisecond, func(u usage) bool { late = u; return u.at > 2*time.Second }) // the last of them end
+	took := p.interrupt()
+	p.alone()
+	rec := s.readRecording(file)
+	born := s.stopChurn(c)
+
+	events, counted := 0, 0.0
+	for _, e := range rec.Events {
+		if e.Kind == recording.EventProcess && e.Attrs["role"] == "worker" {
+			events++
+		}
+	}
+	for _, series := range rec.Series {
+		if series.Metric == metric.LoaderBirths.Name {
+			counted = series.Points[len(series.Points)-1].Value
+		}
+	}
+	counted -= 2 // those that stay
+	s.measured("%d births, of which %.0f counted and %d kept as events; memory %.1f MiB after 1,000, %.1f MiB after all; report %.1f s after Ctrl-C", born, counted, events, mib(early.own), mib(late.own), took.Seconds())
+	if grown := mib(late.own - early.own); grown > 8 {
+		s.missed("%.1f MiB more than after 1,000", grown)
+	}
+	if int(counted) < born {
+		s.missed("%d births were not seen: they ended before a tick came, on a machine too busy for one each 100 ms", born-int(counted))
+	}
+	if int(counted) > born || events > born+2 {
+		s.Errorf("%.0f births counted and %d events of %d", counted, events, born)
+	}
+	left := slices.ContainsFunc(rec.Unseen, func(u recording.Unseen) bool { return u.Signal == "process_*" })
+	if events < int(counted) && !left {
+		s.Errorf("%d of %.0f births are events, and nothing says that some are left out", events, counted)
+	}
+}

@@ -1,0 +1,176 @@
+//go:build reliability
+
+package reliability
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var soakTrials = []trial{
+	{
+		id: "L8", fault: "a watch of hours beside a job whose workers come and go", long: true,
+		made: "`diagnose --interval 20ms -o run.jsonl` for 144 minutes (RELIABILITY_MINUTES) beside 32 workers that stay and 5 births a second; " +
+			"resident memory, descriptors and threads from /proc each 15 s",
+		target: "memory grows by at most 0.5 MiB an hour once the recording is full, and after an hour at the latest; threads within ±2, descriptors " +
+			"within those of the workers alive ±2",
+		run: func(s *stand) { soak(s, s.minutes(144)) },
+	},
+	{
+		id: "L8-race", fault: "a data race in a long watch", long: true,
+		made:   "a binary built with -race, as in L8, for 60 minutes (RELIABILITY_MINUTES)",
+		target: "no report of the race detector", run: raceSoak,
+	},
+}
+
+const soakEvery = 15 * time.Second
+
+func soak(s *stand, lasts time.Duration) {
+	c := churn{flags: []string{"--steady", "32", "--rate", "5", "--life", "1"}}.start(s)
+	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--interval", "20ms", "--duration", lasts.String(), "-o", filepath.Join(s.work, "run.jsonl")})
+	readings := p.meter(soakEvery, func(u usage) bool {
+		s.Logf("%6.0f s  rss %.2f MiB  peak %.2f MiB  fds %d  threads %d  helpers %d  cpu %.2f s", u.at.Seconds(), mib(u.own), mib(u.peak), u.fds, u.threads, u.helpers, u.cpu.Seconds())
+		return u.at > lasts-soakEvery // what comes then is the judging of it
+	})
+	status := p.wait(20 * time.Minute)
+	if status != 0 {
+		s.Errorf("pipetune ended with %d; stderr: %.600s", status, p.complaints())
+	}
+	born := s.stopChurn(c)
+	if len(readings) < 12 {
+		s.Fatalf("%d readings in %v", len(readings), lasts)
+	}
+	info, err := os.Stat(filepath.Join(s.work, "run.jsonl"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	thirds := [3]float64{}
+	for i := range thirds {
+		thirds[i] = middle(readings[i*len(readings)/3:(i+1)*len(readings)/3], func(u usage) float64 { return mib(u.own) })
+	}
+	full := s.fullAt(filepath.Join(s.work, "run.jsonl"))
+	settled := readings[steadyFrom(readings, full):]
+	whole, late := slope(readings), slope(settled)
+	share := readings[len(readings)-1].cpu.Seconds() / readings[len(readings)-1].at.Seconds()
+	threads, threadsOff := spread(settled, func(u usage) float64 { return float64(u.threads) })
+	fds, _ := spread(settled, func(u usage) float64 { return float64(u.fds) })
+	third := len(settled) / 3
+	fdsOff := middle(settled[len(settled)-third:], countFDs) - middle(settled[:third], countFDs)
+	s.measured("%.0f minutes, %d births; memory by thirds %.1f, %.1f, %.1f MiB (medians), slope %.2f MiB/h, and %.2f MiB/h after %.0f minutes; %.0f descriptors (last third against first: %+.0f), %.0f threads (±%.0f); %.1f %% of a core; recording %.1f MiB",
+		lasts.Minutes(), born, thirds[0], thirds[1], thirds[2], whole, late, settled[0].at.Minutes(), fds, fdsOff, threads, threadsOff, 100*share, mib(info.Size()))
+	if late > 0.5 {
+		s.missed("%.2f MiB/h after %.0f minutes", late, settled[0].at.Minutes())
+	}
+	if threadsOff > 2 {
+		s.missed("threads ±%.0f", threadsOff)
+	}
+	if fdsOff > 2 {
+		s.missed("%.0f descriptors more in the last third than in the first", fdsOff)
+	}
+	p.alone()
+	s.leftNothing()
+}
+
+func countFDs(u usage) float64 { return float64(u.fds) }
+
+// fullAt tells when a recording was thinned first; the hour, or what is left of a shorter soak, where it never was.
+func (s *stand) fullAt(file string) time.Duration {
+	s.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer f.Close()
+	in := bufio.NewScanner(f)
+	in.Buffer(nil, 16<<20)
+	at := 0.0
+	for in.Scan() {
+		if strings.HasPrefix(in.Text(), `{"thinned"`) {
+			s.measured("recording full after %.0f minutes", at/60)
+			return time.Duration(at * float64(time.Second))
+		}
+		var t float64
+		if _, err := fmt.Sscanf(in.Text(), `{"t":%g,`, &t); err == nil {
+			at = max(at, t)
+		}
+	}
+	if err := in.Err(); err != nil {
+		s.Fatal(err)
+	}
+	s.measured("recording not full")
+	return time.Hour
+}
+
+// steadyFrom is the reading from which memory is held to the target: when the recording is full, after an hour at the latest, or after half
+// of a soak that is shorter still.
+func steadyFrom(readings []usage, full time.Duration) int {
+	last := readings[len(readings)-1].at
+	from := min(full, time.Hour)
+	if from > last*9/10 {
+		from = last / 2
+	}
+	return max(slices.IndexFunc(readings, func(u usage) bool { return u.at >= from }), 0)
+}
+
+// middle is the median of a figure.
+func middle(readings []usage, figure func(usage) float64) float64 {
+	values := make([]float64, 0, len(readings))
+	for _, u := range readings {
+		values = append(values, figure(u))
+	}
+	slices.Sort(values)
+	if len(values) == 0 {
+		return 0
+	}
+	return values[len(values)/2]
+}
+
+// spread is the median of a figure, and how far the readings lie from it, the outermost twentieth left out.
+func spread(readings []usage, figure func(usage) float64) (center, off float64) {
+	center = middle(readings, figure)
+	var away []float64
+	for _, u := range readings {
+		away = append(away, max(figure(u)-center, center-figure(u)))
+	}
+	slices.SortFunc(away, cmp.Compare[float64])
+	return center, away[len(away)*19/20]
+}
+
+// slope is by how many MiB an hour memory grows, by least squares.
+func slope(readings []usage) float64 {
+	var n, sx, sy, sxx, sxy float64
+	for _, u := range readings {
+		x, y := u.at.Hours(), mib(u.own)
+		n, sx, sy, sxx, sxy = n+1, sx+x, sy+y, sxx+x*x, sxy+x*y
+	}
+	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
+}
+
+// raceSoak builds the program with the race detector and soaks it.
+func raceSoak(s *stand) {
+	binary := filepath.Join(s.work, "pipetune-race")
+	build := exec.Command("go", "build", "-race", "-buildvcs=false", "-o", binary, "./cmd/pipetune")
+	build.Dir = "../.."
+	if text, err := build.CombinedOutput(); err != nil {
+		s.Fatalf("building with -race: %v\n%s", err, text)
+	}
+	lasts := s.minutes(60)
+	c := churn{flags: []string{"--steady", "32", "--rate", "5", "--life", "1"}}.start(s)
+	s.binary = binary
+	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--interval", "20ms", "--duration", lasts.String(), "-o", filepath.Join(s.work, "run.jsonl")})
+	status := p.wait(lasts + 20*time.Minute)
+	if races := strings.Count(p.complaints(), "DATA RACE"); races > 0 || status != 0 {
+		s.Errorf("%d races, exit %d; stderr: %.4000s", races, status, p.complaints())
+	}
+	s.measured("%.0f minutes, %d births, 0 races", lasts.Minutes(), s.stopChurn(c))
+	p.alone()
+	s.leftNothing()
+}

@@ -1,0 +1,327 @@
+//go:build reliability
+
+package reliability
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/isolate/hungmount"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var stoppedTrials = []trial{
+	{
+		id: "F3-frozen", fault: "the job is frozen", made: "its freezer cgroup (version 1, else version 2) says FROZEN from 5 s to the end of a watch of 14 s",
+		target: "\"stopped or frozen since t\", t right to 1 s; never input-bound", run: func(s *stand) { stoppedJob(s, freeze) },
+	},
+	{
+		id: "F3-trainer", fault: "the trainer is stopped", made: "SIGSTOP at 5 s of a watch of 14 s",
+		target: "as F3-frozen", run: func(s *stand) { stoppedJob(s, stopTrainer) },
+	},
+	{
+		id: "F3-worker", fault: "one of two workers is stopped", made: "SIGSTOP at 5 s of a watch of 14 s",
+		target: "as F3-frozen, with the worker's number", run: func(s *stand) { stoppedJob(s, stopWorker) },
+	},
+	{
+		id: "F3-exec", fault: "a worker hangs in state D", made: "it starts a program (vfork) that lies on a FUSE mount which does not answer",
+		target: "the watch ends, names a wait for a child, and is never input-bound for the time before", run: hungWorker,
+	},
+	{
+		id: "F7-stopped", fault: "pipetune itself is stopped for 8 s", made: "SIGSTOP, SIGCONT in a watch of 20 s",
+		target: "the gap is told, right to 1 s; rates as in an undisturbed watch; no burst of ticks afterwards", run: func(s *stand) { pausedWatch(s, false) },
+	},
+	{
+		id: "F7-frozen", fault: "pipetune and the job are frozen for 8 s", made: "one freezer cgroup around both",
+		target: "as F7-stopped", run: func(s *stand) { pausedWatch(s, true) },
+	},
+	{
+		id: "F7-hog", fault: "others take the CPUs", made: "two endless loops per CPU at nice -20 beside a watch of 12 s",
+		target: "the watch ends in time, and says what it could not see", run: hoggedWatch,
+	},
+}
+
+// said is all that a report says in words.
+func said(r *report.Report) string {
+	words := slices.Clone(r.Warnings)
+	if r.Verdict != nil {
+		words = append(append(words, r.Verdict.Statement), r.Verdict.Doubts...)
+	}
+	for _, a := range r.Abstained {
+		words = append(words, a.Reason, a.Cure)
+	}
+	return strings.Join(words, "\n")
+}
+
+// freezer makes a cgroup that can be frozen, moves processes into it, and returns what freezes and thaws it.
+func (s *stand) freezer(pids ...int) (set func(frozen bool)) {
+	s.Helper()
+	parent, file, words := "/sys/fs/cgroup/freezer", "freezer.state", map[bool]string{true: "FROZEN", false: "THAWED"}
+	if _, err := os.Stat(parent); err != nil {
+		parent, file, words = "/sys/fs/cgroup", "cgroup.freeze", map[bool]string{true: "1", false: "0"}
+	}
+	dir, err := os.MkdirTemp(parent, "pipetune-trial-")
+	if err != nil {
+		s.Fatal(err)
+	}
+	write := func(name, text string) {
+		s.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0); err != nil {
+			s.Fatalf("writing %q to %s: %v", text, name, err)
+		}
+	}
+	for _, pid := range pids {
+		write("cgroup.procs", strconv.Itoa(pid))
+	}
+	s.Cleanup(func() { // runs before the processes are ended, which frozen they could not be
+		write(file, words[false])
+		left, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+		if err != nil {
+			s.Error(err)
+		}
+		for _, pid := range strings.Fields(string(left)) {
+			if err := os.WriteFile(filepath.Join(parent, "cgroup.procs"), []byte(pid), 0); err != nil {
+				s.Log(err) // it has ended meanwhile
+			}
+		}
+		s.until(time.Minute, "the cgroup can be removed", func() bool { return os.Remove(dir) == nil })
+	})
+	return func(frozen bool) {
+		s.Helper()
+		write(file, words[frozen])
+	}
+}
+
+// workersOf lists the processes a job has started.
+func workersOf(c *command) []int {
+	return slices.DeleteFunc(c.session(), func(pid int) bool { return pid == c.pid() })
+}
+
+// The ways of stopping a job; each returns how to undo it and what the report must call who was stopped.
+func freeze(s *stand, c *command) (undo func(), who string) {
+	set := s.freezer(append([]int{c.pid()}, workersOf(c)...)...)
+	set(true)
+	return func() { set(false) }, "the job"
+}
+
+func stopTrainer(_ *stand, c *command) (func(), string) {
+	c.signal(syscall.SIGSTOP)
+	return func() { c.signal(syscall.SIGCONT) }, "the job"
+}
+
+func stopWorker(s *stand, c *command) (func(), string) {
+	workers := workersOf(c)
+	if len(workers) == 0 {
+		s.Fatal("the job has no workers now")
+	}
+	kill := func(sig syscall.Signal) {
+		if err := syscall.Kill(workers[0], sig); err != nil {
+			s.Error(err)
+		}
+	}
+	kill(syscall.SIGSTOP)
+	return func() { kill(syscall.SIGCONT) }, "loader worker " + strconv.Itoa(workers[0])
+}
+
+var sinceTime = regexp.MustCompile(`has been stopped or frozen since ([0-9.]+) s`)
+
+func stoppedJob(s *stand, stop func(*stand, *command) (func(), string)) {
+	j := steady{batches: 300, step: 30 * time.Millisecond, item: time.Millisecond, workers: 2, more: []string{"--epoch", "1000"}}
+	c := j.start(s)
+	s.until(time.Minute, "the job has workers", func() bool { return len(workersOf(c)) >= 2 })
+	path := filepath.Join(s.work, "report.json")
+	recorded := filepath.Join(s.work, "run.jsonl")
+	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "14s", "--warmup", "1s", "-o", path, "-o", recorded})
+	time.Sleep(5 * time.Second)
+	at := monotonic(s)
+	undo, who := stop(s, c)
+	status := p.wait(time.Minute)
+	undo()
+	rec := s.recording(recorded)
+	want := (at - rec.Header.StartMonotonic).Seconds()
+	r := s.report(path)
+	words := said(r)
+	match := sinceTime.FindStringSubmatch(words)
+	if status != 0 || match == nil || !strings.Contains(words, who) {
+		s.Fatalf("exit %d; nothing of %s since %.1f s:\n%s", status, who, want, words)
+	}
+	since, err := strconv.ParseFloat(match[1], 64)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if off := since - want; off < -1 || off > 1 {
+		s.missed("it says since %.1f s; it was at %.1f s", since, want)
+	}
+	if r.Verdict == nil || r.Verdict.Class == report.InputBound {
+		s.Errorf("the verdict on a stopped job: %+v", r.Verdict)
+	}
+	s.measured("verdict %s; %s stopped at %.1f s, told since %.1f s", r.Verdict.Class, who, want, since)
+	p.alone()
+	j.unharmed(s, c)
+	s.leftNothing()
+}
+
+func hungWorker(s *stand) {
+	s.ownMounts()
+	m := s.mount(hungmount.Getattr, hungmount.Lookup)
+	defer m.release() // before the job is ended, which it could not be otherwise
+	j := steady{batches: 400, step: 20 * time.Millisecond, item: time.Millisecond, workers: 2,
+		more: []string{"--epoch", "1000", "--program", filepath.Join(m.dir, hungmount.File), "--program-at", "300"}}
+	c := j.start(s)
+	path := filepath.Join(s.work, "report.json")
+	p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "20s", "--warmup", "1s", "-o", path})
+	status := p.wait(2 * time.Minute)
+	if m.Hanging() == 0 {
+		s.Errorf("no worker hangs: the trial tells nothing")
+	}
+	r := s.report(path)
+	states := map[string]bool{}
+	for _, pid := range workersOf(c) {
+		states[stateOf(pid)] = true
+	}
+	if status != 0 || r.Verdict == nil || !states["D"] {
+		s.Errorf("exit %d, verdict %+v, states of workers %v", status, r.Verdict, states)
+	}
+	words := said(r)
+	if r.Verdict.Class == report.InputBound {
+		s.missed("the verdict is input-bound: %s", r.Verdict.Statement)
+	}
+	if !strings.Contains(words, "no batch has passed since") {
+		s.missed("that no batch passes any more is not told")
+	}
+	s.measured("exit %d, verdict %s", status, r.Verdict.Class)
+	p.alone()
+	m.release()
+	c.wait(5 * time.Minute)
+	s.leftNothing()
+}
+
+// monotonic is CLOCK_MONOTONIC, which recordings are told in.
+func monotonic(s *stand) time.Duration {
+	s.Helper()
+	text, err := os.ReadFile("/proc/uptime") // CLOCK_BOOTTIME: the same where the machine was never suspended
+	if err != nil {
+		s.Fatal(err)
+	}
+	seconds, err := strconv.ParseFloat(strings.Fields(string(text))[0], 64)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return time.Duration(seconds * float64(time.Second))
+}
+
+// pace is what a report says of the job's pace.
+func pace(r *report.Report) (batches float64, ok bool) {
+	m, ok := r.Metrics["batches_per_s"]
+	return m.Center, ok
+}
+
+var gapTime = regexp.MustCompile(`pipetune itself did not run for ([0-9.]+) s`)
+
+func pausedWatch(s *stand, both bool) {
+	const paused = 8 * time.Second
+	j := steady{batches: 700, step: 30 * time.Millisecond, workers: 2, more: []string{"--epoch", "1000"}}
+	c := j.start(s)
+	s.until(time.Minute, "the job has workers", func() bool { return len(workersOf(c)) >= 2 })
+	path, recorded := filepath.Join(s.work, "report.json"), filepath.Join(s.work, "run.jsonl")
+	args := []string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "20s", "--warmup", "1s", "-o", path, "-o", recorded}
+	p := s.pipetune(args)
+	set := func(stop bool) {
+		p.signal(map[bool]syscall.Signal{true: syscall.SIGSTOP, false: syscall.SIGCONT}[stop])
+	}
+	if both {
+		set = s.freezer(slices.Concat([]int{c.pid(), p.pid()}, workersOf(c), workersOf(p))...)
+	}
+	time.Sleep(6 * time.Second)
+	set(true)
+	time.Sleep(paused)
+	set(false)
+	status := p.wait(time.Minute)
+	r := s.report(path)
+	words := said(r)
+	match := gapTime.FindStringSubmatch(words)
+	if status != 0 || match == nil {
+		s.Fatalf("exit %d; the gap is not told:\n%s", status, words)
+	}
+	told, err := strconv.ParseFloat(match[1], 64)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if off := told - paused.Seconds(); off < -1 || off > 1 {
+		s.missed("the gap is told as %.1f s, it was %.1f s", told, paused.Seconds())
+	}
+	got, ok := pace(r)
+	// The trainer sleeps 30 ms a batch, and its own work comes on top: 31.5 and 31.7 a second were measured, 27 beside a dozen
+	// other programs. Averaged over the gap it would be 18, 0.55 of what is wanted: the bound lies between.
+	want := 1 / 0.03
+	if !ok || got > 1.05*want || got < 0.7*want {
+		s.Errorf("%.1f batches a second (%t): averaged over the gap, or a burst after it; the job's own pace is below %.1f", got, ok, want)
+	}
+	burst := mostTicksASecond(s, recorded)
+	if burst > 15 {
+		s.Errorf("%d ticks within a second, 10 are asked for", burst)
+	}
+	s.measured("gap of %.1f s told as %.1f s, %.1f batches/s, at most %d ticks in any second", paused.Seconds(), told, got, burst)
+	p.alone()
+	j.unharmed(s, c)
+	s.leftNothing()
+}
+
+// mostTicksASecond is how many ticks of a recording fall into one second at the most.
+func mostTicksASecond(s *stand, path string) (most int) {
+	s.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		s.Fatal(err)
+	}
+	var at []float64
+	for line := range strings.Lines(string(text)) {
+		var tick struct {
+			T *float64 `json:"t"`
+		}
+		if err := json.Unmarshal([]byte(line), &tick); err != nil {
+			s.Fatal(err)
+		}
+		if tick.T != nil && (len(at) == 0 || at[len(at)-1] != *tick.T) {
+			at = append(at, *tick.T)
+		}
+	}
+	for i, from := range at {
+		n, _ := slices.BinarySearch(at, from+1)
+		most = max(most, n-i)
+	}
+	return most
+}
+
+func hoggedWatch(s *stand) {
+	j := steady{batches: 500, step: 30 * time.Millisecond, workers: 2}
+	c := j.start(s)
+	hogs := s.start("hogs", []string{"nice", "-n", "-20", "/bin/sh", "-c", `for i in 1 2 3 4; do (end=$(($(date +%s)+16)); while [ $(date +%s) -lt $end ]; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; done) & done; wait`})
+	path := filepath.Join(s.work, "report.json")
+	p := s.watch(c, path, "12s")
+	status, took := p.ending(5 * time.Minute)
+	r := s.report(path)
+	if status != 0 || r.Verdict == nil {
+		s.Errorf("exit %d: %s", status, p.complaints())
+	}
+	if took > 20*time.Second {
+		s.missed("a watch of 12 s took %.1f s", took.Seconds())
+	}
+	cover, ok := r.Metrics["look_coverage_ratio"]
+	if !ok {
+		s.Errorf("how many looks could be taken is not told")
+	} else {
+		s.measured("a watch of 12 s took %.1f s, %.0f %% of the looks were taken, verdict %s (%s)", took.Seconds(), 100*cover.Center, r.Verdict.Class, r.Verdict.Confidence)
+	}
+	hogs.kill()
+	p.alone()
+	j.unharmed(s, c)
+	s.leftNothing()
+}

@@ -1,0 +1,283 @@
+//go:build reliability
+
+package reliability
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func supplyTrials() []trial {
+	return []trial{
+		{id: "S1", fault: "a binary that nobody can make again", made: "the commit built twice: two folders (one with a space), two users, umasks, homes, time zones, a warm and an empty build cache, without a proxy", target: "the same SHA-256", long: true, run: sameBytes},
+		{id: "S2", fault: "a module that is not the one meant", made: "`go mod verify`, `go mod tidy -diff`, no replace, a build with GOPROXY=off and -mod=readonly", target: "all pass", run: sameModules},
+		{id: "S3", fault: "a list of parts that is not true", made: "`make sbom` against `go version -m`, `readelf -d`, and the versions that the C libraries wrote into the binary", target: "the same modules and libraries, each with a version", run: trueParts},
+		{id: "S4", fault: "a binary without its hardening", made: "scripts/check-binary, readelf, nm, on the binary", target: "PIE, RELRO, NX, no RPATH, stack protector, no set-uid, libraries of an allow-list, glibc at most 2.36", run: hardened},
+		{id: "S5", fault: "nobody knows what is trusted, or whom to tell", made: "SECURITY.md: what is hostile, trusted and not promised, and how to report; every trial that it names is one of this page", target: "all there", run: securityPage},
+		{id: "S6", fault: "another hook than the one in the binary", made: "`diagnose --` of a program that lists and hashes the folder on its PYTHONPATH; the hash of `pipetune version` made again from it",
+			target: "the same hash, files 0400 in folders 0500 in one of 0700, of the same owner", run: embeddedHook},
+		{id: "S7", fault: "a known weakness in a module or in Go's own library", made: "scripts/check-vulnerabilities: govulncheck and Go's database of weaknesses, both pinned modules, on the binary, and on a program with a known one", target: "none in the binary; C libraries are not looked at: their versions are in `make sbom`", long: true, run: knownWeaknesses},
+	}
+}
+
+// repository is the root of the source.
+func repository(s *stand) string {
+	s.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		s.Fatal(err)
+	}
+	return root
+}
+
+// inRepository runs a program there to its end, and returns what it printed.
+func inRepository(s *stand, limit time.Duration, argv ...string) string {
+	s.Helper()
+	c := s.start(filepath.Base(argv[0]), argv, func(cmd *exec.Cmd) { cmd.Dir = repository(s) })
+	if status := c.wait(limit); status != 0 {
+		s.Fatalf("%s: exit %d: %s\n%s", strings.Join(argv, " "), status, c.complaints(), c.output())
+	}
+	return string(c.output())
+}
+
+func sameBytes(s *stand) {
+	if err := os.Chmod(s.work, 0o755); err != nil { // the second build is another user's
+		s.Fatal(err)
+	}
+	said := inRepository(s, time.Hour, "scripts/check-reproducible", s.work)
+	s.measured("%s", strings.TrimPrefix(strings.TrimSpace(said), "check-reproducible: "))
+}
+
+func sameModules(s *stand) {
+	said := strings.Split(strings.TrimSpace(inRepository(s, 20*time.Minute, "scripts/check-modules")), "\n")
+	s.measured("%s", strings.TrimPrefix(said[len(said)-1], "check-modules: "))
+}
+
+// part is a component of the list.
+type part struct {
+	Ref, Name, Version, Purl, Scope string
+	Properties                      []struct{ Name, Value string }
+}
+
+func (p part) linkage() string {
+	for _, x := range p.Properties {
+		if x.Name == "pipetune:linkage" {
+			return x.Value
+		}
+	}
+	return ""
+}
+
+// linkedVersion finds the version that a C library has written into the binary.
+var linkedVersion = map[string]*regexp.Regexp{
+	"libhdf5_serial": regexp.MustCompile(`HDF5 library version ([0-9]+\.[0-9]+\.[0-9]+)`),
+	"libz":           regexp.MustCompile(`inflate ([0-9.]+) Copyright`),
+	"libturbojpeg":   regexp.MustCompile(`libjpeg-turbo version ([0-9.]+)`),
+}
+
+func trueParts(s *stand) {
+	inRepository(s, 20*time.Minute, "make", "sbom")
+	root := repository(s)
+	binary := filepath.Join(root, "bin/pipetune")
+	text, err := os.ReadFile(filepath.Join(root, "bin/pipetune.cdx.json"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	var list struct {
+		BomFormat, SpecVersion string
+		Components             []part
+		Metadata               struct {
+			Component struct{ Hashes []struct{ Content string } }
+		}
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		s.Fatal(err)
+	}
+	content, err := os.ReadFile(binary)
+	if err != nil {
+		s.Fatal(err)
+	}
+	sum := sha256.Sum256(content)
+	if h := list.Metadata.Component.Hashes; len(h) != 1 || h[0].Content != hex.EncodeToString(sum[:]) {
+		s.Errorf("the list is of another binary: %v", h)
+	}
+	if list.BomFormat != "CycloneDX" || list.SpecVersion != "1.5" {
+		s.Errorf("%s %s", list.BomFormat, list.SpecVersion)
+	}
+	var modules, shared, static []string
+	for _, p := range list.Components {
+		switch p.linkage() {
+		case "go":
+			if p.Name != "std" {
+				modules = append(modules, p.Name+" "+p.Version)
+			}
+		case "dynamic":
+			shared = append(shared, p.Name)
+		case "static":
+			static = append(static, p.Name)
+			if p.Version == "" || !strings.HasPrefix(p.Purl, "pkg:deb/") {
+				s.Errorf("%s has the version %q, %q", p.Name, p.Version, p.Purl)
+			}
+		}
+	}
+	var want []string
+	for line := range strings.Lines(inRepository(s, time.Minute, "go", "version", "-m", binary)) {
+		if words := strings.Fields(line); len(words) == 4 && words[0] == "dep" {
+			want = append(want, words[1]+" "+words[2])
+		}
+	}
+	slices.Sort(modules)
+	slices.Sort(want)
+	if !slices.Equal(modules, want) || len(want) < 5 {
+		s.Errorf("the list has the modules %v, the binary %v", modules, want)
+	}
+	var needed []string
+	for _, m := range regexp.MustCompile(`\(NEEDED\).*\[(.*)\]`).FindAllStringSubmatch(inRepository(s, time.Minute, "readelf", "-dW", binary), -1) {
+		needed = append(needed, m[1])
+	}
+	slices.Sort(shared)
+	slices.Sort(needed)
+	if !slices.Equal(shared, needed) || len(needed) == 0 {
+		s.Errorf("the list has the shared libraries %v, the binary needs %v", shared, needed)
+	}
+	for _, must := range []string{"libhdf5_serial", "libsz", "libaec", "libz", "libturbojpeg"} {
+		if !slices.Contains(static, must) {
+			s.Errorf("%s is linked and not listed: %v", must, static)
+		}
+	}
+	read := 0
+	for _, p := range list.Components {
+		pattern := linkedVersion[p.Name]
+		if pattern == nil {
+			continue
+		}
+		m := pattern.FindSubmatch(content)
+		if m == nil {
+			continue // not every build of a library leaves its version behind
+		}
+		read++
+		if !strings.Contains(p.Version, string(m[1])) {
+			s.Errorf("the list has %s %s, the binary holds %s", p.Name, p.Version, m[1])
+		}
+	}
+	if read == 0 {
+		s.Errorf("no C library's version was found in the binary")
+	}
+	s.measured("%d modules, %d static and %d shared libraries, all the same; %d of the versions are also read from the binary", len(modules), len(static), len(shared), read)
+}
+
+func hardened(s *stand) {
+	said := inRepository(s, time.Minute, "scripts/check-binary", s.binary)
+	floor := regexp.MustCompile(`GLIBC_2\.([0-9]+) or newer`).FindStringSubmatch(said)
+	if floor == nil {
+		s.Fatalf("check-binary says %q", said)
+	}
+	minor, err := strconv.Atoi(floor[1])
+	if err != nil {
+		s.Fatal(err)
+	}
+	if minor > 36 {
+		s.missed("it needs glibc 2.%d: built on a newer system than Debian 12", minor)
+	}
+	s.measured("%s", strings.ReplaceAll(strings.TrimPrefix(strings.TrimSpace(said), "check-binary: "), s.binary, "bin/pipetune"))
+	s.missed("full RELRO: it binds every symbol at start, and those of libnvidia-ml are only there once the library is open (docs/adr/0003); RELRO covers all but the procedure linkage table")
+}
+
+func securityPage(s *stand) {
+	text, err := os.ReadFile(filepath.Join(repository(s), "SECURITY.md"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, must := range []string{"**hostile**", "**trusted**", "not a boundary", "does not promise", "## Reporting", "vulnerability"} {
+		if !strings.Contains(string(text), must) {
+			s.Errorf("SECURITY.md does not say %q", must)
+		}
+	}
+	known := map[string]bool{}
+	for _, c := range all() {
+		known[strings.Split(c.id, "-")[0]] = true
+	}
+	for _, n := range notRun {
+		known[strings.Split(n.id, "-")[0]] = true
+	}
+	named := regexp.MustCompile(`\b([HLFDNAS][0-9]+)\b`).FindAllString(string(text), -1)
+	for _, id := range named {
+		if !known[id] {
+			s.Errorf("SECURITY.md names the trial %s, which is not on the page", id)
+		}
+	}
+	s.measured("%d lines, %d trials named, all on the page", bytes.Count(text, []byte("\n")), len(named))
+}
+
+// folderOfHook lists the folder that the job has on its PYTHONPATH, as the job sees it.
+const folderOfHook = `
+import hashlib, json, os
+top = os.environ["PYTHONPATH"].split(":")[0]
+files, modes = [], []
+for d, _, names in os.walk(os.path.dirname(top)):
+    st = os.lstat(d)
+    modes.append((os.path.relpath(d, os.path.dirname(top)), oct(st.st_mode & 0o7777), st.st_uid))
+    for n in names:
+        p = os.path.join(d, n)
+        st = os.lstat(p)
+        modes.append((os.path.relpath(p, os.path.dirname(top)), oct(st.st_mode & 0o7777), st.st_uid))
+        if n.endswith(".py"):
+            files.append((os.path.relpath(p, top), open(p, "rb").read()))
+h = hashlib.sha256()
+for name, data in sorted(files):
+    h.update(b"%s\0%d\0" % (name.encode(), len(data)))
+    h.update(data)
+print(json.dumps({"hash": h.hexdigest(), "files": len(files), "modes": modes}))
+`
+
+func embeddedHook(s *stand) {
+	v := s.pipetune([]string{"version"})
+	v.wait(time.Minute)
+	told := regexp.MustCompile(`(?m)^hook +([0-9a-f]{64})$`).FindSubmatch(v.output())
+	if told == nil {
+		s.Fatalf("version says %q", v.output())
+	}
+	c := s.pipetune([]string{"diagnose", "-q", "--", "/usr/bin/python3", "-S", "-c", folderOfHook})
+	if status := c.wait(time.Minute); status != 0 {
+		s.Fatalf("exit %d: %s", status, c.complaints())
+	}
+	var seen struct {
+		Hash  string
+		Files int
+		Modes [][3]any
+	}
+	if err := json.Unmarshal(c.output(), &seen); err != nil {
+		s.Fatalf("%v: %q", err, c.output())
+	}
+	if seen.Hash != string(told[1]) || seen.Files < 5 {
+		s.Errorf("%d files of hash %s; version says %s", seen.Files, seen.Hash, told[1])
+	}
+	for _, m := range seen.Modes {
+		name, mode := fmt.Sprint(m[0]), fmt.Sprint(m[1])
+		want := "0o400"
+		switch {
+		case name == ".":
+			want = "0o700"
+		case name == "socket":
+			want = "0o600"
+		case name == "python" || strings.HasPrefix(name, "python/") && !strings.HasSuffix(name, ".py") && !strings.HasSuffix(name, "__pycache__"):
+			want = "0o500"
+		}
+		if mode != want || fmt.Sprint(m[2]) != strconv.Itoa(os.Geteuid()) {
+			s.Errorf("%s has mode %s of user %v, want %s", name, mode, m[2], want)
+		}
+	}
+	s.measured("%d files, hash %s as told, %d modes and owners as they must be", seen.Files, seen.Hash[:12], len(seen.Modes))
+	s.leftNothing()
+}

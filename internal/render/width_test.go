@@ -1,0 +1,79 @@
+package render
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/document"
+)
+
+func TestColumns(t *testing.T) {
+	for s, want := range map[visible]int{"": 0, "abc": 3, "µ–→×✗…": 6, "数据": 4, "e\u0301": 1, "한글": 4, "ﾊﾝ": 2, "🐘": 2} {
+		if got := columns(s); got != want {
+			t.Errorf("columns(%q) = %d, want %d", s, got, want)
+		}
+	}
+}
+
+func TestCutKeepsBothEnds(t *testing.T) {
+	for _, c := range []struct {
+		s    visible
+		n    int
+		want visible
+	}{
+		{"/data/train.h5", 14, "/data/train.h5"}, {"/data/a/long/way/down/train.h5", 14, "/dat…/train.h5"}, {"数据数据数据数据", 9, "数…据数据"}, {"abc", 2, "a…"}, {"", 0, ""},
+	} {
+		got := cut(c.s, c.n)
+		if got != c.want {
+			t.Errorf("cut(%q, %d) = %q, want %q", c.s, c.n, got, c.want)
+		}
+		if columns(got) > max(c.n, columns(c.want)) {
+			t.Errorf("cut(%q, %d) has %d columns", c.s, c.n, columns(got))
+		}
+	}
+}
+
+func TestWrap(t *testing.T) {
+	for _, c := range []struct {
+		text visible
+		n    int
+		want []visible
+	}{
+		{"", 4, nil}, {"a b", 3, []visible{"a b"}}, {"aa bb", 3, []visible{"aa", "bb"}}, {"a bbbbbbbb cc", 3, []visible{"a", "bbb", "bbb", "bb", "cc"}}, {"数据数 a", 4, []visible{"数据", "数 a"}},
+	} {
+		if d := cmp.Diff(c.want, wrap(c.text, c.n)); d != "" {
+			t.Errorf("wrap(%q, %d): %s", c.text, c.n, d)
+		}
+	}
+}
+
+// TestTableFitsThePage: the widest column gives way, a bar is drawn where there is room, a command is never cut.
+func TestTableFitsThePage(t *testing.T) {
+	row := func(share float64, command string, texts ...string) document.Row {
+		r := document.Row{Share: share, Copy: command}
+		for _, text := range texts {
+			r.Cells = append(r.Cells, document.Cell{Text: text})
+		}
+		return r
+	}
+	p := newPage(Options{})
+	long := "h5repack " + strings.Repeat("x", 200)
+	p.Table(&document.Table{Columns: []document.Column{{Name: "name"}, {Name: "n", Right: true}},
+		Rows: []document.Row{row(0, long, strings.Repeat("wide ", 40), "12"), row(0, "", "b", "3")}})
+	lines := strings.Split(strings.TrimRight(p.b.String(), "\n"), "\n")
+	if len(lines) != 4 || lines[2] != "      "+long {
+		t.Fatalf("%q", lines)
+	}
+	for i, l := range lines {
+		if i != 2 && columns(visible(l)) > usual {
+			t.Errorf("%d columns: %s", columns(visible(l)), l)
+		}
+	}
+	p = newPage(Options{})
+	p.Table(&document.Table{Columns: []document.Column{{Name: "n", Right: true}}, Rows: []document.Row{row(0.5, "", "1"), row(1, "", "2")}})
+	if got := p.b.String(); !strings.Contains(got, "  1  ##########\n") || !strings.Contains(got, "  2  ####################\n") {
+		t.Errorf("bars: %q", got)
+	}
+}

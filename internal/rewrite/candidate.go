@@ -1,0 +1,203 @@
+package rewrite
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/benchmark"
+	"github.com/pipetune/pipetune/internal/dataset"
+)
+
+const asIs = benchmark.AsIs
+
+// leastChunk is the item below which no chunk of its own is tried: h5py's documentation recommends chunks between 10
+// KiB and 1 MiB, and a rewrite would make millions of them, for each of which libhdf5 holds several KiB while it is
+// written.
+const leastChunk = 10 << 10
+
+// mostRunChunks bounds the chunks of the run as it is: as many as the smallest items that are tried in chunks of their
+// own make of the largest sample.
+const mostRunChunks = trySample / leastChunk
+
+// candidate is another way to store the sample.
+type candidate struct {
+	name    string // as of a benchmark.Candidate
+	command string // that makes it of the whole dataset; "" where no single one does
+	plan    plan
+	mind    string // what to mind about it; "" for nothing
+}
+
+// hdf5Candidates are the layouts that an HDF5 dataset is tried in, the present one first. The error says why none can
+// be.
+func (j *Job) hdf5Candidates(bytes int64) ([]candidate, error) {
+	if j.Layout == nil || len(j.Sample.Files) == 0 || len(j.Sample.Items) == 0 {
+		return nil, fmt.Errorf("the layout of the dataset is not known")
+	}
+	d := j.Layout.Dataset
+	switch {
+	case d.Storage != "contiguous" && d.Storage != "chunked" && d.Storage != "compact":
+		return nil, fmt.Errorf("a dataset whose storage is %s is not rewritten", d.Storage)
+	case d.ItemBytes == nil || *d.ItemBytes == 0 || len(d.Shape) == 0:
+		return nil, fmt.Errorf("the items have no fixed size")
+	case d.Shape[0] < 2:
+		return nil, fmt.Errorf("each file holds one item: layouts inside of a file change little; packing the items into one file would")
+	}
+	chunk := d.Chunk
+	if d.Storage != "chunked" {
+		chunk = nil
+	}
+	item := append([]int64{1}, d.Shape[1:]...)
+	if len(j.Sample.ItemShape) == len(d.Shape) {
+		item = j.Sample.ItemShape
+	}
+	alone := product(d.ElementBytes, item) >= leastChunk
+	run := j.runOf(chunk, *d.ItemBytes, bytes)
+	of := func(chunk []int64, unfiltered bool) plan {
+		r := run
+		r.Relayout.Chunk, r.Relayout.Unfiltered = chunk, unfiltered
+		return r
+	}
+	name := strings.TrimPrefix(d.Path.String(), "/")
+	filtered := len(d.Filters) > 0
+	list := []candidate{{name: asIs, plan: of(chunk, false)}}
+	add := func(what string, chunk []int64, unfiltered bool, options ...string) {
+		list = append(list, candidate{name: what, command: j.repack(name, options...), plan: of(chunk, unfiltered)})
+	}
+	byItem := "-l " + quote(name+":CHUNK="+joined(item))
+	none := "-f " + quote(name+":NONE")
+	if alone && !slices.Equal(chunk, item) && filtered {
+		add("chunk-item", item, false, byItem)
+	}
+	switch {
+	case slices.Equal(chunk, item) && !filtered, !slices.Equal(chunk, item) && !alone:
+	case filtered:
+		add("chunk-item-unfiltered", item, true, byItem, none)
+	default:
+		add("chunk-item", item, true, byItem)
+	}
+	if filtered && !slices.Equal(chunk, item) {
+		add("unfiltered", chunk, true, none)
+	}
+	if chunk != nil {
+		options := []string{"-l " + quote(name+":CONTI")}
+		if filtered {
+			options = append(options, none)
+		}
+		add("contiguous", nil, true, options...)
+	}
+	return list, nil
+}
+
+// runOf is the part of the dataset that is rewritten: whole chunks of one file, from about the first item of the sample
+// on.
+func (j *Job) runOf(chunk []int64, item, bytes int64) plan {
+	first := j.Sample.Items[0]
+	rows := int64(1)
+	if len(chunk) > 0 {
+		rows = chunk[0]
+	}
+	count := max(1, bytes/item)
+	if shape := j.Layout.Dataset.Shape; len(chunk) > 0 {
+		count = min(count, rows*max(1, mostRunChunks/dataset.ChunksIn(append([]int64{1}, shape[1:]...), chunk)))
+	}
+	if count >= rows {
+		count -= count % rows
+	}
+	start := first.Index - first.Index%rows
+	if all := j.Layout.Dataset.Shape[0]; len(j.Sample.Files) == 1 && start+count > all {
+		start = max(0, all-count)
+		start -= start % rows
+	}
+	return plan{How: inHDF5, File: first.File, Seed: j.Seed, Relayout: dataset.Relayout{First: start, Count: count}}
+}
+
+// product is how many bytes a block of a shape has; the largest number where they cannot be counted.
+func product(bytes int64, shape []int64) int64 {
+	for _, n := range shape {
+		if n > 0 && bytes > math.MaxInt64/n {
+			return math.MaxInt64
+		}
+		bytes *= n
+	}
+	return bytes
+}
+
+func joined(shape []int64) string {
+	words := make([]string, len(shape))
+	for i, n := range shape {
+		words[i] = strconv.FormatInt(n, 10)
+	}
+	return strings.Join(words, "x")
+}
+
+// repack is the h5repack command for all files of the dataset. A name with a character that h5repack's own syntax uses
+// has none.
+func (j *Job) repack(name string, options ...string) string {
+	if strings.ContainsAny(name, ":,") || name == "" {
+		return ""
+	}
+	how := "h5repack " + strings.Join(options, " ")
+	if len(j.Sample.Files) == 1 {
+		path := string(j.Sample.Files[0].Path)
+		suffix := filepath.Ext(path)
+		return fmt.Sprintf("%s %s %s", how, quote(path), quote(strings.TrimSuffix(path, suffix)+"-new"+suffix))
+	}
+	from := j.Sample.Folder()
+	suffix := filepath.Ext(string(j.Sample.Files[0].Path))
+	return fmt.Sprintf(`cd %s && find . -name %s -type f | while read -r f; do mkdir -p %s/"${f%%/*}" && %s "$f" %s/"$f"; done`,
+		quote(from), quote("*"+suffix), quote(from+"-new"), how, quote(from+"-new"))
+}
+
+// pictureCandidates are the ways that pictures are tried in; counts is what writing them as they are told.
+func (j *Job) pictureCandidates(counts rewritten) []candidate {
+	from := j.Sample.Folder()
+	mostly := func(n int) bool { return 2*n > len(counts.Items) }
+	var list []candidate
+	add := func(name, how, command, mind string) {
+		list = append(list, candidate{name: name, command: command, mind: mind,
+			plan: plan{How: how, Items: counts.Items, Bytes: 1 << 62, Decode: how != "tar"}})
+	}
+	loses := func(name string) string {
+		return "try: " + name + " loses detail for good: nothing for masks, depth maps or measurements, and to be checked against accuracy before the originals go"
+	}
+	if mostly(counts.Lossless) {
+		add("jpeg-90", "jpeg", each(from, from+"-jpeg", ""), loses("jpeg-90"))
+	}
+	if mostly(counts.Large) {
+		add("resized-256", "resize", each(from, from+"-256", "k=256/min(i.size);i=i.resize([round(k*n) for n in i.size],2) if k<1 else i;"), loses("resized-256"))
+	}
+	if mostly(counts.Lossless) {
+		add("packed-npy", "npy", packing(from), "")
+	}
+	add("packed-tar", "tar", fmt.Sprintf("tar --sort=name -cf %s -C %s .", quote(from+".tar"), quote(from)), "")
+	return list
+}
+
+// each is a command that writes every picture of a folder anew as a JPEG, with Pillow.
+func each(from, to, change string) string {
+	script := "import sys,pathlib\nfrom PIL import Image\ns,d=map(pathlib.Path,sys.argv[1:])\n" +
+		`for p in s.rglob("*"):` + "\n" +
+		`  if p.suffix.lower() in (".png",".bmp",".tif",".tiff",".webp",".jpg",".jpeg"):` + "\n" +
+		`    i=Image.open(p).convert("RGB");` + change + `o=(d/p.relative_to(s)).with_suffix(".jpg");o.parent.mkdir(parents=True,exist_ok=True);i.save(o,quality=90)`
+	return "python3 -c " + dollar(script) + " " + quote(from) + " " + quote(to)
+}
+
+// packing is a command that puts all pictures of a folder into one array, with NumPy and Pillow, through a mapping so
+// that memory does not bound it.
+func packing(from string) string {
+	script := "import sys,pathlib,numpy as n\nfrom PIL import Image\n" +
+		`f=sorted(p for p in pathlib.Path(sys.argv[1]).rglob("*") if p.suffix.lower() in (".png",".bmp",".tif",".tiff",".webp"))` + "\n" +
+		"a=n.asarray(Image.open(f[0]))\n" +
+		`o=n.lib.format.open_memmap(sys.argv[2],"w+",a.dtype,(len(f),)+a.shape)` + "\n" +
+		"for k,p in enumerate(f): o[k]=n.asarray(Image.open(p))"
+	return "python3 -c " + dollar(script) + " " + quote(from) + " " + quote(from+".npy")
+}
+
+// dollar writes a script of several lines, without single quotes, as one word of one line.
+func dollar(script string) string {
+	return "$'" + strings.NewReplacer(`\`, `\x5c`, `'`, `\x27`, "\n", `\n`).Replace(script) + "'"
+}

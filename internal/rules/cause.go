@@ -1,0 +1,71 @@
+package rules
+
+import (
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// cause is what most rules about loading find: something that takes a part of the loading time, and a change that gives
+// between lo and hi of that time back.
+type cause struct {
+	part    float64 // of the loading time
+	lo, hi  float64
+	storage bool // the change takes the wait for storage away, and with it the rate that storage allows
+	summary string
+	change  report.Recommendation
+	seen    []report.Evidence
+}
+
+// finding scores a cause by what of the trainer's wait it accounts for, and predicts what the change brings where the
+// loader's costs are known.
+func (c cause) finding(p *diagnose.Pass) report.Finding {
+	c.change.Effect = saving(p, c.lo, c.hi)
+	if loader, ok := p.Loader(); ok && c.storage {
+		c.change.Effect = loader.SavingUnthrottled(c.lo, c.hi)
+	}
+	return report.Finding{Score: starved(p) * c.part, Summary: c.summary, Evidence: c.seen,
+		Recommendations: []report.Recommendation{c.change}}
+}
+
+// storageCause is the cause of rules that would take the wait for storage away: at least half of it goes.
+func storageCause(waits float64, summary string, change report.Recommendation, seen []report.Evidence) cause {
+	return cause{part: waits, lo: waits / 2, hi: waits, storage: true, summary: summary, change: change, seen: seen}
+}
+
+// saving is the effect of loading without between lo and hi of its time; nil where its costs are too little known.
+func saving(p *diagnose.Pass, lo, hi float64) *report.Effect {
+	if loader, ok := p.Loader(); ok {
+		return loader.Saving(lo, hi)
+	}
+	return nil
+}
+
+// timing is an item's time before and after a change of how the dataset is stored: what the measured halves of rules go
+// by.
+type timing struct {
+	before, after stat.Summary
+	basis         report.Basis
+}
+
+// saved is the share of an item's time that the change saves: the finding's score.
+func (t timing) saved() float64 { return savedShare(t.before.Center, t.after.Center) }
+
+// effect is that in items per second of one worker.
+func (t timing) effect() *report.Effect { return quicker(t.before, t.after, t.basis, "") }
+
+// cautious grades a share that may have another explanation: at most a warning.
+func cautious(share float64) report.Severity {
+	if diagnose.Grade(share) == report.Info {
+		return report.Info
+	}
+	return report.Warning
+}
+
+// besideLoader grades the share of a cause outside the loader: at most a warning while data is ready in time.
+func besideLoader(p *diagnose.Pass, share float64) report.Severity {
+	if p.Stall() < diagnose.Moderate.Value {
+		return cautious(share)
+	}
+	return diagnose.Grade(share)
+}

@@ -1,0 +1,55 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+var pinAlways = diagnose.Limit{Name: "pinning thread at work", Value: 1 - idleLimit.Value, Unit: metric.Ratio,
+	Source: "derived: as of a worker without time to spare; what limits a pipeline of one thread is at work nearly always"}
+
+var loaderPinThreadBound = diagnose.Rule{
+	ID:       "loader/pin-thread-bound",
+	Title:    "The thread that pins batches is the limit",
+	Resource: report.MainProcess,
+	Needs:    []metric.Desc{metric.NumWorkers, metric.InputWait, metric.PinBusy, metric.IdleWhileWaits},
+	Limits:   limits(pinAlways, mostLimit),
+	Applies:  withPinning,
+	Explains: []string{"loader/workers-too-many", "loader/prefetch-shallow"},
+	Eval: func(p *diagnose.Pass) error {
+		idle := share(p.Get(metric.IdleWhileWaits))
+		score := steadyWait(p) * idle
+		busy := p.Get(metric.PinBusy)
+		if score < diagnose.Moderate.Value || idle < p.Limit(mostLimit.Name) || busy < p.Limit(pinAlways.Name) {
+			return nil
+		}
+		f := report.Finding{
+			Severity: diagnose.Grade(score), Score: score,
+			Summary: fmt.Sprintf("The thread that pins batches is at work %s of the time, "+
+				"while the trainer waits and its workers are idle", unit.Percent(share(busy))),
+			Evidence: seen(p, metric.PinBusy, metric.PinLock, metric.PinBatch, metric.BatchTensors, metric.BatchBytes,
+				metric.IdleWhileWaits, metric.InputWait),
+			Recommendations: []report.Recommendation{{Setting: "tensors of a batch", To: "fewer and larger, of smaller types",
+				Why: "one thread receives and copies each of them; " +
+					"a batch class with a pin_memory method of its own may pin one flat buffer",
+				Effect: speedup(p, 0, score, "the step")}},
+			Unhelpful: against("more workers or a deeper prefetch_factor: finished batches wait for the thread that pins them",
+				moreWorkers, deeperPrefetch),
+		}
+		if tensors, ok := p.Maybe(metric.BatchTensors); ok {
+			f.Recommendations[0].From = text(whole(tensors))
+		}
+		if took, ok := p.Maybe(metric.PinBatch); ok {
+			f.Summary += ": " + unit.Seconds(took) + " for a batch"
+		}
+		if lock, ok := p.Maybe(metric.PinLock); ok && lock >= diagnose.High.Value {
+			f.Summary += fmt.Sprintf("; %s it waits for a lock, as for the interpreter's", unit.Percent(share(lock)))
+		}
+		p.Report(f)
+		return nil
+	},
+}

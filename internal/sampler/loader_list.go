@@ -1,0 +1,52 @@
+package sampler
+
+import "time"
+
+// How often a worker's calls are counted, in passes: ten times a second, so that single batches of a slow worker can be told
+// apart, and four times once what makes a batch is known.
+const accountEvery, calmAccountEvery = 5, 12
+
+// accounts reads the workers' counts of calls, each worker's in turn, so that no pass is much dearer than others.
+func (l *Loader) accounts() {
+	for _, t := range l.trainers {
+		if t.reborn > 0 {
+			t.reborn--
+		}
+		every := uint64(accountEvery)
+		if t.batches.Known() {
+			every = calmAccountEvery
+		}
+		for i, w := range t.workers {
+			if t.reborn > 0 || (l.passes+uint64(i))%every == 0 {
+				w.batches.ReadIO()
+			}
+		}
+	}
+}
+
+// list lists what the worker whose turn it is holds, where that is due.
+func (l *Loader) list(now time.Duration) {
+	for _, t := range l.trainers {
+		if t.isReceiving {
+			t.batches.ListPassing()
+		}
+	}
+	count := 0
+	for _, t := range l.trainers {
+		count += len(t.workers)
+	}
+	if now < l.listing.next || count == 0 {
+		return
+	}
+	l.listing.turn = (l.listing.turn + 1) % count
+	turn, searching := l.listing.turn, false
+	for _, t := range l.trainers {
+		if turn < len(t.workers) {
+			t.batches.List(turn)
+			searching = t.batches.Searching()
+			break
+		}
+		turn -= len(t.workers)
+	}
+	l.listing.after(now, l.clock()-now, count, searching, l.pace.random)
+}
