@@ -296,11 +296,8 @@ func acrossRuns(f report.Figure, difference bool) report.Figure {
 	return f
 }
 
-// tally counts what became of each prediction; nil where none was made.
+// tally counts what could be judged.
 func tally(list []report.Prediction) *report.Tally {
-	if len(list) == 0 {
-		return nil
-	}
 	var t report.Tally
 	for _, p := range list {
 		switch p.Outcome {
@@ -309,11 +306,10 @@ func tally(list []report.Prediction) *report.Tally {
 			t.Judged++
 		case report.Above, report.Below:
 			t.Judged++
-		case report.Uncertain:
-			t.Uncertain++
-		default:
-			t.Unjudged++
 		}
+	}
+	if t.Judged == 0 {
+		return nil
 	}
 	return &t
 }

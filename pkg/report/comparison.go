@@ -3,7 +3,7 @@ package report
 // ComparisonSchema and ComparisonVersion name the format of a comparison.
 const (
 	ComparisonSchema  = "pipetune.comparison"
-	ComparisonVersion = "1.1.0"
+	ComparisonVersion = "1.0.0"
 )
 
 // Comparison is what became of a job, or of a dataset's reading, between reports before a change and reports after it.
@@ -20,7 +20,7 @@ type Comparison struct {
 	Settings      []SettingChange `json:"settings"`
 	Rules         RuleChanges     `json:"rules"`
 	Predictions   []Prediction    `json:"predictions"`
-	Tally         *Tally          `json:"tally"` // null where no prediction was made
+	Tally         *Tally          `json:"tally"` // null where no prediction could be held against what came
 	Gate          *Gate           `json:"gate"`  // null where none was asked for
 	How           string          `json:"how"`   // by which test, and what its figures allow for
 	Warnings      []string        `json:"warnings"`
@@ -168,12 +168,10 @@ type Recommended struct {
 	Rule    string `json:"rule,omitempty"`
 }
 
-// Tally counts what became of the predictions. Since version 1.1.0 it counts those that were not held or missed, too.
+// Tally counts the predictions that could be judged. What the data cannot tell counts for neither.
 type Tally struct {
-	Held      int `json:"held"`
-	Judged    int `json:"judged"`      // held, or missed
-	Uncertain int `json:"cannot_tell"` // the data cannot tell
-	Unjudged  int `json:"not_judged"`  // the change was not made, or something is in the way
+	Held   int `json:"held"`
+	Judged int `json:"judged"`
 }
 
 // Gate is a limit that a change was held to.
