@@ -21,11 +21,15 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	written := newSchemas(t, root)
+	t.Cleanup(func() { written.done(t) }) // scripts run beside each other, and after this function
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("ROOT", root)
 			e.Setenv("NO_COLOR", "1")
+			before := jsonFiles(e.WorkDir)
+			e.Defer(func() { written.check(e.WorkDir, before) })
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"status": status},

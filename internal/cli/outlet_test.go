@@ -27,7 +27,7 @@ func TestStdoutThatFails(t *testing.T) {
 	}{
 		"full":               {syscall.ENOSPC, nil, exitUsage},
 		"reader gone":        {syscall.EPIPE, nil, exitOK},
-		"reader gone, gated": {syscall.EPIPE, []string{"--fail-on", "warn"}, exitGate},
+		"reader gone, gated": {syscall.EPIPE, []string{"--fail-on", "warning"}, exitGate},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "r.json")

@@ -41,7 +41,7 @@ func (p *presentation) addFlags(c *cobra.Command) {
 	f.StringVar(&p.format, "format", "text", "what to print: text, json, md or html")
 	f.StringVar(&p.color, "color", "auto", "auto, always or never")
 	f.BoolVarP(&p.verbose, "verbose", "v", false, "print all of the report, not its first screen alone; files have all of it")
-	f.StringVar(&p.failOn, "fail-on", "never", "exit 1 on a finding of this severity or worse: error, warn or never")
+	f.StringVar(&p.failOn, "fail-on", "never", "exit 1 on a finding of this severity or worse: error, warning or never")
 	f.BoolVar(&p.strict, "strict", false, "exit 3 where the outcome is inconclusive")
 	f.StringSliceVar(&p.require, "require", nil, "exit 4 where one of these `SIGNALS` is missing: gpu, workers, io, or names of metrics")
 	f.BoolVarP(&p.quiet, "quiet", "q", false, "no progress, no notes")
@@ -53,7 +53,7 @@ func (p *presentation) addFlags(c *cobra.Command) {
 // The values of --color and --fail-on.
 var (
 	colors = []string{"auto", "always", "never"}
-	failOn = []string{"error", "warn", "never"}
+	failOn = []string{string(report.Error), string(report.Warning), "never"}
 )
 
 // requireGroups are the short names --require knows, with a signal that stands for the group.
@@ -195,7 +195,7 @@ func (p *presentation) gate(env Env, r *report.Report) error {
 	if why := inconclusiveBench(r); p.strict && why != "" {
 		return fail(exitNotMeasured, "give it more time: --budget 2m", "the benchmark is inconclusive: %s", why)
 	}
-	fatal := map[string][]report.Severity{"error": {report.Error}, "warn": {report.Error, report.Warning}}[p.failOn]
+	fatal := map[string][]report.Severity{"error": {report.Error}, "warning": {report.Error, report.Warning}}[p.failOn]
 	for _, f := range r.Findings {
 		if slices.Contains(fatal, f.Severity) {
 			return fail(exitGate, "", "--fail-on %s: %s is %s", p.failOn, f.Rule, f.Severity)

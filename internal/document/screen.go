@@ -85,7 +85,7 @@ func fix(f *report.Finding) (lines []Line) {
 	if f.Location != nil {
 		text += " (" + place(f.Location) + ")"
 	}
-	lines = append(lines, Line{Label: "Fix", Text: text})
+	lines = append(lines, Line{Label: "Fix", Text: text, Copy: c.Command})
 	if c.Caveat != "" {
 		lines = append(lines, Line{Label: "Mind", Text: sentence(c.Caveat)})
 	}
@@ -118,7 +118,7 @@ func afterwardsSection(r *report.Report) Section {
 		if c.Effect != nil {
 			effect = effectText(*c.Effect)
 		}
-		t.add(changeText(c), effect)
+		t.Rows = append(t.Rows, Row{Cells: cells(changeText(c), effect), Copy: c.Command})
 	}
 	return section("", "", Main, t)
 }

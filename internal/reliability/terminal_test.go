@@ -124,7 +124,7 @@ func readerGone(s *stand) {
 		status int
 	}{
 		{[]string{"report", recording, "-o", out}, 0},
-		{[]string{"report", recording, "-o", out, "--fail-on", "warn"}, 1},
+		{[]string{"report", recording, "-o", out, "--fail-on", "warning"}, 1},
 		{[]string{"compare", shown, shown, "-o", out}, 0},
 		{[]string{"explain"}, 0}, {[]string{"help"}, 0}, {[]string{"doctor"}, 0}, {[]string{"report", "missing.json"}, 2},
 		{[]string{"diagnose", "--pid", pid, "--duration", "6s", "-o", out}, 0},

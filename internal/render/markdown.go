@@ -106,6 +106,11 @@ func (m *mdWriter) head(d *document.Document) {
 				m.put(">\n> **", md(l.Label), " ", md(l.Text), "**\n")
 			}
 		}
+		for _, l := range a.Lines {
+			if l.Copy != "" {
+				m.put("\n", md(l.Label), ":\n\n", fence("sh", l.Copy))
+			}
+		}
 	}
 	if t := d.Trust; t != nil {
 		m.put("\n**", md(t.Label), "**: ", md(t.Text), ".\n")
@@ -232,6 +237,7 @@ func (m *mdWriter) Findings(list *document.Findings) {
 		return
 	}
 	m.put(md(list.Order), "\n\n")
+	commands := &mdWriter{}
 	for _, f := range list.List {
 		m.put("- **", md(f.Rule), "** (", md(f.Severity), ")")
 		if f.Place != "" {
@@ -243,11 +249,15 @@ func (m *mdWriter) Findings(list *document.Findings) {
 		m.put("\n  ", md(f.Summary), "\n")
 		for _, c := range f.Changes {
 			m.put("  - ", md(c.Text), "\n")
+			if c.Command != "" {
+				commands.put("\n", md(f.Rule), ":\n\n", fence("sh", c.Command))
+			}
 		}
 		for _, n := range f.Unhelpful {
 			m.put("  - Will not help: ", md(n), "\n")
 		}
 	}
+	m.put(markup(commands.b.String()))
 	if list.Joint != "" {
 		m.put("\nTogether: ", md(list.Joint), ".\n")
 	}

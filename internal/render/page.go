@@ -118,9 +118,7 @@ func (p *page) Table(t *document.Table) {
 			line += spaces(gap) + visible(full)
 		}
 		p.line(line)
-		if r.Copy != "" {
-			p.line("      ", safe(r.Copy))
-		}
+		p.copied("      ", r.Copy)
 	}
 }
 

@@ -116,12 +116,23 @@ func TestTextKeepsToItsWidth(t *testing.T) {
 func checkWidth(t *testing.T, s Subject, text string, width int) {
 	t.Helper()
 	d := s.Document()
-	copied := d.Next
+	copied := slices.Clone(d.Next)
+	if d.Answer != nil {
+		for _, l := range d.Answer.Lines {
+			copied = append(copied, l.Copy)
+		}
+	}
 	for _, section := range d.Sections {
 		for _, part := range section.Parts {
 			switch p := part.(type) {
 			case document.Code:
 				copied = append(copied, strings.FieldsFunc(strings.ReplaceAll(p.Text, " && ", " &&\n"), func(c rune) bool { return c == '\n' })...)
+			case *document.Findings:
+				for _, f := range p.List {
+					for _, c := range f.Changes {
+						copied = append(copied, c.Command)
+					}
+				}
 			case *document.Table:
 				for _, row := range p.Rows {
 					copied = append(copied, row.Copy)

@@ -56,6 +56,7 @@ func (p *page) answer(d *document.Document) {
 		for _, l := range a.Lines {
 			if l.Tone == document.Plain {
 				p.wrapped(pad(safe(l.Label), n), safe(l.Text))
+				p.copied(spaces(n), l.Copy)
 			}
 		}
 		if len(d.Next) > 0 {
@@ -189,6 +190,7 @@ func (p *page) Findings(list *document.Findings) {
 		p.wrapped("     ", safe(f.Summary))
 		for _, c := range f.Changes {
 			p.wrapped("     → ", safe(c.Text))
+			p.copied("       ", c.Command)
 		}
 		for _, n := range f.Unhelpful {
 			p.wrapped("     ✗ ", safe(n))
@@ -234,6 +236,13 @@ func (p *page) Code(c document.Code) {
 	for l := range strings.SplitSeq(c.Text, "\n") {
 		style := map[string]visible{"+": green, "-": red}[l[:min(1, len(l))]]
 		p.line("    ", p.paint(style, safe(l)))
+	}
+}
+
+// copied writes a command that goes with what stands above it on a line of its own.
+func (p *page) copied(before visible, command string) {
+	if command != "" {
+		p.line(before, safe(command))
 	}
 }
 

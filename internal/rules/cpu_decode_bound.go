@@ -116,7 +116,8 @@ func wontHelpWorkers(usable float64) string {
 
 // cheaper says how far the CPU time per batch must fall, and what cheaper means for this kind of data.
 func cheaper(p *diagnose.Pass) []report.Recommendation {
-	rec := report.Recommendation{Setting: "CPU time per batch in the workers", To: "as little as the model needs", Why: cheaperHow(p)}
+	rec := report.Recommendation{Setting: "CPU time per batch in the workers", To: "as little as the model needs"}
+	rec.Why, rec.Command = cheaperHow(p)
 	loader, ok := p.Loader()
 	if !ok || loader.CPU.Center <= 0 || loader.FreeStep.Center <= 0 {
 		return []report.Recommendation{rec}
@@ -163,17 +164,18 @@ func onTheGPU(p *diagnose.Pass) []report.Recommendation {
 	return []report.Recommendation{rec}
 }
 
-func cheaperHow(p *diagnose.Pass) string {
+// cheaperHow says what makes an item cheaper, and the command that measures it; "" where none does.
+func cheaperHow(p *diagnose.Pass) (how, command string) {
 	if m, ok := madeOf(p); ok && m.other >= mostLimit.Value { // whatever the data is kept in, its reading and decoding are the smaller part
-		return "most of an item's time is the dataset's own code: do once, ahead of training, what __getitem__ computes each time; move augmentation to the GPU"
+		return "most of an item's time is the dataset's own code: do once, ahead of training, what __getitem__ computes each time; move augmentation to the GPU", ""
 	} else if ok && m.collate >= mostLimit.Value {
-		return "most of an item's time is collate_fn: see loader/collate-cost"
+		return "most of an item's time is collate_fn: see loader/collate-cost", ""
 	}
 	switch p.Evidence.Facts.DatasetKind {
 	case "image":
-		return "store pictures at the size training needs, decode with a faster library (torchvision.io, libjpeg-turbo), or decode once and store arrays; what each brings: " + tryCommand(p)
+		return "store pictures at the size training needs, decode with a faster library (torchvision.io, libjpeg-turbo), or decode once and store arrays; bench-io --try measures what each brings", tryCommand(p)
 	case "hdf5":
-		return "store what __getitem__ computes each time, or store it without a filter"
+		return "store what __getitem__ computes each time, or store it without a filter", ""
 	}
-	return "do once, ahead of training, what __getitem__ computes each time; move augmentation to the GPU"
+	return "do once, ahead of training, what __getitem__ computes each time; move augmentation to the GPU", ""
 }

@@ -62,11 +62,9 @@ func inflation(p *diagnose.Pass, amplify float64, summary string) report.Finding
 		hi = share(hi + waitsForStorage(p)*(1-1/amplify))
 	}
 	rec := report.Recommendation{Setting: "HDF5 chunk shape", From: chunkShape(p), To: newChunk(p),
-		Why:    "an item then decodes only itself",
-		Caveat: "smaller chunks compress less and make the file larger; write a copy and keep the old file until it is checked"}
-	if command := repack(p); command != "" {
-		rec.Why += ": " + command
-	}
+		Why:     "an item then decodes only itself",
+		Caveat:  "smaller chunks compress less and make the file larger; write a copy and keep the old file until it is checked",
+		Command: repack(p)}
 	f := cause{part: hi, lo: lo, hi: hi, summary: summary + readSaid(p), change: rec,
 		seen: seen(p, metric.MadeItem, metric.MadeRead, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5Item, metric.HDF5PerChunk,
 			metric.HDF5Amplify, metric.HDF5Filters, metric.HDF5Stored, metric.WorkerRunning, metric.ReadBytes)}.finding(p)

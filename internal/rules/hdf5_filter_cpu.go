@@ -92,8 +92,8 @@ func filterMeasured(p *diagnose.Pass) error {
 	if !known {
 		rec.Effect, severity = nil, report.Info
 	}
-	if rec.From != nil && command != "" {
-		rec.Why += ": " + command
+	if rec.From != nil {
+		rec.Command = command
 	}
 	p.Report(report.Finding{
 		Severity: severity, Score: score,

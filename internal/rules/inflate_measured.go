@@ -85,12 +85,9 @@ func rechunked(p *diagnose.Pass, amplify float64, summary string) {
 		return
 	}
 	rec := report.Recommendation{Setting: "HDF5 chunk shape", From: chunkShape(p), To: to.to, Why: "an item then reads and decodes only itself", Caveat: caveat,
-		Effect: item.effect()}
+		Effect: item.effect(), Command: to.command}
 	if !known {
 		rec.Effect = nil
-	}
-	if to.command != "" {
-		rec.Why += ": " + to.command
 	}
 	p.Report(report.Finding{
 		Score: score, Summary: summary,
@@ -109,10 +106,7 @@ func unfilteredToo(p *diagnose.Pass, item timing) []report.Recommendation {
 		return nil
 	}
 	rec := report.Recommendation{Setting: "HDF5 layout", To: c.Name, Why: "without filters nothing is left to undo", Caveat: sizeCaveat(p, c),
-		Effect: quicker(item.before, t.after, report.Measured, "")}
-	if c.Command != "" {
-		rec.Why += ": " + c.Command
-	}
+		Effect: quicker(item.before, t.after, report.Measured, ""), Command: c.Command}
 	return []report.Recommendation{rec}
 }
 

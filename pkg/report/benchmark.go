@@ -19,9 +19,9 @@ type Benchmark struct {
 	Sample      Sample   `json:"sample"`
 	Storage     *Storage `json:"storage"` // where it lies; null: could not be told
 	Cold        Cold     `json:"cold"`
-	BudgetS     float64  `json:"budget_s"`
-	UsedS       float64  `json:"used_s"`
-	Interrupted bool     `json:"interrupted,omitempty"`
+	BudgetS     float64  `json:"budget_s"`              // that was given
+	UsedS       float64  `json:"used_s"`                // of it
+	Interrupted bool     `json:"interrupted,omitempty"` // by a signal: what was measured until then
 	Unread      []Unread `json:"unread,omitempty"`      // files that could not be read, gathered by reason
 	Outside     []string `json:"outside,omitempty"`     // files the dataset names outside of itself; not followed unless asked
 	Interpreter string   `json:"interpreter,omitempty"` // Python whose libraries were timed
@@ -30,29 +30,29 @@ type Benchmark struct {
 
 // Layout is how an HDF5 dataset is stored.
 type Layout struct {
-	Storage       string   `json:"storage"` // "contiguous", "chunked", "compact", "virtual" or "external"
-	Shape         []int64  `json:"shape"`
-	Dtype         string   `json:"dtype"`
-	Chunk         []int64  `json:"chunk"` // null: not chunked
-	ChunkBytes    *int64   `json:"chunk_bytes"`
-	Filters       []string `json:"filters"` // in the order they are applied when writing
-	StoredBytes   *int64   `json:"stored_bytes"`
-	ItemsPerChunk *int64   `json:"items_per_chunk"`
-	ChunksPerItem *int64   `json:"chunks_per_item"`
-	ItemShape     []int64  `json:"item_shape"` // what one read delivers
+	Storage       string   `json:"storage"`         // "contiguous", "chunked", "compact", "virtual" or "external"
+	Shape         []int64  `json:"shape"`           // of the dataset
+	Dtype         string   `json:"dtype"`           // of an element
+	Chunk         []int64  `json:"chunk"`           // null: not chunked
+	ChunkBytes    *int64   `json:"chunk_bytes"`     // decoded; null: not chunked
+	Filters       []string `json:"filters"`         // in the order they are applied when writing
+	StoredBytes   *int64   `json:"stored_bytes"`    // in the file
+	ItemsPerChunk *int64   `json:"items_per_chunk"` // null: not chunked
+	ChunksPerItem *int64   `json:"chunks_per_item"` // null: not chunked
+	ItemShape     []int64  `json:"item_shape"`      // what one read delivers
 }
 
 // Sample is the part of the dataset that was read.
 type Sample struct {
-	Files int   `json:"files"`
-	Items int   `json:"items"`
+	Files int   `json:"files"` // of the dataset
+	Items int   `json:"items"` // of the dataset
 	Bytes int64 `json:"bytes"` // of those files, on storage
-	Seed  int64 `json:"seed"`
+	Seed  int64 `json:"seed"`  // of the draw
 }
 
 // Cold says whether cold reads could be measured, and how it is known that they were cold.
 type Cold struct {
-	Possible    bool     `json:"possible"`
+	Possible    bool     `json:"possible"`               // cold reads were measured
 	How         string   `json:"how,omitempty"`          // "cachestat" or "mincore": what verified it
 	CachedRatio *float64 `json:"cached_ratio,omitempty"` // share of the sampled files' pages that stayed in the page cache after they were dropped
 	Reason      string   `json:"reason,omitempty"`       // why not possible
@@ -60,8 +60,8 @@ type Cold struct {
 
 // Unread gathers files that could not be read for one reason.
 type Unread struct {
-	Reason  string `json:"reason"`
-	Count   int64  `json:"count"`
+	Reason  string `json:"reason"`  // why not
+	Count   int64  `json:"count"`   // files
 	Example string `json:"example"` // one of their paths, redacted
 }
 

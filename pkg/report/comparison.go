@@ -9,9 +9,9 @@ const (
 // Comparison is what became of a job, or of a dataset's reading, between reports before a change and reports after it.
 type Comparison struct {
 	Schema        string          `json:"schema"`
-	SchemaVersion string          `json:"schema_version"`
-	Kind          string          `json:"kind"` // of the reports: "diagnose" or "bench-io"
-	Tool          Tool            `json:"tool"` // what compared; its overhead is null
+	SchemaVersion string          `json:"schema_version"` // major.minor.patch of this format
+	Kind          string          `json:"kind"`           // of the reports: "diagnose" or "bench-io"
+	Tool          Tool            `json:"tool"`           // what compared; its overhead is null
 	Before        Side            `json:"before"`
 	After         Side            `json:"after"`
 	Comparable    Comparability   `json:"comparable"`
@@ -20,27 +20,27 @@ type Comparison struct {
 	Settings      []SettingChange `json:"settings"`
 	Rules         RuleChanges     `json:"rules"`
 	Predictions   []Prediction    `json:"predictions"`
-	Tally         *Tally          `json:"tally"` // null where no prediction could be held against what came
-	Gate          *Gate           `json:"gate"`  // null where none was asked for
-	How           string          `json:"how"`   // by which test, and what its figures allow for
-	Warnings      []string        `json:"warnings"`
+	Tally         *Tally          `json:"tally"`    // null where no prediction could be held against what came
+	Gate          *Gate           `json:"gate"`     // null where none was asked for
+	How           string          `json:"how"`      // by which test, and what its figures allow for
+	Warnings      []string        `json:"warnings"` // about the comparing, for the person
 }
 
 // Side is one side of a comparison: one run, or several of the same job.
 type Side struct {
-	Files         []string `json:"files"` // names without their folders
-	Runs          int      `json:"runs"`
-	SchemaVersion string   `json:"schema_version"` // of the first report
-	ToolVersion   string   `json:"tool_version"`
-	Class         Class    `json:"class,omitempty"` // of the verdict; "" for bench-io
-	Rule          string   `json:"rule,omitempty"`
-	Confidence    string   `json:"confidence,omitempty"`
-	Job           string   `json:"job,omitempty"`       // its command, redacted; for bench-io the dataset's path
-	DurationS     float64  `json:"duration_s"`          // watched or measured, all runs together
-	Free          *float64 `json:"free_rate"`           // samples (or batches) per second if the trainer never waited; modelled
-	FreeOf        string   `json:"free_of,omitempty"`   // the metric that free_rate is of
-	Statement     string   `json:"statement,omitempty"` // of the verdict
-	Phases        []Phase  `json:"phases"`              // of the first run
+	Files         []string `json:"files"`                // names without their folders
+	Runs          int      `json:"runs"`                 // reports of this side
+	SchemaVersion string   `json:"schema_version"`       // of the first report
+	ToolVersion   string   `json:"tool_version"`         // of the first report
+	Class         Class    `json:"class,omitempty"`      // of the verdict; "" for bench-io
+	Rule          string   `json:"rule,omitempty"`       // of the verdict; "" for bench-io
+	Confidence    string   `json:"confidence,omitempty"` // of the verdict; "" for bench-io
+	Job           string   `json:"job,omitempty"`        // its command, redacted; for bench-io the dataset's path
+	DurationS     float64  `json:"duration_s"`           // watched or measured, all runs together
+	Free          *float64 `json:"free_rate"`            // samples (or batches) per second if the trainer never waited; modelled
+	FreeOf        string   `json:"free_of,omitempty"`    // the metric that free_rate is of
+	Statement     string   `json:"statement,omitempty"`  // of the verdict
+	Phases        []Phase  `json:"phases"`               // of the first run
 }
 
 // Comparability says whether figures of the two sides may be held against each other.
@@ -55,11 +55,11 @@ const (
 
 // Condition is something beside the settings that is not the same on both sides.
 type Condition struct {
-	Name        string `json:"name"`
-	Before      string `json:"before"`
-	After       string `json:"after"`
-	Consequence string `json:"consequence"`
-	Breaks      bool   `json:"breaks"` // the figures cannot be held against each other
+	Name        string `json:"name"`        // what differs
+	Before      string `json:"before"`      // there
+	After       string `json:"after"`       // here
+	Consequence string `json:"consequence"` // what it may do to the figures
+	Breaks      bool   `json:"breaks"`      // the figures cannot be held against each other
 }
 
 // Answer is what the data say of one figure.
@@ -83,39 +83,39 @@ const (
 
 // Change is one figure on both sides.
 type Change struct {
-	Key        string            `json:"key"` // names this row: the metric, or probe.metric{label=value,…}
-	Metric     string            `json:"metric"`
-	Probe      string            `json:"probe,omitempty"` // bench-io, as are the labels
-	Labels     map[string]string `json:"labels,omitempty"`
-	Unit       string            `json:"unit"`
+	Key        string            `json:"key"`              // names this row: the metric, or probe.metric{label=value,…}
+	Metric     string            `json:"metric"`           // as of a report
+	Probe      string            `json:"probe,omitempty"`  // bench-io, as are the labels
+	Labels     map[string]string `json:"labels,omitempty"` // of a measurement
+	Unit       string            `json:"unit"`             // of both figures
 	Before     Figure            `json:"before"`
 	After      Figure            `json:"after"`
 	Difference bool              `json:"difference"` // change is after - before (of ratios); else after/before - 1
 	Change     *float64          `json:"change"`     // null where it cannot be said, as from 0
 	Lo         *float64          `json:"lo"`         // interval of change at 95 %, null where there is none
-	Hi         *float64          `json:"hi"`
-	P          *float64          `json:"p"` // that a difference as large comes by chance; null by intervals
-	NBefore    int               `json:"n_before"`
-	NAfter     int               `json:"n_after"`
-	Method     string            `json:"method"` // "runs", "windows" or "intervals"
+	Hi         *float64          `json:"hi"`         // its upper end
+	P          *float64          `json:"p"`          // that a difference as large comes by chance; null by intervals
+	NBefore    int               `json:"n_before"`   // windows, or runs
+	NAfter     int               `json:"n_after"`    // windows, or runs
+	Method     string            `json:"method"`     // "runs", "windows" or "intervals"
 	Answer     Answer            `json:"answer"`
 	Note       string            `json:"note,omitempty"` // why it is unclear though the figures are apart
 }
 
 // Figure is a figure of one side. Lo and Hi are the center where there is no interval.
 type Figure struct {
-	Center     float64 `json:"center"`
-	Lo         float64 `json:"lo"`
-	Hi         float64 `json:"hi"`
-	Confidence float64 `json:"confidence"`
+	Center     float64 `json:"center"`     // median, or ratio of sums
+	Lo         float64 `json:"lo"`         // lower end
+	Hi         float64 `json:"hi"`         // upper end
+	Confidence float64 `json:"confidence"` // of the interval; 0 where there is none
 	Basis      Basis   `json:"basis"`
 }
 
 // SettingChange is a setting of the loader that was changed. Only settings known on both sides are listed.
 type SettingChange struct {
-	Setting     string `json:"setting"`
-	Before      string `json:"before"`
-	After       string `json:"after"`
+	Setting     string `json:"setting"`               // as of a recommendation
+	Before      string `json:"before"`                // its value
+	After       string `json:"after"`                 // its value
 	Recommended string `json:"recommended,omitempty"` // what BEFORE recommended for it
 }
 
@@ -129,9 +129,9 @@ type RuleChanges struct {
 
 // RuleChange is one rule's finding on both sides.
 type RuleChange struct {
-	Rule   string   `json:"rule"`
-	Before *float64 `json:"score_before"` // null: not found
-	After  *float64 `json:"score_after"`
+	Rule   string   `json:"rule"`          // its ID
+	Before *float64 `json:"score_before"`  // null: not found
+	After  *float64 `json:"score_after"`   // null: not found
 	Why    string   `json:"why,omitempty"` // unjudged: the reason
 }
 
@@ -150,36 +150,36 @@ const (
 // Prediction is an effect that a report before the change told, and what was seen after it.
 type Prediction struct {
 	Changes  []Recommended `json:"changes"` // more than one: their effect together
-	Metric   string        `json:"metric"`
-	Unit     string        `json:"unit"`
-	Lo       float64       `json:"lo"`
-	Hi       float64       `json:"hi"`
+	Metric   string        `json:"metric"`  // what was predicted
+	Unit     string        `json:"unit"`    // of it
+	Lo       float64       `json:"lo"`      // lower end of what was predicted
+	Hi       float64       `json:"hi"`      // upper end
 	Basis    Basis         `json:"basis"`
 	Observed *Figure       `json:"observed"` // null where the figure was not measured after
 	Outcome  Outcome       `json:"outcome"`
-	Why      string        `json:"why,omitempty"`
+	Why      string        `json:"why,omitempty"` // what is in the way, or how near it was
 }
 
 // Recommended is a change that a report recommended.
 type Recommended struct {
-	Setting string `json:"setting"`
-	From    string `json:"from,omitempty"`
-	To      string `json:"to"`
-	Rule    string `json:"rule,omitempty"`
+	Setting string `json:"setting"`        // as of a recommendation
+	From    string `json:"from,omitempty"` // its value before
+	To      string `json:"to"`             // the value recommended
+	Rule    string `json:"rule,omitempty"` // whose finding recommended it; "" for a plan
 }
 
 // Tally counts the predictions that could be judged. What the data cannot tell counts for neither.
 type Tally struct {
-	Held   int `json:"held"`
-	Judged int `json:"judged"`
+	Held   int `json:"held"`   // observed inside of what was predicted
+	Judged int `json:"judged"` // of all
 }
 
 // Gate is a limit that a change was held to.
 type Gate struct {
-	Metric string     `json:"metric"`
-	Limit  float64    `json:"limit"` // largest loss that passes: a ratio, of ratios in points/100
+	Metric string     `json:"metric"` // that was held to it
+	Limit  float64    `json:"limit"`  // largest loss that passes: a ratio, of ratios in points/100
 	Answer GateAnswer `json:"answer"`
-	Why    string     `json:"why"`
+	Why    string     `json:"why"` // in words
 }
 
 // GateAnswer is what a gate says; it judges the interval, never the point.

@@ -17,11 +17,11 @@ const (
 
 // Finding is something about the user's job.
 type Finding struct {
-	Rule            string           `json:"rule"` // "hdf5/reopened-per-item"
-	Title           string           `json:"title"`
+	Rule            string           `json:"rule"`  // "hdf5/reopened-per-item"
+	Title           string           `json:"title"` // a few words
 	Severity        Severity         `json:"severity"`
-	Score           float64          `json:"score"` // share of the step's time at stake, 0..1
-	Summary         string           `json:"summary"`
+	Score           float64          `json:"score"`   // share of the step's time at stake, 0..1
+	Summary         string           `json:"summary"` // one or two sentences with the figures
 	Evidence        []Evidence       `json:"evidence"`
 	Location        *Location        `json:"location,omitempty"`
 	Recommendations []Recommendation `json:"recommendations"`
@@ -46,7 +46,7 @@ type Unhelpful struct {
 	Direction Direction `json:"direction"`
 	To        string    `json:"to,omitempty"`     // the value, where the direction is to it
 	Within    string    `json:"within,omitempty"` // a part of the time, or the change without others; only "" rules the change out
-	Why       string    `json:"why"`
+	Why       string    `json:"why"`              // in words
 }
 
 // Covers tells whether a change of a setting from one value to another is such a one. Where only the order of values would tell, and they
@@ -68,38 +68,40 @@ func (u Unhelpful) Covers(setting, from, to string) bool {
 
 // Evidence is one number a finding rests on.
 type Evidence struct {
-	Metric string  `json:"metric"`
-	Value  float64 `json:"value"`
-	Unit   string  `json:"unit"`
+	Metric string  `json:"metric"` // a key of metrics
+	Value  float64 `json:"value"`  // its center
+	Unit   string  `json:"unit"`   // as of a metric
 	Basis  Basis   `json:"basis"`
 }
 
 // Recommendation is one change to one setting.
 type Recommendation struct {
-	Setting string  `json:"setting"`
-	From    *string `json:"from"` // null: not observed
-	To      string  `json:"to"`
+	Setting string  `json:"setting"`        // "num_workers", "HDF5 chunk shape", …
+	From    *string `json:"from"`           // null: not observed
+	To      string  `json:"to"`             // the value it is to have
 	With    []Value `json:"with,omitempty"` // settings that are to be changed along with it, since 1.3.0
-	Why     string  `json:"why"`
-	Caveat  string  `json:"caveat,omitempty"`
-	Effect  *Effect `json:"effect"`          // null: cannot be predicted; the why says so
-	Watch   string  `json:"watch,omitempty"` // of a plan's change, since 1.2.0: what to look at afterwards
+	// Command is a shell command that makes the change, or measures what it would bring, ready to copy. Since 1.6.0.
+	Command string  `json:"command,omitempty"`
+	Why     string  `json:"why"`              // what that does
+	Caveat  string  `json:"caveat,omitempty"` // what to mind
+	Effect  *Effect `json:"effect"`           // null: cannot be predicted; the why says so
+	Watch   string  `json:"watch,omitempty"`  // of a plan's change, since 1.2.0: what to look at afterwards
 }
 
 // Value is a setting with the value it is to have.
 type Value struct {
-	Setting string `json:"setting"`
-	To      string `json:"to"`
+	Setting string `json:"setting"` // as of a recommendation
+	To      string `json:"to"`      // the value it is to have
 }
 
 // Effect is what a change is predicted to bring.
 type Effect struct {
-	Metric string  `json:"metric"`
-	Before float64 `json:"before"`
-	After  float64 `json:"after"`
-	Lo     float64 `json:"lo"`
-	Hi     float64 `json:"hi"`
-	Unit   string  `json:"unit"`
+	Metric string  `json:"metric"` // what changes: "batches_per_s", …
+	Before float64 `json:"before"` // now
+	After  float64 `json:"after"`  // likely
+	Lo     float64 `json:"lo"`     // lower end of what is predicted
+	Hi     float64 `json:"hi"`     // upper end
+	Unit   string  `json:"unit"`   // as of a metric
 	Basis  Basis   `json:"basis"`
 	Limit  string  `json:"limit,omitempty"` // what bounds it then
 }
@@ -107,15 +109,15 @@ type Effect struct {
 // Measurement is one figure of a benchmark.
 type Measurement struct {
 	Probe  string            `json:"probe"`
-	Labels map[string]string `json:"labels,omitempty"`
-	Metric string            `json:"metric"`
+	Labels map[string]string `json:"labels,omitempty"` // under what it was measured: "cache", "order", "workers", …
+	Metric string            `json:"metric"`           // "item_time_s", "items_per_s", …
 	Value  Metric            `json:"value"`
 }
 
 // Abstained is a rule, or a signal, that could not be judged.
 type Abstained struct {
 	Rule    string   `json:"rule,omitempty"` // its ID, or "plans"
-	Missing []string `json:"missing"`
-	Reason  string   `json:"reason"`
-	Cure    string   `json:"cure,omitempty"`
+	Missing []string `json:"missing"`        // signals
+	Reason  string   `json:"reason"`         // why they are
+	Cure    string   `json:"cure,omitempty"` // what would change that
 }

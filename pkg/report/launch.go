@@ -16,9 +16,9 @@ var PatchHows = []string{PatchReplaced, PatchAdded, PatchRemoved, PatchAlready, 
 
 // SlowItem is one of the items that took longest to read and transform.
 type SlowItem struct {
-	Index   int64   `json:"index"` // as the sampler gave it to the dataset
-	Seconds float64 `json:"seconds"`
-	Times   int     `json:"times"` // how often it was measured
+	Index   int64   `json:"index"`   // as the sampler gave it to the dataset
+	Seconds float64 `json:"seconds"` // mean of its times
+	Times   int     `json:"times"`   // how often it was measured
 }
 
 // launch checks what only a launched job's report holds.

@@ -15,8 +15,8 @@ type Plan struct {
 
 	// Since 1.2.0. Times and shares are those the model expects with all of the changes.
 	StepTimeS        *float64 `json:"step_time_s,omitempty"`
-	EpochTimeS       *float64 `json:"epoch_time_s,omitempty"` // null: the length of an epoch is not known
-	InputWaitRatio   *float64 `json:"input_wait_ratio,omitempty"`
+	EpochTimeS       *float64 `json:"epoch_time_s,omitempty"`       // null: the length of an epoch is not known
+	InputWaitRatio   *float64 `json:"input_wait_ratio,omitempty"`   // then
 	ExtraMemoryBytes *int64   `json:"extra_memory_bytes,omitempty"` // of all trainers that were watched; below 0: that much less; null: not known
 	ExtraShmBytes    *int64   `json:"extra_shm_bytes,omitempty"`    // of it in /dev/shm
 	Next             string   `json:"next_limit,omitempty"`         // what would limit after the effect's limit

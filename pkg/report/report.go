@@ -8,14 +8,14 @@ package report
 // Schema and SchemaVersion name the format; a reader refuses a newer major version.
 const (
 	Schema        = "pipetune.report"
-	SchemaVersion = "1.5.0"
+	SchemaVersion = "1.6.0"
 )
 
 // Report is one diagnosis or one benchmark.
 type Report struct {
 	Schema        string            `json:"schema"`
-	SchemaVersion string            `json:"schema_version"`
-	Kind          string            `json:"kind"` // "diagnose" or "bench-io"
+	SchemaVersion string            `json:"schema_version"` // major.minor.patch of this format
+	Kind          string            `json:"kind"`           // "diagnose" or "bench-io"
 	Tool          Tool              `json:"tool"`
 	Host          Host              `json:"host"`
 	Job           *Job              `json:"job"` // null for bench-io
@@ -32,60 +32,60 @@ type Report struct {
 	Benchmark     *Benchmark        `json:"benchmark,omitempty"` // bench-io only, since 1.1.0
 	Measurements  []Measurement     `json:"measurements"`
 	Abstained     []Abstained       `json:"abstained"`
-	Warnings      []string          `json:"warnings"`
+	Warnings      []string          `json:"warnings"`        // about the watch or the measuring, for the person
 	Patch         *Patch            `json:"patch,omitempty"` // launch mode, since 1.2.0: the recommended settings as a change of the source
 	Next          []string          `json:"next,omitempty"`  // commands worth running next, ready to copy
 }
 
 // Tool is the program that made the report, and what it cost.
 type Tool struct {
-	Name     string    `json:"name"`
-	Version  string    `json:"version"`
-	Commit   string    `json:"commit,omitempty"`
-	Overhead *Overhead `json:"overhead"` // null where not measured
+	Name     string    `json:"name"`             // "pipetune"
+	Version  string    `json:"version"`          // of the program
+	Commit   string    `json:"commit,omitempty"` // that it was built from
+	Overhead *Overhead `json:"overhead"`         // null where not measured
 }
 
 // Overhead is what pipetune and its children used while they watched.
 type Overhead struct {
-	CPURatio    float64 `json:"cpu_ratio"` // of one CPU
-	MaxRSSBytes int64   `json:"max_rss_bytes"`
+	CPURatio    float64 `json:"cpu_ratio"`     // of one CPU
+	MaxRSSBytes int64   `json:"max_rss_bytes"` // parent and children, peaks added
 }
 
 // Host is the machine the job ran on.
 type Host struct {
-	CPUsUsable       float64   `json:"cpus_usable"` // min(affinity, cpuset, quota)
-	CPUsPresent      int       `json:"cpus_present"`
-	MemoryBytes      int64     `json:"memory_bytes"`
+	CPUsUsable       float64   `json:"cpus_usable"`        // min(affinity, cpuset, quota)
+	CPUsPresent      int       `json:"cpus_present"`       // online
+	MemoryBytes      int64     `json:"memory_bytes"`       // physical
 	MemoryLimitBytes *int64    `json:"memory_limit_bytes"` // null: no limit
-	Kernel           string    `json:"kernel"`
+	Kernel           string    `json:"kernel"`             // release
 	GPUs             []GPU     `json:"gpus"`
 	Storage          []Storage `json:"storage"`
 }
 
 // GPU is one device.
 type GPU struct {
-	UUID        string `json:"uuid"`
-	Name        string `json:"name"`
-	MemoryBytes int64  `json:"memory_bytes"`
-	OfJob       bool   `json:"of_job"`
+	UUID        string `json:"uuid"`         // as the driver names it
+	Name        string `json:"name"`         // model
+	MemoryBytes int64  `json:"memory_bytes"` // of the device
+	OfJob       bool   `json:"of_job"`       // a process of the job uses it
 }
 
 // Storage is a place the dataset lies on.
 type Storage struct {
-	Path    string   `json:"path"`
-	Kind    string   `json:"kind"` // "disk", "tmpfs", "network", "fuse", "unknown"
-	FSType  string   `json:"fstype"`
-	Devices []string `json:"devices,omitempty"`
+	Path    string   `json:"path"`              // redacted
+	Kind    string   `json:"kind"`              // "disk", "tmpfs", "network", "fuse", "unknown"
+	FSType  string   `json:"fstype"`            // as the mount table says
+	Devices []string `json:"devices,omitempty"` // that hold it
 }
 
 // Job is the watched job.
 type Job struct {
-	PID       int      `json:"pid"`
-	Mode      string   `json:"mode"` // "attach", "launch" or "replay"
-	Framework string   `json:"framework,omitempty"`
-	Command   []string `json:"command"` // redacted
-	Ranks     int      `json:"ranks"`
-	Dataset   string   `json:"dataset,omitempty"` // the folder or file it reads most, redacted
+	PID       int      `json:"pid"`                 // of the process that was named or found
+	Mode      string   `json:"mode"`                // "attach", "launch" or "replay"
+	Framework string   `json:"framework,omitempty"` // "pytorch", …
+	Command   []string `json:"command"`             // redacted
+	Ranks     int      `json:"ranks"`               // trainers watched
+	Dataset   string   `json:"dataset,omitempty"`   // the folder or file it reads most, redacted
 	// Items tells what an HDF5 dataset holds, whatever its chunks, filters and place: shape, type, and of up to four items the index and a hash of
 	// the bytes. Empty: not known. Since 1.5.0.
 	Items  string  `json:"items,omitempty"`
@@ -95,18 +95,18 @@ type Job struct {
 
 // Loader is the DataLoader's settings as far as they are known; null is unknown.
 type Loader struct {
-	NumWorkers        *int       `json:"num_workers"`
-	FedBy             string     `json:"fed_by,omitempty"` // who makes the batches where no DataLoader does: "3 processes of the job's own (python3)"; since 1.4.0
-	StartMethod       string     `json:"start_method,omitempty"`
-	PrefetchFactor    *int       `json:"prefetch_factor"`
-	PersistentWorkers *bool      `json:"persistent_workers"`
-	PinMemory         *bool      `json:"pin_memory"`
-	BatchSize         *int       `json:"batch_size"`
-	BatchBytes        *int64     `json:"batch_bytes"`
-	Source            string     `json:"source"` // "observed" or "hook"
+	NumWorkers        *int       `json:"num_workers"`            // of one trainer; 0: it loads by itself
+	FedBy             string     `json:"fed_by,omitempty"`       // who makes the batches where no DataLoader does: "3 processes of the job's own (python3)"; since 1.4.0
+	StartMethod       string     `json:"start_method,omitempty"` // "fork", "spawn" or "forkserver"
+	PrefetchFactor    *int       `json:"prefetch_factor"`        // batches asked for ahead, of each worker
+	PersistentWorkers *bool      `json:"persistent_workers"`     // workers live on from epoch to epoch
+	PinMemory         *bool      `json:"pin_memory"`             // batches are copied to page-locked memory
+	BatchSize         *int       `json:"batch_size"`             // samples
+	BatchBytes        *int64     `json:"batch_bytes"`            // of a batch's tensors
+	Source            string     `json:"source"`                 // "observed" or "hook"
 	Location          *Location  `json:"location"`
-	Dataset           string     `json:"dataset,omitempty"` // class; hook only, as are the next two
-	Sampler           string     `json:"sampler,omitempty"`
+	Dataset           string     `json:"dataset,omitempty"`    // class; hook only, as are the next two
+	Sampler           string     `json:"sampler,omitempty"`    // class
 	Iterable          bool       `json:"iterable,omitempty"`   // the dataset is an IterableDataset, since 1.3.0; hook only
 	Shards            *int       `json:"shards,omitempty"`     // that it divides among the workers of one trainer, since 1.4.0; hook only
 	InOrder           *bool      `json:"in_order,omitempty"`   // null: not known, or this PyTorch lacks it
@@ -115,18 +115,18 @@ type Loader struct {
 
 // Location is a place in the user's source.
 type Location struct {
-	File string `json:"file"`
-	Line int    `json:"line"`
+	File string `json:"file"` // redacted
+	Line int    `json:"line"` // from 1
 }
 
 // Window is the steady stretch the figures are from.
 type Window struct {
-	DurationS float64  `json:"duration_s"`
-	WarmupS   float64  `json:"warmup_s"`
-	StartS    float64  `json:"start_s"` // since the start of watching
-	StartMono float64  `json:"start_monotonic_s"`
-	Steps     *float64 `json:"steps"`
-	Epochs    *int     `json:"epochs"`
+	DurationS float64  `json:"duration_s"`           // without the warm-up
+	WarmupS   float64  `json:"warmup_s"`             // dropped before it
+	StartS    float64  `json:"start_s"`              // since the start of watching
+	StartMono float64  `json:"start_monotonic_s"`    // when watching began, by CLOCK_MONOTONIC
+	Steps     *float64 `json:"steps"`                // batches of the training loop in it
+	Epochs    *int     `json:"epochs"`               // that ended in it
 	StartedAt string   `json:"started_at,omitempty"` // when watching began, RFC 3339 in UTC; since 1.2.0
 }
 
@@ -139,9 +139,9 @@ type Patch struct {
 
 // PatchedSetting says what becomes of one setting.
 type PatchedSetting struct {
-	Setting string  `json:"setting"`
-	From    *string `json:"from"` // as it stands in the source; null: not written there
-	To      string  `json:"to"`
+	Setting string  `json:"setting"`        // an argument of DataLoader
+	From    *string `json:"from"`           // as it stands in the source; null: not written there
+	To      string  `json:"to"`             // the value it gets
 	Line    int     `json:"line,omitempty"` // where the value stands, 0: nowhere
 	How     string  `json:"how"`            // one of PatchHows
 	// Origin says where such a value comes from: "args.workers: --workers, default 1 (train.py:12)".

@@ -64,16 +64,16 @@ type Verdict struct {
 // Step is where the time of a step goes; null is unknown. Data stall, host and device are shares of the device's time and leave the rest of it;
 // the input wait is the trainer's, and may lie behind work that is queued on the device.
 type Step struct {
-	TimeS          *float64 `json:"time_s"`
-	InputWaitRatio *float64 `json:"input_wait_ratio"`
+	TimeS          *float64 `json:"time_s"`           // wall time of a step
+	InputWaitRatio *float64 `json:"input_wait_ratio"` // share of time the trainer waits for a batch
 	// DataStall is the share of time in which the device has nothing to do because the batch is not there, since 1.4.0. Where the trainer has no
 	// device open it is the input wait.
 	DataStall *Interval `json:"data_stall_ratio,omitempty"`
 	// Headroom is the rate with free data over the present rate, since 1.4.0.
 	Headroom    *Interval `json:"headroom,omitempty"`
-	HostRatio   *float64  `json:"host_ratio"`
-	H2DRatio    *float64  `json:"h2d_ratio"`
-	DeviceRatio *float64  `json:"device_ratio"`
+	HostRatio   *float64  `json:"host_ratio"`   // share of time the device idles while the trainer computes
+	H2DRatio    *float64  `json:"h2d_ratio"`    // share of time batches are copied to the device
+	DeviceRatio *float64  `json:"device_ratio"` // share of time the device works
 	// EpochGapRatio is the time between one set of workers and the first batch of the next, since 1.3.0. What of it the trainer waits for is a part of
 	// InputWaitRatio as well; what it takes to end and start workers is a part of no other.
 	EpochGapRatio *float64 `json:"epoch_gap_ratio,omitempty"`
@@ -81,19 +81,19 @@ type Step struct {
 
 // Interval is what is known of a figure: it lies between Lo and Hi, most likely at Center.
 type Interval struct {
-	Center float64 `json:"center"`
-	Lo     float64 `json:"lo"`
-	Hi     float64 `json:"hi"`
+	Center float64 `json:"center"` // most likely
+	Lo     float64 `json:"lo"`     // lower end
+	Hi     float64 `json:"hi"`     // upper end
 }
 
 // Metric is one figure with its interval.
 type Metric struct {
-	Center     float64 `json:"center"`
-	Lo         float64 `json:"lo"`
-	Hi         float64 `json:"hi"`
+	Center     float64 `json:"center"`     // median, or ratio of sums
+	Lo         float64 `json:"lo"`         // lower end of the interval; the center where there is none
+	Hi         float64 `json:"hi"`         // upper end
 	Confidence float64 `json:"confidence"` // of the interval; 0 where there is none
 	N          int     `json:"n"`          // independent windows behind it
-	Unit       string  `json:"unit"`
+	Unit       string  `json:"unit"`       // base unit: "s", "bytes", "bytes/s", "1/s", "ratio", "1", "cores", …
 	Basis      Basis   `json:"basis"`
 	// Windows are the figure's values in the windows of a run, in order of time and at most MaxWindows, for the few metrics that runs are
 	// compared by; since 1.2.0. Windows that gave no value are left out.
@@ -105,8 +105,8 @@ const MaxWindows = 150
 
 // Phase is a part of a worker's time.
 type Phase struct {
-	Name   string  `json:"name"`
-	Ratio  float64 `json:"ratio"`
+	Name   string  `json:"name"`                  // "computing", "waiting for storage", "idle, ahead", …
+	Ratio  float64 `json:"ratio"`                 // share of the time, 0..1
 	BatchS float64 `json:"per_batch_s,omitempty"` // per batch, where batches are counted
 	ItemS  float64 `json:"per_item_s,omitempty"`  // per item, of a benchmark; since 1.1.0
 	Basis  Basis   `json:"basis"`
@@ -114,9 +114,9 @@ type Phase struct {
 
 // Rank is one trainer of several.
 type Rank struct {
-	Rank           string   `json:"rank"` // as the launcher numbers it, else the pid
-	PID            int      `json:"pid"`
-	InputWaitRatio *float64 `json:"input_wait_ratio"`
-	BatchesPerS    *float64 `json:"batches_per_s"`
-	Worst          bool     `json:"worst,omitempty"`
+	Rank           string   `json:"rank"`             // as the launcher numbers it, else the pid
+	PID            int      `json:"pid"`              // of the trainer
+	InputWaitRatio *float64 `json:"input_wait_ratio"` // share of its time it waits for a batch
+	BatchesPerS    *float64 `json:"batches_per_s"`    // that it gets
+	Worst          bool     `json:"worst,omitempty"`  // its device starves most, or it waits most: the figures are of it
 }

@@ -1,0 +1,307 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+var update = flag.Bool("update", false, "write the schemas and the field reference anew")
+
+// words are the closed lists of strings that have no type of their own.
+var words = map[string][]string{
+	"Report.Kind": {"diagnose", "bench-io"}, "Comparison.Kind": {"diagnose", "bench-io"},
+	"Report.Schema": {Schema}, "Comparison.Schema": {ComparisonSchema},
+	"Plan.Name": PlanNames, "Plan.Risk": {"low", "medium", "high"}, "Outlook.Outcome": Outcomes,
+	"PatchedSetting.How": PatchHows, "Change.Method": {ByRuns, ByWindows, ByIntervals},
+	"Benchmark.Kind": {"hdf5", "image", "npy", "tar", "other"},
+	"Layout.Storage": {"contiguous", "chunked", "compact", "virtual", "external"}, "Measurement.Probe": probeNames,
+}
+
+// source is what the Go files of this package say of its types.
+type source struct {
+	docs  map[string]string   // of a type, or of Type.Field
+	enums map[string][]string // values of a type of strings
+}
+
+func readSource(t *testing.T) source {
+	t.Helper()
+	s := source{docs: map[string]string{}, enums: map[string][]string{}}
+	paths, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			if d, ok := d.(*ast.GenDecl); ok {
+				for _, spec := range d.Specs {
+					s.take(d, spec)
+				}
+			}
+		}
+	}
+	return s
+}
+
+func (s source) take(d *ast.GenDecl, spec ast.Spec) {
+	switch spec := spec.(type) {
+	case *ast.TypeSpec:
+		name := spec.Name.Name
+		s.docs[name] = oneLine(d.Doc.Text())
+		if fields, ok := spec.Type.(*ast.StructType); ok {
+			for _, f := range fields.Fields.List {
+				for _, n := range f.Names {
+					s.docs[name+"."+n.Name] = oneLine(f.Doc.Text() + " " + f.Comment.Text())
+				}
+			}
+		}
+	case *ast.ValueSpec:
+		if kind, ok := spec.Type.(*ast.Ident); ok && d.Tok == token.CONST {
+			for _, v := range spec.Values {
+				if text, err := strconv.Unquote(v.(*ast.BasicLit).Value); err == nil {
+					s.enums[kind.Name] = append(s.enums[kind.Name], text)
+				}
+			}
+		}
+	}
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// node is a JSON Schema; its keys are written in this order.
+type node struct {
+	Schema      string           `json:"$schema,omitempty"`
+	ID          string           `json:"$id,omitempty"`
+	Title       string           `json:"title,omitempty"`
+	Ref         string           `json:"$ref,omitempty"`
+	Description string           `json:"description,omitempty"`
+	Type        any              `json:"type,omitempty"`
+	Enum        []string         `json:"enum,omitempty"`
+	AnyOf       []node           `json:"anyOf,omitempty"`
+	Items       *node            `json:"items,omitempty"`
+	Required    []string         `json:"required,omitempty"`
+	Properties  *properties      `json:"properties,omitempty"`
+	Additional  *node            `json:"additionalProperties,omitempty"`
+	Defs        map[string]*node `json:"$defs,omitempty"`
+}
+
+// properties keep the order of the fields.
+type properties struct {
+	names []string
+	of    map[string]node
+}
+
+func (p properties) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, name := range p.names {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		value, err := marshal(p.of[name])
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&b, "%q:%s", name, value)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+func marshal(x any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(x)
+	return bytes.TrimSpace(b.Bytes()), err
+}
+
+// schemaOf is the schema of a type of this package, in which readers may find keys they do not know.
+func (s source) schemaOf(root reflect.Type, id string) *node {
+	defs := map[string]*node{}
+	out := s.object(root, defs)
+	out.Schema, out.ID, out.Title, out.Defs = "https://json-schema.org/draft/2020-12/schema", id, root.Name(), defs
+	return out
+}
+
+func (s source) object(t reflect.Type, defs map[string]*node) *node {
+	n := &node{Type: "object", Description: s.docs[t.Name()], Properties: &properties{of: map[string]node{}}}
+	for f := range fieldsOf(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		x := s.value(f.Type, t.Name()+"."+f.Name, defs)
+		x.Description = s.docs[t.Name()+"."+f.Name]
+		if options == "" {
+			n.Required = append(n.Required, name)
+			if f.Type.Kind() == reflect.Slice && strings.Contains(x.Description, "null") {
+				x = nullable(x)
+			}
+		}
+		if f.Type.Kind() == reflect.Pointer && options == "" {
+			x = nullable(x)
+		}
+		n.Properties.names = append(n.Properties.names, name)
+		n.Properties.of[name] = x
+	}
+	return n
+}
+
+// fieldsOf are a struct's fields in order.
+func fieldsOf(t reflect.Type) func(yield func(reflect.StructField) bool) {
+	return func(yield func(reflect.StructField) bool) {
+		for i := range t.NumField() {
+			if !yield(t.Field(i)) {
+				return
+			}
+		}
+	}
+}
+
+func nullable(n node) node {
+	if n.Ref != "" {
+		return node{Description: n.Description, AnyOf: []node{{Ref: n.Ref}, {Type: "null"}}}
+	}
+	n.Type = []any{n.Type, "null"}
+	return n
+}
+
+func (s source) value(t reflect.Type, field string, defs map[string]*node) node {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return s.value(t.Elem(), field, defs)
+	case reflect.Struct:
+		if defs[t.Name()] == nil {
+			defs[t.Name()] = &node{} // a type may hold itself
+			defs[t.Name()] = s.object(t, defs)
+		}
+		return node{Ref: "#/$defs/" + t.Name()}
+	case reflect.Slice:
+		items := s.value(t.Elem(), field, defs)
+		return node{Type: "array", Items: &items}
+	case reflect.Map:
+		values := s.value(t.Elem(), field, defs)
+		return node{Type: "object", Additional: &values}
+	case reflect.String:
+		if t.Name() != "string" {
+			return node{Type: "string", Enum: s.enums[t.Name()]}
+		}
+		return node{Type: "string", Enum: words[field]}
+	case reflect.Bool:
+		return node{Type: "boolean"}
+	case reflect.Int, reflect.Int64:
+		return node{Type: "integer"}
+	}
+	return node{Type: "number"}
+}
+
+// schemaFiles are the schemas, by the type that each is of.
+var schemaFiles = []struct {
+	of       reflect.Type
+	id, path string
+}{
+	{reflect.TypeFor[Report](), "urn:pipetune:report:1", "../../docs/schema/report.json"},
+	{reflect.TypeFor[Comparison](), "urn:pipetune:comparison:1", "../../docs/schema/comparison.json"},
+}
+
+// TestSchemasAreCurrent holds the schemas, and the reference of fields, to the types.
+func TestSchemasAreCurrent(t *testing.T) {
+	s := readSource(t)
+	for _, f := range schemaFiles {
+		b, err := marshal(s.schemaOf(f.of, f.id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pretty bytes.Buffer
+		if err := json.Indent(&pretty, b, "", "  "); err != nil {
+			t.Fatal(err)
+		}
+		pretty.WriteByte('\n')
+		current(t, f.path, pretty.Bytes())
+	}
+	current(t, "../../docs/report-fields.md", s.reference())
+}
+
+func current(t *testing.T, path string, want []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s is not what the types are (%v): go test ./pkg/report -update", path, err)
+	}
+}
+
+// TestReportsFitTheirSchemas: what lies in testdata, of every version that was released, is a report by its schema, and
+// what is none is refused.
+func TestReportsFitTheirSchemas(t *testing.T) {
+	compiled := map[string]*jsonschema.Schema{}
+	for _, f := range schemaFiles {
+		s, err := jsonschema.NewCompiler().Compile(f.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compiled[words[f.of.Name()+".Schema"][0]] = s
+	}
+	seen := map[string]int{}
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".json") || !strings.Contains(path, "testdata") {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+		if err != nil {
+			return nil // of a test of what is broken
+		}
+		object, _ := value.(map[string]any)
+		kind, _ := object["schema"].(string)
+		if compiled[kind] == nil {
+			return nil
+		}
+		seen[kind]++
+		if err := compiled[kind].Validate(value); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		for _, wrong := range []struct {
+			key   string
+			value any
+		}{{"kind", "something"}, {"warnings", nil}, {"tool", "pipetune"}} {
+			before := object[wrong.key]
+			object[wrong.key] = wrong.value
+			if compiled[kind].Validate(value) == nil {
+				t.Errorf("%s passes with %s: %v", path, wrong.key, wrong.value)
+			}
+			object[wrong.key] = before
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen[Schema] < 6 || seen[ComparisonSchema] < 4 {
+		t.Errorf("reports and comparisons seen: %v", seen)
+	}
+}
