@@ -20,7 +20,7 @@ import (
 func disagreements(r *report.Report) (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	decided := map[string]report.Decision{}
-	for _, d := range r.Decisions {
+	for _, d := range r.Decided() {
 		if _, twice := decided[d.Setting]; twice {
 			say("two decisions on %s", d.Setting)
 		}
