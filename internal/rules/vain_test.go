@@ -2,7 +2,6 @@ package rules
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/diagnose"

@@ -86,7 +86,7 @@ func (s source) reference() []byte {
 			if plain.Kind() == reflect.String && plain.Name() != "string" {
 				values = s.enums[plain.Name()]
 			}
-			meaning := s.docs[t.Name()+"."+f.Name]
+			meaning := s.doc(t, f)
 			if list := quotedList(values); list != "" {
 				meaning = list + ". " + meaning
 			}

@@ -25,7 +25,8 @@ type Report struct {
 	Phases        []Phase           `json:"phases"` // where a worker's time goes
 	Ranks         []Rank            `json:"ranks,omitempty"`
 	Findings      []Finding         `json:"findings"`
-	Joint         *Effect           `json:"joint,omitempty"` // all recommendations together; single effects do not add up
+	Decisions     []Decision        `json:"decisions,omitempty"` // one for each setting that is spoken of, since 1.6.0
+	Joint         *Effect           `json:"joint,omitempty"`     // all recommendations together; single effects do not add up
 	Plans         []Plan            `json:"plans"`
 	Outlook       *Outlook          `json:"outlook,omitempty"`   // what the plans come to, since 1.2.0; absent where nothing could be modelled
 	Forecast      *Forecast         `json:"forecast,omitempty"`  // bench-io only, since 1.2.0: what a DataLoader would give

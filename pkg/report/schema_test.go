@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write the schemas and the field referen
 var words = map[string][]string{
 	"Report.Kind": {"diagnose", "bench-io"}, "Comparison.Kind": {"diagnose", "bench-io"},
 	"Report.Schema": {Schema}, "Comparison.Schema": {ComparisonSchema},
-	"Plan.Name": PlanNames, "Plan.Risk": {"low", "medium", "high"}, "Outlook.Outcome": Outcomes,
+	"Decision.Outcome": DecisionOutcomes, "Plan.Name": PlanNames, "Plan.Risk": {"low", "medium", "high"}, "Outlook.Outcome": Outcomes,
 	"PatchedSetting.How": PatchHows, "Change.Method": {ByRuns, ByWindows, ByIntervals},
 	"Benchmark.Kind": {"hdf5", "image", "npy", "tar", "other"},
 	"Layout.Storage": {"contiguous", "chunked", "compact", "virtual", "external"}, "Measurement.Probe": probeNames,
@@ -84,6 +84,19 @@ func (s source) take(d *ast.GenDecl, spec ast.Spec) {
 			}
 		}
 	}
+}
+
+// doc is what the source says of a field, of a struct's own or of one it embeds.
+func (s source) doc(t reflect.Type, f reflect.StructField) string {
+	if text, own := s.docs[t.Name()+"."+f.Name]; own {
+		return text
+	}
+	for i := range t.NumField() {
+		if e := t.Field(i); e.Anonymous {
+			return s.doc(e.Type, f)
+		}
+	}
+	return ""
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
@@ -149,7 +162,7 @@ func (s source) object(t reflect.Type, defs map[string]*node) *node {
 	for f := range fieldsOf(t) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		x := s.value(f.Type, t.Name()+"."+f.Name, defs)
-		x.Description = s.docs[t.Name()+"."+f.Name]
+		x.Description = s.doc(t, f)
 		if options == "" {
 			n.Required = append(n.Required, name)
 			if f.Type.Kind() == reflect.Slice && strings.Contains(x.Description, "null") {
@@ -165,11 +178,18 @@ func (s source) object(t reflect.Type, defs map[string]*node) *node {
 	return n
 }
 
-// fieldsOf are a struct's fields in order.
+// fieldsOf are a struct's fields in order, those of a struct it embeds as its own.
 func fieldsOf(t reflect.Type) func(yield func(reflect.StructField) bool) {
 	return func(yield func(reflect.StructField) bool) {
 		for i := range t.NumField() {
-			if !yield(t.Field(i)) {
+			f := t.Field(i)
+			if f.Anonymous {
+				for inner := range fieldsOf(f.Type) {
+					if !yield(inner) {
+						return
+					}
+				}
+			} else if !yield(f) {
 				return
 			}
 		}
