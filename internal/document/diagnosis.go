@@ -37,7 +37,7 @@ func origin(t report.Tool, schema string) string {
 }
 
 func diagnosis(d *Document, r *report.Report) {
-	d.Subject, d.More = subject(r.Job), more(r)
+	d.Subject, d.More = Subject(r.Job), more(r)
 	if v := r.Verdict; v != nil {
 		class := strings.ToUpper(string(v.Class))
 		headline := class
