@@ -66,9 +66,6 @@ func ruleIDs() (ids []string) {
 	return ids
 }
 
-// mostNear is how many rules are worth naming as a guess: a group whole.
-const mostNear = 16
-
 // nearestHint names the rules that share the group or a word with what was typed.
 func nearestHint(typed string) string {
 	group, word, _ := strings.Cut(strings.ToLower(typed), "/")
@@ -78,7 +75,7 @@ func nearestHint(typed string) string {
 			near = append(near, id)
 		}
 	}
-	if len(near) == 0 || len(near) > mostNear {
+	if len(near) == 0 || group == "" {
 		return "`pipetune explain` lists all rules"
 	}
 	return "did you mean " + strings.Join(near, ", ") + "?"

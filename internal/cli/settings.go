@@ -15,11 +15,15 @@ import (
 
 const isolatedFlag = "isolated"
 
+// onesOwn are the flags that pipetune.toml of the folder may not set: the folder may be somebody else's work that was
+// only fetched, and must not choose a program that runs, a file that is written, how a job ends or what is hidden.
+var onesOwn = []string{"compare-path", "no-redact", "output", "python", "scratch", "then"}
+
 // settle sets the flags of a command that the command line has not, and says where each has its value from.
 func settle(c *cobra.Command, env Env) (origins map[string]string, err error) {
 	sources := []settings.Source{settings.Environment(env.Getenv)}
 	if isolated, _ := c.Flags().GetBool(isolatedFlag); !isolated {
-		for _, path := range settings.Paths(env.Getenv) {
+		for i, path := range settings.Paths(env.Getenv) {
 			file, err := settings.Open(path)
 			switch {
 			case errors.Is(err, settings.ErrForeign):
@@ -31,6 +35,10 @@ func settle(c *cobra.Command, env Env) (origins map[string]string, err error) {
 					typed := name[strings.LastIndexAny(name, ".[")+1:]
 					return nil, fail(exitUsage, cmp.Or(didYouMean(strings.TrimSuffix(typed, "]"), known), "see: pipetune help settings"),
 						"%s: %s: there is no such setting", path, name)
+				}
+				if name := file.First(onesOwn); i == 0 && name != "" {
+					return nil, fail(exitUsage, "set it in ~/.config/pipetune/config.toml, in the environment or on the command line",
+						"%s: %s: not for a folder to say, as it runs a program, writes files, ends jobs or shows what is hidden", path, name)
 				}
 				sources = append(sources, file)
 			}
@@ -165,5 +173,6 @@ and in a table what holds for one:
 
 pipetune config show prints each value and where it comes from. A file that
 another user could have written is not read, and a note says so. --isolated
-reads no file.
+reads no file. A folder may be somebody else's: its pipetune.toml may not set
+` + "`compare-path`, `no-redact`, `output`, `python`, `scratch` or `then`" + `.
 `

@@ -234,7 +234,7 @@ func (v *liveView) write(r *report.Report, why error) {
 	if len(outs) == 0 {
 		name := "pipetune-" + time.Now().Format("20060102-150405")
 		for _, f := range render.Formats() {
-			if f.Name != "text" {
+			if f.Name == "json" || f.Name == "md" {
 				outs = append(outs, output{path: name + f.Suffix, format: f})
 			}
 		}

@@ -65,7 +65,7 @@ func finding(f report.Finding) Finding {
 		if c.Effect != nil && c.Effect != own { // the finding's own stands beside its name
 			s = strings.TrimSuffix(s, ".") + ". Alone: " + effectText(*c.Effect)
 		}
-		out.Changes = append(out.Changes, s)
+		out.Changes = append(out.Changes, Change{Text: s})
 	}
 	return out
 }
@@ -109,6 +109,9 @@ var loaderArguments = []string{"batch_size", "num_workers", "prefetch_factor", "
 // tryLine is a DataLoader call with the recommended arguments that may be copied as they are, "" where none is one.
 func tryLine(r *report.Report) string {
 	value := map[string]string{}
+	if o := r.Outlook; o != nil && o.First != "" {
+		return "" // it is no argument of the loader that comes first
+	}
 	for _, c := range r.Ready() {
 		value[c.Setting] = c.To
 		for _, w := range c.With {

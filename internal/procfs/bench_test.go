@@ -32,7 +32,6 @@ func BenchmarkProcess(b *testing.B) {
 		{"task-stat", func() error { return task.Stat(&stat) }},
 		{"task-syscall", func() error { return task.Syscall(&sys) }},
 		{"task-wchan", func() error { _, err := task.Wchan(); return err }},
-		{"fd-count", func() error { _, err := p.FDCount(); return err }},
 	} {
 		b.Run(bc.name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -61,7 +60,7 @@ func BenchmarkMachine(b *testing.B) {
 		{"stat", func() error { return m.Stat(&stat) }},
 		{"meminfo", func() error { return m.Meminfo(&mem) }},
 		{"vmstat", func() error { return m.Vmstat(&vm) }},
-		{"diskstats", func() error { return m.Diskstats(func(*DiskStat) bool { return true }) }},
+		{"diskstats", func() error { return m.Diskstats(func(*DiskStat) {}) }},
 		{"pressure", func() error { return m.Pressure(PressureCPU, &psi) }},
 	} {
 		b.Run(bc.name, func(b *testing.B) {

@@ -21,11 +21,6 @@ type BlockDevice struct {
 	// by default (drivers/block/virtio_blk.c), so it proves nothing there: see
 	// Turning.
 	Rotational Optional[bool]
-	// ReadAheadBytes is the device's read-ahead window.
-	ReadAheadBytes Optional[int64]
-	// Scheduler is the I/O scheduler in use.
-	Scheduler Optional[string]
-	SizeBytes Optional[int64]
 	// Counters are the names under which /proc/diskstats counts what the device does, each a part of it: its own name, or those of the paths
 	// of NVMe multipath. Empty where nothing counts it.
 	Counters  []string
@@ -152,42 +147,12 @@ func readBlockDevice(dir string) BlockDevice {
 	if s, ok := attr(dir, "queue/rotational"); ok && (s == "0" || s == "1") {
 		d.Rotational = Some(s == "1")
 	}
-	if n, ok := countAttr(dir, "queue/read_ahead_kb"); ok && n < 1<<52 {
-		d.ReadAheadBytes = Some(n << 10)
-	}
-	if n, ok := countAttr(dir, "size"); ok && n < 1<<53 {
-		d.SizeBytes = Some(n * sectorBytes)
-	}
-	if s, ok := attr(dir, "queue/scheduler"); ok {
-		d.Scheduler = ParseScheduler(s)
-	}
 	return d
-}
-
-// ParseScheduler returns the name in brackets of "none [mq-deadline] kyber", or
-// the only name.
-func ParseScheduler(s string) Optional[string] {
-	_, after, ok := strings.Cut(s, "[")
-	if name, _, ok2 := strings.Cut(after, "]"); ok && ok2 && name != "" {
-		return Some(name)
-	}
-	if f := strings.Fields(s); !ok && len(f) == 1 {
-		return Some(f[0])
-	}
-	return Optional[string]{}
 }
 
 func attr(dir, name string) (string, bool) {
 	b, err := readBounded(filepath.Join(dir, name))
 	return strings.TrimSpace(string(b)), err == nil
-}
-
-func countAttr(dir, name string) (int64, bool) {
-	s, ok := attr(dir, name)
-	if !ok {
-		return 0, false
-	}
-	return parseCount([]byte(s))
 }
 
 // BackingFile returns the file behind a loop device.

@@ -19,29 +19,21 @@ type CgroupEntry struct {
 }
 
 // ParseCgroupEntries parses "hierarchy:controllers:path" lines (cgroups(7)).
-func ParseCgroupEntries(b []byte) ([]CgroupEntry, error) {
-	var out []CgroupEntry
-	for len(b) > 0 {
-		line, rest, whole := nextLine(b)
-		if !whole {
-			return nil, malformed("cgroup", "cut")
-		}
-		b = rest
+func ParseCgroupEntries(b []byte) (out []CgroupEntry, err error) {
+	err = eachLine(b, "cgroup", func(line []byte) bool {
 		parts := strings.SplitN(string(line), ":", 3)
 		if len(parts) != 3 || !strings.HasPrefix(parts[2], "/") {
-			return nil, malformed("cgroup", "not hierarchy:controllers:path")
+			return false
 		}
 		n, ok := parseCount([]byte(parts[0]))
-		if !ok || n > 1<<20 {
-			return nil, malformed("cgroup", "hierarchy")
-		}
 		e := CgroupEntry{Hierarchy: int(n), Path: parts[2]}
 		if parts[1] != "" {
 			e.Controllers = strings.Split(parts[1], ",")
 		}
 		out = append(out, e)
-	}
-	return out, nil
+		return ok && n <= 1<<20
+	})
+	return out, emptied(&out, err)
 }
 
 // CgroupMode says which versions this machine has mounted.
@@ -190,21 +182,4 @@ func (c Cgroup) version(controller string) (dirs []string, v int) {
 		return d, 2
 	}
 	return nil, 0
-}
-
-// Dir returns the folder of the process' own group for a controller ("cpu",
-// "memory", "cpuset", "blkio"), as a path of this machine.
-func (c Cgroup) Dir(controller string) (string, bool) {
-	dirs, _ := c.version(controller)
-	if len(dirs) == 0 {
-		return "", false
-	}
-	return dirs[0], true
-}
-
-// Version returns 1 or 2 for the hierarchy that serves a controller, 0 where
-// none does.
-func (c Cgroup) Version(controller string) int {
-	_, v := c.version(controller)
-	return v
 }

@@ -158,7 +158,7 @@ func TestCountersAreOfTheGroupThatBinds(t *testing.T) {
 	defer r.Close()
 	counts(t, g, r,
 		CgroupCPU{Periods: Some(int64(1000)), Throttled: Some(int64(700)), ThrottledSeconds: Some(45.0)},
-		CgroupMemory{UseBytes: Some(int64(16e9)), FileBytes: Some(int64(10e9)), InactiveFileBytes: Some(int64(4e9)), AnonBytes: Some(int64(5e9)), SharedMemoryBytes: Some(int64(1e9)), FileRefaults: Some(int64(77))})
+		CgroupMemory{UseBytes: Some(int64(16e9)), FileBytes: Some(int64(10e9)), SharedMemoryBytes: Some(int64(1e9)), FileRefaults: Some(int64(77))})
 	var p Pressure
 	if err := r.Pressure(PressureCPU, &p); err != nil || p.SomeSeconds.Or(0) != 0.7 || p.FullSeconds.Or(0) != 0.3 {
 		t.Errorf("cpu pressure %+v, %v", p, err)
@@ -174,7 +174,7 @@ func TestVersion1CountersAreTotals(t *testing.T) {
 	defer r.Close()
 	counts(t, g, r,
 		CgroupCPU{Periods: Some(int64(72)), Throttled: Some(int64(70)), ThrottledSeconds: Some(2.9)},
-		CgroupMemory{UseBytes: Some(int64(1 << 20)), FileBytes: Some(int64(1000)), InactiveFileBytes: Some(int64(300)), AnonBytes: Some(int64(2000)), SharedMemoryBytes: Some(int64(40)), FileRefaults: Some(int64(11))})
+		CgroupMemory{UseBytes: Some(int64(1 << 20)), FileBytes: Some(int64(1000)), SharedMemoryBytes: Some(int64(40)), FileRefaults: Some(int64(11))})
 	if err := r.Pressure(PressureCPU, &Pressure{}); !errors.Is(err, ErrNoData) {
 		t.Errorf("version 1 has no pressure, got %v", err)
 	}

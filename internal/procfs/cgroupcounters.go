@@ -12,9 +12,7 @@ import (
 // Memory is that of the group that binds (the one with the tightest limit), or
 // of the process' own group where nothing binds. Of CPU quotas see Throttling.
 type CgroupCounters struct {
-	buf        Buffer
-	memVersion int // of the memory controller, 0 where not visible
-
+	buf             Buffer
 	memUse, memStat cgroupFile
 	pressure        [pressureResources]cgroupFile
 	missing         error
@@ -30,7 +28,6 @@ type cgroupFile struct {
 func (c Cgroup) Counters() *CgroupCounters {
 	r := &CgroupCounters{missing: c.noController("memory")}
 	if dir, v := c.memoryDir(); v > 0 {
-		r.memVersion = v
 		use := "memory.current"
 		if v == 1 {
 			use = "memory.usage_in_bytes"
@@ -110,26 +107,4 @@ func (r *CgroupCounters) Pressure(res PressureResource, p *Pressure) error {
 		return err
 	}
 	return ParsePressure(b, p)
-}
-
-// eachKeyed calls visit for each "key count" line.
-func eachKeyed(b []byte, name string, visit func(key []byte, n int64)) error {
-	if len(b) == 0 {
-		return malformed(name, "empty")
-	}
-	for len(b) > 0 {
-		line, rest, whole := nextLine(b)
-		if !whole {
-			return malformed(name, "cut")
-		}
-		b = rest
-		key, value := nextField(line)
-		field, _ := nextField(value)
-		n, ok := parseCount(field)
-		if !ok {
-			return malformed(name, "not a count")
-		}
-		visit(key, n)
-	}
-	return nil
 }

@@ -113,19 +113,11 @@ func readThrottle(dir string, limits map[Device]*IOLimit) error {
 }
 
 func eachDeviceLine(b []byte, visit func(dev Device, rest []byte) bool) error {
-	for len(b) > 0 {
-		line, rest, whole := nextLine(b)
-		if !whole {
-			return malformed("device limits", "cut")
-		}
-		b = rest
+	return eachLine(b, "device limits", func(line []byte) bool {
 		field, values := nextField(line)
 		dev, ok := parseDevice(string(field))
-		if !ok || !visit(dev, values) {
-			return malformed("device limits", "not device and count")
-		}
-	}
-	return nil
+		return ok && visit(dev, values)
+	})
 }
 
 func tighten(limits map[Device]*IOLimit, dev Device, key string, n int64) {

@@ -12,32 +12,20 @@ import (
 // A limit applies at every level: what binds a process is the tightest of its
 // own group and all groups above (Documentation/admin-guide/cgroup-v2.rst).
 
-// CPULimit is the CPU quota that binds.
-type CPULimit struct {
-	// CPUs is quota over period: 2.5 means two and a half CPUs' worth of time.
-	CPUs float64
-	// Dir is the group that sets it; its cpu.stat counts the throttling.
-	Dir string
-}
-
-// CPULimit returns the tightest quota; absent where no level sets one. The
-// error is ErrNoData where the controller is not visible.
-func (c Cgroup) CPULimit() (Optional[CPULimit], error) {
+// CPULimit returns the tightest CPU quota as a number of CPUs, 2.5 for two and a half CPUs' worth of time; absent where
+// no level sets one. The error is ErrNoData where the controller is not visible.
+func (c Cgroup) CPULimit() (best Optional[float64], err error) {
 	dirs, v := c.version("cpu")
 	if v == 0 {
-		return Optional[CPULimit]{}, c.noController("cpu")
+		return best, c.noController("cpu")
 	}
-	var best Optional[CPULimit]
 	for _, dir := range dirs {
 		cpus, err := quotaOf(dir, v)
-		if errors.Is(err, ErrNoData) {
-			continue
+		if err != nil && !errors.Is(err, ErrNoData) {
+			return Optional[float64]{}, err
 		}
-		if err != nil {
-			return Optional[CPULimit]{}, err
-		}
-		if q, ok := cpus.Get(); ok && q < best.Or(CPULimit{CPUs: math.Inf(1)}).CPUs {
-			best = Some(CPULimit{CPUs: q, Dir: dir})
+		if q, ok := cpus.Get(); ok && q < best.Or(math.Inf(1)) {
+			best = cpus
 		}
 	}
 	return best, nil
@@ -249,9 +237,9 @@ func usableCPUs(status Status, group Cgroup, groupErr error) (UsableCPUs, error)
 		if err != nil && !errors.Is(err, ErrNoData) {
 			u.Warnings = append(u.Warnings, "CPU quota unknown: "+err.Error())
 		}
-		if q, ok := limit.Get(); ok && q.CPUs > 0 {
-			u.Quota = Some(q.CPUs)
-			take(q.CPUs, "quota")
+		if q, ok := limit.Get(); ok && q > 0 {
+			u.Quota = limit
+			take(q, "quota")
 		}
 	}
 	if u.Binding == "" {

@@ -3,11 +3,8 @@ package procfs
 // CgroupMemory is what the memory controller counts.
 type CgroupMemory struct {
 	UseBytes Optional[int64]
-	// FileBytes is page cache, InactiveFileBytes that part of it that is first
-	// to go; tmpfs is in FileBytes.
+	// FileBytes is page cache, that of tmpfs included.
 	FileBytes         Optional[int64]
-	InactiveFileBytes Optional[int64]
-	AnonBytes         Optional[int64]
 	SharedMemoryBytes Optional[int64]
 	// FileRefaults counts file pages read again soon after their eviction.
 	FileRefaults Optional[int64]
@@ -51,22 +48,15 @@ func (r *CgroupCounters) Memory(m *CgroupMemory) error {
 // latter is what version 2 always means.
 func ParseCgroupMemoryStat(b []byte, m *CgroupMemory) error {
 	*m = CgroupMemory{}
-	return eachKeyed(b, "memory.stat", func(key []byte, n int64) {
+	return emptied(m, eachKeyed(b, "memory.stat", func(key, value []byte) bool {
 		switch string(key) {
 		case "file", "total_cache":
-			m.FileBytes = Some(n)
-		case "inactive_file":
-			if _, have := m.InactiveFileBytes.Get(); !have {
-				m.InactiveFileBytes = Some(n)
-			}
-		case "total_inactive_file":
-			m.InactiveFileBytes = Some(n)
-		case "anon", "total_rss":
-			m.AnonBytes = Some(n)
+			return setCount(&m.FileBytes, value, 1)
 		case "shmem", "total_shmem":
-			m.SharedMemoryBytes = Some(n)
+			return setCount(&m.SharedMemoryBytes, value, 1)
 		case "workingset_refault_file", "total_workingset_refault_file":
-			m.FileRefaults = Some(n)
+			return setCount(&m.FileRefaults, value, 1)
 		}
-	})
+		return true
+	}))
 }

@@ -129,7 +129,7 @@ func (t *Throttling) Read(c *CgroupCPU) error {
 			t.sum.ThrottledSeconds = Some(t.sum.ThrottledSeconds.Or(0) + s)
 		}
 	}
-	*c = CgroupCPU{Periods: t.sum.Periods, Throttled: t.sum.Throttled, ThrottledSeconds: t.sum.ThrottledSeconds}
+	*c = t.sum
 	return nil
 }
 
@@ -149,16 +149,23 @@ func grownSince(l *quotaLevel, now CgroupCPU) (CgroupCPU, bool) {
 // throttled_usec, version 1 throttled_time in nanoseconds.
 func ParseCgroupCPUStat(b []byte, c *CgroupCPU) error {
 	*c = CgroupCPU{}
-	return eachKeyed(b, "cpu.stat", func(key []byte, n int64) {
+	seconds := func(value []byte, unit float64) bool {
+		var n Optional[int64]
+		ok := setCount(&n, value, 1)
+		c.ThrottledSeconds = Some(float64(n.Or(0)) / unit)
+		return ok
+	}
+	return emptied(c, eachKeyed(b, "cpu.stat", func(key, value []byte) bool {
 		switch string(key) {
 		case "nr_periods":
-			c.Periods = Some(n)
+			return setCount(&c.Periods, value, 1)
 		case "nr_throttled":
-			c.Throttled = Some(n)
+			return setCount(&c.Throttled, value, 1)
 		case "throttled_usec":
-			c.ThrottledSeconds = Some(float64(n) / 1e6)
+			return seconds(value, 1e6)
 		case "throttled_time":
-			c.ThrottledSeconds = Some(float64(n) / 1e9)
+			return seconds(value, 1e9)
 		}
-	})
+		return true
+	}))
 }

@@ -2,7 +2,6 @@ package procfs
 
 import (
 	"errors"
-	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -67,60 +66,4 @@ func ParseChildren(b []byte, dst []int) ([]int, error) {
 		}
 		dst = append(dst, int(n))
 	}
-}
-
-// maxDescendants bounds a tree walk; pid_max of a large machine is 4 Mi, a
-// training job has hundreds.
-const maxDescendants = 1 << 16
-
-// Descendants returns every process below pid, in ascending order of number.
-// It walks the children files, which costs only the job's own tree, and falls
-// back to a full Table where the kernel lacks them.
-func (f FS) Descendants(pid int) ([]ID, error) {
-	ids, err := f.walk(pid)
-	if errors.Is(err, ErrNoData) {
-		table, tableErr := f.Table()
-		if tableErr != nil {
-			return nil, tableErr
-		}
-		ids = nil
-		for _, e := range table.Descendants(pid) {
-			ids = append(ids, e.ID)
-		}
-	} else if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(ids, func(a, b ID) int { return a.PID - b.PID })
-	return ids, nil
-}
-
-func (f FS) walk(root int) ([]ID, error) {
-	var ids []ID
-	var buf Buffer
-	seen := map[int]bool{root: true}
-	queue := []int{root}
-	for i := 0; i < len(queue) && len(queue) < maxDescendants; i++ {
-		p, err := f.OpenWith(queue[i], &buf)
-		if err != nil {
-			if i > 0 && errors.Is(err, ErrGone) {
-				continue
-			}
-			return nil, err
-		}
-		if i > 0 {
-			ids = append(ids, p.ID)
-		}
-		kids, err := p.Children(nil)
-		p.Close()
-		if err != nil && !errors.Is(err, ErrGone) {
-			return nil, err
-		}
-		for _, kid := range kids {
-			if !seen[kid] {
-				seen[kid] = true
-				queue = append(queue, kid)
-			}
-		}
-	}
-	return ids, nil
 }

@@ -15,30 +15,6 @@ type FD struct {
 	Target string
 }
 
-// FDCount returns how many descriptors the process has open. Since Linux 6.2
-// the size of /proc/PID/fd is the count and costs one stat (5 µs with 20,000
-// open); before, the folder is listed up to maxCountedFDs, and beyond that the
-// count is absent rather than wrong.
-func (p *Process) FDCount() (Optional[int], error) {
-	var st unix.Stat_t
-	if err := unix.Fstatat(p.dirfd, "fd", &st, 0); err != nil {
-		return Optional[int]{}, p.missing(classify(p.path+"/fd", err))
-	}
-	if p.onProc && st.Size > 0 {
-		return Some(int(st.Size)), nil
-	}
-	fd, err := unix.Openat(p.dirfd, "fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return Optional[int]{}, p.missing(classify(p.path+"/fd", err))
-	}
-	defer unix.Close(fd)
-	_, total, err := numericNames(fd, nil, p.buf, 0, false)
-	if err != nil {
-		return Optional[int]{}, p.missing(classify(p.path+"/fd", err))
-	}
-	return Some(total), nil
-}
-
 // FDs returns the open descriptors with their link targets, the lowest numbers
 // first and at most limit of them, and how many there are in all. Links are
 // read, never followed. Each costs about 2.6 µs (19,000: 49 ms, Linux 6.18), so
@@ -89,28 +65,8 @@ func inSharedMemory(target []byte) bool {
 	return bytes.HasPrefix(target, []byte(sharedMemory)) || bytes.Contains(target, []byte(chrootTensor))
 }
 
-// SharedMemoryBytes returns the size of an open file below /dev/shm, by a stat
-// through its link. It refuses any other target, because a stat on a hung mount
-// cannot be interrupted.
-func (p *Process) SharedMemoryBytes(fd FD) (int64, error) {
-	name := "fd/" + strconv.Itoa(fd.Num)
-	target, err := p.readlink(name)
-	if err != nil {
-		return 0, err
-	}
-	if target != fd.Target || !inSharedMemory([]byte(target)) {
-		return 0, &readError{p.path + "/" + name, ErrNoData, unix.EXDEV}
-	}
-	var st unix.Stat_t
-	if err := unix.Fstatat(p.dirfd, name, &st, 0); err != nil {
-		return 0, p.missing(classify(p.path+"/"+name, err))
-	}
-	return st.Size, nil
-}
-
-// FDInfo is the position and flags of an open descriptor.
+// FDInfo is how a descriptor was opened.
 type FDInfo struct {
-	Position int64
 	// Flags are those of open(2), octal in the file.
 	Flags uint64
 }
@@ -124,28 +80,19 @@ func (p *Process) FDInfo(num int) (FDInfo, error) {
 	return ParseFDInfo(b)
 }
 
-// ParseFDInfo parses the pos and flags lines; both must be there.
-func ParseFDInfo(b []byte) (FDInfo, error) {
-	var info FDInfo
-	var havePos, haveFlags bool
-	for len(b) > 0 {
-		line, rest, whole := nextLine(b)
-		if !whole {
-			return FDInfo{}, malformed("fdinfo", "cut")
+// ParseFDInfo parses the flags line, which must be there.
+func ParseFDInfo(b []byte) (info FDInfo, err error) {
+	have := false
+	err = eachKeyed(b, "fdinfo", func(key, value []byte) bool {
+		if string(key) == "flags" {
+			field, _ := nextField(value)
+			info.Flags, err = strconv.ParseUint(string(field), 8, 64)
+			have = err == nil
 		}
-		b = rest
-		key, value, _ := bytes.Cut(line, []byte{':'})
-		field, _ := nextField(value)
-		switch string(key) {
-		case "pos":
-			info.Position, havePos = parseCount(field)
-		case "flags":
-			n, err := strconv.ParseUint(string(field), 8, 64)
-			info.Flags, haveFlags = n, err == nil
-		}
+		return true
+	})
+	if err == nil && !have {
+		err = malformed("fdinfo", "no flags")
 	}
-	if !havePos || !haveFlags {
-		return FDInfo{}, malformed("fdinfo", "no position or flags")
-	}
-	return info, nil
+	return info, err
 }

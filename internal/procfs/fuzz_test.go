@@ -59,8 +59,7 @@ func FuzzStat(f *testing.F) {
 		if err := ParseStat(b, &s); err != nil {
 			return
 		}
-		finite(t, s.UserSeconds, s.SystemSeconds, float64(s.MajorFaults), float64(s.RSSPages), float64(s.PPID), float64(s.Threads))
-		_ = s.Comm(b)
+		finite(t, s.UserSeconds, s.SystemSeconds, float64(s.MajorFaults), float64(s.PPID), float64(s.Threads))
 	})
 }
 
@@ -105,9 +104,8 @@ func FuzzMachineFiles(f *testing.F) {
 		if ParseVmstat(b, &v) == nil {
 			finite(t, float64(v.SwapInBytes.Or(0)), float64(v.FileRefaults.Or(0)))
 		}
-		_ = ParseDiskstats(b, func(d *DiskStat) bool {
-			finite(t, float64(d.ReadBytes), d.ReadSeconds, d.QueueSeconds, float64(d.InFlight))
-			return true
+		_ = parseDiskstats(b, new(DiskStat), func(d *DiskStat) {
+			finite(t, float64(d.ReadBytes), d.ReadSeconds, d.QueueSeconds)
 		})
 		var p Pressure
 		if ParsePressure(b, &p) == nil {
@@ -167,18 +165,12 @@ func FuzzCgroupFiles(f *testing.F) {
 // FuzzLinesOfOneValue are the short files and links, and the map of a process.
 func FuzzLinesOfOneValue(f *testing.F) {
 	seeds(f, "limit")
-	for _, s := range []string{"pid:[4026531836]", "pid:[4026531836", "do_poll\n", "0", "[none] mq-deadline\n", "none\n", "7f00-7f01 r-xp 00000000 fe:01 12 /usr/lib/libtorch_cpu.so\n"} {
+	for _, s := range []string{"pid:[4026531836]", "pid:[4026531836", "7f00-7f01 r-xp 00000000 fe:01 12 /usr/lib/libtorch_cpu.so\n"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if n, err := parseNamespaceLink(string(b)); err != nil && n != 0 {
+		if n, err := parseNamespaceLink("pid", string(b)); err != nil && n != 0 {
 			t.Errorf("namespace %d beside %v", n, err)
-		}
-		if w, err := parseWchan(b); err == nil && w == "" {
-			t.Error("an empty symbol")
-		}
-		if s, ok := ParseScheduler(string(b)).Get(); ok && s == "" {
-			t.Error("an empty scheduler")
 		}
 		if paths, err := ParseMappedFiles(bytes.NewReader(b), func(string) bool { return true }, 3); err == nil && len(paths) > 3 {
 			t.Errorf("%d paths, at most 3 were asked for", len(paths))

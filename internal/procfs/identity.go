@@ -20,11 +20,6 @@ type ID struct {
 	Start uint64
 }
 
-// String returns "pid@start", for logs and map keys.
-func (id ID) String() string {
-	return strconv.Itoa(id.PID) + "@" + strconv.FormatUint(id.Start, 10)
-}
-
 // Process is an open hold on one process' folder. All reads go through the
 // folder's descriptor, which the kernel keeps bound to that very process: after
 // its end they fail with ErrGone, also when its number was given to another.

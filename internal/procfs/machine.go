@@ -21,16 +21,15 @@ type Machine struct {
 // PressureResource names one PSI file.
 type PressureResource int
 
-// The resources of PSI; IRQ needs CONFIG_IRQ_TIME_ACCOUNTING and Linux 6.1.
+// The resources of PSI.
 const (
 	PressureCPU PressureResource = iota
 	PressureMemory
 	PressureIO
-	PressureIRQ
 	pressureResources
 )
 
-var pressureNames = [pressureResources]string{"cpu", "memory", "io", "irq"}
+var pressureNames = [pressureResources]string{"cpu", "memory", "io"}
 
 // String returns the file's name.
 func (r PressureResource) String() string { return pressureNames[r] }
@@ -92,7 +91,7 @@ func (m *Machine) Vmstat(v *Vmstat) error {
 }
 
 // Diskstats reads /proc/diskstats and calls visit for each device.
-func (m *Machine) Diskstats(visit func(*DiskStat) bool) error {
+func (m *Machine) Diskstats(visit func(*DiskStat)) error {
 	b, err := m.read(&m.diskstats, false, "proc", "diskstats")
 	if err != nil {
 		return err

@@ -1,7 +1,5 @@
 package procfs
 
-import "bytes"
-
 // Meminfo is the part of /proc/meminfo that is used, in bytes.
 type Meminfo struct {
 	Total Optional[int64]
@@ -15,44 +13,21 @@ type Meminfo struct {
 // MemTotal must be there.
 func ParseMeminfo(b []byte, m *Meminfo) error {
 	*m = Meminfo{}
-	for len(b) > 0 {
-		line, rest, whole := nextLine(b)
-		if !whole {
-			*m = Meminfo{}
-			return malformed("meminfo", "cut")
+	err := eachKeyed(b, "meminfo", func(key, value []byte) bool {
+		switch string(key) {
+		case "MemTotal":
+			return setKiB(&m.Total, value)
+		case "MemAvailable":
+			return setKiB(&m.Available, value)
+		case "Cached":
+			return setKiB(&m.Cached, value)
+		case "Shmem":
+			return setKiB(&m.SharedMemory, value)
 		}
-		b = rest
-		colon := bytes.IndexByte(line, ':')
-		if colon < 0 {
-			continue
-		}
-		dst := m.field(line[:colon])
-		if dst == nil {
-			continue
-		}
-		field, unit := nextField(line[colon+1:])
-		if !setKiB(dst, field, unit) {
-			*m = Meminfo{}
-			return malformed("meminfo", "not a count of kB")
-		}
+		return true
+	})
+	if _, ok := m.Total.Get(); err == nil && !ok {
+		err = malformed("meminfo", "no MemTotal")
 	}
-	if _, ok := m.Total.Get(); !ok {
-		*m = Meminfo{}
-		return malformed("meminfo", "no MemTotal")
-	}
-	return nil
-}
-
-func (m *Meminfo) field(key []byte) *Optional[int64] {
-	switch string(key) {
-	case "MemTotal":
-		return &m.Total
-	case "MemAvailable":
-		return &m.Available
-	case "Cached":
-		return &m.Cached
-	case "Shmem":
-		return &m.SharedMemory
-	}
-	return nil
+	return emptied(m, err)
 }

@@ -18,7 +18,6 @@ type Mount struct {
 	// FSType is the type and subtype, such as "fuse.sshfs".
 	FSType       string
 	Source       string
-	Options      string
 	SuperOptions string
 }
 
@@ -42,21 +41,13 @@ func (p *Process) Mounts() ([]Mount, error) {
 }
 
 // ParseMounts parses mountinfo.
-func ParseMounts(b []byte) ([]Mount, error) {
-	var out []Mount
-	for len(b) > 0 {
-		line, rest, whole := nextLine(b)
-		if !whole {
-			return nil, malformed("mountinfo", "cut")
-		}
-		b = rest
+func ParseMounts(b []byte) (out []Mount, err error) {
+	err = eachLine(b, "mountinfo", func(line []byte) bool {
 		m, ok := parseMount(line)
-		if !ok {
-			return nil, malformed("mountinfo", "line "+strconv.Itoa(len(out)+1))
-		}
 		out = append(out, m)
-	}
-	return out, nil
+		return ok
+	})
+	return out, emptied(&out, err)
 }
 
 func parseMount(line []byte) (Mount, bool) {
@@ -78,7 +69,7 @@ func parseMount(line []byte) (Mount, bool) {
 	}
 	m := Mount{
 		ID: int(id), Parent: int(parent), Device: dev,
-		Root: unescapeOctal(h[3]), Point: unescapeOctal(h[4]), Options: h[5],
+		Root: unescapeOctal(h[3]), Point: unescapeOctal(h[4]),
 		FSType: unescapeOctal(t[0]), Source: unescapeOctal(t[1]),
 	}
 	if len(t) == 3 {

@@ -1,7 +1,5 @@
 package procfs
 
-import "bytes"
-
 // IO is what a process read and wrote since its start, its ended threads
 // included (proc_pid_io(5)), and so are the children whose end it has waited
 // for, with all they did (kernel/exit.c, wait_task_zombie). Reading another process' file needs the same user
@@ -17,58 +15,33 @@ type IO struct {
 	// ReadBytes and WrittenBytes are what was asked of storage; mapped files
 	// and read-ahead count. Each file system has to count for itself: those on
 	// block devices, NFS, SMB, AFS, Ceph and 9p do, FUSE and virtiofs do not.
-	ReadBytes           int64
-	WrittenBytes        int64
-	CancelledWriteBytes int64
+	ReadBytes    int64
+	WrittenBytes int64
 }
 
 // ParseIO parses /proc/PID/io. All seven lines have been there since Linux
 // 2.6.20; a file without one of them is malformed. Unknown lines are ignored.
 func ParseIO(b []byte, io *IO) error {
 	*io = IO{}
-	seen := 0
-	for len(b) > 0 {
-		line, rest, whole := nextLine(b)
-		if !whole {
-			return malformed("io", "cut")
+	seen, cancelled := 0, int64(0)
+	fields := [...]struct {
+		key string
+		dst *int64
+	}{{"rchar", &io.ReadChars}, {"wchar", &io.WrittenChars}, {"syscr", &io.ReadCalls}, {"syscw", &io.WriteCalls},
+		{"read_bytes", &io.ReadBytes}, {"write_bytes", &io.WrittenBytes}, {"cancelled_write_bytes", &cancelled}}
+	err := eachKeyed(b, "io", func(key, value []byte) (ok bool) {
+		for i, f := range &fields {
+			if string(key) == f.key {
+				seen |= 1 << i
+				field, _ := nextField(value)
+				*f.dst, ok = parseCount(field)
+				return ok
+			}
 		}
-		b = rest
-		colon := bytes.IndexByte(line, ':')
-		if colon < 0 {
-			return malformed("io", "line without a colon")
-		}
-		var dst *int64
-		var bit int
-		switch string(line[:colon]) {
-		case "rchar":
-			dst, bit = &io.ReadChars, 1
-		case "wchar":
-			dst, bit = &io.WrittenChars, 2
-		case "syscr":
-			dst, bit = &io.ReadCalls, 4
-		case "syscw":
-			dst, bit = &io.WriteCalls, 8
-		case "read_bytes":
-			dst, bit = &io.ReadBytes, 16
-		case "write_bytes":
-			dst, bit = &io.WrittenBytes, 32
-		case "cancelled_write_bytes":
-			dst, bit = &io.CancelledWriteBytes, 64
-		default:
-			continue
-		}
-		field, _ := nextField(line[colon+1:])
-		v, ok := parseCount(field)
-		if !ok {
-			*io = IO{}
-			return malformed("io", "not a count")
-		}
-		*dst = v
-		seen |= bit
+		return true
+	})
+	if err == nil && seen != 1<<len(fields)-1 {
+		err = malformed("io", "a line is missing")
 	}
-	if seen != 127 {
-		*io = IO{}
-		return malformed("io", "a line is missing")
-	}
-	return nil
+	return emptied(io, err)
 }

@@ -92,9 +92,6 @@ func nextDirent(b []byte) (name, rest []byte, ok bool) {
 type ProcessTable struct {
 	// Entries is in ascending order of the number.
 	Entries []ProcessEntry
-	// Unreadable counts processes whose stat could not be read other than by
-	// having ended.
-	Unreadable int
 }
 
 // ProcessEntry is one row of a ProcessTable.
@@ -102,11 +99,9 @@ type ProcessEntry struct {
 	ID
 	PPID  int
 	State byte
-	// Comm is the name, unclean.
-	Comm string
 }
 
-// Table reads the stat of every process. Measured with 5,000 processes: 64 ms
+// Table reads the stat of every process and passes over those that cannot be read. Measured with 5,000 processes: 64 ms
 // on Linux 6.18, so at most once per 5 s.
 func (f FS) Table() (ProcessTable, error) {
 	pids, err := f.PIDs(nil)
@@ -116,12 +111,8 @@ func (f FS) Table() (ProcessTable, error) {
 	table := ProcessTable{Entries: make([]ProcessEntry, 0, len(pids))}
 	var buf Buffer
 	for _, pid := range pids {
-		entry, err := f.entry(pid, &buf)
-		switch {
-		case err == nil:
+		if entry, err := f.entry(pid, &buf); err == nil {
 			table.Entries = append(table.Entries, entry)
-		case !errors.Is(err, ErrGone) && !errors.Is(err, ErrNoData):
-			table.Unreadable++
 		}
 	}
 	return table, nil
@@ -141,10 +132,7 @@ func (f FS) entry(pid int, buf *Buffer) (ProcessEntry, error) {
 	if err := ParseStat(b, &s); err != nil {
 		return ProcessEntry{}, err
 	}
-	return ProcessEntry{
-		ID:   ID{PID: pid, Start: s.StartTicks},
-		PPID: s.PPID, State: s.State, Comm: string(s.Comm(b)),
-	}, nil
+	return ProcessEntry{ID: ID{PID: pid, Start: s.StartTicks}, PPID: s.PPID, State: s.State}, nil
 }
 
 // Descendants returns the processes below root in the table, parents before

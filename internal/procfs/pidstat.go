@@ -9,8 +9,6 @@ type Stat struct {
 	// sleep, T stopped, t traced, Z zombie, I idle, X dead.
 	State byte
 	PPID  int
-	// MinorFaults counts page faults that were served from memory.
-	MinorFaults int64
 	// MajorFaults counts page faults that had to wait for storage.
 	MajorFaults int64
 	// UserSeconds and SystemSeconds are CPU time since the start, in steps of
@@ -24,32 +22,19 @@ type Stat struct {
 	// StartTicks is the start in clock ticks since boot: with PID it is the
 	// identity. It does not move when the wall clock is set.
 	StartTicks uint64
-	RSSPages   int64
-	// Processor is the CPU the thread last ran on.
-	Processor Optional[int]
-	// BlockIODelaySeconds is the time waited for block I/O. The kernel keeps it
-	// at 0 unless kernel.task_delayacct is 1, which has not been the default
-	// since Linux 5.14; a 0 here is therefore no evidence and comes as absent.
-	BlockIODelaySeconds Optional[float64]
-
-	// comm is where the name lies in the parsed bytes.
-	commFrom, commTo int
 }
 
 // Field numbers of proc_pid_stat(5), of those that are used.
 const (
-	statPPID      = 4
-	statMinflt    = 10
-	statMajflt    = 12
-	statUtime     = 14
-	statStime     = 15
-	statCutime    = 16
-	statCstime    = 17
-	statThreads   = 20
-	statStart     = 22
-	statRSS       = 24
-	statProcessor = 39
-	statDelayacct = 42
+	statPPID    = 4
+	statMajflt  = 12
+	statUtime   = 14
+	statStime   = 15
+	statCutime  = 16
+	statCstime  = 17
+	statThreads = 20
+	statStart   = 22
+	statRSS     = 24 // there since before any kernel that runs: fewer columns are damage
 )
 
 // ParseStat parses a stat file. The name stands in parentheses and may itself
@@ -67,30 +52,19 @@ func ParseStat(b []byte, s *Stat) error {
 		return malformed("stat", "process number")
 	}
 	s.PID = int(pid)
-	s.commFrom, s.commTo = open+1, shut
 
-	rest := b[shut+1 : len(b)-1]
-	field, rest := nextField(rest)
+	field, rest := nextField(b[shut+1 : len(b)-1])
 	if len(field) != 1 || field[0] < 'A' {
 		return malformed("stat", "state")
 	}
 	s.State = field[0]
-	last := 3
-	for n := 4; ; n++ {
-		field, rest = nextField(rest)
-		if len(field) == 0 {
-			break
+	for n := 4; n <= statRSS; n++ {
+		if field, rest = nextField(rest); len(field) == 0 {
+			return malformed("stat", "too few fields")
 		}
-		last = n
 		if !s.set(n, field) {
 			return malformed("stat", "field out of range")
 		}
-		if n == statDelayacct {
-			break
-		}
-	}
-	if last < statRSS {
-		return malformed("stat", "too few fields")
 	}
 	return nil
 }
@@ -100,26 +74,11 @@ const maxPID = 4 << 20
 
 // set stores field number n and reports whether its value can be true.
 func (s *Stat) set(n int, field []byte) bool {
-	switch n {
-	case statPPID, statMinflt, statMajflt, statUtime, statStime, statCutime, statCstime, statThreads, statStart, statProcessor, statDelayacct:
-	case statRSS:
-		// The kernel's per-thread counters may sum to a small negative number.
-		v, ok := parseInt(field)
-		s.RSSPages = max(v, 0)
-		return ok
-	default:
-		return true
-	}
 	v, ok := parseCount(field)
-	if !ok {
-		return false
-	}
 	switch n {
 	case statPPID:
 		s.PPID = int(v)
-		return v <= maxPID
-	case statMinflt:
-		s.MinorFaults = v
+		return ok && v <= maxPID
 	case statMajflt:
 		s.MajorFaults = v
 	case statUtime:
@@ -132,20 +91,8 @@ func (s *Stat) set(n int, field []byte) bool {
 		s.Threads = int(v)
 	case statStart:
 		s.StartTicks = uint64(v)
-	case statProcessor:
-		s.Processor = Some(int(v))
-	case statDelayacct:
-		if v > 0 {
-			s.BlockIODelaySeconds = Some(ticksToSeconds(v))
-		}
+	default: // not used, and some are negative
+		return true
 	}
-	return true
-}
-
-// Comm returns the name in the bytes s was parsed from, as the kernel gave it.
-func (s *Stat) Comm(b []byte) []byte {
-	if s.commTo > len(b) || s.commFrom > s.commTo {
-		return nil
-	}
-	return b[s.commFrom:s.commTo]
+	return ok
 }

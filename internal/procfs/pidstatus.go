@@ -1,8 +1,6 @@
 package procfs
 
-import (
-	"bytes"
-)
+import "bytes"
 
 // Status is what /proc/PID/status says (proc_pid_status(5)). Every field that a
 // kernel or a kind of process may leave out is Optional.
@@ -16,10 +14,7 @@ type Status struct {
 	// CaughtSignals is the mask of signals with a handler, bit n-1 for signal n.
 	CaughtSignals Optional[uint64]
 	// CPUs is the affinity, already cut by the cpuset.
-	CPUs                Optional[CPUSet]
-	Threads             Optional[int]
-	VoluntarySwitches   Optional[int64]
-	InvoluntarySwitches Optional[int64]
+	CPUs Optional[CPUSet]
 	// ResidentBytes and SharedMemoryBytes (VmRSS, RssShmem) are absent for
 	// zombies and kernel threads.
 	ResidentBytes     Optional[int64]
@@ -30,87 +25,39 @@ type Status struct {
 // error; a missing or unknown line is not.
 func ParseStatus(b []byte) (Status, error) {
 	var s Status
-	if len(b) == 0 {
-		return s, malformed("status", "empty")
-	}
-	for len(b) > 0 {
-		line, rest, whole := nextLine(b)
-		if !whole {
-			return Status{}, malformed("status", "cut")
-		}
-		b = rest
-		key, value, ok := bytes.Cut(line, []byte{':'})
-		if !ok {
-			return Status{}, malformed("status", "line without a colon")
-		}
-		if !s.set(string(key), bytes.TrimLeft(value, " \t")) {
-			return Status{}, malformed("status", string(key))
-		}
-	}
-	return s, nil
+	err := eachKeyed(b, "status", s.set)
+	return s, emptied(&s, err)
 }
 
-func (s *Status) set(key string, value []byte) bool {
-	switch key {
+func (s *Status) set(key, value []byte) (ok bool) {
+	field, rest := nextField(value)
+	switch string(key) {
 	case "Name":
-		s.Name = bytes.Clone(value)
-		return true
+		s.Name = bytes.Clone(bytes.TrimLeft(value, " \t"))
 	case "NSpid":
-		for len(value) > 0 {
-			var field []byte
-			field, value = nextField(value)
-			if len(field) == 0 {
-				break
-			}
+		for ; len(field) > 0; field, rest = nextField(rest) {
 			n, ok := parseCount(field)
 			if !ok || n > maxPID {
 				return false
 			}
 			s.NSPIDs = append(s.NSPIDs, int(n))
 		}
-		return true
 	case "SigCgt":
-		n, ok := parseHex(value)
+		n, ok := parseHex(field)
 		s.CaughtSignals = Some(n)
 		return ok
 	case "Cpus_allowed_list":
 		set, err := ParseCPUList(value)
 		s.CPUs = Some(set)
 		return err == nil
-	}
-	field, rest := nextField(value)
-	switch key {
 	case "Uid":
 		n, ok := parseCount(field)
 		s.UID = Some(int(n))
 		return ok
-	case "Threads":
-		n, ok := parseCount(field)
-		s.Threads = Some(int(n))
-		return ok
-	case "voluntary_ctxt_switches":
-		n, ok := parseCount(field)
-		s.VoluntarySwitches = Some(n)
-		return ok
-	case "nonvoluntary_ctxt_switches":
-		n, ok := parseCount(field)
-		s.InvoluntarySwitches = Some(n)
-		return ok
 	case "VmRSS":
-		return setKiB(&s.ResidentBytes, field, rest)
+		return setKiB(&s.ResidentBytes, value)
 	case "RssShmem":
-		return setKiB(&s.SharedMemoryBytes, field, rest)
+		return setKiB(&s.SharedMemoryBytes, value)
 	}
-	return true
-}
-
-// setKiB stores "N kB" as bytes; the kernel's kB are 1024 bytes.
-func setKiB(dst *Optional[int64], field, rest []byte) bool {
-	n, ok := parseCount(field)
-	unit, _ := nextField(rest)
-	if !ok || n > 1<<52 || string(unit) != "kB" {
-		return false
-	}
-	*dst = Some(n << 10)
 	return true
 }

@@ -14,40 +14,21 @@ type Pressure struct {
 // ParsePressure parses a PSI file of the system or of a cgroup.
 func ParsePressure(b []byte, p *Pressure) error {
 	*p = Pressure{}
-	if len(b) == 0 {
-		return malformed("pressure", "empty")
-	}
-	for len(b) > 0 {
-		line, rest, whole := nextLine(b)
-		if !whole {
-			*p = Pressure{}
-			return malformed("pressure", "cut")
-		}
-		b = rest
-		kind, values := nextField(line)
-		var dst *Optional[float64]
+	return emptied(p, eachKeyed(b, "pressure", func(kind, values []byte) bool {
+		dst := &p.SomeSeconds
 		switch string(kind) {
 		case "some":
-			dst = &p.SomeSeconds
 		case "full":
 			dst = &p.FullSeconds
 		default:
-			continue
+			return true
 		}
-		i := bytes.LastIndex(values, totalKey)
-		if i < 0 {
-			*p = Pressure{}
-			return malformed("pressure", "no total")
-		}
-		field, _ := nextField(values[i+len(totalKey):])
+		_, total, _ := bytes.Cut(values, totalKey)
+		field, _ := nextField(total)
 		n, ok := parseCount(field)
-		if !ok {
-			*p = Pressure{}
-			return malformed("pressure", "total")
-		}
 		*dst = Some(float64(n) / 1e6)
-	}
-	return nil
+		return ok
+	}))
 }
 
 var totalKey = []byte("total=")

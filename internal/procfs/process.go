@@ -66,15 +66,6 @@ func (p *Process) Status() (Status, error) {
 	return ParseStatus(b)
 }
 
-// Comm returns the name of the first thread, at most 15 bytes, unclean.
-func (p *Process) Comm() (string, error) {
-	b, err := p.readCold("comm")
-	if err != nil {
-		return "", goneFrom(err)
-	}
-	return strings.TrimSuffix(string(b), "\n"), nil
-}
-
 // Cmdline returns the arguments, unclean and unredacted; none for a zombie or a
 // kernel thread. The kernel takes the target's mmap lock for it, so the read
 // can hang while a thread of the target holds that lock in state D: read it
@@ -96,30 +87,27 @@ func ParseCmdline(b []byte) [][]byte {
 	return bytes.Split(bytes.TrimSuffix(b, []byte{0}), []byte{0})
 }
 
-// Wchan returns the kernel function in which the first thread sleeps.
-func (p *Process) Wchan() (string, error) {
-	b, err := p.readCold("wchan")
-	if err != nil {
-		return "", err
-	}
-	return parseWchan(b)
-}
-
 // PIDNamespace returns the inode number of the process' pid namespace.
-func (p *Process) PIDNamespace() (uint64, error) {
-	link, err := p.readlink("ns/pid")
+func (p *Process) PIDNamespace() (uint64, error) { return p.namespace("pid") }
+
+// MountNamespace returns the inode number of the process' mount namespace: where it differs from ours, the paths of its
+// descriptors mean other files here, and are reached below /proc/PID/root.
+func (p *Process) MountNamespace() (uint64, error) { return p.namespace("mnt") }
+
+func (p *Process) namespace(kind string) (uint64, error) {
+	link, err := p.readlink("ns/" + kind)
 	if err != nil {
 		return 0, err
 	}
-	return parseNamespaceLink(link)
+	return parseNamespaceLink(kind, link)
 }
 
-func parseNamespaceLink(link string) (uint64, error) {
-	s, ok := strings.CutPrefix(link, "pid:[")
+func parseNamespaceLink(kind, link string) (uint64, error) {
+	s, ok := strings.CutPrefix(link, kind+":[")
 	s, ok2 := strings.CutSuffix(s, "]")
 	n, err := strconv.ParseUint(s, 10, 64)
 	if !ok || !ok2 || err != nil {
-		return 0, malformed("ns/pid", "not pid:[number]")
+		return 0, malformed("ns/"+kind, "not "+kind+":[number]")
 	}
 	return n, nil
 }

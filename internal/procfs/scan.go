@@ -3,6 +3,7 @@ package procfs
 import (
 	"bytes"
 	"math"
+	"strconv"
 )
 
 // The functions here work on bytes without allocating, because the hot files
@@ -86,10 +87,7 @@ func nextField(b []byte) (field, rest []byte) {
 	return b[i:j], b[j:]
 }
 
-// nextLine returns the first line without its newline and what follows it. A
-// last line without a newline is reported as cut: every file parsed with it is
-// written by the kernel with a final newline, so its absence means that the
-// tail, and maybe half a number, is missing.
+// nextLine returns the first line without its newline and what follows it; false where it has none.
 func nextLine(b []byte) (line, rest []byte, whole bool) {
 	i := bytes.IndexByte(b, '\n')
 	if i < 0 {
@@ -102,6 +100,61 @@ func nextLine(b []byte) (line, rest []byte, whole bool) {
 func oneLine(b []byte) ([]byte, bool) {
 	line, rest, whole := nextLine(b)
 	return line, whole && len(rest) == 0
+}
+
+// eachLine calls visit for each line of a file; visit returns false for one that makes no sense. Every file parsed with
+// it is written by the kernel with a final newline, so that one without has lost its tail, and maybe half a number.
+func eachLine(b []byte, file string, visit func(line []byte) bool) error {
+	for n := 1; len(b) > 0; n++ {
+		line, rest, whole := nextLine(b)
+		if !whole {
+			return malformed(file, "cut")
+		}
+		if !visit(line) {
+			return malformed(file, "line "+strconv.Itoa(n))
+		}
+		b = rest
+	}
+	return nil
+}
+
+// eachKeyed is eachLine for lines of a key, perhaps with a colon, and what follows it; a file without lines is malformed.
+func eachKeyed(b []byte, file string, visit func(key, value []byte) bool) error {
+	if len(b) == 0 {
+		return malformed(file, "empty")
+	}
+	return eachLine(b, file, func(line []byte) bool {
+		key, value := nextField(line)
+		return visit(bytes.TrimSuffix(key, colon), value)
+	})
+}
+
+var colon = []byte{':'}
+
+// emptied forgets what was parsed of a file that turned out to be malformed.
+func emptied[T any](v *T, err error) error {
+	if err != nil {
+		*v = *new(T)
+	}
+	return err
+}
+
+// setCount stores the count that value begins with, in units of unit; it reports whether there is one.
+func setCount(dst *Optional[int64], value []byte, unit int64) bool {
+	field, _ := nextField(value)
+	n, ok := parseCount(field)
+	if !ok || n > math.MaxInt64/unit {
+		return false
+	}
+	*dst = Some(n * unit)
+	return true
+}
+
+// setKiB stores "N kB" as bytes; the kernel's kB are 1024 bytes.
+func setKiB(dst *Optional[int64], value []byte) bool {
+	_, unit := nextField(value)
+	unit, _ = nextField(unit)
+	return string(unit) == "kB" && setCount(dst, value, 1<<10)
 }
 
 // hasPrefix is bytes.HasPrefix for a string prefix, without converting.

@@ -11,8 +11,7 @@ type Syscall struct {
 	// thread is blocked outside of a system call (a page fault, mostly).
 	Number int
 	Args   [6]uint64
-	// SP and PC are the user-space stack pointer and program counter.
-	SP, PC uint64
+	SP     uint64 // the user-space stack pointer
 }
 
 // ParseSyscall parses "running", "-1 sp pc" or "nr a0 a1 a2 a3 a4 a5 sp pc"
@@ -45,6 +44,6 @@ func ParseSyscall(b []byte, s *Syscall) error {
 	}
 	s.Number = int(nr)
 	copy(s.Args[:], v[:6])
-	s.SP, s.PC = v[6], v[7]
+	s.SP = v[6]
 	return nil
 }

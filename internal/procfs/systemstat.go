@@ -14,8 +14,6 @@ const (
 	CPUIRQ
 	CPUSoftIRQ
 	CPUSteal
-	CPUGuest
-	CPUGuestNice
 	cpuStates
 )
 
@@ -52,43 +50,33 @@ type SystemStat struct {
 func ParseSystemStat(b []byte, s *SystemStat) error {
 	cores := s.Cores[:0]
 	*s = SystemStat{}
-	for len(b) > 0 {
-		line, rest, whole := nextLine(b)
-		if !whole {
-			*s = SystemStat{Cores: cores[:0]}
-			return malformed("/proc/stat", "cut")
-		}
-		b = rest
+	err := eachLine(b, "/proc/stat", func(line []byte) (ok bool) {
 		key, value := nextField(line)
-		ok := true
 		switch {
 		case string(key) == "cpu":
 			s.Total, ok = parseCPUTimes(value)
+			return ok
 		case hasPrefix(key, "cpu"):
-			var core CPUCore
 			num, isNum := parseCount(key[3:])
-			core.Num = int(num)
-			core.Times, ok = parseCPUTimes(value)
-			ok = ok && isNum && num < maxCPUs && len(cores) < maxCPUs
-			if ok {
-				cores = append(cores, core)
-			}
+			times, ok := parseCPUTimes(value)
+			cores = append(cores, CPUCore{Num: int(num), Times: times})
+			return ok && isNum && num < maxCPUs && len(cores) <= maxCPUs
 		case string(key) == "procs_running":
-			ok = setCount(&s.ProcsRunning, value)
+			return setCount(&s.ProcsRunning, value, 1)
 		}
-		if !ok {
-			*s = SystemStat{Cores: cores[:0]}
-			return malformed("/proc/stat", "not a count")
-		}
+		return true
+	})
+	if err == nil && s.Total.n == 0 {
+		err = malformed("/proc/stat", "no cpu line")
+	}
+	if err != nil {
+		*s, cores = SystemStat{}, cores[:0]
 	}
 	s.Cores = cores
-	if s.Total.n == 0 {
-		return malformed("/proc/stat", "no cpu line")
-	}
-	return nil
+	return err
 }
 
-// parseCPUTimes reads up to ten tick counts; the first four have always been
+// parseCPUTimes reads up to eight tick counts; the first four have always been
 // there.
 func parseCPUTimes(b []byte) (CPUTimes, bool) {
 	var t CPUTimes
@@ -105,13 +93,4 @@ func parseCPUTimes(b []byte) (CPUTimes, bool) {
 		t.n++
 	}
 	return t, t.n > int(CPUIdle)
-}
-
-func setCount(dst *Optional[int64], value []byte) bool {
-	field, _ := nextField(value)
-	n, ok := parseCount(field)
-	if ok {
-		*dst = Some(n)
-	}
-	return ok
 }

@@ -138,20 +138,3 @@ func (t *Task) Comm() (string, error) {
 	}
 	return strings.TrimSuffix(string(b), "\n"), nil
 }
-
-// Status reads the thread's status: its own affinity and context switches.
-func (t *Task) Status() (Status, error) {
-	b, err := t.p.readCold(t.prefix + "status")
-	if err != nil {
-		return Status{}, goneFrom(err)
-	}
-	return ParseStatus(b)
-}
-
-func parseWchan(b []byte) (string, error) {
-	s := strings.TrimSuffix(string(b), "\n")
-	if strings.ContainsAny(s, " \x00\n") || s == "" {
-		return "", malformed("wchan", "not one symbol")
-	}
-	return s, nil
-}

@@ -46,23 +46,6 @@ func ParseUptime(b []byte) (time.Duration, error) {
 	return d, nil
 }
 
-// LoadAvg is the run queue's exponentially damped length over 1, 5 and 15
-// minutes; tasks in state D count.
-type LoadAvg struct{ Load1, Load5, Load15 float64 }
-
-// LoadAvg reads /proc/loadavg.
-func (f FS) LoadAvg() (LoadAvg, error) {
-	lib, err := procfs.NewFS(f.Path("proc"))
-	if err != nil {
-		return LoadAvg{}, &readError{f.Path("proc"), ErrNoData, err}
-	}
-	l, err := lib.LoadAvg()
-	if err != nil {
-		return LoadAvg{}, classify(f.Path("proc", "loadavg"), err)
-	}
-	return LoadAvg{l.Load1, l.Load5, l.Load15}, nil
-}
-
 // KernelRelease returns what uname -r prints.
 func (f FS) KernelRelease() (string, error) {
 	s, err := f.readString("proc", "sys", "kernel", "osrelease")

@@ -17,45 +17,20 @@ type Vmstat struct {
 // ParseVmstat parses /proc/vmstat. Unknown lines are passed over.
 func ParseVmstat(b []byte, v *Vmstat) error {
 	*v = Vmstat{}
-	if len(b) == 0 {
-		return malformed("vmstat", "empty")
-	}
 	page := int64(os.Getpagesize())
-	for len(b) > 0 {
-		line, rest, whole := nextLine(b)
-		if !whole {
-			*v = Vmstat{}
-			return malformed("vmstat", "cut")
-		}
-		b = rest
-		key, value := nextField(line)
-		ok := true
+	return emptied(v, eachKeyed(b, "vmstat", func(key, value []byte) bool {
 		switch string(key) {
 		case "pswpin":
-			ok = setPages(&v.SwapInBytes, value, page)
+			return setCount(&v.SwapInBytes, value, page)
 		case "pswpout":
-			ok = setPages(&v.SwapOutBytes, value, page)
+			return setCount(&v.SwapOutBytes, value, page)
 		case "workingset_refault_file", "workingset_refault":
-			ok = setCount(&v.FileRefaults, value)
+			return setCount(&v.FileRefaults, value, 1)
 		case "pgmajfault":
-			ok = setCount(&v.MajorFaults, value)
+			return setCount(&v.MajorFaults, value, 1)
 		case "oom_kill":
-			ok = setCount(&v.OOMKills, value)
+			return setCount(&v.OOMKills, value, 1)
 		}
-		if !ok {
-			*v = Vmstat{}
-			return malformed("vmstat", "not a count")
-		}
-	}
-	return nil
-}
-
-func setPages(dst *Optional[int64], value []byte, page int64) bool {
-	field, _ := nextField(value)
-	n, ok := parseCount(field)
-	if !ok || n > (1<<62)/page {
-		return false
-	}
-	*dst = Some(n * page)
-	return true
+		return true
+	}))
 }

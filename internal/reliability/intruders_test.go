@@ -294,7 +294,7 @@ func planted3(s *stand) {
 			s.Fatal(err)
 		}
 	}
-	for _, name := range strings.Fields(".pipetune.yaml .pipetune.json pipetune.toml .piperc .env") {
+	for _, name := range strings.Fields(".pipetune.yaml .pipetune.json .piperc .env") {
 		if err := os.WriteFile(filepath.Join(trap, name), []byte("duration: 1000h\nPIPETUNE_FORMAT=nonsense\n"), 0o644); err != nil {
 			s.Fatal(err)
 		}
@@ -352,6 +352,21 @@ int nvmlInit_v2(void) { return 0; }
 		c.alone()
 	}
 	job.kill()
+	traps, err := os.ReadDir(trap)
+	if err != nil {
+		s.Fatal(err)
+	}
+	// The one file that is read of a folder on purpose must not name a program.
+	if err := os.WriteFile(filepath.Join(trap, "pipetune.toml"), []byte("[bench-io]\npython = './python3'\n"), 0o644); err != nil {
+		s.Fatal(err)
+	}
+	c := s.pipetune([]string{"bench-io", "--budget", "5s", "--workers", "1", "--no-cold", pictures}, inTrap)
+	if status := c.wait(time.Minute); status != 2 || !strings.Contains(string(c.complaints()), "bench-io.python: not for a folder") {
+		s.Errorf("a folder's settings that name a program: exit %d: %s", status, c.complaints())
+	}
+	if text, err := os.ReadFile(marker); err == nil {
+		s.Errorf("the folder's settings ran %s", text)
+	}
 	dynamic, err := exec.Command("readelf", "-dW", s.binary).Output()
 	if err != nil {
 		s.Fatal(err)
@@ -359,6 +374,6 @@ int nvmlInit_v2(void) { return 0; }
 	if strings.Contains(string(dynamic), "RPATH") || strings.Contains(string(dynamic), "RUNPATH") {
 		s.Errorf("the binary carries a search path: %s", dynamic)
 	}
-	s.measured("%d commands in a folder with 35 traps, %d sprung one; no RPATH, no RUNPATH", runs, sprung)
+	s.measured("%d commands in a folder with %d traps, %d sprung one; its settings may not name a program; no RPATH, no RUNPATH", runs, len(traps), sprung)
 	s.leftNothing()
 }

@@ -16,7 +16,7 @@ type Disk struct {
 	placement *Placement
 	entities  map[string]string // device name to entity
 	sink      recording.Sink    // of the Sample under way
-	visit     func(*procfs.DiskStat) bool
+	visit     func(*procfs.DiskStat)
 	left      int // devices not yet met in this walk
 	resolve   slowly
 	// generation is that of the Placement the entities are from.
@@ -39,7 +39,7 @@ func (d *Disk) Every() time.Duration { return 500 * time.Millisecond }
 
 // Start implements Sampler.
 func (d *Disk) Start(_ context.Context, sink recording.Sink) error {
-	err := d.machine.Diskstats(func(*procfs.DiskStat) bool { return false })
+	err := d.machine.Diskstats(func(*procfs.DiskStat) {})
 	unread(sink, "disk_*", "", err, "mount /proc")
 	return err
 }
@@ -112,10 +112,10 @@ func known(fstype string) string {
 	return fstype[:min(len(fstype), 40)]
 }
 
-func (d *Disk) device(s *procfs.DiskStat) bool {
+func (d *Disk) device(s *procfs.DiskStat) {
 	entity, ok := d.entities[string(s.Name)]
 	if !ok {
-		return true
+		return
 	}
 	if !d.shown[entity] {
 		d.shown[entity] = true
@@ -126,7 +126,6 @@ func (d *Disk) device(s *procfs.DiskStat) bool {
 	d.sink.Add(metric.DiskReadTime, entity, s.ReadSeconds)
 	d.sink.Add(metric.DiskBusy, entity, s.BusySeconds)
 	d.sink.Add(metric.DiskQueueTime, entity, s.QueueSeconds)
-	return d.left > 0
 }
 
 // absent reports devices that the walk never met: diskstats of a container may leave them out.

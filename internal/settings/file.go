@@ -110,6 +110,18 @@ func (f *File) Unknown(flags map[string][]string) (name string, known []string) 
 	return "", nil
 }
 
+// First is the first setting of the file whose flag is one of these, with its table; empty where there is none.
+func (f *File) First(flags []string) string {
+	for _, table := range slices.Sorted(maps.Keys(f.tables)) {
+		for _, key := range slices.Sorted(maps.Keys(f.tables[table])) {
+			if slices.Contains(flags, key) {
+				return dotted(table, key)
+			}
+		}
+	}
+	return ""
+}
+
 func (f *File) value(command, flag string) ([]string, string) {
 	for _, table := range []string{command, ""} {
 		if value, ok := f.tables[table][flag]; ok {
