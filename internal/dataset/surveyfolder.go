@@ -23,9 +23,7 @@ func (s *surveyor) folder(place int) error {
 	w.special.root, w.bad.root = []byte(root), []byte(root)
 	err = w.run(int(f.Fd()))
 	s.out.FilesExact = !w.cut && err == nil
-	s.out.LargestDir, s.out.LargestDirPath = w.fullest, append([]byte(root), w.fullestAt...)
-	s.out.Folders, s.out.Links, s.out.Special = w.folders, w.links, w.special.sorted()
-	s.out.Extensions = count.extensions()
+	s.out.LargestDir, s.out.Folders, s.out.Links, s.out.Special = w.fullest, w.folders, w.links, w.special.sorted()
 	s.bad.list = w.bad.list
 	switch {
 	case err != nil:
@@ -131,7 +129,6 @@ func (s *surveyor) reckonBytes(files []File) {
 		sum += f.Bytes
 	}
 	s.out.Bytes = sum
-	s.out.BytesExact = s.out.FilesExact && int64(len(files)) == s.out.Files
 	if len(files) > 0 && int64(len(files)) < s.out.Files {
 		s.out.Bytes = int64(float64(sum) / float64(len(files)) * float64(s.out.Files))
 	}

@@ -105,12 +105,12 @@ func TestHeader(t *testing.T) {
 	dir, _ := pillow(t)
 	d := decoder(t)
 	for name, want := range map[string]Info{
-		"photo_444.jpg":      {117, 83, YCbCr, S444},
-		"photo_422.jpg":      {117, 83, YCbCr, S422},
-		"photo_420.jpg":      {117, 83, YCbCr, S420},
-		"gray.jpg":           {117, 83, Gray, SGray},
-		"cmyk.jpg":           {117, 83, CMYK, S444},
-		"rgb_components.jpg": {117, 83, RGB, S444},
+		"photo_444.jpg":      {117, 83, YCbCr},
+		"photo_422.jpg":      {117, 83, YCbCr},
+		"photo_420.jpg":      {117, 83, YCbCr},
+		"gray.jpg":           {117, 83, Gray},
+		"cmyk.jpg":           {117, 83, CMYK},
+		"rgb_components.jpg": {117, 83, RGB},
 	} {
 		if got, err := d.Header(read(t, dir, name)); err != nil || got != want {
 			t.Errorf("%s: %+v, %v; want %+v", name, got, err, want)
@@ -118,7 +118,7 @@ func TestHeader(t *testing.T) {
 	}
 	// 4:1:0 has no name in TurboJPEG 2.1, and is decoded all the same.
 	odd := bytes.Replace(read(t, dir, "photo_444.jpg"), []byte{1, 0x11, 0, 2, 0x11, 1}, []byte{1, 0x42, 0, 2, 0x11, 1}, 1)
-	if got, err := d.Header(odd); err != nil || got != (Info{117, 83, YCbCr, Unusual}) {
+	if got, err := d.Header(odd); err != nil || got != (Info{117, 83, YCbCr}) {
 		t.Errorf("an unusual subsampling: %+v, %v", got, err)
 	}
 }
