@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
@@ -19,10 +20,7 @@ func TestReadArray(t *testing.T) {
 		"fields.npy":  {Type: untrusted.String("[('x', '<i4'), ('y', '<f8', (2,))]"), Shape: []int64{3}},
 		"objects.npy": {Type: untrusted.String("|O"), Shape: []int64{2}},
 	} {
-		head, err := os.ReadFile(filepath.Join(fixtures, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		head := must.Get(os.ReadFile(filepath.Join(fixtures, name)))(t)
 		got, err := readArray(head, int64(len(head)))
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func TestSurveyImageTree(t *testing.T) {
@@ -21,13 +23,8 @@ func TestSurveyImageTree(t *testing.T) {
 	write(t, filepath.Join(dir, "class_00", "empty.jpg"), nil)
 	write(t, filepath.Join(dir, "class_01", "text.jpg"), []byte("no picture"))
 	write(t, filepath.Join(dir, "class_02", "annotations.json"), []byte("{}"))
-	if err := os.Symlink("class_00", filepath.Join(dir, "again")); err != nil {
-		t.Fatal(err)
-	}
-	got, err := surveyed(t, dir, SurveyOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("class_00", filepath.Join(dir, "again")))
+	got := must.Get(surveyed(t, dir, SurveyOptions{}))(t)
 	check(t, got)
 	if got.Kind != Image || got.Format != "jpeg" || got.Files != 302 || !got.FilesExact || got.Others != 1 || got.Folders != 10 || got.Links != 1 {
 		t.Errorf("%+v", got)

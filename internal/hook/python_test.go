@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/hook"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func TestHookTellsHowLoadersWereMade(t *testing.T) {
@@ -95,9 +96,7 @@ func TestHookAgreesWithTheStopWatch(t *testing.T) {
 	figures := 0
 	for n, name := range names {
 		var want stopwatch
-		if err := json.Unmarshal([]byte(strings.ReplaceAll(lines[n], "step_time", "StepTime")), &want); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(strings.ReplaceAll(lines[n], "step_time", "StepTime")), &want))
 		got := e.steps(n)
 		if got["steps"] != float64(want.Steps) || got["epochs"] != float64(want.Epochs) {
 			t.Errorf("%s: %v steps in %v epochs, want %d in %d", name, got["steps"], got["epochs"], want.Steps, want.Epochs)

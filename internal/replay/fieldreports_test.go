@@ -11,6 +11,7 @@ import (
 	"github.com/pipetune/pipetune/internal/benchmark/benchmarktest"
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/rules"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -193,15 +194,9 @@ func fieldReport(t *testing.T, name string) *report.Report {
 	if filepath.Ext(name) == ".jsonl" {
 		return judged(t, path)
 	}
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(path))(t)
 	defer file.Close()
-	r, err := report.Decode(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(report.Decode(file))(t)
 	r.Findings, r.Abstained, r.Next = nil, nil, nil
 	diagnose.Bench(r, evidence.FromBenchmark(r, benchmarktest.Rows(r.Measurements)), rules.All())
 	return r

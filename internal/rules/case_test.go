@@ -14,6 +14,7 @@ import (
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -253,10 +254,7 @@ func TestCases(t *testing.T) {
 		}
 		for _, part := range archive.Files {
 			t.Run(rule.ID+"/"+part.Name, func(t *testing.T) {
-				c, err := parseCase(string(part.Data))
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := must.Get(parseCase(string(part.Data)))(t)
 				judge := diagnose.Judge
 				name, measured := strings.CutPrefix(part.Name, "measured-")
 				if measured {
@@ -382,10 +380,7 @@ func TestNoStrayCases(t *testing.T) {
 	for _, r := range All() {
 		mine[filepath.Base(caseFile(r))] = true
 	}
-	files, err := os.ReadDir("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(os.ReadDir("testdata"))(t)
 	for _, f := range files {
 		if !mine[f.Name()] {
 			t.Errorf("testdata/%s belongs to no rule", f.Name())
