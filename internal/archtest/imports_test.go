@@ -42,6 +42,7 @@ var mayImport = map[string][]string{
 	"stat":       {},
 	"unit":       {"stat"},
 	"metric":     {},
+	"timeline":   {},
 	"settings":   {},
 	"pkg/report": {},
 
@@ -51,15 +52,15 @@ var mayImport = map[string][]string{
 
 	// judge: pure
 	"step":     {"stat"},
-	"evidence": {"format", "recording", "benchmark", "metric", "stat", "step", "untrusted", "pkg/report"},
+	"evidence": {"format", "recording", "benchmark", "metric", "stat", "step", "timeline", "untrusted", "pkg/report"},
 	"predict":  {"stat", "pkg/report"},                                                  // pkg/report: what a change must bring to be worth one
 	"diagnose": {"evidence", "metric", "predict", "stat", "step", "unit", "pkg/report"}, // unit: its statements hold numbers
 	"rules":    {"diagnose", "format", "evidence", "metric", "predict", "stat", "unit", "pkg/report"},
 
 	// present: pure
 	"compare":  {"metric", "stat", "pkg/report"},
-	"document": {"format", "metric", "unit", "pkg/report"},
-	"render":   {"document", "pkg/report", "untrusted"},
+	"document": {"format", "metric", "timeline", "unit", "pkg/report"},
+	"render":   {"document", "timeline", "pkg/report", "untrusted"},
 
 	"must":         {},
 	"archtest":     {},

@@ -114,7 +114,7 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 	for i, command := range r.Next {
 		r.Next[i] = expandable(command)
 	}
-	return o.show(env, r, format, outs)
+	return o.show(env, r, nil, format, outs)
 }
 
 // look surveys the dataset and the machine.

@@ -49,8 +49,8 @@ a test over runs. Recordings (.jsonl) are read as well; - is the standard input.
 	f.StringArrayVar(&o.after, "after", nil, "another run after the change: a report `FILE` (repeatable)")
 	f.StringVar(&o.gate, "gate", "", "exit 1 where the rate fell by more than this `SHARE`, as 5%; judges the interval")
 	f.StringVar(&o.gateMetric, "gate-metric", "", "the `METRIC` to judge instead: a name under \"changes\" of --format json")
-	f.StringArrayVarP(&o.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .txt (repeatable)")
-	f.StringVar(&o.format, "format", "text", "what to print: text, json, md or github")
+	f.StringArrayVarP(&o.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .html .txt (repeatable)")
+	f.StringVar(&o.format, "format", "text", "what to print: text, json, md, html or github")
 	f.StringVar(&o.color, "color", "auto", "auto, always or never")
 	f.BoolVar(&o.strict, "strict", false, "exit 3 where the gate cannot tell, or nothing can be compared")
 	complete(c, "format", render.Names(render.ComparisonFormats())...)
@@ -168,7 +168,7 @@ func parseShare(s string) (float64, error) {
 func readSide(env Env, paths []string) ([]compare.Input, error) {
 	var out []compare.Input
 	for _, path := range paths {
-		r, err := replay(env, path)
+		r, _, err := replay(env, path)
 		if err != nil {
 			return nil, unreadable(path, err)
 		}

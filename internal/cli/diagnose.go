@@ -206,7 +206,7 @@ func runDiagnose(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool
 	if o.ownChild { // its files are gone with the demo
 		r.Next = slices.DeleteFunc(r.Next, func(command string) bool { return strings.HasPrefix(command, "pipetune bench-io ") })
 	}
-	if err := o.show(env, r, format, outs); err != nil {
+	if err := o.show(env, r, rec, format, outs); err != nil {
 		complain(env.Stderr, recErr)
 		return err
 	}

@@ -158,6 +158,7 @@ func (l *launched) watch(ctx context.Context) (*recording.Recording, error) {
 // outcome is what the diagnosis came to.
 type outcome struct {
 	report *report.Report // nil: nothing was measured
+	shown  render.Subject // the same, to be shown
 	err    error          // a gate that failed, a file that could not be written
 }
 
@@ -173,8 +174,8 @@ func (l *launched) conclude(ctx context.Context, rec *recording.Recording, err e
 		return outcome{err: l.o.gateOnNothing()}
 	}
 	l.fix = l.Fix(ctx, r, l.told.Trainers)
-	out := outcome{report: r, err: err}
-	if err := errors.Join(writeAll(l.env, render.Report(r), l.outs), l.writePatch()); err != nil {
+	out := outcome{report: r, shown: subject(r, rec, l.format, l.outs), err: err}
+	if err := errors.Join(writeAll(l.env, out.shown, l.outs), l.writePatch()); err != nil {
 		out.err = err
 	}
 	if out.err == nil {
@@ -197,7 +198,7 @@ func (l *launched) say(out outcome) {
 	// Where stderr is gone there is nobody left to tell.
 	_, _ = l.stderr.Write(l.held.Bytes())
 	if out.report != nil {
-		if err := printTo(l.stderr, l.env.StderrTerminal, l.env, render.Report(out.report), l.format, l.o.display); err != nil {
+		if err := printTo(l.stderr, l.env.StderrTerminal, l.env, out.shown, l.format, l.o.display); err != nil {
 			complain(l.stderr, err)
 		}
 	}

@@ -37,8 +37,8 @@ type display struct {
 
 func (p *presentation) addFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringArrayVarP(&p.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .txt .jsonl, .patch where diagnose launches the job (repeatable)")
-	f.StringVar(&p.format, "format", "text", "what to print: text, json or md")
+	f.StringArrayVarP(&p.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .html .txt .jsonl, .patch where diagnose launches the job (repeatable)")
+	f.StringVar(&p.format, "format", "text", "what to print: text, json, md or html")
 	f.StringVar(&p.color, "color", "auto", "auto, always or never")
 	f.BoolVarP(&p.verbose, "verbose", "v", false, "print all of the report, not its first screen alone; files have all of it")
 	f.StringVar(&p.failOn, "fail-on", "never", "exit 1 on a finding of this severity or worse: error, warn or never")
@@ -102,9 +102,18 @@ func judge(rec *recording.Recording) (*report.Report, error) {
 	return r, nil
 }
 
-// show prints and writes the report, then says which exit code it leads to.
-func (p *presentation) show(env Env, r *report.Report, format render.Format, outs []output) error {
-	if err := deliver(env, render.Report(r), format, p.display, outs); err != nil {
+// subject is a report to be shown, with the watch over time where a format draws it.
+func subject(r *report.Report, rec *recording.Recording, format render.Format, outs []output) render.Subject {
+	if rec != nil && (format.Draws || slices.ContainsFunc(outs, func(o output) bool { return o.format.Draws })) {
+		return render.Watch(r, evidence.Timeline(rec))
+	}
+	return render.Report(r)
+}
+
+// show prints and writes the report, then says which exit code it leads to. rec is the recording that it is of, nil
+// where there is none.
+func (p *presentation) show(env Env, r *report.Report, rec *recording.Recording, format render.Format, outs []output) error {
+	if err := deliver(env, subject(r, rec, format, outs), format, p.display, outs); err != nil {
 		return err
 	}
 	return p.gate(env, r)

@@ -40,11 +40,11 @@ input.`,
 					return fail(exitUsage, "copy the file instead", "-o %s: report writes no recordings", o.path)
 				}
 			}
-			r, err := replay(env, args[0])
+			r, rec, err := replay(env, args[0])
 			if err != nil {
 				return err
 			}
-			return p.show(env, r, format, outs)
+			return p.show(env, r, rec, format, outs)
 		},
 	}
 	p.addFlags(c)
@@ -55,14 +55,14 @@ input.`,
 // a long recording takes 16 bytes a reading.
 const replayMemory = 160 << 20
 
-// replay reads a file of either kind and returns its report.
-func replay(env Env, path string) (*report.Report, error) {
+// replay reads a file of either kind and returns its report, and the recording where it is one.
+func replay(env Env, path string) (*report.Report, *recording.Recording, error) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(replayMemory))
 	in := env.Stdin
 	if path != "-" {
 		f, err := openRegular(path)
 		if err != nil {
-			return nil, fail(exitUsage, "", "reading %s: %w", path, err)
+			return nil, nil, fail(exitUsage, "", "reading %s: %w", path, err)
 		}
 		defer f.Close()
 		in = f
@@ -71,26 +71,26 @@ func replay(env Env, path string) (*report.Report, error) {
 	if looksLikeRecording(br) {
 		rec, err := recording.Read(br)
 		if err != nil {
-			return nil, fail(exitUsage, readHint(err), "reading %s: %w", path, err)
+			return nil, nil, fail(exitUsage, readHint(err), "reading %s: %w", path, err)
 		}
 		r, err := judge(rec)
 		if err != nil {
-			return nil, fail(exitNotMeasured, "the recording may have been cut off before its first readings", "judging %s: %w", path, err)
+			return nil, nil, fail(exitNotMeasured, "the recording may have been cut off before its first readings", "judging %s: %w", path, err)
 		}
 		if r.Job != nil {
 			r.Job.Mode = "replay"
 		}
-		return r, nil
+		return r, rec, nil
 	}
 	what := whatIs(br)
 	r, err := report.Decode(br)
 	if errors.Is(err, report.ErrNotReport) && what != "" {
-		return nil, fail(exitUsage, readHint(err), "reading %s: %w, it is %s", path, err, what)
+		return nil, nil, fail(exitUsage, readHint(err), "reading %s: %w, it is %s", path, err, what)
 	}
 	if err != nil {
-		return nil, fail(exitUsage, readHint(err), "reading %s: %w", path, err)
+		return nil, nil, fail(exitUsage, readHint(err), "reading %s: %w", path, err)
 	}
-	return r, nil
+	return r, nil, nil
 }
 
 // openRegular opens a file that can be read to its end: no folder, no device, no pipe that may hang.

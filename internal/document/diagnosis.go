@@ -7,12 +7,14 @@ import (
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/timeline"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// Of builds the document of a report: that of a diagnosis, or of a benchmark.
-func Of(r *report.Report) *Document {
+// Of builds the document of a report: that of a diagnosis, with the watch over time where that is at hand, or of a
+// benchmark.
+func Of(r *report.Report, t *timeline.Timeline) *Document {
 	h := r.Host
 	cpus := fmt.Sprintf("%s of %d CPUs usable, kernel %s", unit.Number(h.CPUsUsable), h.CPUsPresent, h.Kernel)
 	d := &Document{Key: "v1", Title: "pipetune", Next: r.Next, Method: footer(r), Setup: []string{cpus},
@@ -26,7 +28,7 @@ func Of(r *report.Report) *Document {
 	if r.Benchmark != nil {
 		benchmark(d, r)
 	} else {
-		diagnosis(d, r)
+		diagnosis(d, r, t)
 	}
 	return d
 }
@@ -36,7 +38,7 @@ func origin(t report.Tool, schema string) string {
 	return "pipetune " + t.Version + " · schema " + schema + " · paths and host names redacted"
 }
 
-func diagnosis(d *Document, r *report.Report) {
+func diagnosis(d *Document, r *report.Report, t *timeline.Timeline) {
 	d.Subject, d.More = subject(r.Job), more(r)
 	if v := r.Verdict; v != nil {
 		class := strings.ToUpper(string(v.Class))
@@ -60,7 +62,7 @@ func diagnosis(d *Document, r *report.Report) {
 	}
 	d.Try = tryLine(r)
 	carrying, others := figures(r)
-	d.add(section("", "", Main, carrying), stepSection(r), afterwardsSection(r))
+	d.add(section("", "", Main, carrying), stepSection(r), afterwardsSection(r), overTime(r, t))
 	d.add(section("Other figures", "", Supporting, others), loaderSection(r), phasesSection(r), slowSection(r), ranksSection(r))
 	d.add(findingsSection(r), plansSection(r), patchSection(r), gapsSection(r))
 	warnings := Supporting

@@ -52,6 +52,7 @@ type Answer struct {
 type Line struct {
 	Label, Text string
 	Tone        Tone
+	Copy        string // a shell command that goes with it
 }
 
 // Trust says whether figures may be held against each other.
@@ -77,6 +78,7 @@ const (
 	Main       Weight = iota // every reader
 	Supporting               // who asks why: folded away where a format can fold
 	Reference                // who looks for one figure: only where a format can fold
+	Drawn                    // who looks at pictures: only where a format draws
 )
 
 // Section is one part of a document.

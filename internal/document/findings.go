@@ -65,7 +65,7 @@ func finding(f report.Finding) Finding {
 		if c.Effect != nil && c.Effect != own { // the finding's own stands beside its name
 			s = strings.TrimSuffix(s, ".") + ". Alone: " + effectText(*c.Effect)
 		}
-		out.Changes = append(out.Changes, s)
+		out.Changes = append(out.Changes, Change{Text: s})
 	}
 	return out
 }

@@ -15,6 +15,10 @@ type Writer interface {
 	Figures(Figures)
 	Bars(Bars)
 	Chart(*Chart)
+	Plot(*Plot)
+	Strips(*Strips)
+	Ranges(*Ranges)
+	Chunks(*Chunks)
 	Findings(*Findings)
 	Gaps(Gaps)
 	Predictions(*Predictions)
@@ -94,6 +98,7 @@ type Bar struct {
 	Share string  // the same in words
 	Each  string  // the time of one item or one batch; "" where it is not known
 	Basis string  // how it is known; "" where that goes without saying
+	Sense Sense
 }
 
 // Table is the same as a table, without columns that would hold nothing.
@@ -126,6 +131,9 @@ type Chart struct {
 	Bars   []float64 // as many
 	Top    float64   // where the axis ends
 	Digits int       // behind the point
+	Lo, Hi []float64 // intervals of the values, of which each may be its value; nil: there are none
+	Bend   int       // the column from which on more bring little, from 1; 0: none is known
+	Ideal  []float64 // what they would be if nothing held them back; nil: not known
 }
 
 // Findings are findings, the largest first.
@@ -142,9 +150,12 @@ type Finding struct {
 	Place          string // "train.py:88"; "" where no line of source is to blame
 	Effect, Basis  string // what its first recommendation brings, and how that is known
 	Summary        string
-	Changes        []string
+	Changes        []Change
 	Unhelpful      []string
 }
+
+// Change is one that a finding recommends, with the shell command that makes it; "" where there is none.
+type Change struct{ Text, Command string }
 
 // Gaps are what was not measured.
 type Gaps []Gap

@@ -11,6 +11,7 @@ import (
 type share struct {
 	name  string
 	ratio *float64
+	sense Sense
 }
 
 // leastRest is the share of a step from which it is said that it could not be told apart; shares are rounded to half
@@ -45,8 +46,8 @@ func stepShares(s report.Step) []share {
 	} else {
 		between = nil // the wait may hold it
 	}
-	return []share{{lacks, wait}, {"between epochs", between}, {"host", s.HostRatio}, {"host to device", s.H2DRatio},
-		{"device", s.DeviceRatio}, {"not told apart", rest}}
+	return []share{{lacks, wait, Waiting}, {"between epochs", between, Waiting}, {"host", s.HostRatio, Other},
+		{"host to device", s.H2DRatio, Other}, {"device", s.DeviceRatio, Working}, {"not told apart", rest, Idle}}
 }
 
 // hiddenWait says how long the trainer waits where that is not what the device lacks; "" where the two are the same to
@@ -71,7 +72,7 @@ func stepSection(r *report.Report) Section {
 	var bars Bars
 	for _, s := range stepShares(r.Verdict.Step) {
 		if s.ratio != nil {
-			bars = append(bars, Bar{Name: s.name, Ratio: *s.ratio, Share: unit.Percent(*s.ratio)})
+			bars = append(bars, Bar{Name: s.name, Ratio: *s.ratio, Share: unit.Percent(*s.ratio), Sense: s.sense})
 		}
 	}
 	if len(bars) == 0 {
@@ -98,7 +99,7 @@ func phasesSection(r *report.Report) Section {
 	var bars Bars
 	for _, f := range r.Phases {
 		bars = append(bars, Bar{Name: f.Name, Ratio: f.Ratio, Share: unit.Percent(f.Ratio), Each: phaseTime(f),
-			Basis: string(f.Basis)})
+			Basis: string(f.Basis), Sense: phaseSense(f.Name)})
 	}
 	s.add(bars)
 	return s

@@ -16,26 +16,10 @@ var errEmpty = errors.New("the recording holds no readings")
 // FromRecording derives every signal it can from a recording. The error says that there is nothing to derive anything from; what
 // is merely missing is absent from the evidence, with its reason. The recording is not changed and not kept.
 func FromRecording(rec *recording.Recording) (*Evidence, error) {
-	if rec == nil {
-		return nil, errEmpty
+	b, turns, end, err := begin(rec)
+	if err != nil {
+		return nil, err
 	}
-	b := &builder{rec: rec, h: readHistory(rec.Series), cast: readCast(rec), calls: readCalls(rec)}
-	if len(b.h.signals) == 0 {
-		return nil, errEmpty
-	}
-	b.cast.beginAtBirth(b.h)
-	b.h.dwell()
-	end, ended := watchEnd(rec, b.h, b.cast)
-	turns := b.cast.takeTurns(b.h, end)
-	b.frame = newFrame(rec, b.h, b.cast, turns.life)
-	b.Ended = ended
-	b.ev = &Evidence{Header: rec.Header, Window: b.Window, Unseen: slices.Clone(rec.Unseen)}
-	b.places, b.layout = b.readPlaces(), b.readLayout()
-	for _, a := range b.cast.trainers {
-		b.ranks = append(b.ranks, b.rankOf(a))
-	}
-	b.findGPUs()
-	b.lead()
 	b.warnTurns(turns)
 	b.warnAfter(end)
 	r := b.top()
@@ -65,6 +49,31 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 	b.facts()
 	b.hookSettings()
 	return b.ev, nil
+}
+
+// begin reads a recording, finds who takes part in it and the trainer that leads, and cuts the steady stretch into windows.
+func begin(rec *recording.Recording) (b *builder, t turns, end float64, err error) {
+	if rec == nil {
+		return nil, t, 0, errEmpty
+	}
+	b = &builder{rec: rec, h: readHistory(rec.Series), cast: readCast(rec), calls: readCalls(rec)}
+	if len(b.h.signals) == 0 {
+		return nil, t, 0, errEmpty
+	}
+	b.cast.beginAtBirth(b.h)
+	b.h.dwell()
+	end, ended := watchEnd(rec, b.h, b.cast)
+	t = b.cast.takeTurns(b.h, end)
+	b.frame = newFrame(rec, b.h, b.cast, t.life)
+	b.Ended = ended
+	b.ev = &Evidence{Header: rec.Header, Window: b.Window, Unseen: slices.Clone(rec.Unseen)}
+	b.places, b.layout = b.readPlaces(), b.readLayout()
+	for _, a := range b.cast.trainers {
+		b.ranks = append(b.ranks, b.rankOf(a))
+	}
+	b.findGPUs()
+	b.lead()
+	return b, t, end, nil
 }
 
 // builder holds what is being made of one recording.

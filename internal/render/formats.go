@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/document"
+	"github.com/pipetune/pipetune/internal/timeline"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -20,6 +21,7 @@ import (
 type Format struct {
 	Name   string // as in --format
 	Suffix string // of -o files, with the dot; "" where it is for the standard output alone
+	Draws  bool   // a watch over time, too
 	Write  func(w io.Writer, s Subject, o Options) error
 }
 
@@ -38,8 +40,11 @@ type Subject struct {
 }
 
 // Report is a report as a subject.
-func Report(r *report.Report) Subject {
-	return Subject{func() *document.Document { return document.Of(r) },
+func Report(r *report.Report) Subject { return Watch(r, nil) }
+
+// Watch is a report with the watch that it is of over time, for formats that draw; nil where that is not at hand.
+func Watch(r *report.Report, t *timeline.Timeline) Subject {
+	return Subject{func() *document.Document { return document.Of(r, t) },
 		func(w io.Writer) error { return report.Encode(w, r) }}
 }
 
@@ -52,15 +57,16 @@ func Comparison(c *report.Comparison) Subject {
 // Formats lists all formats of reports; the first is the default.
 func Formats() []Format {
 	return []Format{
-		{"text", ".txt", laidOut(text)},
-		{"json", ".json", func(w io.Writer, s Subject, _ Options) error { return s.JSON(w) }},
-		{"md", ".md", laidOut(markdown)},
+		{"text", ".txt", false, laidOut(text)},
+		{"json", ".json", false, func(w io.Writer, s Subject, _ Options) error { return s.JSON(w) }},
+		{"md", ".md", false, laidOut(markdown)},
+		{"html", ".html", true, writePage},
 	}
 }
 
 // ComparisonFormats lists all formats of comparisons; the first is the default.
 func ComparisonFormats() []Format {
-	return append(Formats(), Format{"github", "", laidOut(annotation)})
+	return append(Formats(), Format{"github", "", false, laidOut(annotation)})
 }
 
 // laidOut makes a format of what lays a document out.

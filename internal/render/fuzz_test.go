@@ -27,6 +27,7 @@ func FuzzWriters(f *testing.F) {
 		checkVisible(t, "text", p, renderWith(t, path, "text", p))
 		markdown := renderWith(t, path, "md", p)
 		checkVisible(t, "md", p, markdown)
+		checkVisible(t, "html", p, renderWith(t, path, "html", p))
 		if len(markdown) > maxMarkdown {
 			t.Errorf("%d bytes of Markdown", len(markdown))
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	gocmp "github.com/google/go-cmp/cmp"
+
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -30,7 +32,7 @@ func TestHostileStrings(t *testing.T) {
 }
 
 func hostile(t *testing.T, path string) {
-	skeleton := mdSkeleton(renderWith(t, path, "md", "name"))
+	skeleton, tags := mdSkeleton(renderWith(t, path, "md", "name")), pageSkeleton(renderWith(t, path, "html", "name"))
 	for _, p := range payloads {
 		text := renderWith(t, path, "text", p)
 		checkVisible(t, "text", p, text)
@@ -44,6 +46,11 @@ func hostile(t *testing.T, path string) {
 		}
 		if len(markdown) > maxMarkdown {
 			t.Errorf("payload %.30q: %d bytes of Markdown", p, len(markdown))
+		}
+		page := renderWith(t, path, "html", p)
+		checkVisible(t, "html", p, page)
+		if got := pageSkeleton(page); got != tags {
+			t.Errorf("payload %.30q changes the structure of the page:\n%s", p, gocmp.Diff(tags, got))
 		}
 		if utf8.ValidString(p) {
 			back, err := report.Decode(strings.NewReader(renderWith(t, path, "json", p)))
@@ -129,6 +136,7 @@ func TestHostileLabels(t *testing.T) {
 			}
 		}
 		checkVisible(t, "md", p, written(t, "md", Report(r), Options{}))
+		checkVisible(t, "html", p, written(t, "html", Report(r), Options{}))
 		for _, width := range []int{0, 60, 160} {
 			text := written(t, "text", Report(r), Options{Width: width, Verbose: width != usual})
 			checkVisible(t, "text", p, text)
@@ -151,6 +159,18 @@ func checkVisible(t *testing.T, format, payload, out string) {
 		}
 	}
 }
+
+// pageSkeleton is the structure of a page: its tags with what they are named by, without what they are labelled with.
+func pageSkeleton(s string) string {
+	s = diffs.ReplaceAllString(s, "")
+	return strings.Join(tag.FindAllString(labelled.ReplaceAllString(s, ""), -1), "\n")
+}
+
+// A diff has as many lines as it has, and a label may be anything.
+var (
+	diffs    = regexp.MustCompile(`(?s)<pre class="diff".*?</pre>`)
+	labelled = regexp.MustCompile(` (aria-label|class|x|y|width|height|d|y1|y2|x1|x2)="[^"]*"`)
+)
 
 var mdEntity = regexp.MustCompile(`&#\d+;`)
 

@@ -25,6 +25,7 @@ func markdown(d *document.Document, _ Options) string {
 			m.section(s)
 		case document.Supporting:
 			folded = append(folded, details(s))
+		case document.Drawn:
 		default:
 			reference = append(reference, details(s))
 		}
@@ -139,8 +140,10 @@ func (m *mdWriter) section(s document.Section) {
 // parts writes a section's parts, each after an empty line.
 func (m *mdWriter) parts(s document.Section) {
 	for _, p := range s.Parts {
-		m.put("\n")
-		p.Write(m)
+		part := &mdWriter{}
+		if p.Write(part); part.b.Len() > 0 {
+			m.put("\n", markup(part.b.String()))
+		}
 	}
 }
 
@@ -215,6 +218,12 @@ func (m *mdWriter) Chart(c *document.Chart) {
 		"    bar ["+strings.Join(bars, ", ")+"]"))
 }
 
+// The other pictures are left out: what they are of stands in words and tables, and a forge draws none of them.
+func (m *mdWriter) Plot(*document.Plot)     {}
+func (m *mdWriter) Strips(*document.Strips) {}
+func (m *mdWriter) Ranges(*document.Ranges) {}
+func (m *mdWriter) Chunks(*document.Chunks) {}
+
 func quoted(s string) string { return `"` + strings.ReplaceAll(s, `"`, "'") + `"` }
 
 func (m *mdWriter) Findings(list *document.Findings) {
@@ -233,7 +242,7 @@ func (m *mdWriter) Findings(list *document.Findings) {
 		}
 		m.put("\n  ", md(f.Summary), "\n")
 		for _, c := range f.Changes {
-			m.put("  - ", md(c), "\n")
+			m.put("  - ", md(c.Text), "\n")
 		}
 		for _, n := range f.Unhelpful {
 			m.put("  - Will not help: ", md(n), "\n")

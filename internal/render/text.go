@@ -163,8 +163,12 @@ func (p *page) Bars(list document.Bars) {
 	}
 }
 
-// Chart writes nothing: a terminal has the table that the chart is of.
-func (p *page) Chart(*document.Chart) {}
+// Pictures are left out: what they are of a terminal has in words and tables.
+func (p *page) Chart(*document.Chart)   {}
+func (p *page) Plot(*document.Plot)     {}
+func (p *page) Strips(*document.Strips) {}
+func (p *page) Ranges(*document.Ranges) {}
+func (p *page) Chunks(*document.Chunks) {}
 
 // marks are the symbols of findings by their severity; the word stands in the other formats.
 var marks = map[document.Tone]struct{ symbol, style visible }{
@@ -184,7 +188,7 @@ func (p *page) Findings(list *document.Findings) {
 		}
 		p.wrapped("     ", safe(f.Summary))
 		for _, c := range f.Changes {
-			p.wrapped("     → ", safe(c))
+			p.wrapped("     → ", safe(c.Text))
 		}
 		for _, n := range f.Unhelpful {
 			p.wrapped("     ✗ ", safe(n))

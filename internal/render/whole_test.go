@@ -3,6 +3,7 @@ package render
 import (
 	"html"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -31,7 +32,11 @@ func (w *words) Table(t *document.Table) {
 	}
 }
 
-func (w *words) Figures(list document.Figures) { w.Table(list.Table()) }
+func (w *words) Figures(list document.Figures) {
+	for _, f := range list {
+		w.all = append(w.all, f.Name, f.Now, f.Interval, f.Free)
+	}
+}
 
 func (w *words) Bars(list document.Bars) {
 	for _, b := range list {
@@ -39,12 +44,20 @@ func (w *words) Bars(list document.Bars) {
 	}
 }
 
-func (w *words) Chart(*document.Chart) {} // its figures stand in a table as well
+// What pictures show stands in words as well.
+func (w *words) Chart(*document.Chart)   {}
+func (w *words) Plot(*document.Plot)     {}
+func (w *words) Strips(*document.Strips) {}
+func (w *words) Ranges(*document.Ranges) {}
+func (w *words) Chunks(*document.Chunks) {}
 
 func (w *words) Findings(list *document.Findings) {
 	for _, f := range list.List {
 		w.all = append(w.all, f.Rule, f.Place, f.Effect, f.Summary)
-		w.all = append(append(w.all, f.Changes...), f.Unhelpful...)
+		for _, c := range f.Changes {
+			w.all = append(w.all, c.Text, c.Command)
+		}
+		w.all = append(w.all, f.Unhelpful...)
 	}
 	w.all = append(w.all, list.Joint)
 }
@@ -66,8 +79,11 @@ func (w *words) List(list document.List) { w.all = append(w.all, list...) }
 func (w *words) Note(n document.Note)    { w.all = append(w.all, string(n)) }
 func (w *words) Code(c document.Code)    { w.all = append(w.all, c.Label, c.Text) }
 
-// TestFormatsShowTheWholeDocument holds text and Markdown to the words of the document; what is for reference only, text
-// may leave out.
+// tag is one of a page's tags.
+var tag = regexp.MustCompile(`<[^>]*>`)
+
+// TestFormatsShowTheWholeDocument holds text, Markdown and page to the words of the document; what is for reference
+// only, text may leave out, and what is drawn only a page has.
 func TestFormatsShowTheWholeDocument(t *testing.T) {
 	var subjects []Subject
 	reports, err := filepath.Glob(filepath.Join(fixtures, "*.json"))
@@ -84,14 +100,15 @@ func TestFormatsShowTheWholeDocument(t *testing.T) {
 	for _, s := range subjects {
 		d := s.Document()
 		formats := map[string]string{"text": bare(written(t, "text", s, Options{Width: 2000, Verbose: true})),
-			"md": bare(strings.ReplaceAll(html.UnescapeString(written(t, "md", s, Options{})), "\u200b", ""))}
+			"md":   bare(strings.ReplaceAll(html.UnescapeString(written(t, "md", s, Options{})), "\u200b", "")),
+			"html": bare(html.UnescapeString(tag.ReplaceAllString(written(t, "html", s, Options{}), "")))}
 		for _, section := range d.Sections {
 			w := &words{all: []string{section.Title, section.About}}
 			for _, p := range section.Parts {
 				p.Write(w)
 			}
 			for name, got := range formats {
-				if name == "text" && section.Weight == document.Reference {
+				if name == "text" && section.Weight == document.Reference || name != "html" && section.Weight == document.Drawn {
 					continue
 				}
 				for _, text := range w.all {

@@ -1,0 +1,248 @@
+package document
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/timeline"
+	"github.com/pipetune/pipetune/internal/unit"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// plots are the pictures over time, with the series in each; one without readings is left out.
+var plots = []struct {
+	title  string
+	series []plotted
+	share  bool // of shares of time: the axis ends at 100 %
+}{
+	{"Data stall", []plotted{
+		{metric.InputWait.Name, "trainer waits for data", Waiting},
+		{metric.Starved.Name, "GPU lacks data, by its own clock", Other},
+		{metric.GPUBusy.Name, "GPU busy", Working}}, true},
+	{"Throughput, batches", []plotted{{metric.BatchesPerS.Name, "batches", Working}}, false},
+	{"CPU", []plotted{
+		{metric.UsableBusy.Name, "in use, of usable", Working},
+		{metric.CPUPressure.Name, "some task waits for a CPU", Waiting}}, true},
+	{"Storage", []plotted{{metric.IOPressure.Name, "some task waits for storage", Waiting}}, true},
+	{"Storage, read", []plotted{{metric.DiskByteRate.Name, "read from the dataset's devices", Working}}, false},
+}
+
+// plotted is a series of a picture.
+type plotted struct {
+	signal, name string
+	sense        Sense
+}
+
+// seriesless says why a page of a report has no pictures over time, and how to get them.
+const seriesless = "This was made from a report, which holds no figures over time. Made from the recording it has them: " +
+	"pipetune diagnose -o run.jsonl, then pipetune report run.jsonl -o page.html. A page that diagnose itself writes has them too."
+
+// overTime is the watch as it went.
+func overTime(r *report.Report, t *timeline.Timeline) Section {
+	s := Section{Title: "Over time", Weight: Drawn}
+	if t == nil || t.To <= t.From {
+		s.add(Note(seriesless))
+		return s
+	}
+	s.About = thinned(t)
+	axis := axisOf(t)
+	for _, p := range plots {
+		plot := &Plot{Title: p.title, Axis: axis}
+		top := 0.0
+		for _, x := range p.series {
+			if one, most, ok := seriesOf(t, x); ok {
+				plot.Series, top = append(plot.Series, one), max(top, most)
+			}
+		}
+		if p.share {
+			top = 1
+		}
+		plot.Grid = grid(top, unitOf(p.series[0].signal))
+		plot.Table = pointsTable(plot.Series, unitOf(p.series[0].signal))
+		s.add(plot)
+	}
+	s.Parts = slices.Insert(s.Parts, min(1, len(s.Parts)), crewParts(r, t, axis)...)
+	return s
+}
+
+// thinned says what one point of a picture stands for.
+func thinned(t *timeline.Timeline) string {
+	window := unit.Seconds(t.Window)
+	text := "each point is the mean of " + window
+	if t.Per > 1 {
+		text = fmt.Sprintf("each point is the mean of %d windows of %s, the band behind it from the least of them to the most", t.Per, window)
+	}
+	if t.OneOf > 1 {
+		text += fmt.Sprintf("; of %d readings one was kept", t.OneOf)
+	}
+	return text
+}
+
+// unitOf is a derived signal's unit.
+func unitOf(signal string) string {
+	for _, d := range slices.Concat(metric.Derived, metric.HookDerived) {
+		if d.Name == signal {
+			return string(d.Unit)
+		}
+	}
+	return ""
+}
+
+// seriesOf is a signal's series, with the most that it comes to.
+func seriesOf(t *timeline.Timeline, p plotted) (s Series, most float64, ok bool) {
+	i := slices.IndexFunc(t.Lines, func(l timeline.Line) bool { return l.Signal == p.signal })
+	if i < 0 {
+		return s, 0, false
+	}
+	u := unitOf(p.signal)
+	s = Series{Name: p.name, Sense: p.sense}
+	total, length := 0.0, 0.0
+	for _, b := range t.Lines[i].Buckets {
+		text := clock(b.From) + " – " + clock(b.To) + ": " + unit.Format(b.Mean, u)
+		if t.Per > 1 {
+			text += " (" + span(b.Lo, b.Hi, u) + ")"
+		}
+		s.Points = append(s.Points, Point{Stretch{b.From, b.To, text}, b.Mean, b.Lo, b.Hi})
+		most = max(most, b.Hi)
+		inside := min(b.To, t.Steady.To) - max(b.From, t.Steady.From)
+		if inside > 0 {
+			total, length = total+b.Mean*inside, length+inside
+		}
+	}
+	if length > 0 {
+		s.Figure = unit.Format(total/length, u)
+	}
+	return s, most, true
+}
+
+// axisOf is a watch's axis, with its epochs and what no figure is of.
+func axisOf(t *timeline.Timeline) Axis {
+	a := Axis{From: t.From, To: t.To}
+	step := timeStep(t.To - t.From)
+	for at := math.Ceil(t.From/step) * step; at <= t.To; at += step {
+		a.Ticks = append(a.Ticks, Tick{at, clock(at)})
+	}
+	if t.Steady.From > t.From {
+		a.Shaded = append(a.Shaded, Stretch{t.From, t.Steady.From, "warm-up, dropped"})
+	}
+	for _, g := range t.Gaps {
+		a.Shaded = append(a.Shaded, Stretch{max(g.From, t.From), min(g.To, t.To), "left out: the job or pipetune stood still"})
+	}
+	a.Marks = epochMarks(t.Epochs)
+	return a
+}
+
+// mostMarks is how many moments can be told apart on an axis; of more each second one is marked, or each fourth, and
+// so on.
+const mostMarks = 24
+
+func epochMarks(epochs []timeline.Epoch) (marks []Tick) {
+	every := 1
+	for len(epochs)/every > mostMarks {
+		every *= 2
+	}
+	for i := 0; i < len(epochs); i += every {
+		text := "new workers"
+		if e := epochs[i]; e.Told {
+			text = "epoch " + strconv.Itoa(e.Number+1)
+		}
+		marks = append(marks, Tick{epochs[i].At, text})
+	}
+	return marks
+}
+
+// timeStep is a round number of seconds of which a length of time has from four to eight or so.
+func timeStep(length float64) float64 {
+	for _, s := range []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 21600, 43200} {
+		if length/s <= 7 {
+			return s
+		}
+	}
+	return 86400 * math.Ceil(length/86400/7)
+}
+
+// clock writes a moment of a watch: seconds below two minutes, then minutes and hours.
+func clock(s float64) string {
+	switch {
+	case s < 120:
+		return unit.Number(s) + " s"
+	case s < 7200:
+		return fmt.Sprintf("%d:%02d min", int(s)/60, int(s)%60)
+	}
+	return fmt.Sprintf("%d:%02d h", int(s)/3600, int(s)/60%60)
+}
+
+// mostGrid is into how many parts lines divide the height of a picture, at the most.
+const mostGrid = 4
+
+// grid is where lines are drawn behind figures from 0 to top: 0, round numbers, and the end, which is one.
+func grid(top float64, u string) (ticks []Tick) {
+	if !(top > 0) {
+		top = 1
+	}
+	step := 1.0
+	if u == string(metric.Bytes) || u == string(metric.BytesPerS) { // a round number of MiB is no round number of bytes
+		for step*1024 <= top {
+			step *= 1024
+		}
+	}
+	step *= math.Pow(10, math.Floor(math.Log10(top/step)))
+	for _, n := range []float64{0.25, 0.5, 1, 2, 2.5} {
+		if top/(n*step) <= mostGrid {
+			step *= n
+			break
+		}
+	}
+	for i := range int(math.Ceil(top/step-1e-9)) + 1 {
+		ticks = append(ticks, Tick{float64(i) * step, unit.Format(float64(i)*step, u)})
+	}
+	return ticks
+}
+
+// tableRows is how many rows the table of a picture has at the most.
+const tableRows = 20
+
+// pointsTable has the figures of a picture in words, those of neighbouring points as one.
+func pointsTable(series []Series, u string) *Table {
+	t := &Table{Columns: []Column{{"from", true}, {"to", true}}}
+	var starts []float64
+	for _, s := range series {
+		t.Columns = append(t.Columns, Column{s.Name, true}, Column{"least – most", true})
+		for _, p := range s.Points {
+			starts = append(starts, p.From)
+		}
+	}
+	if len(starts) == 0 {
+		return t
+	}
+	slices.Sort(starts)
+	starts = slices.Compact(starts)
+	per := (len(starts) + tableRows - 1) / tableRows
+	for i := 0; i < len(starts); i += per {
+		end := math.Inf(1)
+		if i+per < len(starts) {
+			end = starts[i+per]
+		}
+		row, to := []string{clock(starts[i]), ""}, starts[i]
+		for _, s := range series {
+			mean, lo, hi, length := 0.0, math.Inf(1), math.Inf(-1), 0.0
+			for _, p := range s.Points {
+				if p.From >= starts[i] && p.From < end {
+					mean, length = mean+p.Mean*(p.To-p.From), length+p.To-p.From
+					lo, hi, to = min(lo, p.Lo), max(hi, p.Hi), max(to, p.To)
+				}
+			}
+			if length > 0 {
+				row = append(row, unit.Format(mean/length, u), span(lo, hi, u))
+			} else {
+				row = append(row, "not seen", "")
+			}
+		}
+		row[1] = clock(to)
+		t.add(row...)
+	}
+	return t
+}

@@ -1,0 +1,212 @@
+package evidence
+
+import (
+	"math"
+	"slices"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/step"
+	"github.com/pipetune/pipetune/internal/timeline"
+)
+
+// How finely a watch is drawn: a picture some 900 pixels wide shows no more buckets, and 15 windows in each tell its
+// least and its most from its mean.
+const (
+	mostBuckets   = 240
+	mostPerBucket = 15
+	mostShares    = 120 // of a row of shares, whose columns have to be told apart
+	mostRows      = 8   // of workers; more are drawn as one
+)
+
+// Timeline returns the whole watch as it went, warm-up included, of the trainer that the report's step is of; nil for a
+// recording without readings.
+func Timeline(rec *recording.Recording) *timeline.Timeline {
+	b, _, end, err := begin(rec)
+	if err != nil {
+		return nil
+	}
+	lead, steady := b.top(), b.steady
+	b.steady = span{0, end}
+	b.spans, b.length = b.windowsOfAll(end)
+	d := drawing{builder: b, windows: each(len(b.spans), func(i int) timeline.Span { return b.spans[i].exported() })}
+	d.Timeline = timeline.Timeline{To: end, Steady: steady.exported(), OneOf: rec.OneOf,
+		Per: max((len(b.spans)+mostBuckets-1)/mostBuckets, 1)}
+	if len(b.length) > 0 {
+		d.Window = b.length[0]
+	}
+	for _, x := range b.lost {
+		d.Gaps = append(d.Gaps, x.span.exported())
+	}
+	if lead != nil {
+		d.trainer(lead)
+	}
+	d.machine()
+	return &d.Timeline
+}
+
+func (s span) exported() timeline.Span { return timeline.Span{From: s.from, To: s.to} }
+
+// windowsOfAll cuts the whole watch into windows of about a second, longer ones where there would be too many or
+// readings were thinned.
+func (b *builder) windowsOfAll(end float64) (spans []span, length []float64) {
+	width := max(usualWindow*float64(max(b.rec.OneOf, 1)), end/(mostBuckets*mostPerBucket))
+	spans = cut([]span{{0, end}}, width)
+	return spans, each(len(spans), func(i int) float64 { return spans[i].length() })
+}
+
+// drawing is a timeline in the making.
+type drawing struct {
+	*builder
+	timeline.Timeline
+	windows []timeline.Span
+}
+
+// line draws a ratio of two sums by windows, unless nothing of it was seen.
+func (d *drawing) line(of metric.Desc, num, den []float64) {
+	if buckets := timeline.Thin(d.windows, num, den, d.Per); len(buckets) > 0 {
+		d.Lines = append(d.Lines, timeline.Line{Signal: of.Name, Buckets: buckets})
+	}
+}
+
+// trainer draws what the leading trainer waited and got, its device, and who makes its batches.
+func (d *drawing) trainer(lead *rank) {
+	r := d.rankOf(lead.actor)
+	if r.hook != nil || !r.noLoader { // a load of its own looks like any other work from outside
+		d.inputWait(r, step.Seen{}, step.Range{})
+		d.line(metric.InputWait, r.waited, r.watched)
+	}
+	if r.hook != nil {
+		l := r.hook.training
+		starved := l.of(metric.HookDeviceStarved)
+		d.line(metric.Starved, starved, summed(starved, l.of(metric.HookDeviceTime)))
+	}
+	if lead.busy != nil {
+		d.line(metric.GPUBusy, d.lasting(d.busyOf(lead.gpus)), d.length)
+	}
+	d.line(metric.BatchesPerS, r.batches, r.clock)
+	d.epochsSeen(r)
+	d.crew(r)
+}
+
+// machine draws how busy CPUs and storage are.
+func (d *drawing) machine() {
+	d.exactCores()
+	busy, all := summed(d.grow(metric.CPUBusy, host), d.grow(metric.CPUSteal, host)), d.allCPUs()
+	for _, x := range []struct {
+		d metric.Desc
+		f figure
+	}{
+		{metric.UsableBusy, d.usableBusy(busy, all, d.jobCPU())},
+		{metric.CPUPressure, d.rate(metric.PressureCPUSome, group, host)},
+		{metric.IOPressure, d.rate(metric.PressureIOSome, group, host)},
+	} {
+		d.line(x.d, x.f.num, x.f.den)
+	}
+	read, seen := d.everywhere(metric.DiskReadBytes)
+	d.line(metric.DiskByteRate, read, seen)
+}
+
+// exactCores takes the count of CPUs, which their use is a share of.
+func (d *drawing) exactCores() {
+	d.take(metric.UsableCPUs, d.cores(metric.CPUUsable, d.rec.Header.Host.CPUsUsable))
+	d.take(metric.PresentCPUs, d.cores(metric.CPUPresent, float64(d.rec.Header.Host.CPUsPresent)))
+}
+
+// epochsSeen marks the beginnings of epochs as the job told them; without that, of sets of new workers.
+func (d *drawing) epochsSeen(r *rank) {
+	add := func(e timeline.Epoch) {
+		if e.At >= 0 && e.At < d.To {
+			d.Epochs = append(d.Epochs, e)
+		}
+	}
+	if r.hook != nil {
+		for _, e := range r.hook.epochs {
+			add(timeline.Epoch{At: e.Begun, Number: e.Number, Told: true})
+		}
+		return
+	}
+	for _, s := range r.starts {
+		add(timeline.Epoch{At: s.born, Number: -1})
+	}
+}
+
+// crewStates are what makes batches may be found at, in the words of the report's phases. Being idle is what is left.
+var crewStates = []struct {
+	name   string
+	states []metric.Desc
+}{
+	{"computing", []metric.Desc{metric.LooksRunning}},
+	{"waiting for storage", []metric.Desc{metric.LooksDisk, metric.LooksFileRead}},
+	{"opening, closing files", []metric.Desc{metric.LooksFileOpen, metric.LooksFileLock}},
+	{"waiting for a lock", []metric.Desc{metric.LooksFutex, metric.LooksFutexTime}},
+	{"handing a batch over", []metric.Desc{metric.LooksPipeWrite}},
+	{"waiting elsewhere", elsewhereStates},
+	{"stopped", []metric.Desc{metric.LooksStopped}},
+	{"idle, ahead", nil},
+}
+
+// crew draws what the workers did, or who else feeds the trainer: each of them where they are few, all together else.
+// Workers of one set after the other share a row, each by its place in its set.
+func (d *drawing) crew(r *rank) {
+	c := &timeline.Crew{Of: "worker"}
+	if r.fed != nil {
+		c.Of = map[bool]string{true: "thread", false: "process"}[r.fed.Threads]
+	}
+	for _, s := range crewStates {
+		c.States = append(c.States, s.name)
+	}
+	var places [][]*actor
+	for _, set := range workerSets(r.crew) {
+		for i, a := range set {
+			if i == len(places) {
+				places = append(places, nil)
+			}
+			places[i] = append(places[i], a)
+		}
+	}
+	c.All = len(places)
+	if c.All > mostRows {
+		places = [][]*actor{slices.Concat(places...)}
+	}
+	for i, actors := range places {
+		row := timeline.Row{Number: i + 1, Buckets: d.shares(r, actors)}
+		if c.All > mostRows {
+			row.Number = 0
+		}
+		if len(row.Buckets) > 0 {
+			c.Rows = append(c.Rows, row)
+		}
+	}
+	if len(c.Rows) > 0 {
+		d.Crew = c
+	}
+}
+
+// shares is what the time of some of the crew went to, by buckets.
+func (d *drawing) shares(r *rank, actors []*actor) (all []timeline.Shares) {
+	looks := make([]float64, len(d.spans))
+	for _, a := range actors {
+		add(looks, d.grow(metric.LooksTotal, a.entity))
+	}
+	states := each(len(crewStates), func(k int) []float64 { return d.totals(actors, r.busyStates(crewStates[k].states...)...) })
+	per := max((len(d.spans)+mostShares-1)/mostShares, 1)
+	for from := 0; from < len(d.spans); from += per {
+		to := min(from+per, len(d.spans))
+		whole, left := sum(looks[from:to]), 1.0
+		if !(whole > 0) {
+			continue
+		}
+		s := timeline.Shares{Span: timeline.Span{From: d.spans[from].from, To: d.spans[to-1].to}}
+		for k := range states {
+			share := min(hold(sum(states[k][from:to])/whole), left)
+			left -= share
+			s.Of = append(s.Of, share)
+		}
+		s.Of[len(s.Of)-1] = max(left, 0)
+		if !math.IsNaN(left) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
