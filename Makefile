@@ -86,7 +86,7 @@ test: ## what every change is held to, in some 18 minutes: lint, unit tests, rec
 
 .PHONY: test-python test-lint test-trials test-unit test-live
 test-python:
-	@$(STAGE) "PyTorch and tools" scripts/deps build job tools newest
+	@$(STAGE) "PyTorch and tools" scripts/deps build job tools newest page
 	@$(STAGE) "newest PyTorch" scripts/python-env
 
 test-lint:
@@ -112,7 +112,7 @@ test-live:
 
 .PHONY: unit
 unit: ## all unit tests, each with the race detector
-	@scripts/deps build job
+	@scripts/deps build job page
 	@scripts/static-libs "$(LIB)"
 	$(GO) test -race -timeout 60m ./...
 

@@ -26,7 +26,7 @@ func benchmark(d *Document, r *report.Report) {
 		d.Setup = append(d.Setup, "library: "+l)
 	}
 	d.add(datasetSection(r), itemsSection(r), phasesSection(r), workersSection(r), forecastSection(r), findingsSection(r))
-	d.add(trySection(r), tierSection(r), hdf5Section(r), batchSection(r), deviceSection(r), gapsSection(r))
+	d.add(chunksSection(r), trySection(r), tierSection(r), hdf5Section(r), batchSection(r), deviceSection(r), gapsSection(r))
 	d.add(unreadSection(b), outsideSection(b), section("Mind", "", Supporting, List(r.Warnings)), allFigures(r))
 }
 

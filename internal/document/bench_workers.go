@@ -86,13 +86,27 @@ func rateChart(series [][]group) *Chart {
 	}
 	cache := map[string]string{"warm": "warm", "cold": "cold"}[series[0][0].labels[report.LabelCache]]
 	c := &Chart{Title: joined(", ", "Items per second by worker processes", cache), Unit: "items/s", Digits: 1}
+	var processes []float64
 	for _, g := range series[0] {
 		if n, ok := count(g.labels[report.LabelWorkers]); ok && g.one(metric.ItemRate.Name) != nil {
-			c.Names, c.Bars = append(c.Names, strconv.FormatInt(n, 10)), append(c.Bars, g.one(metric.ItemRate.Name).Center)
+			m := g.one(metric.ItemRate.Name)
+			c.Names, c.Bars = append(c.Names, strconv.FormatInt(n, 10)), append(c.Bars, m.Center)
+			c.Lo, c.Hi = append(c.Lo, m.Lo), append(c.Hi, m.Hi)
+			processes = append(processes, float64(n))
+			if b := g.labels[report.LabelBound]; c.Bend == 0 && b != "" && b != "none" {
+				c.Bend = len(c.Bars)
+			}
 		}
 	}
 	if len(c.Bars) < 2 || slices.Max(c.Bars) <= 0 {
 		return nil
+	}
+	c.About = "dotted: if each process gave as much as the first"
+	if c.Bend > 0 {
+		c.About += "; dashed: where more of them stop to pay"
+	}
+	for _, n := range processes {
+		c.Ideal = append(c.Ideal, c.Bars[0]*n/processes[0])
 	}
 	c.Top = math.Round(max(1, axisRoom*slices.Max(c.Bars)))
 	return c

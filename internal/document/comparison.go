@@ -184,7 +184,7 @@ func predictionsSection(c *report.Comparison) Section {
 		out.Outcome = joined(": ", strings.ReplaceAll(string(p.Outcome), "-", " "), p.Why)
 		list.List = append(list.List, out)
 	}
-	return section("Predicted against observed", "", Main, list)
+	return section("Predicted against observed", "", Main, list, predictedRanges(c))
 }
 
 // recommendedText is the changes of a prediction in one line: "num_workers 1 → 2".

@@ -48,5 +48,5 @@ func forecastSection(r *report.Report) Section {
 		t.Rows = append(t.Rows, Row{Cells: append(row, cells(memory, w.Limit)...)})
 	}
 	return section("DataLoader", fmt.Sprintf("modelled: %s, prefetch_factor %d", size, f.PrefetchFactor), Main,
-		t, Note(sentence(given)), Note(f.Statement))
+		t, forecastRanges(f, rate), Note(sentence(given)), Note(f.Statement))
 }

@@ -47,7 +47,7 @@ func overTime(r *report.Report, t *timeline.Timeline) Section {
 		s.add(Note(seriesless))
 		return s
 	}
-	s.About = thinned(t)
+	s.About = thinned(t) + marked(t)
 	axis := axisOf(t)
 	for _, p := range plots {
 		plot := &Plot{Title: p.title, Axis: axis}
@@ -79,6 +79,23 @@ func thinned(t *timeline.Timeline) string {
 		text += fmt.Sprintf("; of %d readings one was kept", t.OneOf)
 	}
 	return text
+}
+
+// marked says what is marked in the pictures.
+func marked(t *timeline.Timeline) (text string) {
+	if t.Steady.From > t.From {
+		text = "; shaded: the warm-up, which no other figure is of"
+	}
+	if len(t.Gaps) > 0 {
+		text += "; shaded, too: what was left out because the job or pipetune stood still"
+	}
+	if len(t.Epochs) == 0 {
+		return text
+	}
+	if t.Epochs[0].Told {
+		return text + "; dashed: an epoch begins"
+	}
+	return text + "; dashed: new workers are started, as at the begin of an epoch"
 }
 
 // unitOf is a derived signal's unit.
@@ -135,6 +152,9 @@ func axisOf(t *timeline.Timeline) Axis {
 	return a
 }
 
+// namedMarks is how many have room for more than their number.
+const namedMarks = 5
+
 // mostMarks is how many moments can be told apart on an axis; of more each second one is marked, or each fourth, and
 // so on.
 const mostMarks = 24
@@ -145,9 +165,12 @@ func epochMarks(epochs []timeline.Epoch) (marks []Tick) {
 		every *= 2
 	}
 	for i := 0; i < len(epochs); i += every {
-		text := "new workers"
+		text := ""
 		if e := epochs[i]; e.Told {
-			text = "epoch " + strconv.Itoa(e.Number+1)
+			text = strconv.Itoa(e.Number + 1)
+			if len(epochs) <= namedMarks {
+				text = "epoch " + text
+			}
 		}
 		marks = append(marks, Tick{epochs[i].At, text})
 	}

@@ -126,6 +126,7 @@ func (p Bars) Detailed() bool {
 // Chart is one series of columns. The same figures stand in a table of the same document.
 type Chart struct {
 	Title  string
+	About  string    // what else is drawn
 	Unit   string    // of the values
 	Names  []string  // of the columns: numbers, and words of ours
 	Bars   []float64 // as many

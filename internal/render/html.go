@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -37,6 +38,9 @@ func writePage(w io.Writer, s Subject, _ Options) error {
 	d := s.Document()
 	p := wholePage{Document: d, Style: template.CSS(style), Policy: "default-src 'none'; img-src data:; style-src 'sha256-" +
 		base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"}
+	if p.Kicker = cmp.Or(d.Subject, d.Title); d.Subject == "" && d.Answer != nil && strings.Contains(d.Title, d.Answer.Headline) {
+		p.Kicker = "pipetune"
+	}
 	for i, section := range d.Sections {
 		v := sectionView{Section: section, ID: fmt.Sprintf("s%d", i+1),
 			Folds: section.Weight == document.Supporting || section.Weight == document.Reference}
@@ -59,6 +63,7 @@ func writePage(w io.Writer, s Subject, _ Options) error {
 // wholePage is what the page's template is given.
 type wholePage struct {
 	*document.Document
+	Kicker        string // above the answer: what was watched
 	Style         template.CSS
 	Policy        string
 	Shown, Folded []sectionView

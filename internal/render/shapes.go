@@ -77,13 +77,13 @@ func (w *web) Chart(c *document.Chart) {
 	v := struct {
 		field
 		*document.Chart
-		Label, Note     string
+		Label           string
 		Line, IdealLine drawn
 		Grid            []string
 		Columns         []column
 	}{field: field{Height: height, Above: above, Foot: above + height, NameY: above + height + below - 4}, Chart: c,
-		Label: c.Title, Note: c.Unit}
-	y := func(x float64) float64 { return above + height*(1-min(max(x/c.Top, 0), 1)) }
+		Label: c.Title}
+	y := func(x float64) float64 { return above + height*(1-x/c.Top) }
 	band := 1 / float64(len(c.Bars))
 	for _, part := range []float64{0, 0.5, 1} {
 		v.Grid = append(v.Grid, number(above+height*part))
@@ -130,7 +130,10 @@ func (w *web) Ranges(p *document.Ranges) {
 	}
 	for i, r := range p.Rows {
 		class := classes(senses[i : i+1])[0]
-		v.Rows = append(v.Rows, row{r, class, percent(r.Lo / top), percent(min(r.Hi, top)/top - r.Lo/top), percent(r.Center / top)})
+		v.Rows = append(v.Rows, row{r, class, percent(r.Lo / top), percent(r.Hi/top - r.Lo/top), ""})
+		if r.Center > 0 {
+			v.Rows[i].Center = percent(r.Center / top)
+		}
 	}
 	for _, g := range p.Grid {
 		v.Grid = append(v.Grid, tick(g.At/top, g.Text))

@@ -1,0 +1,45 @@
+package render
+
+import (
+	"bytes"
+	"math"
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/timeline"
+)
+
+// TestPageOfADayIsBounded: a timeline with all there may be in it makes a page of less than 2 MB.
+func TestPageOfADayIsBounded(t *testing.T) {
+	day := &timeline.Timeline{To: 86400, Window: 24, Per: 15, Steady: timeline.Span{From: 300, To: 86400},
+		Crew: &timeline.Crew{Of: "worker", All: 8}}
+	for _, d := range []metric.Desc{metric.InputWait, metric.Starved, metric.GPUBusy, metric.BatchesPerS, metric.UsableBusy,
+		metric.CPUPressure, metric.IOPressure, metric.DiskByteRate} {
+		line := timeline.Line{Signal: d.Name}
+		for i := range 240 {
+			x := math.Abs(math.Sin(float64(i)))
+			line.Buckets = append(line.Buckets, timeline.Bucket{Span: timeline.Span{From: float64(i) * 360, To: float64(i+1) * 360},
+				Mean: x / 1.1, Lo: x / 3, Hi: x})
+		}
+		day.Lines = append(day.Lines, line)
+	}
+	for range 8 {
+		day.Crew.States = append(day.Crew.States, "computing")
+		row := timeline.Row{Number: len(day.Crew.Rows) + 1}
+		for i := range 120 {
+			row.Buckets = append(row.Buckets, timeline.Shares{Span: timeline.Span{From: float64(i) * 720, To: float64(i+1) * 720},
+				Of: []float64{0.11, 0.12, 0.13, 0.14, 0.12, 0.13, 0.14, 0.11}})
+		}
+		day.Crew.Rows = append(day.Crew.Rows, row)
+	}
+	for i := range 5000 {
+		day.Epochs = append(day.Epochs, timeline.Epoch{At: float64(i) * 17, Number: i, Told: true})
+	}
+	var page bytes.Buffer
+	if err := writePage(&page, Watch(load(t, fixtures+"/launch-classifier.json"), day), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := page.Len(); n > 2e6 || n < 1e5 {
+		t.Errorf("%d bytes", n)
+	}
+}
