@@ -277,6 +277,23 @@ func reopen(place, flags int) (*os.File, error) {
 	return f, nil
 }
 
+// OpenRegular opens a regular file for reading and asks for its size. flags may hold O_NOFOLLOW.
+func OpenRegular(path string, flags int) (*os.File, int64, error) {
+	place, mode, size, err := locate(path, flags)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer unix.Close(place)
+	if mode != unix.S_IFREG {
+		return nil, 0, fmt.Errorf("no longer a regular file but a %s", specialName(byte(mode>>12)))
+	}
+	f, err := reopen(place, 0)
+	if err != nil {
+		return nil, 0, fmt.Errorf("opening a file: %w", err)
+	}
+	return f, size, nil
+}
+
 // errnoOf strips an error of the name under /proc, which tells a reader nothing.
 func errnoOf(err error) error {
 	if e := new(os.PathError); errors.As(err, &e) {

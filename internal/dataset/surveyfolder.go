@@ -206,17 +206,9 @@ func firstBytes(f File) (format.Format, error) {
 
 // headOf reads the first bytes of a regular file and asks for its size. flags may hold O_NOFOLLOW.
 func headOf(f File, flags int) (head []byte, size int64, err error) {
-	place, mode, size, err := locate(string(f.Path), flags)
+	r, size, err := OpenRegular(string(f.Path), flags)
 	if err != nil {
 		return nil, 0, err
-	}
-	defer unix.Close(place)
-	if mode != unix.S_IFREG {
-		return nil, 0, fmt.Errorf("no longer a regular file but a %s", specialName(byte(mode>>12)))
-	}
-	r, err := reopen(place, 0)
-	if err != nil {
-		return nil, 0, fmt.Errorf("opening a file: %w", err)
 	}
 	defer r.Close()
 	// Without this the kernel reads 128 KiB ahead into the page cache, and more of a small file would be warm than it was found.

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/must"
 )
 
@@ -13,7 +14,7 @@ import (
 func resident(t *testing.T, path string) (*os.File, int64) {
 	t.Helper()
 	must.Get(os.ReadFile(path))(t)
-	f, size, err := openRegular(path)
+	f, size, err := dataset.OpenRegular(path, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func TestWhatIsNoFileIsNotOpened(t *testing.T) {
 	fifo := t.TempDir() + "/fifo"
 	must.Do(t, unix.Mkfifo(fifo, 0o600))
 	for _, path := range []string{fifo, "/dev/null", t.TempDir(), fifo + "-not-there"} {
-		if f, _, err := openRegular(path); err == nil {
+		if f, _, err := dataset.OpenRegular(path, 0); err == nil {
 			_ = f.Close()
 			t.Errorf("%s is opened", path)
 		}

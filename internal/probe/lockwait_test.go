@@ -36,14 +36,6 @@ func TestWaitsForLock(t *testing.T) {
 	}
 }
 
-func TestStateIn(t *testing.T) {
-	for text, want := range map[string]byte{"12 (a) b) D 1": 'D', "12 (x) S 1": 'S', "12 (x)": 0, "": 0, "12": 0} {
-		if got := stateIn([]byte(text)); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-}
-
 func TestCrowdLooksForLocks(t *testing.T) {
 	s := testSession(t, rawSample(t, 4096, 64, "a"), Options{})
 	c := &crowd{session: s, items: inOrder(&s.sample, random, 1), pass: 50 * time.Millisecond}
