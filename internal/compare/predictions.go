@@ -75,53 +75,37 @@ func all(list []advice) (out []report.Recommended) {
 	return out
 }
 
-// advised lists the recommendations with effects, each change once, and whether it was made: a setting that a report tells has the recommended value,
-// or, for what no report can tell, the finding that asked for it is gone.
-func advised(b, after *report.Report, c *report.Comparison) []advice {
-	var out []advice
-	add := func(rule string, list []report.Recommendation) {
-		for _, r := range list {
-			if r.Effect == nil {
-				continue
-			}
-			a := advice{Recommended: report.Recommended{Setting: r.Setting, To: r.To, Rule: rule}, effect: *r.Effect}
-			if r.From != nil {
-				a.From = *r.From
-			}
-			if a.applied, a.why = made(a.Recommended, c); a.applied {
-				a.why = without(r, after)
-				a.applied = a.why == ""
-			}
-			known := func(x advice) bool {
-				return x.Setting == r.Setting && sameValue(x.To, r.To) && (x.applied || !a.applied) // the same change may be told with another, and alone
-			}
-			if !slices.ContainsFunc(out, known) && (rule != "" || a.applied) { // of plans nobody follows each
-				out = append(out, a)
-			}
+// advised lists what was decided to be changed with an effect, and whether it was made: a setting that a report tells has the value, or, for what
+// no report can tell, the finding that asked for it is gone.
+func advised(b, after *report.Report, c *report.Comparison) (out []advice) {
+	for _, d := range b.Decided() {
+		if d.Outcome != report.ToChange || d.Effect == nil {
+			continue
 		}
-	}
-	for _, f := range b.Findings {
-		add(f.Rule, f.Recommendations)
-	}
-	for _, p := range b.Plans {
-		add("", p.Changes)
+		a := advice{Recommended: report.Recommended{Setting: d.Setting, To: d.To}, effect: *d.Effect}
+		if d.From != nil {
+			a.From = *d.From
+		}
+		if len(d.Rules) > 0 {
+			a.Rule = d.Rules[0]
+		}
+		if a.applied, a.why = made(a.Recommended, c); a.applied {
+			a.why = without(d.Recommendation, after)
+			a.applied = a.why == ""
+		}
+		if a.Rule != "" || a.applied { // what plans alone name nobody need follow
+			out = append(out, a)
+		}
 	}
 	return out
 }
 
-// values are all settings that a report advises, with their values: of findings and plans, with or without a figure, and what is to be changed
-// along with them.
+// values are all settings that a report decided to change, with their values and what is to be changed along with them.
 func values(b *report.Report) (out []report.Value) {
-	add := func(list []report.Recommendation) {
-		for _, r := range list {
-			out = append(append(out, report.Value{Setting: r.Setting, To: r.To}), r.With...)
+	for _, d := range b.Decided() {
+		if d.Outcome == report.ToChange {
+			out = append(append(out, report.Value{Setting: d.Setting, To: d.To}), d.With...)
 		}
-	}
-	for _, f := range b.Findings {
-		add(f.Recommendations)
-	}
-	for _, p := range b.Plans {
-		add(p.Changes)
 	}
 	return out
 }

@@ -52,21 +52,21 @@ func loader(r *report.Report) *report.Loader {
 
 // settings lists what was changed in the loader and the dataset's layout, as far as it is known on both sides.
 func settings(b, a *report.Report) []report.SettingChange {
-	advice := map[string]string{}
-	for _, f := range b.Findings {
-		for _, r := range f.Recommendations {
-			if _, told := advice[r.Setting]; !told {
-				advice[r.Setting] = r.To
-			}
-		}
-	}
 	var out []report.SettingChange
 	for _, s := range toldSettings {
 		if x, y := s.of(b), s.of(a); x != "" && y != "" && x != y {
-			out = append(out, report.SettingChange{Setting: s.name, Before: x, After: y, Recommended: advice[s.name]})
+			out = append(out, report.SettingChange{Setting: s.name, Before: x, After: y, Recommended: recommended(b, s.name)})
 		}
 	}
 	return out
+}
+
+// recommended is the value that a report decided to give a setting; "" where it decided none.
+func recommended(r *report.Report, setting string) string {
+	if d := r.Decision(setting); d != nil && d.Outcome == report.ToChange {
+		return d.To
+	}
+	return ""
 }
 
 // knownBatch says whether the batch size is the same, nil where a side does not know it.

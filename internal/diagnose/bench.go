@@ -17,7 +17,8 @@ func Bench(r *report.Report, e *evidence.Evidence, rules []Rule) {
 		return
 	}
 	judgeAll(r, rules, func(rule *Rule) ([]report.Finding, []report.Abstained, error) { return JudgeMeasured(rule, e) })
-	sayOnce(r.Findings)
+	reconcile(r.Findings)
+	conclude(r)
 	r.Plans = []report.Plan{}
 	if r.Metrics == nil {
 		r.Metrics = map[string]report.Metric{}

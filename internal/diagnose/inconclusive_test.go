@@ -39,8 +39,8 @@ func TestInconclusivePromisesNothing(t *testing.T) {
 			t.Fatalf("%s: findings %+v", c.name, r.Findings)
 		}
 		promised := r.Findings[0].Recommendations[0].Effect != nil
-		if got := r.Verdict.Class == report.Inconclusive; got != c.inconclusive || promised == got || free == got || (len(r.Advice()) == 0) != got || len(r.Plans) != 0 {
-			t.Errorf("%s: %s, an effect %v, a free step %v, advice %+v, plans %+v", c.name, r.Verdict.Class, promised, free, r.Advice(), r.Plans)
+		if got := r.Verdict.Class == report.Inconclusive; got != c.inconclusive || promised == got || free == got || (len(r.Ready()) == 0) != got || len(r.Plans) != 0 {
+			t.Errorf("%s: %s, an effect %v, a free step %v, advice %+v, plans %+v", c.name, r.Verdict.Class, promised, free, r.Ready(), r.Plans)
 		}
 		if !strings.Contains(r.Verdict.Statement, c.says) {
 			t.Errorf("%s: said %q", c.name, r.Verdict.Statement)

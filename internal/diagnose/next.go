@@ -93,7 +93,6 @@ func withhold(r *report.Report) {
 
 // promiseNothing takes off a report from which nothing follows what would follow: what changes would bring, and what were if data were free.
 func promiseNothing(r *report.Report) {
-	r.Joint = nil
 	for _, f := range r.Findings {
 		for i := range f.Recommendations {
 			f.Recommendations[i].Effect = nil

@@ -18,23 +18,23 @@ import (
 // PlansID stands where a rule's ID would in what a report abstained from.
 const PlansID = "plans"
 
-// plan adds to a report what the model makes of the loader's settings, or why it makes nothing of them. What findings
-// rule out is in no plan.
-func (s *subject) plan(r *report.Report) {
+// plan adds to a report the plans that the model makes of the loader's settings, or why it makes nothing of them. What findings
+// rule out is in no plan. False where there is nothing to tell.
+func (s *subject) plan(r *report.Report) (p predict.Plans, ok bool) {
 	e := s.evidence
 	if r.Verdict.Class == report.Inconclusive || !Training(e) {
-		return // the verdict says what is missing, and that is missing here too
+		return p, false // the verdict says what is missing, and that is missing here too
 	}
 	l, why := s.absolute()
 	if why != nil {
 		r.Abstained = append(r.Abstained, *why)
-		return
+		return p, false
 	}
 	inOrder := e.Facts.Hook != nil && e.Facts.Hook.Loader.InOrder != nil
-	p, ok := l.forecaster.Plans(inOrder, func(set predict.Setting) bool { return l.ruledOut(r, set) })
+	p, ok = l.forecaster.Plans(inOrder, func(set predict.Setting) bool { return l.ruledOut(r, set) })
 	if !ok {
 		r.Abstained = append(r.Abstained, *noModel(e, nil, "the costs of the loader are no times that could be simulated", ""))
-		return
+		return p, false
 	}
 	check := checkCommand(e)
 	for _, x := range p.Plans {
@@ -48,9 +48,9 @@ func (s *subject) plan(r *report.Report) {
 	}
 	if p.Outcome == report.OutcomeNothing && r.Verdict.Class == report.InputBound && deviceUnseen(e) {
 		r.Abstained = append(r.Abstained, *noModel(e, nil, "no counter of the GPU was read: settings bring nothing where it works while the trainer waits", ""))
-		return
+		return p, false
 	}
-	r.Outlook = l.outlook(p, r)
+	return p, true
 }
 
 // absolute is the model where it gives rates, or why there is none.
@@ -268,9 +268,12 @@ func (l *Loader) outlook(p predict.Plans, r *report.Report) *report.Outlook {
 		if o.Headroom != nil && *o.Headroom >= 1.05 {
 			o.Statement += "; the loader alone could give " + unit.Number(*o.Headroom) + " times as much"
 		}
-		o.Statement += ". No setting of the loader is worth changing."
+		o.Statement += ". No setting of the loader that could be simulated brings 3 %."
 	case report.OutcomeNothing:
 		o.Statement = "Nothing is worth changing: no setting of the loader within reach brings 3 %"
+		if slices.ContainsFunc(r.Decisions, func(d report.Decision) bool { return d.Outcome == report.ToChange }) {
+			o.Statement = "No setting of the loader that could be simulated brings 3 %"
+		}
 		if o.Limit != "" {
 			o.Statement += "; what limits is " + o.Limit
 		}

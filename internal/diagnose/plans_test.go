@@ -127,8 +127,8 @@ func speaksAgainst(id string, score float64, list ...report.Unhelpful) Rule {
 func TestPlansKeepToWhatFindingsRuleOut(t *testing.T) {
 	no := report.Unhelpful{Setting: "num_workers", Direction: report.Up, Why: "more workers: the same bytes come no faster"}
 	r := planned(t, starvingLoader, evidence.Facts{}, speaksAgainst("storage/saturated", 0.3, no))
-	if len(r.Plans) != 0 || len(r.Advice()) != 0 || r.Outlook == nil || r.Outlook.Outcome != report.OutcomeNothing {
-		t.Errorf("%d plans, %+v, %+v", len(r.Plans), r.Advice(), r.Outlook)
+	if len(r.Plans) != 0 || len(r.Ready()) != 0 || r.Outlook == nil || r.Outlook.Outcome != report.OutcomeNothing {
+		t.Errorf("%d plans, %+v, %+v", len(r.Plans), r.Ready(), r.Outlook)
 	}
 	for _, f := range r.Findings {
 		if f.Rule == "storage/saturated" && !slices.Contains(f.WontHelp, no.Why) {
@@ -190,7 +190,7 @@ func TestPlansBringMoreThanWasSeen(t *testing.T) {
 	if r.Outlook == nil || len(r.Plans) != 0 || r.Outlook.Outcome == report.OutcomeWorthwhile {
 		t.Fatalf("%+v, %+v, %+v", r.Plans, r.Outlook, r.Abstained)
 	}
-	if r.RuledOut("num_workers", &from, seven) == nil || len(r.Advice()) != 0 {
+	if r.RuledOut("num_workers", &from, seven) == nil || len(r.Ready()) != 0 {
 		t.Errorf("the finding still says otherwise: %+v", r.Findings)
 	}
 	if f := r.Findings[0]; f.Score != 0 || f.Severity != report.Info || r.Verdict.Rule == f.Rule {

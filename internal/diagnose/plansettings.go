@@ -120,25 +120,6 @@ func (l *Loader) noRoom(c report.Recommendation) predict.Clamp {
 	return l.Room(set)
 }
 
-// settle makes flat what was said of a change alone, where no plan makes it beside others.
-func settle(r *report.Report) {
-	for i := range r.Findings {
-		for j := range r.Findings[i].Unhelpful {
-			u := &r.Findings[i].Unhelpful[j]
-			if u.Within == alone && !inPlan(r.Plans, u.Setting, u.To) {
-				u.Within = ""
-			}
-		}
-	}
-}
-
-// inPlan reports whether a plan makes a change.
-func inPlan(plans []report.Plan, setting, to string) bool {
-	return slices.ContainsFunc(plans, func(p report.Plan) bool {
-		return slices.ContainsFunc(p.Changes, func(x report.Recommendation) bool { return x.Setting == setting && strings.EqualFold(x.To, to) })
-	})
-}
-
 // assigned writes a recommendation as arguments, with what is to be changed along.
 func assigned(c report.Recommendation) string {
 	text := c.Setting + "=" + c.To

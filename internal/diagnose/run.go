@@ -20,24 +20,19 @@ func Run(e *evidence.Evidence, rules []Rule) *report.Report {
 	}
 	table := judgeAll(r, rules, judge)
 	r.Verdict = verdict(e, r.Findings, table)
-	if !tooLittle(e) {
-		s.plan(r)
+	if r.Verdict.Class == report.Inconclusive {
+		promiseNothing(r)
 	}
-	settle(r)
-	sayOnce(r.Findings)
-	r.Joint = s.joint(r)
+	s.decide(r)
 	r.Next = next(e, r)
 	if tooLittle(e) {
 		withhold(r)
 	}
-	if r.Verdict.Class == report.Inconclusive {
-		promiseNothing(r)
-	}
 	return r
 }
 
-// judgeAll adds to a report what all rules find, in order of what is at stake, and returns the rules by ID. What
-// findings say in words is not said once yet: see sayOnce.
+// judgeAll adds to a report what all rules find, in order of what is at stake, and returns the rules by ID. Findings
+// may disagree still: see decide.
 func judgeAll(r *report.Report, rules []Rule,
 	judge func(*Rule) ([]report.Finding, []report.Abstained, error)) map[string]*Rule {
 	table := map[string]*Rule{}

@@ -48,7 +48,7 @@ func diagnosis(d *Document, r *report.Report, t *timeline.Timeline) {
 		}
 		d.Key, d.Title = r.Kind+":v1", "pipetune: "+headline
 		d.Answer = &Answer{Label: "Verdict", Headline: headline, Aside: "confidence: " + string(v.Confidence), Short: class,
-			Why: v.Statement, Lines: slices.Concat(fix(lead(r)), useless(lead(r)))}
+			Why: v.Statement, Lines: slices.Concat(fix(r), useless(lead(r)))}
 		for _, doubt := range v.Doubts {
 			d.Answer.Lines = append(d.Answer.Lines, Line{Label: "Doubt", Text: doubt})
 		}
@@ -66,7 +66,7 @@ func diagnosis(d *Document, r *report.Report, t *timeline.Timeline) {
 	d.add(section("Other figures", "", Supporting, others), loaderSection(r), phasesSection(r), slowSection(r), ranksSection(r))
 	d.add(findingsSection(r), plansSection(r), patchSection(r), gapsSection(r))
 	warnings := Supporting
-	if len(fix(lead(r))) == 0 { // they may be why no cure was found
+	if len(fix(r)) == 0 { // they may be why no cure was found
 		warnings = Main
 	}
 	d.add(section("Mind", "", warnings, List(r.Warnings)))

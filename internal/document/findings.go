@@ -109,6 +109,9 @@ var loaderArguments = []string{"batch_size", "num_workers", "prefetch_factor", "
 // tryLine is a DataLoader call with the recommended arguments that may be copied as they are, "" where none is one.
 func tryLine(r *report.Report) string {
 	value := map[string]string{}
+	if o := r.Outlook; o != nil && o.First != "" {
+		return "" // it is no argument of the loader that comes first
+	}
 	for _, c := range r.Ready() {
 		value[c.Setting] = c.To
 		for _, w := range c.With {

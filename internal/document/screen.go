@@ -72,13 +72,29 @@ func lead(r *report.Report) *report.Finding {
 	return &r.Findings[i]
 }
 
+// changes are what is decided to be changed, or may help where nothing is certain; that of the leading finding first.
+func changes(r *report.Report) (list []report.Decision) {
+	first := lead(r)
+	of := func(d report.Decision) bool { return first != nil && slices.Contains(d.Rules, first.Rule) }
+	for _, d := range r.Decided() {
+		if d.Outcome != report.ToLeave && d.Hold != report.HoldFurther {
+			list = append(list, d)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b report.Decision) int {
+		return map[bool]int{true: 0, false: 1}[of(a)] - map[bool]int{true: 0, false: 1}[of(b)]
+	})
+	return list
+}
+
 // fix is the change that cures what the verdict rests on, and what that brings.
-func fix(f *report.Finding) (lines []Line) {
-	if f == nil || len(f.Recommendations) == 0 {
+func fix(r *report.Report) (lines []Line) {
+	f, list := lead(r), changes(r)
+	if f == nil || len(list) == 0 || !slices.Contains(list[0].Rules, f.Rule) {
 		return nil
 	}
-	c := f.Recommendations[0]
-	text := changeText(c)
+	c := list[0]
+	text := changeText(c.Recommendation)
 	for _, w := range c.With {
 		text += ", with " + w.Setting + "=" + w.To
 	}
@@ -87,7 +103,7 @@ func fix(f *report.Finding) (lines []Line) {
 	}
 	lines = append(lines, Line{Label: "Fix", Text: text})
 	if c.Caveat != "" {
-		lines = append(lines, Line{Label: "Mind", Text: sentence(c.Caveat)})
+		lines = append(lines, Line{Label: "Note", Text: sentence(c.Caveat)})
 	}
 	if e := c.Effect; e != nil {
 		text := effectText(*e) + ", " + string(e.Basis)
@@ -102,23 +118,25 @@ func fix(f *report.Finding) (lines []Line) {
 // mostAfterwards bounds the changes that stand behind the first.
 const mostAfterwards = 3
 
-// afterwardsSection lists the cures of the other findings, without their reasons.
+// afterwardsSection lists what else is decided, without the reasons.
 func afterwardsSection(r *report.Report) Section {
-	first, title := lead(r), "then, in this order"
-	cured := first != nil && len(first.Recommendations) > 0
-	if !cured {
+	list, title := changes(r), "then, in this order"
+	cured := len(fix(r)) > 0
+	if cured {
+		list = list[1:]
+	} else {
 		title = "what may help, in this order"
 	}
 	t := &Table{Columns: []Column{{title, false}, {"predicted", true}}}
-	for i, f := range r.Findings {
-		if &r.Findings[i] == first || len(f.Recommendations) == 0 || cured && f.Severity == report.Info || len(t.Rows) == mostAfterwards {
+	for _, d := range list {
+		if cured && d.Hold == report.HoldCostsNothing || len(t.Rows) == mostAfterwards {
 			continue
 		}
-		c, effect := f.Recommendations[0], "not known"
-		if c.Effect != nil {
-			effect = effectText(*c.Effect)
+		effect := "not known"
+		if d.Effect != nil {
+			effect = effectText(*d.Effect)
 		}
-		t.add(changeText(c), effect)
+		t.add(changeText(d.Recommendation), effect)
 	}
 	return section("", "", Main, t)
 }

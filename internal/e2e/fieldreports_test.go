@@ -130,17 +130,8 @@ func (c fieldCase) misses(r *report.Report) (misses []miss) {
 		}
 	}
 	for _, setting := range c.against {
-		for _, a := range r.Advice() {
-			if a.Setting == setting {
-				fail("%s → %s is advised", a.Setting, a.To)
-			}
-		}
-		for _, p := range r.Plans {
-			for _, change := range p.Changes {
-				if change.Setting == setting {
-					fail("the %s plan has %s → %s", p.Name, change.Setting, change.To)
-				}
-			}
+		if d := r.Decision(setting); d != nil && d.Outcome == report.ToChange && d.Hold != report.HoldCostsNothing {
+			fail("%s → %s is advised", setting, d.To)
 		}
 	}
 	return misses

@@ -29,9 +29,8 @@ func (j *Job) Fix(ctx context.Context, r *report.Report, trainers []hook.Trainer
 	case len(settings) > 0:
 	case r.Verdict != nil && r.Verdict.Class == report.Inconclusive:
 		return Fix{Why: "nothing could be concluded, so no setting is recommended"}
-	case r.Unshared():
-		return Fix{Why: "the dataset is iterable: each worker goes over all of it unless its own code takes a share, " +
-			"which is for you to see to before there are several workers"}
+	case slices.ContainsFunc(r.Decided(), func(d report.Decision) bool { return d.Hold == report.HoldIterable }):
+		return Fix{Why: report.HoldIterable + ", which is for you to see to before there are several workers"}
 	default:
 		return Fix{Why: "no setting of the DataLoader is recommended"}
 	}
@@ -71,9 +70,7 @@ func whyNoSource(r *report.Report) string {
 	return "the hook did not see where the DataLoader is made"
 }
 
-// patchable are the recommended settings that are arguments of DataLoader with a value that can be written down: of
-// the moderate plan, and of each other setting the first that is recommended. Where that one names no value, a lower
-// finding must not have its way instead.
+// patchable are the settings to change as they stand that are arguments of DataLoader with a value that can be written down.
 func patchable(r *report.Report) []patch.Setting {
 	var list []patch.Setting
 	for _, c := range r.Ready() {

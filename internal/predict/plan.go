@@ -47,29 +47,39 @@ func tiers(unordered bool) ([]Plan, []Reach) {
 		}
 }
 
-// Plans makes the three plans; unordered says that this PyTorch knows in_order, and ruledOut which settings must not
-// be planned, nil: none. False where nothing can be predicted.
+// Plans makes the three plans, of which each makes the changes of the one before it, to the same values, and further ones; unordered says that
+// this PyTorch knows in_order, and ruledOut which settings must not be planned, nil: none. False where nothing can be predicted.
 func (f *Forecaster) Plans(unordered bool, ruledOut func(Setting) bool) (Plans, bool) {
 	now, ok := f.Forecast(f.pipeline.Setting, Remedy{})
 	if !ok {
 		return Plans{}, false
 	}
 	out := Plans{Outcome: report.OutcomeNothing, Now: now, Headroom: f.headroom(now)}
-	last := 0.0
+	last, target := 0.0, now.Setting
 	plans, reaches := tiers(unordered)
 	for i, plan := range plans {
 		r := reaches[i]
 		r.RuledOut = ruledOut
+		if plan.Name == report.Aggressive {
+			r.RuledOut = func(set Setting) bool {
+				return ruledOut != nil && ruledOut(set) || !slices.Equal(values(now.Setting, target, set), values(now.Setting, target, target))
+			}
+		}
 		if !f.pipeline.Fetch.Measured() {
 			r.Prefetches = nil // what depth brings follows from how batches vary, and that was not measured
 		}
-		found, ok := f.Search(r)
+		found, ok := f.search(r, f.asMeasured())
 		last = max(last, found.Now.Rate)
 		if !ok || found.Chosen.Setting == now.Setting || found.Chosen.Rate < last/enough {
 			continue // no more than what is had without it
 		}
-		last, plan.Clamp = found.Chosen.Rate, found.Clamp
-		plan.Changes = f.steps(now, found.Chosen.Setting)
+		last, target, plan.Clamp = found.Chosen.Rate, found.Chosen.Setting, found.Clamp
+		if plan.Name == report.Moderate {
+			cautious := reaches[0]
+			cautious.RuledOut = ruledOut
+			out.Plans = f.cautious(now, target, cautious)
+		}
+		plan.Changes = f.steps(now, target)
 		plan.After = plan.Changes[len(plan.Changes)-1].Then
 		out.Plans = append(out.Plans, plan)
 		out.Outcome = report.OutcomeWorthwhile
@@ -78,6 +88,30 @@ func (f *Forecaster) Plans(unordered bool, ruledOut func(Setting) bool) (Plans, 
 		out.Outcome = report.OutcomeStep
 	}
 	return out, true
+}
+
+// cautious is the conservative plan, if there is one, beside a moderate one that leads to a setting: those of its changes that are within reach.
+func (f *Forecaster) cautious(now Forecast, target Setting, r Reach) []Plan {
+	set := now.Setting
+	for _, k := range []Knob{NumWorkers, PersistentWorkers} {
+		if slices.Contains(changes(now.Setting, target), k) {
+			set = k.set(set, target)
+		}
+	}
+	part, ok := f.Point(set, Remedy{})
+	if !ok || set == now.Setting || !f.pipeline.allows(set, r) || part.Rate < now.Rate/enough {
+		return nil
+	}
+	steps := f.steps(now, set)
+	return []Plan{{Name: report.Conservative, Risk: "low", Changes: steps, After: steps[len(steps)-1].Then}}
+}
+
+// values are what a setting has for each knob that leads from one setting to another.
+func values(from, to, of Setting) (out []string) {
+	for _, k := range changes(from, to) {
+		out = append(out, k.Value(of.plain()))
+	}
+	return out
 }
 
 // stepBound reports that the trainer hardly waits for more than taking a batch that is ready.

@@ -37,7 +37,7 @@ func TestPlans(t *testing.T) {
 		{"shards end first", edited(func(p *Pipeline) { p.Shards = 4 }), report.OutcomeWorthwhile, "conservative", []Knob{NumWorkers}, 4, ByShards},
 		{"cores end first", edited(func(p *Pipeline) { p.UsableCPUs, p.CPUs = 4, stat.Exact(4) }), report.OutcomeWorthwhile, "conservative", []Knob{NumWorkers}, 4, ByCPUs},
 		{"/dev/shm ends first", edited(func(p *Pipeline) { p.ShmFree = 64e6 }), report.OutcomeWorthwhile, "conservative", []Knob{NumWorkers}, 3, ByShm},
-		{"memory ends first", edited(func(p *Pipeline) { p.WorkerBytes, p.Available = 4e9, 40e9 }), report.OutcomeWorthwhile, "conservative", []Knob{NumWorkers}, 3, ByMemory},
+		{"memory ends first", edited(func(p *Pipeline) { p.WorkerBytes, p.Available = 4e9, 40e9 }), report.OutcomeWorthwhile, "moderate", []Knob{NumWorkers}, 5, ByMemory},
 		{"no workers yet", edited(func(p *Pipeline) {
 			p.Setting = Setting{}
 			p.Starts = map[StartMethod]StartCost{Fork: {Trainer: 0.01, End: 0.005}}

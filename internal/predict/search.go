@@ -21,13 +21,16 @@ type Found struct {
 func (f *Forecaster) WorkersNeeded(set Setting, anyShm bool) (found Found, ok bool) {
 	for _, perCore := range []float64{waiting, 2 * waiting} {
 		r := Reach{Memory: memoryShare, PerCore: 1, Waiting: perCore, AnyShm: anyShm, Only: &set}
-		found, ok = f.search(r, Remedy{Even: !f.pipeline.Fetch.Measured()})
+		found, ok = f.search(r, f.asMeasured())
 		if !ok || found.Clamp != ByCPUs || found.Chosen.Setting.Workers > set.Workers {
 			break
 		}
 	}
 	return found, ok
 }
+
+// asMeasured leaves out how batches vary where that was not measured.
+func (f *Forecaster) asMeasured() Remedy { return Remedy{Even: !f.pipeline.Fetch.Measured()} }
 
 // KeepsUp returns the fewest workers, up to most, with which the loader is as fast as it is, to within what is worth
 // a change, and at least one more than the mean of a batch needs: what comes later may vary more.

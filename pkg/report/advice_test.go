@@ -1,6 +1,9 @@
 package report
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestCovers(t *testing.T) {
 	for _, c := range []struct {
@@ -28,23 +31,44 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// Findings without a plan are advice too: but not to change what brings nothing, or what another finding rules out.
-func TestAdviceOfFindings(t *testing.T) {
+// Findings without a plan decide too: but not to change as it stands what brings nothing, nor what another finding rules out.
+func TestDecidedOfFindings(t *testing.T) {
 	one, two := "1", 2
 	change := func(setting, to string, after float64) Finding {
-		return Finding{Rule: "a/b", Severity: Error, Recommendations: []Recommendation{{Setting: setting, From: &one, To: to,
+		return Finding{Rule: "a/" + setting, Severity: Error, Recommendations: []Recommendation{{Setting: setting, From: &one, To: to,
 			Effect: &Effect{Metric: "samples_per_s", Before: 100, After: after, Lo: 90, Hi: 200, Basis: Modelled}}}}
 	}
-	r := &Report{Job: &Job{Loader: &Loader{PrefetchFactor: &two}}, Findings: []Finding{change("num_workers", "4", 103), change("pin_memory", "True", 140), change("batch_size", "64", 150)}}
+	r := &Report{Job: &Job{Loader: &Loader{PrefetchFactor: &two}}, Findings: []Finding{change("num_workers", "4", 103), change("pin_memory", "True", 140)}}
 	r.Findings = append(r.Findings, Finding{Rule: "c/d", Severity: Info, Unhelpful: []Unhelpful{{Setting: "batch_size", Direction: Up, Why: "no"}, {Setting: "prefetch_factor", Direction: Up, Why: "no"}}})
-	if got := r.Advice(); len(got) != 1 || got[0].Setting != "pin_memory" {
+	if got := r.Ready(); len(got) != 1 || got[0].Setting != "pin_memory" || !slices.Equal(got[0].Rules, []string{"a/pin_memory"}) {
 		t.Errorf("%+v", got)
+	}
+	if d := r.Decision("batch_size"); d == nil || d.Outcome != ToLeave || d.Why != "no" {
+		t.Errorf("%+v", d)
 	}
 	if r.RuledOut("prefetch_factor", nil, "4") == nil || r.RuledOut("prefetch_factor", nil, "1") != nil {
 		t.Error("the present value is the loader's where nobody says it")
 	}
 	r.Findings = []Finding{change("num_workers", "4", 104)}
-	if got := r.Advice(); len(got) != 1 {
-		t.Errorf("4 %% more is worth a change: %+v", got)
+	if len(r.Ready()) != 1 {
+		t.Errorf("4 %% more is worth a change: %+v", r.Decided())
+	}
+	r.Verdict = &Verdict{Class: Inconclusive}
+	if len(r.Ready()) != 0 || r.Decision("num_workers").Outcome != NotKnown {
+		t.Errorf("nothing was concluded: %+v", r.Decided())
+	}
+}
+
+// The recommended plan has the last word on what it is about, and none on the rest; what only another plan changes is held.
+func TestDecidedOfPlans(t *testing.T) {
+	change := func(setting, to string) Recommendation { return Recommendation{Setting: setting, To: to} }
+	r := &Report{Findings: []Finding{{Rule: "a/b", Severity: Error, Recommendations: []Recommendation{change("num_workers", "6"), change("pin_memory", "True")}}},
+		Plans: []Plan{{Name: Conservative, Changes: []Recommendation{change("num_workers", "2")}},
+			{Name: Moderate, Changes: []Recommendation{change("num_workers", "2"), change("prefetch_factor", "4")}},
+			{Name: Aggressive, Changes: []Recommendation{change("num_workers", "2"), change("prefetch_factor", "4"), change("in_order", "False")}}}}
+	for setting, want := range map[string][2]string{"num_workers": {"2", ""}, "pin_memory": {"True", ""}, "prefetch_factor": {"4", ""}, "in_order": {"False", HoldFurther}} {
+		if d := r.Decision(setting); d == nil || d.To != want[0] || d.Hold != want[1] || d.Outcome != ToChange {
+			t.Errorf("%s: %+v", setting, d)
+		}
 	}
 }

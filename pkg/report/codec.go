@@ -110,6 +110,10 @@ func (r *Report) Validate() error {
 			v.word("finding "+f.Rule+" unhelpful "+u.Setting, string(u.Direction), "up", "down", "to", "any")
 		}
 	}
+	for _, d := range r.Decisions {
+		v.word("decision "+d.Setting+" outcome", d.Outcome, DecisionOutcomes...)
+		v.effect("decision "+d.Setting, d.Effect)
+	}
 	for _, p := range r.Phases {
 		v.ratio("phase "+p.Name, &p.Ratio)
 	}

@@ -1,11 +1,8 @@
 package report
 
-import (
-	"slices"
-	"strconv"
-)
+import "slices"
 
-// Plan is a set of changes of the loader's settings with a risk.
+// Plan is a set of changes of the loader's settings with a risk. Plans make more or fewer of the same changes: no two name different values.
 type Plan struct {
 	Name    string           `json:"name"`    // one of PlanNames
 	Risk    string           `json:"risk"`    // "low", "medium", "high"
@@ -68,7 +65,7 @@ func (r *Report) Recommended() *Plan {
 	return nil
 }
 
-// Simulated are the settings that plans are about. Where there is a plan it has the last word on them.
+// Simulated are the settings that plans are about.
 var Simulated = []string{"num_workers", "prefetch_factor", "persistent_workers", "multiprocessing_context", "in_order"}
 
 // WorthChange is how many times as fast as now a change must make a job, at the likely figure, before it is advised: what lies below is
@@ -81,7 +78,10 @@ func (e *Effect) Worthwhile() bool { return e == nil || e.After >= WorthChange*e
 
 // RuledOut is what a finding says against a change of a setting; nil where none does.
 func (r *Report) RuledOut(setting string, from *string, to string) *Unhelpful {
-	now := r.present(setting)
+	if from == nil {
+		from = r.present(setting)
+	}
+	now := ""
 	if from != nil {
 		now = *from
 	}
@@ -93,69 +93,6 @@ func (r *Report) RuledOut(setting string, from *string, to string) *Unhelpful {
 		}
 	}
 	return nil
-}
-
-// present is the value a setting was seen to have, "" where it was not seen.
-func (r *Report) present(setting string) string {
-	if r.Job == nil || r.Job.Loader == nil {
-		return ""
-	}
-	l := r.Job.Loader
-	if n := map[string]*int{"num_workers": l.NumWorkers, "prefetch_factor": l.PrefetchFactor, "batch_size": l.BatchSize}[setting]; n != nil {
-		return strconv.Itoa(*n)
-	}
-	return ""
-}
-
-// Advice lists the settings to change, each once: those of the recommended plan where there is one, and what findings recommend that no
-// simulation can tell; else those of the findings, the first finding first. Findings that cost nothing now are left out, and so is what is
-// predicted to bring less than 3 % or what another finding says will not help. Where nothing was concluded nothing is advised.
-func (r *Report) Advice() []Recommendation {
-	if r.Verdict != nil && r.Verdict.Class == Inconclusive {
-		return nil
-	}
-	var list []Recommendation
-	settled := map[string]bool{}
-	if p := r.Recommended(); p != nil {
-		list = append(list, p.Changes...)
-		for _, name := range Simulated {
-			settled[name] = true
-		}
-	}
-	for _, f := range r.Findings {
-		for _, c := range f.Recommendations {
-			if f.Severity == Info || settled[c.Setting] {
-				continue
-			}
-			settled[c.Setting] = true
-			if c.Effect.Worthwhile() && r.RuledOut(c.Setting, c.From, c.To) == nil {
-				list = append(list, c)
-			}
-		}
-	}
-	return list
-}
-
-// Ready is Advice less what must not be followed without a look at the job's own code: see Unshared.
-func (r *Report) Ready() []Recommendation {
-	list := r.Advice()
-	if !r.Unshared() {
-		return list
-	}
-	return slices.DeleteFunc(list, func(c Recommendation) bool { return slices.Contains(Simulated, c.Setting) })
-}
-
-// Unshared tells whether an iterable dataset is to have several workers that has none or one: nothing then shows whether its code shares the data
-// out between them, and if it does not, training sees every sample once for each. One whose shards are known does.
-func (r *Report) Unshared() bool {
-	if r.Job == nil || r.Job.Loader == nil || !r.Job.Loader.Iterable || r.Job.Loader.Shards != nil {
-		return false
-	}
-	now := r.Job.Loader.NumWorkers
-	return now != nil && *now <= 1 && slices.ContainsFunc(r.Advice(), func(c Recommendation) bool {
-		to, err := strconv.Atoi(c.To)
-		return c.Setting == "num_workers" && err == nil && to > 1
-	})
 }
 
 // plans checks the plans and what they come to.

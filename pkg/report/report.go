@@ -8,7 +8,7 @@ package report
 // Schema and SchemaVersion name the format; a reader refuses a newer major version.
 const (
 	Schema        = "pipetune.report"
-	SchemaVersion = "1.5.0"
+	SchemaVersion = "1.6.0"
 )
 
 // Report is one diagnosis or one benchmark.
@@ -25,7 +25,8 @@ type Report struct {
 	Phases        []Phase           `json:"phases"` // where a worker's time goes
 	Ranks         []Rank            `json:"ranks,omitempty"`
 	Findings      []Finding         `json:"findings"`
-	Joint         *Effect           `json:"joint,omitempty"` // all recommendations together; single effects do not add up
+	Decisions     []Decision        `json:"decisions,omitempty"` // one for each setting that is spoken of, since 1.6.0
+	Joint         *Effect           `json:"joint,omitempty"`     // all recommendations together; single effects do not add up
 	Plans         []Plan            `json:"plans"`
 	Outlook       *Outlook          `json:"outlook,omitempty"`   // what the plans come to, since 1.2.0; absent where nothing could be modelled
 	Forecast      *Forecast         `json:"forecast,omitempty"`  // bench-io only, since 1.2.0: what a DataLoader would give

@@ -1,0 +1,159 @@
+package report
+
+import (
+	"slices"
+	"strconv"
+)
+
+// Decision is what a report comes to for one setting: change it to a value, leave it, or not known. There is one for each setting that a
+// finding or a plan speaks of; findings, plans, the patch and comparisons name no other value. Since 1.6.0.
+type Decision struct {
+	Recommendation          // of a decision to leave a setting: its name, its present value where that is known, and why
+	Outcome        string   `json:"outcome"`         // one of DecisionOutcomes
+	Rules          []string `json:"rules,omitempty"` // the findings it answers, the weightiest first; none: a plan alone asks for it
+	Hold           string   `json:"hold,omitempty"`  // what is to be looked at before it is followed; "": it may be followed as it stands
+}
+
+// What a report comes to for a setting.
+const (
+	ToChange = "change"
+	ToLeave  = "leave"
+	NotKnown = "unknown" // nothing was concluded: the value is what may help
+)
+
+// DecisionOutcomes lists these words.
+var DecisionOutcomes = []string{ToChange, ToLeave, NotKnown}
+
+// Why a change is not to be followed as it stands.
+const (
+	HoldCostsNothing = "what it mends takes no time now"
+	HoldTooLittle    = "it is predicted to bring less than 3 %"
+	HoldFurther      = "it reaches further than the plan that is recommended"
+	HoldIterable     = "the dataset is iterable: each worker goes over all of it unless its own code takes a share"
+)
+
+// Decided are the report's decisions, and where it holds none, as before 1.6.0, what its findings and plans amount to: what the recommended plan
+// changes is changed to the plan's value; of other settings the first finding that recommends a value has its way; what findings rule out and
+// nothing changes is left.
+func (r *Report) Decided() []Decision {
+	if r.Decisions != nil {
+		return r.Decisions
+	}
+	var out []Decision
+	outcome := ToChange
+	if r.Verdict != nil && r.Verdict.Class == Inconclusive {
+		outcome = NotKnown
+	}
+	settle := func(d Decision, rule string) {
+		i := slices.IndexFunc(out, func(x Decision) bool { return x.Setting == d.Setting })
+		if i < 0 {
+			i, out = len(out), append(out, d)
+		}
+		if rule != "" && !slices.Contains(out[i].Rules, rule) && (out[i].Outcome != ToLeave || d.Outcome == ToLeave) {
+			out[i].Rules = append(out[i].Rules, rule)
+		}
+	}
+	planned := r.planned()
+	for _, f := range r.Findings {
+		for _, c := range f.Recommendations {
+			d := Decision{Recommendation: c, Outcome: outcome}
+			switch i := slices.IndexFunc(planned, func(p Decision) bool { return p.Setting == c.Setting }); {
+			case i >= 0 && planned[i].To != c.To:
+				d = planned[i]
+			case i >= 0:
+				d.Hold = planned[i].Hold
+			case f.Severity == Info:
+				d.Hold = HoldCostsNothing
+			case !c.Effect.Worthwhile():
+				d.Hold = HoldTooLittle
+			}
+			settle(d, f.Rule)
+		}
+	}
+	for _, d := range planned {
+		settle(d, "")
+	}
+	for _, f := range r.Findings {
+		for _, u := range f.Unhelpful {
+			if u.Within == "" {
+				settle(Decision{Recommendation: Recommendation{Setting: u.Setting, From: r.present(u.Setting), Why: u.Why}, Outcome: ToLeave}, f.Rule)
+			}
+		}
+	}
+	if r.unshared(out) {
+		for i, d := range out {
+			if d.Outcome == ToChange && slices.Contains(Simulated, d.Setting) {
+				out[i].Hold = HoldIterable
+			}
+		}
+	}
+	return out
+}
+
+// planned are the changes of all plans, those of the recommended one first; the others are held.
+func (r *Report) planned() (out []Decision) {
+	take := func(p *Plan, hold string) {
+		for _, c := range p.Changes {
+			if !slices.ContainsFunc(out, func(d Decision) bool { return d.Setting == c.Setting }) {
+				out = append(out, Decision{Recommendation: c, Outcome: ToChange, Hold: hold})
+			}
+		}
+	}
+	recommended := r.Recommended()
+	if recommended != nil {
+		take(recommended, "")
+	}
+	for i := range r.Plans {
+		if &r.Plans[i] != recommended {
+			take(&r.Plans[i], HoldFurther)
+		}
+	}
+	return out
+}
+
+// unshared tells whether an iterable dataset is to have several workers that has none or one: nothing then shows whether its code shares the
+// data out between them, and if it does not, training sees every sample once for each. One whose shards are known does.
+func (r *Report) unshared(list []Decision) bool {
+	if r.Job == nil || r.Job.Loader == nil || !r.Job.Loader.Iterable || r.Job.Loader.Shards != nil {
+		return false
+	}
+	now := r.Job.Loader.NumWorkers
+	return now != nil && *now <= 1 && slices.ContainsFunc(list, func(d Decision) bool {
+		to, err := strconv.Atoi(d.To)
+		return d.Setting == "num_workers" && d.Outcome == ToChange && err == nil && to > 1
+	})
+}
+
+// Ready are the changes that may be followed as they stand.
+func (r *Report) Ready() (out []Decision) {
+	for _, d := range r.Decided() {
+		if d.Outcome == ToChange && d.Hold == "" {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// Decision is what the report comes to for a setting; nil where it says nothing of it.
+func (r *Report) Decision(setting string) *Decision {
+	list := r.Decided()
+	i := slices.IndexFunc(list, func(d Decision) bool { return d.Setting == setting })
+	if i < 0 {
+		return nil
+	}
+	return &list[i]
+}
+
+// present is the value a setting was seen to have; nil where it was not seen.
+func (r *Report) present(setting string) *string {
+	if r.Job == nil || r.Job.Loader == nil {
+		return nil
+	}
+	l := r.Job.Loader
+	n := map[string]*int{"num_workers": l.NumWorkers, "prefetch_factor": l.PrefetchFactor, "batch_size": l.BatchSize}[setting]
+	if n == nil {
+		return nil
+	}
+	text := strconv.Itoa(*n)
+	return &text
+}
