@@ -50,6 +50,9 @@ var mayImport = map[string][]string{
 	"recording": {"metric", "untrusted"},
 	"benchmark": {"metric", "stat", "pkg/report"},
 
+	// what goes on now, beside judging
+	"live": {"metric", "recording"},
+
 	// judge: pure
 	"step":     {"stat"},
 	"evidence": {"format", "recording", "benchmark", "metric", "stat", "step", "timeline", "untrusted", "pkg/report"},
@@ -61,6 +64,7 @@ var mayImport = map[string][]string{
 	"compare":  {"metric", "stat", "pkg/report"},
 	"document": {"format", "metric", "timeline", "unit", "pkg/report"},
 	"render":   {"document", "timeline", "pkg/report", "untrusted"},
+	"top":      {"document", "live", "metric", "pkg/report", "render", "unit", "untrusted"},
 
 	"must":         {},
 	"archtest":     {},
@@ -72,6 +76,8 @@ var mayImport = map[string][]string{
 
 // thirdParty lists who may import which module of others. golang.org/x/sys is open to all that touch the machine.
 var thirdParty = map[string][]string{
+	"charm.land/bubbletea":            {"top"},
+	"github.com/charmbracelet":        {"top"},
 	"github.com/NVIDIA/go-nvml":       {"nvml"},
 	"github.com/shirou/gopsutil":      {"procfs"},
 	"github.com/prometheus/procfs":    {"procfs"},

@@ -108,6 +108,12 @@ runs on. See: pipetune help exit-codes`,
 	o.addFlags(c)
 	f.SetInterspersed(false) // what follows a forgotten -- is the command's, not ours
 	complete(c, "then", thenRun, thenTerminate)
+	completePIDs(c)
+	return c
+}
+
+// completePIDs offers the training jobs that run for --pid.
+func completePIDs(c *cobra.Command) {
 	// It cannot fail for a flag that was just defined.
 	_ = c.RegisterFlagCompletionFunc("pid", func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		found, _ := job.Find(c.Context(), job.Options{UID: os.Geteuid(), Self: os.Getpid()}) // a shell has nowhere to say why there is none
@@ -117,7 +123,6 @@ runs on. See: pipetune help exit-codes`,
 		}
 		return pids, cobra.ShellCompDirectiveNoFileComp
 	})
-	return c
 }
 
 // arguments checks what is not a flag: nothing, or -- and a command.

@@ -30,6 +30,9 @@ type session struct {
 	redact untrusted.Redaction
 
 	launched *launch.Watch // of a job that pipetune started; nil when attached
+	endless  bool          // the watch goes on for as long as somebody looks at it
+
+	amend func(context.Context, *recording.Header) // completes a header by what is known now; set by watch
 }
 
 // newSession finds the job to watch, unless it is asked to end meanwhile.
@@ -192,6 +195,7 @@ func (s *session) watch(ctx context.Context, o *diagnoseOptions, out *recording.
 		recorder.Unseen(n.Signal, n.Entity, n.Reason, n.Cure)
 	}
 	set, amend := s.samplers()
+	s.amend = amend
 	w := &watch{
 		job: s.job, samplers: set, runner: s.runner, recorder: recorder, duration: o.duration, interval: o.interval, bounds: b,
 		// The streams of a launched job are its own.
@@ -210,7 +214,7 @@ func (s *session) watch(ctx context.Context, o *diagnoseOptions, out *recording.
 	}
 	if s.launched != nil {
 		s.launched.Align(header.StartMonotonic)
-	} else if mayEnd := !o.explicit && len(o.outputs) == 0 && !o.ownChild; mayEnd || !o.quiet {
+	} else if mayEnd := !o.explicit && len(o.outputs) == 0 && !o.ownChild; b.enough == nil && (mayEnd || !o.quiet) {
 		p := &provisional{mayEnd: mayEnd, next: firstGlance, show: func(words string) { w.progress.step(words, time.Since(start)) },
 			amend: func(h *recording.Header) { amend(ctx, h) }}
 		w.enough = p.enough

@@ -39,7 +39,7 @@ func origin(t report.Tool, schema string) string {
 }
 
 func diagnosis(d *Document, r *report.Report, t *timeline.Timeline) {
-	d.Subject, d.More = subject(r.Job), more(r)
+	d.Subject, d.More = Subject(r.Job), more(r)
 	if v := r.Verdict; v != nil {
 		class := strings.ToUpper(string(v.Class))
 		headline := class

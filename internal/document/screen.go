@@ -13,12 +13,12 @@ import (
 // What a reader needs to act stands on one screen, in the order they act: which job, what is wrong, the change that
 // cures it and what that brings, the figures that carry this, and what to do next. All else is supporting.
 
-// subject names the job: its script, its process, and who makes its batches.
-func subject(j *report.Job) string {
+// Subject names the job: its script, its process, and who makes its batches.
+func Subject(j *report.Job) string {
 	if j == nil || len(j.Command) == 0 {
 		return ""
 	}
-	parts := []string{script(j.Command)}
+	parts := []string{Script(j)}
 	if j.PID > 0 {
 		parts = append(parts, "pid "+strconv.Itoa(j.PID))
 	}
@@ -47,8 +47,12 @@ func loads(l *report.Loader) []string {
 	return []string{text}
 }
 
-// script is what a command runs, in a word: the Python file or module, else the program.
-func script(command []string) string {
+// Script is what the job runs, in a word: the Python file or module, else the program.
+func Script(j *report.Job) string {
+	if j == nil || len(j.Command) == 0 {
+		return ""
+	}
+	command := j.Command
 	for i, word := range command[1:] {
 		switch {
 		case strings.HasSuffix(word, ".py"):

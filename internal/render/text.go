@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/document"
+	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // text lays a document out for a terminal: the answer and what to do next first, then the sections, then lines to copy
@@ -250,4 +251,12 @@ func (p *page) command(c document.Code) {
 		return
 	}
 	p.line(first, text)
+}
+
+// Answer writes the answer of a report and nothing else, as the first lines of its text.
+func Answer(r *report.Report, o Options) string {
+	p, d := newPage(o), document.Of(r, nil)
+	d.Subject = ""
+	p.answer(d)
+	return p.b.String()
 }

@@ -20,6 +20,7 @@ const (
 type lookPace struct {
 	random   *rand.Rand
 	interval time.Duration // mean
+	least    time.Duration // where looks are cheap
 	recent   [16]time.Duration
 	n        int
 }
@@ -44,7 +45,7 @@ func (p *lookPace) took(d time.Duration) {
 		}
 	}
 	cost := sorted[len(sorted)/4]
-	p.interval = min(max(LookInterval, time.Duration(float64(cost)/lookBudget)), slowestLooks)
+	p.interval = min(max(p.least, time.Duration(float64(cost)/lookBudget)), slowestLooks)
 }
 
 // listingPace spreads the listings of descriptors over the workers.
