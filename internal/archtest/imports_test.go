@@ -67,6 +67,7 @@ var mayImport = map[string][]string{
 	"render":   {"document", "timeline", "pkg/report", "untrusted"},
 	"top":      {"document", "live", "metric", "pkg/report", "render", "unit", "untrusted"},
 
+	"must":         {},
 	"archtest":     {},
 	"scripts/sbom": {},
 	"e2e":          {anything},

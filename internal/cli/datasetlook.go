@@ -62,9 +62,7 @@ func datasetLook(found dataset.Description) sampler.DatasetLook {
 				look.Bytes = &estimate
 			}
 		}
-		if len(f.Extensions) > 0 {
-			look.Extension = f.Extensions[0].Name.String()
-		}
+		look.Extension = f.Extension.String()
 	}
 	if found.HDF5 != nil {
 		if access, ok := dataset.Likely(found.HDF5.File); ok {

@@ -162,9 +162,10 @@ func (l *launched) watch(ctx context.Context) (*recording.Recording, error) {
 
 // outcome is what the diagnosis came to.
 type outcome struct {
-	report *report.Report // nil: nothing was measured
-	shown  render.Subject // the same, to be shown
-	err    error          // a gate that failed, a file that could not be written
+	report *report.Report     // nil: nothing was measured
+	shown  render.Subject     // the same, to be shown
+	change *report.Comparison // with the report of --baseline; nil without
+	err    error              // a gate that failed, a file that could not be written
 }
 
 // conclude judges what was recorded and writes the files.
@@ -187,6 +188,15 @@ func (l *launched) conclude(ctx context.Context, rec *recording.Recording, err e
 	if out.err == nil {
 		out.err = l.o.gate(l.env, r)
 	}
+	change, err := l.o.earlier.against(r)
+	if out.change = change; change != nil {
+		err = l.o.earlier.exit(change)
+	}
+	if out.err == nil {
+		out.err = err
+	} else {
+		complain(l.env.Stderr, err)
+	}
 	return out
 }
 
@@ -205,6 +215,11 @@ func (l *launched) say(out outcome) {
 	_, _ = l.stderr.Write(l.held.Bytes())
 	if out.report != nil {
 		if err := printTo(l.stderr, l.env.StderrTerminal, l.env, out.shown, l.format, l.o.display); err != nil {
+			complain(l.stderr, err)
+		}
+	}
+	if out.change != nil {
+		if err := printComparison(l.stderr, l.env.StderrTerminal, l.env, out.change, l.format, l.o.display); err != nil {
 			complain(l.stderr, err)
 		}
 	}

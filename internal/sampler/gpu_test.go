@@ -14,6 +14,7 @@ import (
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/nvml"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
@@ -97,9 +98,7 @@ func watchGPUsOf(t *testing.T, source *playedGPUs, members Members, prepare func
 	g.source = source
 	prepare(g)
 	synctest.Test(t, func(t *testing.T) {
-		if err := g.Start(t.Context(), sink); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, g.Start(t.Context(), sink))
 		for i := range length / g.Every() {
 			at(i * g.Every())
 			time.Sleep(g.Every()) // of the played clock
@@ -289,9 +288,7 @@ func TestGPUNeverBlocksTheTick(t *testing.T) {
 		sink := newBook()
 		g := NewGPU(procfs.FS{}, nil, oneProcess(1), true)
 		g.source = hanging{}
-		if err := g.Start(t.Context(), sink); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, g.Start(t.Context(), sink))
 		begin := time.Now()
 		for range 100 {
 			g.Sample(t.Context(), sink)
