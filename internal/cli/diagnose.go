@@ -39,6 +39,7 @@ type diagnoseOptions struct {
 	noRedact  bool
 	noArgs    bool
 	ownChild  bool // the job was started by this very process, as the demo's is
+	metrics   metricsOptions
 
 	// Of a command after --.
 	steps     int
@@ -108,6 +109,7 @@ runs on. See: pipetune help exit-codes`,
 	f.IntVar(&o.batchSize, "batch-size", 0, "samples per batch, to report samples/s (0: not known)")
 	f.BoolVar(&o.noRedact, "no-redact", false, "keep user name, host name, folders and command line as they are")
 	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
+	o.metrics.addFlags(c)
 	o.addFlags(c)
 	o.earlier.addFlags(c)
 	f.SetInterspersed(false) // what follows a forgotten -- is the command's, not ours
@@ -202,9 +204,14 @@ func runDiagnose(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool
 	if err != nil {
 		return err
 	}
+	meter, err := o.metrics.open(env)
+	if err != nil {
+		return err
+	}
+	defer meter.close()
 	asked, stop := heed(env)
 	defer stop()
-	rec, recErr := record(ctx, env, o, outs, asked)
+	rec, recErr := record(ctx, env, o, outs, meter, asked)
 	if rec == nil {
 		return recErr
 	}
@@ -212,6 +219,7 @@ func runDiagnose(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool
 	if err != nil {
 		return fail(exitNotMeasured, "watch longer, or while the job is in its training loop", "%w", err)
 	}
+	meter.end(r)
 	if o.ownChild { // its files are gone with the demo
 		r.Next = slices.DeleteFunc(r.Next, func(command string) bool { return strings.HasPrefix(command, "pipetune bench-io ") })
 	}
@@ -240,7 +248,7 @@ func (o *diagnoseOptions) compared(env Env, r *report.Report, format render.Form
 }
 
 // record finds the job and watches it. A recording comes back even where writing it to its file failed; then the error says so.
-func record(ctx context.Context, env Env, o *diagnoseOptions, outs []output, asked <-chan os.Signal) (*recording.Recording, error) {
+func record(ctx context.Context, env Env, o *diagnoseOptions, outs []output, m *meter, asked <-chan os.Signal) (*recording.Recording, error) {
 	isolate.FirstVictim()
 	if err := roomFor(procfs.FS{}, os.Getpid(), "diagnose", watchRoom); err != nil {
 		return nil, err
@@ -255,6 +263,7 @@ func record(ctx context.Context, env Env, o *diagnoseOptions, outs []output, ask
 		return nil, unmeasured(sig)
 	default:
 	}
+	s.meter = m
 	return s.record(ctx, o, outs, bounds{asked: asked})
 }
 

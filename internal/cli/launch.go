@@ -35,6 +35,7 @@ type launched struct {
 	stderr io.Writer
 	held   bytes.Buffer
 	o      *diagnoseOptions
+	meter  *meter
 	format render.Format
 	outs   []output
 	told   hook.State // as of the end of the watch
@@ -51,6 +52,10 @@ func runLaunch(ctx context.Context, env Env, o *diagnoseOptions, command []strin
 	}
 	l := &launched{o: o, format: format, outs: outs, stderr: env.Stderr, env: env}
 	l.env.Stderr = &l.held
+	if l.meter, err = o.metrics.open(l.env); err != nil {
+		return err
+	}
+	defer l.meter.close()
 	signals, stop := env.JobSignals()
 	defer stop()
 	l.Job, err = launch.Start(command, launch.Config{Redaction: redaction(env, o), SyncPoints: o.sync, Signals: signals})
@@ -141,7 +146,7 @@ func (l *launched) watch(ctx context.Context) (*recording.Recording, error) {
 	if err != nil {
 		return nil, attachFailure(err)
 	}
-	s := &session{env: l.env, fs: procfs.FS{}, self: os.Getpid(), redact: redaction(l.env, l.o)}
+	s := &session{env: l.env, fs: procfs.FS{}, self: os.Getpid(), redact: redaction(l.env, l.o), meter: l.meter}
 	s.take(j)
 	defer s.close()
 	o := *l.o
@@ -174,6 +179,7 @@ func (l *launched) conclude(ctx context.Context, rec *recording.Recording, err e
 		l.nothing(judgeErr, false)
 		return outcome{err: l.o.gateOnNothing()}
 	}
+	l.meter.end(r)
 	l.fix = l.Fix(ctx, r, l.told.Trainers)
 	nameKept(r, l.outs)
 	out := outcome{report: r, shown: subject(r, rec, l.format, l.outs), err: err}
