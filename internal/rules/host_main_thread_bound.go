@@ -94,5 +94,5 @@ func perStep(p *diagnose.Pass, host float64) *string {
 	if !ok {
 		return nil
 	}
-	return text(unit.Seconds(host*step) + " per step")
+	return new(unit.Seconds(host*step) + " per step")
 }
