@@ -51,7 +51,8 @@ var mayImport = map[string][]string{
 	"benchmark": {"metric", "stat", "pkg/report"},
 
 	// what goes on now, beside judging
-	"live": {"metric", "recording"},
+	"live":     {"metric", "recording"},
+	"exporter": {"live", "metric", "pkg/report"},
 
 	// judge: pure
 	"step":     {"stat"},
@@ -76,24 +77,26 @@ var mayImport = map[string][]string{
 
 // thirdParty lists who may import which module of others. golang.org/x/sys is open to all that touch the machine.
 var thirdParty = map[string][]string{
-	"charm.land/bubbletea":            {"top"},
-	"github.com/charmbracelet":        {"top"},
-	"github.com/NVIDIA/go-nvml":       {"nvml"},
-	"github.com/shirou/gopsutil":      {"procfs"},
-	"github.com/prometheus/procfs":    {"procfs"},
-	"gonum.org/v1/hdf5":               {"hdf5"},
-	"github.com/spf13/cobra":          {"cli"},
-	"github.com/BurntSushi/toml":      {"settings"},
-	"github.com/spf13/pflag":          {"cli", "settings"},
-	"github.com/schollz/progressbar":  {"cli"},
-	"golang.org/x/image":              {"dataset"},
-	"golang.org/x/term":               {"cli"},
-	"github.com/rivo/uniseg":          {"render"},
-	"golang.org/x/perf":               {"stat"},
-	"github.com/yuin/goldmark":        {"reliability", "test files"},
-	"golang.org/x/sys":                {"cli", "job", "hook", "patch", "host", "sampler", "probe", "rewrite", "dataset", "isolate", "nvml", "perf", "procfs", "hdf5", "jpeg", "e2e", "reliability", "launch"},
-	"github.com/google/go-cmp":        {"test files"},
-	"github.com/rogpeppe/go-internal": {"test files"},
+	"charm.land/bubbletea":                {"top"},
+	"github.com/charmbracelet":            {"top"},
+	"github.com/NVIDIA/go-nvml":           {"nvml"},
+	"github.com/shirou/gopsutil":          {"procfs"},
+	"github.com/prometheus/procfs":        {"procfs"},
+	"github.com/prometheus/client_golang": {"exporter"},
+	"github.com/prometheus/common":        {"exporter"},
+	"gonum.org/v1/hdf5":                   {"hdf5"},
+	"github.com/spf13/cobra":              {"cli"},
+	"github.com/BurntSushi/toml":          {"settings"},
+	"github.com/spf13/pflag":              {"cli", "settings"},
+	"github.com/schollz/progressbar":      {"cli"},
+	"golang.org/x/image":                  {"dataset"},
+	"golang.org/x/term":                   {"cli"},
+	"github.com/rivo/uniseg":              {"render"},
+	"golang.org/x/perf":                   {"stat"},
+	"github.com/yuin/goldmark":            {"reliability", "test files"},
+	"golang.org/x/sys":                    {"cli", "job", "hook", "patch", "host", "sampler", "probe", "rewrite", "dataset", "isolate", "nvml", "perf", "procfs", "hdf5", "jpeg", "e2e", "reliability", "launch"},
+	"github.com/google/go-cmp":            {"test files"},
+	"github.com/rogpeppe/go-internal":     {"test files"},
 }
 
 // short names a package as the tables do: below internal, and by the listed package that it is a part of.

@@ -30,6 +30,7 @@ type session struct {
 	redact untrusted.Redaction
 
 	launched *launch.Watch // of a job that pipetune started; nil when attached
+	meter    *meter        // offers what is seen to others; nil: to nobody
 	endless  bool          // the watch goes on for as long as somebody looks at it
 
 	amend func(context.Context, *recording.Header) // completes a header by what is known now; set by watch
@@ -214,10 +215,12 @@ func (s *session) watch(ctx context.Context, o *diagnoseOptions, out *recording.
 	}
 	if s.launched != nil {
 		s.launched.Align(header.StartMonotonic)
-	} else if mayEnd := !o.explicit && len(o.outputs) == 0 && !o.ownChild; b.enough == nil && (mayEnd || !o.quiet) {
+	}
+	s.meter.begin(header.Job)
+	if mayEnd := s.launched == nil && !o.explicit && len(o.outputs) == 0 && !o.ownChild; !s.endless && (mayEnd || s.meter != nil || s.launched == nil && !o.quiet) {
 		p := &provisional{mayEnd: mayEnd, next: firstGlance, show: func(words string) { w.progress.step(words, time.Since(start)) },
-			amend: func(h *recording.Header) { amend(ctx, h) }}
-		w.enough = p.enough
+			tell: func(g glance) { s.meter.judge(g.Report) }, amend: func(h *recording.Header) { amend(ctx, h) }}
+		w.enough = first(b.enough, s.meter.tick, p.enough)
 	}
 	rec, err := w.run(ctx, start)
 	if rec != nil && rec.End.Reason == recording.EndClear && !o.quiet {

@@ -50,6 +50,7 @@ It needs a terminal; in scripts and logs, diagnose reports without one.`,
 	f.BoolVar(&o.noRedact, "no-redact", false, "keep user name, host name, folders and command line as they are")
 	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
 	complete(c, "color", colors...)
+	o.metrics.addFlags(c)
 	completePIDs(c)
 	return c
 }
@@ -78,6 +79,11 @@ func runTop(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool) err
 	if !env.StdinTerminal || !env.StdoutTerminal || env.Getenv("TERM") == "dumb" || env.Getenv("TERM") == "" {
 		return fail(exitUsage, "without one: pipetune diagnose; over ssh: ssh -t", "top needs a terminal that it can draw on, as input and output (TERM=%s)", env.Getenv("TERM"))
 	}
+	m, err := o.metrics.open(env)
+	if err != nil {
+		return err
+	}
+	defer m.close()
 	asked, stop := heed(env)
 	defer stop()
 	isolate.FirstVictim()
@@ -89,6 +95,7 @@ func runTop(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool) err
 		return err
 	}
 	defer s.close()
+	s.meter = m
 	v := &liveView{session: s, o: o, outs: outs}
 	return v.run(ctx, asked)
 }
@@ -115,6 +122,9 @@ func (v *liveView) run(ctx context.Context, asked <-chan os.Signal) error {
 		out = o.w // the terminal itself
 	}
 	v.env.Stderr, v.endless = &v.held, true
+	if v.meter != nil {
+		v.meter.env = v.env
+	}
 	v.save, v.stop, v.left = make(chan struct{}, 1), make(chan os.Signal, 1), make(chan struct{})
 	h := v.job.Header()
 	v.screen = top.New(top.Config{
@@ -165,6 +175,7 @@ func (v *liveView) watchOn(ctx context.Context) error {
 		return err
 	}
 	if rec.End.Reason == recording.EndInterrupted {
+		v.meter.end(v.last)
 		return nil
 	}
 	r, err := judge(rec.From(rec.End.At - lastStretch))
@@ -172,6 +183,7 @@ func (v *liveView) watchOn(ctx context.Context) error {
 		r = v.last
 	}
 	v.last = r
+	v.meter.end(r)
 	v.screen.End(r, rec.End.At)
 	for {
 		select {
@@ -186,7 +198,9 @@ func (v *liveView) watchOn(ctx context.Context) error {
 // tick implements bounds.enough: it draws a frame where one is due, and judges now and then.
 func (v *liveView) tick(at time.Duration, tree *job.Tree, rec *recording.Recorder) string {
 	if v.tracker.Due(at) {
-		v.screen.Show(v.tracker.Update(rec, members(tree), at))
+		f := v.tracker.Update(rec, members(tree), at)
+		v.screen.Show(f)
+		v.meter.frame(f)
 	}
 	if len(v.save) > 0 && v.judged.glance == nil {
 		v.judged.now.Store(true)
@@ -215,6 +229,7 @@ func (v *liveView) glance(g glance) {
 		v.last = g.Report
 	}
 	v.screen.Judge(g.Report, g.at)
+	v.meter.judge(g.Report)
 	select {
 	case <-v.save:
 		go v.write(g.Report, g.err) // a disk may take its time

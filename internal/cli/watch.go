@@ -37,6 +37,21 @@ type bounds struct {
 	enough func(at time.Duration, tree *job.Tree, rec *recording.Recorder) string
 }
 
+// first asks several whether a watch is to end, and takes the first reason; nil ones are not asked.
+func first(list ...func(time.Duration, *job.Tree, *recording.Recorder) string) func(time.Duration, *job.Tree, *recording.Recorder) string {
+	return func(at time.Duration, tree *job.Tree, rec *recording.Recorder) string {
+		for _, enough := range list {
+			if enough == nil {
+				continue
+			}
+			if reason := enough(at, tree, rec); reason != "" {
+				return reason
+			}
+		}
+		return ""
+	}
+}
+
 // run samples until the time is up, the job has ended, or it is asked to stop.
 func (w *watch) run(ctx context.Context, start time.Time) (*recording.Recording, error) {
 	ctx, cancel := context.WithCancel(ctx)

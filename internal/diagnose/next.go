@@ -132,6 +132,8 @@ func Longer(e *evidence.Evidence, steps float64) (setting, to string) {
 // longerWatch is the command that watches for long enough.
 func longerWatch(e *evidence.Evidence) string {
 	switch setting, to := Longer(e, 0); {
+	case e.Header.Mode != "launch" && !e.Window.Ended && e.Header.Job.PID > 0:
+		return fmt.Sprintf("pipetune diagnose --pid %d %s %s", e.Header.Job.PID, setting, to)
 	case e.Header.Mode != "launch" && !e.Window.Ended:
 		return "pipetune diagnose " + setting + " " + to
 	case e.Header.Mode != "launch":

@@ -175,9 +175,9 @@ func (l *Loader) change(at predict.Setting, c predict.Change) report.Recommendat
 	if c.Knob == predict.NumWorkers && c.Then.Setting.Workers > at.Workers {
 		out.Caveat = also(out.Caveat, l.sharing)
 	}
-	out.Why = fmt.Sprintf("then %s limits", cmp.Or(limitText[c.Then.Limit], "nothing that was measured"))
+	out.Why = "next limit: " + cmp.Or(limitText[c.Then.Limit], "nothing that was measured")
 	if c.Then.Limit == predict.Workers {
-		out.Why = "then the workers still limit"
+		out.Why = "the limit stays: the workers"
 	}
 	return out
 }

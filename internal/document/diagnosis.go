@@ -69,7 +69,7 @@ func diagnosis(d *Document, r *report.Report, t *timeline.Timeline) {
 	if len(fix(r)) == 0 { // they may be why no cure was found
 		warnings = Main
 	}
-	d.add(section("Mind", "", warnings, List(r.Warnings)))
+	d.add(section("Notes", "", warnings, List(r.Warnings)))
 }
 
 // figureRows are the figures every reader looks for, with the signal that says what each would be if data were free.

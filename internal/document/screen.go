@@ -124,25 +124,25 @@ const mostAfterwards = 3
 
 // afterwardsSection lists what else is decided, without the reasons.
 func afterwardsSection(r *report.Report) Section {
-	list, title := changes(r), "then, in this order"
+	list, title := changes(r), "Then, in this order"
 	cured := len(fix(r)) > 0
 	if cured {
 		list = list[1:]
 	} else {
-		title = "what may help, in this order"
+		title = "What may help, in this order"
 	}
-	t := &Table{Columns: []Column{{title, false}, {"predicted", true}}}
+	var facts Facts
 	for _, d := range list {
-		if cured && d.Hold == report.HoldCostsNothing || len(t.Rows) == mostAfterwards {
+		if cured && d.Hold == report.HoldCostsNothing || len(facts) == mostAfterwards {
 			continue
 		}
-		effect := "not known"
+		effect := "what it brings is not known"
 		if d.Effect != nil {
 			effect = effectText(*d.Effect)
 		}
-		t.add(changeText(d.Recommendation), effect)
+		facts = append(facts, Fact{strconv.Itoa(len(facts) + 1), changeText(d.Recommendation) + ": " + effect})
 	}
-	return section("", "", Main, t)
+	return section(title, "predicted, each alone", Main, facts)
 }
 
 // useless names what would not help, without the reasons.

@@ -141,6 +141,7 @@ type workTotals struct {
 	ReadTime   time.Duration `json:"read_time" signal:"hook_read_s"`
 	Decodes    int64         `json:"decodes" signal:"hook_decodes"`
 	DecodeTime time.Duration `json:"decode_time" signal:"hook_decode_s"`
+	Values     int64         `json:"decoded_values,omitempty" signal:"hook_decoded_values"`
 	Rows       int64         `json:"rows" signal:"hook_rows"`
 	RowTime    time.Duration `json:"row_time" signal:"hook_row_s"`
 	Times      []int64       `json:"times"` // microseconds that the batches since the last message took

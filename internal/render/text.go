@@ -130,7 +130,7 @@ func (p *page) Figures(list document.Figures) {
 		return
 	}
 	w := figureWidths(list)
-	p.line(p.paint(dim, spaces(w[0])+pad("now", w[1])+pad("95 % CI", w[2])+"free data (modelled)"))
+	p.line(p.paint(dim, spaces(w[0])+pad("now", w[1])+pad("95 % CI", w[2])+"no wait (modelled)"))
 	for _, f := range list {
 		p.line(pad(safe(f.Name), w[0]), pad(safe(f.Now), w[1]), pad(safe(f.Interval), w[2]), safe(f.Free))
 	}

@@ -44,6 +44,10 @@ var hostMainThreadBound = diagnose.Rule{
 			p.Report(modelOnCPU(p, cores, score))
 			return nil
 		}
+		if diagnose.TrainsOnCPU(p.Evidence) {
+			p.Report(trainsOnCPU(p, host, score))
+			return nil
+		}
 		if score < host-diagnose.Moderate.Value {
 			summary += fmt.Sprintf("; %s of it is its own, for the rest it has no CPU", unit.Percent(score/host))
 		}
@@ -76,6 +80,19 @@ func modelOnCPU(p *diagnose.Pass, cores, score float64) report.Finding {
 		Evidence: seen(p, metric.HostTime, metric.TrainerCPU, metric.InputWait, metric.MainCPU, metric.UsableCPUs, metric.GPUBusy),
 		Unhelpful: unlessStarved(p, "work of the main thread", against("more workers or a deeper prefetch_factor: data is ready in time, and workers would take cores from the model", moreWorkers,
 			deeperPrefetch)),
+	}
+}
+
+// trainsOnCPU is the finding where the job has no GPU, so that the model itself is among what the main thread computes.
+func trainsOnCPU(p *diagnose.Pass, host, score float64) report.Finding {
+	return report.Finding{
+		Severity: report.Info, Score: score,
+		Summary: fmt.Sprintf("The job trains on the CPU: no GPU is open, and the main thread computes the model, and what Python does around it, %s of the time",
+			unit.Percent(host)),
+		Evidence: seen(p, metric.HostTime, metric.TrainerCPU, metric.InputWait, metric.MainCPU, metric.MainRunDelay, metric.UsableCPUs),
+		Recommendations: []report.Recommendation{{Setting: "where the model trains", From: text("on the CPU"), To: "on a GPU",
+			Why: "what of the time is the model and what is Python tells a sampling profiler: py-spy record --native --pid PID"}},
+		Unhelpful: unlessStarved(p, "work of the main thread", readyInTime()),
 	}
 }
 

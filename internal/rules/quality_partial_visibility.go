@@ -27,7 +27,7 @@ var qualityPartialVisibility = diagnose.Rule{
 			summary += ": " + reason
 		}
 		if cure == "" {
-			cure = "readable: run pipetune as root, or launch the job through it"
+			cure = "readable: run pipetune as the job's own user, or launch the job through it"
 		}
 		p.Report(report.Finding{
 			Severity: report.Info, Summary: summary,
