@@ -204,8 +204,8 @@ func bounded(v reflect.Value) bool {
 	case reflect.Pointer:
 		return v.IsNil() || bounded(v.Elem())
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if !bounded(v.Field(i)) {
+		for _, field := range v.Fields() {
+			if !bounded(field) {
 				return false
 			}
 		}

@@ -66,7 +66,7 @@ func oversized(p *diagnose.Pass) error {
 	// What the dataset's own code does beside, resizing above all, may take time in proportion to the pixels too.
 	lo, hi := m.decode*(1-4/times), (m.decode+m.other)*(1-1/times)
 	if ext := p.Evidence.Facts.Extension; ext != ".png" && ext != ".webp" {
-		change = report.Recommendation{Setting: "size that a JPEG is decoded at", From: text("as stored"), To: "what training takes: image.draft(\"RGB\", (WIDTH, HEIGHT)) before the first use",
+		change = report.Recommendation{Setting: "size that a JPEG is decoded at", From: new("as stored"), To: "what training takes: image.draft(\"RGB\", (WIDTH, HEIGHT)) before the first use",
 			Why: "libjpeg then decodes at a half, a quarter or an eighth, never below what is asked for (OpenCV: IMREAD_REDUCED_COLOR_2); " +
 				"pictures resized once, ahead of training, need no such code",
 			Caveat: "for JPEG alone; ask for as much as random crops need"}
