@@ -181,6 +181,7 @@ func (l *launched) conclude(ctx context.Context, rec *recording.Recording, err e
 	}
 	l.meter.end(r)
 	l.fix = l.Fix(ctx, r, l.told.Trainers)
+	nameKept(r, l.outs)
 	out := outcome{report: r, shown: subject(r, rec, l.format, l.outs), err: err}
 	if err := errors.Join(writeAll(l.env, out.shown, l.outs), l.writePatch()); err != nil {
 		out.err = err

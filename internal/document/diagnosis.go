@@ -50,6 +50,9 @@ func diagnosis(d *Document, r *report.Report, t *timeline.Timeline) {
 		d.Answer = &Answer{Label: "Verdict", Headline: headline, Aside: "confidence: " + string(v.Confidence), Short: class,
 			Why: v.Statement, Lines: slices.Concat(fix(r), useless(lead(r)))}
 		for _, doubt := range v.Doubts {
+			if strings.Contains(v.Statement, doubt) {
+				continue // said already
+			}
 			d.Answer.Lines = append(d.Answer.Lines, Line{Label: "Doubt", Text: doubt})
 		}
 		switch v.Class {

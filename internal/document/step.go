@@ -39,7 +39,7 @@ func stepShares(s report.Step) []share {
 			steady := *wait - max(gap-max(left, 0), 0)
 			left -= min(gap, max(left, 0))
 			wait, between = &steady, &gap
-			lacks += " within epochs" // what the trainer waits in all is another figure
+			lacks = "wait within epochs" // what the trainer waits in all is another figure
 		}
 		if left >= leastRest {
 			rest = &left

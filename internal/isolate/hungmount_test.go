@@ -231,13 +231,11 @@ func TestManyHungMounts(t *testing.T) {
 		dir := t.TempDir()
 		m := must.Get(hungmount.Start(dir, hungmount.Statfs))(t)
 		hung = append(hung, m)
-		all.Add(1)
-		go func() {
-			defer all.Done()
+		all.Go(func() {
 			begin := time.Now()
 			_, err := paths.Statfs(t.Context(), dir, dir)
 			verdicts[i] = verdict{err, time.Since(begin)}
-		}()
+		})
 	}
 	all.Wait()
 	late, refused := 0, 0

@@ -234,7 +234,7 @@ func describeInherited() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, line := range strings.Split(string(status), "\n") {
+	for line := range strings.SplitSeq(string(status), "\n") {
 		switch name, value, _ := strings.Cut(line, ":\t"); name {
 		case "SigBlk":
 			in.SigBlk = value

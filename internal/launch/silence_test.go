@@ -31,7 +31,7 @@ func TestIsolating(t *testing.T) {
 		"python": "",
 	} {
 		var argv [][]byte
-		for _, arg := range strings.Fields(command) {
+		for arg := range strings.FieldsSeq(command) {
 			argv = append(argv, []byte(arg))
 		}
 		if got := isolating(argv); got != want {

@@ -103,7 +103,7 @@ func TestDecodeOfAnArchive(t *testing.T) {
 	sample := dataset.Sample{Source: dataset.Source{Kind: dataset.Tar}}
 	for i, f := range pics.Files {
 		content := must.Get(os.ReadFile(string(f.Path)))(t)
-		for _, member := range [][]byte{content, []byte(fmt.Sprintf(`{"label": %d}`, i))} {
+		for _, member := range [][]byte{content, fmt.Appendf(nil, `{"label": %d}`, i)} {
 			sample.Items = append(sample.Items, dataset.Ref{At: int64(len(all)), Bytes: int64(len(member))})
 			all = append(all, member...)
 		}

@@ -117,7 +117,7 @@ func TestHangingInterpreterIsKilled(t *testing.T) {
 				t.Fatalf("%v", err)
 			}
 			text := must.Get(os.ReadFile(pids))(t)
-			for _, pid := range strings.Fields(string(text)) {
+			for pid := range strings.FieldsSeq(string(text)) {
 				waitUntilGone(t, pid)
 			}
 		})

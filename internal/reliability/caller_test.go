@@ -43,7 +43,7 @@ func untrustedCaller(s *stand) {
 	for _, name := range []string{"python3", "nvidia-smi", "sh", "git", "h5ls", "nvidia-modprobe", "lsblk", "mount"} {
 		must.Do(s, os.WriteFile(filepath.Join(trap, name), []byte("#!/bin/sh\necho "+name+" >>"+mark+"\n"), 0o755))
 	}
-	must.Do(s, os.WriteFile(filepath.Join(trap, "sitecustomize.py"), []byte(fmt.Sprintf("open(%q, 'a').write('python')\n", mark)), 0o644))
+	must.Do(s, os.WriteFile(filepath.Join(trap, "sitecustomize.py"), fmt.Appendf(nil, "open(%q, 'a').write('python')\n", mark), 0o644))
 	source := filepath.Join(s.work, "trap.c")
 	code := fmt.Sprintf("#include <stdio.h>\n__attribute__((constructor)) static void mark(void) { FILE *f = fopen(%q, \"a\"); if (f) { fputs(\"library\\n\", f); fclose(f); } }\nint nvmlInit_v2(void) { mark(); return 0; }\n", mark)
 	must.Do(s, os.WriteFile(source, []byte(code), 0o644))

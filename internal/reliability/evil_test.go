@@ -67,7 +67,7 @@ func evilReports(fifo string) []evilFile {
 		{name: "many unknown keys", text: evilHead + `"x":{` + keys("1") + `}}`},
 		{name: "many windows", text: evilHead + `"metrics":{"a":{"basis":"measured","windows":[` + many("1") + `]}}}`},
 	}
-	for _, list := range strings.Fields("findings measurements abstained plans phases ranks warnings next") {
+	for list := range strings.FieldsSeq("findings measurements abstained plans phases ranks warnings next") {
 		for _, one := range []string{"{}", `""`} {
 			all = append(all, evilFile{name: list + " of " + one, text: evilHead + `"` + list + `":[` + many(one) + `]}`})
 		}

@@ -267,13 +267,13 @@ func outputRaces(s *stand, lasts time.Duration, least int) {
 
 func planted3(s *stand) {
 	trap, marker := s.folder("trap"), filepath.Join(s.folder("marks"), "marker")
-	for _, name := range strings.Fields("python python3 h5repack dpkg nvidia-smi sh bash ldconfig find tar patch git less pager xdg-open lsblk systemd-detect-virt") {
+	for name := range strings.FieldsSeq("python python3 h5repack dpkg nvidia-smi sh bash ldconfig find tar patch git less pager xdg-open lsblk systemd-detect-virt") {
 		must.Do(s, os.WriteFile(filepath.Join(trap, name), []byte("#!/bin/sh\necho $0 >>"+marker+"\n"), 0o755))
 	}
-	for _, name := range strings.Fields("sitecustomize.py usercustomize.py torch.py h5py.py numpy.py PIL.py json.py pipetune_hook.py") {
+	for name := range strings.FieldsSeq("sitecustomize.py usercustomize.py torch.py h5py.py numpy.py PIL.py json.py pipetune_hook.py") {
 		must.Do(s, os.WriteFile(filepath.Join(trap, name), []byte("open("+strconv.Quote(marker)+", 'a').write("+strconv.Quote(name+"\n")+")\n"), 0o644))
 	}
-	for _, name := range strings.Fields(".pipetune.yaml .pipetune.json .piperc .env") {
+	for name := range strings.FieldsSeq(".pipetune.yaml .pipetune.json .piperc .env") {
 		must.Do(s, os.WriteFile(filepath.Join(trap, name), []byte("duration: 1000h\nPIPETUNE_FORMAT=nonsense\n"), 0o644))
 	}
 	source := filepath.Join(trap, "evil.c")

@@ -84,7 +84,7 @@ func (s *stand) freezer(pids ...int) (set func(frozen bool)) {
 		if err != nil {
 			s.Error(err)
 		}
-		for _, pid := range strings.Fields(string(left)) {
+		for pid := range strings.FieldsSeq(string(left)) {
 			if err := os.WriteFile(filepath.Join(parent, "cgroup.procs"), []byte(pid), 0); err != nil {
 				s.Log(err) // it has ended meanwhile
 			}

@@ -205,8 +205,7 @@ func decoded(t *testing.T, path string) *report.Report {
 	t.Helper()
 	file := must.Get(os.Open(path))(t)
 	defer file.Close()
-	r := must.Get(report.Decode(file))(t)
-	return r
+	return must.Get(report.Decode(file))(t)
 }
 
 func (c fieldCase) check(t *testing.T, r *report.Report) {

@@ -202,8 +202,6 @@ func limits(own ...diagnose.Limit) []diagnose.Limit {
 
 func whole(x float64) string { return strconv.Itoa(int(x + 0.5)) }
 
-func text(s string) *string { return &s }
-
 // count says "1 worker", "4 workers".
 func count(n float64, noun string) string {
 	if whole(n) == "1" {
@@ -228,10 +226,10 @@ func fromFact[T any](v *T) *string {
 	switch x := any(*v).(type) {
 	case bool:
 		if x {
-			return text("True")
+			return new("True")
 		}
-		return text("False")
+		return new("False")
 	default:
-		return text(fmt.Sprint(x))
+		return new(fmt.Sprint(x))
 	}
 }

@@ -36,9 +36,9 @@ func reopenedInside(p *diagnose.Pass, m made) {
 		summary += ", at " + where
 	}
 	summary += fmt.Sprintf(": opening and closing takes %s, %s of the %s a worker needs for an item", unit.Seconds(m.open*m.item), unit.Percent(m.open), unit.Seconds(m.item))
-	rec := reopenCure(text(often))
+	rec := reopenCure(new(often))
 	if files := openedFiles(p, distinct); files >= 2 {
-		rec = reopenEach(text(often), files)
+		rec = reopenEach(new(often), files)
 	}
 	name := "NAME"
 	if f := p.Evidence.Facts.HDF5; f != nil && f.Name != "" {

@@ -90,7 +90,7 @@ func trainsOnCPU(p *diagnose.Pass, host, score float64) report.Finding {
 		Summary: fmt.Sprintf("The job trains on the CPU: no GPU is open, and the main thread computes the model, and what Python does around it, %s of the time",
 			unit.Percent(host)),
 		Evidence: seen(p, metric.HostTime, metric.TrainerCPU, metric.InputWait, metric.MainCPU, metric.MainRunDelay, metric.UsableCPUs),
-		Recommendations: []report.Recommendation{{Setting: "where the model trains", From: text("on the CPU"), To: "on a GPU",
+		Recommendations: []report.Recommendation{{Setting: "where the model trains", From: new("on the CPU"), To: "on a GPU",
 			Why: "what of the time is the model and what is Python tells a sampling profiler: py-spy record --native --pid PID"}},
 		Unhelpful: unlessStarved(p, "work of the main thread", readyInTime()),
 	}
@@ -111,5 +111,5 @@ func perStep(p *diagnose.Pass, host float64) *string {
 	if !ok {
 		return nil
 	}
-	return text(unit.Seconds(host*step) + " per step")
+	return new(unit.Seconds(host*step) + " per step")
 }

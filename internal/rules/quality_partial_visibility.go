@@ -32,7 +32,7 @@ var qualityPartialVisibility = diagnose.Rule{
 		p.Report(report.Finding{
 			Severity: report.Info, Summary: summary,
 			Evidence:        seen(p, metric.SyscallSeen, metric.LookCover),
-			Recommendations: []report.Recommendation{{Setting: "/proc/PID/syscall", From: text("hidden"), To: cure, Why: "waiting for data can then be told from other waiting"}},
+			Recommendations: []report.Recommendation{{Setting: "/proc/PID/syscall", From: new("hidden"), To: cure, Why: "waiting for data can then be told from other waiting"}},
 		})
 		return nil
 	},

@@ -3,6 +3,7 @@ package sampler
 import (
 	"context"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/format"
@@ -55,10 +56,8 @@ func mayBeData(file string) bool {
 		return false
 	}
 	ext, known := strings.ToLower(path.Ext(name)), isKnownData(name)
-	for _, e := range notDataEnds {
-		if ext == e {
-			return false
-		}
+	if slices.Contains(notDataEnds, ext) {
+		return false
 	}
 	for _, part := range notDataParts {
 		if strings.Contains(file, part) {

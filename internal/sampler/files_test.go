@@ -213,8 +213,7 @@ func TestDatasetAttributes(t *testing.T) {
 	if _, there := recording.Attrs(d.layout(r, ""))["cache_bytes"]; there {
 		t.Error("a cache size without a version")
 	}
-	many := int64(5000)
-	d.folder, d.look.Files = true, &many
+	d.folder, d.look.Files = true, new(int64(5000))
 	if _, there := recording.Attrs(d.layout(r, "1.10"))["amplification"]; there {
 		t.Error("an amplification for files of one sample each")
 	}
