@@ -36,7 +36,7 @@ func openTerminal(t *testing.T, width, height int, environ []string) terminal {
 		t.Fatalf("opening a terminal (apt-get install tmux): %v: %s", err, out)
 	}
 	t.Cleanup(func() { _ = exec.Command("tmux", "-S", p.socket, "kill-server").Run() }) // it may be gone
-	p.enter("clear; echo rea''dy") // what is typed is not what is waited for
+	p.enter("clear; echo rea''dy")                                                      // what is typed is not what is waited for
 	p.wait("ready")
 	return p
 }
