@@ -11,8 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/rivo/uniseg"
+	"unicode/utf8"
 )
 
 // drawnWithin is how long a screen is waited for: ten seconds to a first verdict, and room for a machine that is busy.
@@ -107,7 +106,7 @@ func fits(screen string, width, height int) error {
 		return fmt.Errorf("%d lines on a screen of %d", len(lines), height)
 	}
 	for _, line := range lines {
-		if n := uniseg.StringWidth(line); n > width {
+		if n := utf8.RuneCountInString(line); n > width {
 			return fmt.Errorf("%d columns on a screen of %d: %s", n, width, line)
 		}
 	}
