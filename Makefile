@@ -134,13 +134,13 @@ test-hook-newest: ## the hook's tests on the newest PyTorch, those of frameworks
 
 .PHONY: e2e
 e2e: ## all end-to-end jobs and datasets, and a real DataLoader beside bench-io; TORCH=trixie or TORCH=sid for newer PyTorch
-	@scripts/deps build job tools $(if $(TORCH),suite)
+	@scripts/deps build job tools live $(if $(TORCH),suite)
 	@$(MAKE) build
 	@$(MAKE) e2e-run
 
 .PHONY: e2e-run
 e2e-run:
-	$(GO) test -vet=off -tags e2e ./internal/e2e -run '$(if $(E2E_SUITE),TestDeviceLibrary|TestJobs|TestLaunch$$,TestDataLoader|TestDeviceLibrary|TestGPUProof|TestLayouts|TestJobs|TestCases$$|TestLaunch$$|TestPatch|TestHostile)' -count=1 -v -timeout 5h
+	$(GO) test -vet=off -tags e2e ./internal/e2e -run '$(if $(E2E_SUITE),TestDeviceLibrary|TestJobs|TestLaunch$$,TestDataLoader|TestDeviceLibrary|TestGPUProof|TestLayouts|TestJobs|TestCases$$|TestLaunch$$|TestPatch|TestHostile|TestTop|TestMetrics)' -count=1 -v -timeout 5h
 
 .PHONY: e2e-stacks
 e2e-stacks: ## the frameworks that people train with, on the newest PyTorch; E2E_JOBS='regexp' selects

@@ -91,8 +91,14 @@ func differences(b, a *report.Report) []report.Condition {
 			if t.name == datasetTrait && items != nil && *items {
 				c.Breaks, c.Consequence = false, "the same items, rewritten or moved: the change to be judged"
 			}
+			if t.name == datasetTrait && rewritten(b, a) {
+				c.Breaks, c.Consequence = false, sameNames
+			}
 			if t.name == commandTrait && script(b) != script(a) {
-				c.Breaks, c.Consequence = !sameData(b, a, items), "another program: the figures are of two jobs"
+				c.Breaks, c.Consequence = true, "another program: the figures are of two jobs"
+				if sameData(b, a, items) {
+					c.Breaks, c.Consequence = false, "another script over the same data: the change to be judged, if it is a version of the job"
+				}
 			}
 			out = append(out, c)
 		}
@@ -100,6 +106,8 @@ func differences(b, a *report.Report) []report.Condition {
 	switch {
 	case items == nil:
 		out = append(out, fingerprint(b, a)...)
+	case !*items && rewritten(b, a):
+		out = append(out, report.Condition{Name: "items of the dataset", Before: itemsOf(b), After: itemsOf(a), Consequence: sameNames})
 	case !*items:
 		out = append(out, report.Condition{Name: "items of the dataset", Before: itemsOf(b), After: itemsOf(a), Breaks: true,
 			Consequence: "other items: they may cost more or less to load"})
@@ -140,6 +148,18 @@ func sameItems(b, a *report.Report) *bool {
 		return nil
 	}
 	return &same
+}
+
+// sameNames is what follows from files of the same names with other contents.
+const sameNames = "files of the same names, written anew: the change to be judged, if they show the same"
+
+// rewritten tells whether two folders hold files of the same names, but for their formats, with other contents.
+func rewritten(b, a *report.Report) bool {
+	if same := sameItems(b, a); same == nil || *same {
+		return false
+	}
+	x, y := strings.Fields(itemsOf(b)), strings.Fields(itemsOf(a))
+	return strings.HasPrefix(x[1], "names-") && slices.Equal(x[:2], y[:2])
 }
 
 // itemsOf is what a report tells of its dataset's items.

@@ -101,6 +101,7 @@ type Facts struct {
 	BatchSize   *int   // told by the person or on the command line, never measured
 	Dataset     string // path of what is read most, redacted
 	DatasetKind string // hdf5, image, npy, tar, other
+	Items       string // what its items are, wherever they lie, as package dataset digests them; "" unknown
 	Extension   string // most common file suffix, lower case, with the dot
 	FSType      string
 	StorageKind string // disk, tmpfs, network, fuse
@@ -175,7 +176,6 @@ type HDF5 struct {
 	Shape, Chunk   string
 	Item           string // shape of what one read delivers; "" is all of an index of the first axis
 	Dtype, Filters string
-	Items          string // shape, type and hashes of some items, whatever the layout; "" unknown
 }
 
 // Rank is one trainer.

@@ -18,6 +18,7 @@ type DatasetLook struct {
 	Files     *int64
 	FileBytes *int64 // median of a folder's files
 	Extension string // the most frequent of a folder, with its dot
+	Items     string // hashes of some items, as dataset.Digest has them; "" unknown
 	Layout    *HDF5Layout
 	// Refused says why an HDF5 file's layout could not be told; sanitized, "" where it could or where there is none to tell.
 	Refused string
@@ -26,7 +27,6 @@ type DatasetLook struct {
 // HDF5Layout is the layout of the HDF5 dataset a job most likely reads. All texts are sanitized.
 type HDF5Layout struct {
 	Name, Shape, Dtype, Layout, Chunk, Filters string
-	Items                                      string // shape, type and hashes of some items, as dataset.Digest has them; "" unknown
 	FilterCount                                int
 	ChunkBytes, ItemBytes, ItemsPerChunk       *int64
 	ChunksPerItem, StoredBytes                 *int64
