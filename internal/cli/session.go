@@ -193,12 +193,12 @@ func (s *session) watch(ctx context.Context, o *diagnoseOptions, out *recording.
 		return nil, fail(exitUsage, "", "%w", err)
 	}
 	for _, n := range notes {
-		recorder.Unseen(n.Signal, n.Entity, n.Reason, n.Cure)
+		forUser(recorder, os.Geteuid()).Unseen(n.Signal, n.Entity, n.Reason, n.Cure)
 	}
 	set, amend := s.samplers()
 	s.amend = amend
 	w := &watch{
-		job: s.job, samplers: set, runner: s.runner, recorder: recorder, duration: o.duration, interval: o.interval, bounds: b,
+		job: s.job, samplers: set, runner: s.runner, recorder: recorder, sink: forUser(recorder, os.Geteuid()), duration: o.duration, interval: o.interval, bounds: b,
 		// The streams of a launched job are its own.
 		progress: newProgress(s.env, o.quiet || s.launched != nil, o.duration, watchProgress(header.Job.PID)),
 		warn:     func(text string) { note(s.env.Stderr, text) },

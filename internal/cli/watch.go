@@ -20,6 +20,7 @@ type watch struct {
 	samplers []sampler.Sampler
 	runner   *isolate.Runner
 	recorder *recording.Recorder
+	sink     recording.Sink // the recorder, as samplers see it
 	duration time.Duration
 	interval time.Duration
 	progress *progress
@@ -80,7 +81,7 @@ func (w *watch) run(ctx context.Context, start time.Time) (*recording.Recording,
 		w.job.Refresh(ctx, at, w.recorder)
 		for i, s := range w.samplers {
 			if live[i] && at >= due[i] {
-				s.Sample(ctx, w.recorder)
+				s.Sample(ctx, w.sink)
 				due[i] = at + s.Every() - w.interval/2
 			}
 		}
@@ -125,7 +126,7 @@ func (w *watch) run(ctx context.Context, start time.Time) (*recording.Recording,
 func (w *watch) start(ctx context.Context) []bool {
 	live := make([]bool, len(w.samplers))
 	for i, s := range w.samplers {
-		if err := s.Start(ctx, w.recorder); err != nil {
+		if err := s.Start(ctx, w.sink); err != nil {
 			w.recorder.Unseen(s.Name()+"_*", "", err.Error(), "")
 			continue
 		}
