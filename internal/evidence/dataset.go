@@ -183,7 +183,7 @@ func (b *builder) dataset() {
 func (b *builder) datasetFacts() {
 	f := &b.ev.Facts
 	if l := b.layout; l != nil {
-		f.HDF5 = &HDF5{File: l.File, Name: l.Name, Shape: l.Shape, Chunk: l.Chunk, Dtype: l.Dtype, Filters: l.Filters, Library: b.library()}
+		f.HDF5 = &HDF5{Name: l.Name, Shape: l.Shape, Chunk: l.Chunk, Dtype: l.Dtype, Filters: l.Filters}
 		f.Items = l.Items
 	}
 	d := b.mainDataset()

@@ -172,18 +172,16 @@ type SlowItem = recording.SlowItem
 
 // HDF5 is the layout of the dataset most likely read.
 type HDF5 struct {
-	File, Name     string
+	Name           string
 	Shape, Chunk   string
 	Item           string // shape of what one read delivers; "" is all of an index of the first axis
 	Dtype, Filters string
-	Library        string // version the job has mapped, "" unknown
 }
 
 // Rank is one trainer.
 type Rank struct {
 	Name      string // RANK, else the pid
 	PID       int
-	GPUs      []string   // entities of those it uses; nil where that is unknown
 	Step      *step.Step // where its time goes; nil where that is unknown
 	InputWait *Value
 	BatchRate *Value

@@ -40,7 +40,7 @@ func (b *builder) lead() {
 		if name == "" {
 			name = "pid " + strconv.Itoa(r.pid)
 		}
-		out := Rank{Name: name, PID: r.pid, GPUs: r.gpus, Step: r.step}
+		out := Rank{Name: name, PID: r.pid, Step: r.step}
 		if r.wait.N > 0 && (!r.noLoader || r.hook != nil) {
 			out.InputWait = &Value{Summary: r.wait, Basis: r.basis}
 		}

@@ -125,7 +125,7 @@ func TestHDF5LockIsNotTakenWhereSomebodyWrites(t *testing.T) {
 	s.sample.Files[0].Written = time.Now().Unix()
 	must.Do(t, s.locks(t.Context(), time.Second))
 	find(t, s.result, report.ProbeHDF5, metric.OpenTime, "cache=warm", "mode=unlocked")
-	if len(s.result.Warnings) != 1 || !strings.Contains(s.result.Warnings[0], "what a file lock costs was not measured") {
+	if !strings.Contains(strings.Join(s.result.Warnings, "\n"), "what a file lock costs was not measured") {
 		t.Errorf("warnings: %v", s.result.Warnings)
 	}
 	for _, m := range s.result.Rows.Measurements() {
