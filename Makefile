@@ -72,7 +72,7 @@ demo: ## a small real PyTorch job with a planted fault, diagnosed while it runs
 
 # The packages that start goroutines: their tests run under the race detector, which finds nothing in the others and is slow there.
 # internal/archtest holds the list to the code.
-RACED := ./internal/cli ./internal/hook ./internal/isolate ./internal/isolate/hungmount ./internal/job ./internal/launch ./internal/patch ./internal/probe ./internal/sampler
+RACED := ./internal/cli ./internal/hook ./internal/isolate ./internal/isolate/hungmount ./internal/job ./internal/launch ./internal/patch ./internal/probe ./internal/sampler ./internal/top
 
 # Some 18 minutes on two cores from a fresh clone; 15 are the aim. Stages that wait for a network or a clock run beside those that compute; jobs that are watched
 # live run last and alone. CONTRIBUTING.md says what runs where.
@@ -134,13 +134,13 @@ test-hook-newest: ## the hook's tests on the newest PyTorch, those of frameworks
 
 .PHONY: e2e
 e2e: ## all end-to-end jobs and datasets, and a real DataLoader beside bench-io; TORCH=trixie or TORCH=sid for newer PyTorch
-	@scripts/deps build job tools $(if $(TORCH),suite)
+	@scripts/deps build job tools live $(if $(TORCH),suite)
 	@$(MAKE) build
 	@$(MAKE) e2e-run
 
 .PHONY: e2e-run
 e2e-run:
-	$(GO) test -vet=off -tags e2e ./internal/e2e -run '$(if $(E2E_SUITE),TestDeviceLibrary|TestJobs|TestLaunch$$,TestDataLoader|TestDeviceLibrary|TestGPUProof|TestLayouts|TestJobs|TestCases$$|TestLaunch$$|TestPatch|TestHostile)' -count=1 -v -timeout 5h
+	$(GO) test -vet=off -tags e2e ./internal/e2e -run '$(if $(E2E_SUITE),TestDeviceLibrary|TestJobs|TestLaunch$$,TestDataLoader|TestDeviceLibrary|TestGPUProof|TestLayouts|TestJobs|TestCases$$|TestLaunch$$|TestPatch|TestHostile|TestTop|TestMetrics)' -count=1 -v -timeout 5h
 
 .PHONY: e2e-stacks
 e2e-stacks: ## the frameworks that people train with, on the newest PyTorch; E2E_JOBS='regexp' selects

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // document is one Markdown page of the repository.
@@ -31,10 +33,7 @@ func documents(t *testing.T) []document {
 	t.Helper()
 	var all []document
 	for _, name := range files(t, ".md") {
-		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(root, filepath.FromSlash(name))))(t)
 		all = append(all, document{name, string(text)})
 	}
 	return all
@@ -123,10 +122,7 @@ func untrue(d document, all []document, targets []string) []string {
 // makeTargets are the targets of the Makefile.
 func makeTargets(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(root, "Makefile")))(t)
 	var list []string
 	for _, m := range regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):`).FindAllStringSubmatch(string(text), -1) {
 		list = append(list, m[1])

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 var (
@@ -73,10 +75,7 @@ const mostLines = 400
 
 func TestFilesAreShort(t *testing.T) {
 	for _, name := range append(files(t, ".go"), files(t, ".py")...) {
-		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(root, filepath.FromSlash(name))))(t)
 		if n := bytes.Count(text, []byte("\n")); n > mostLines {
 			t.Errorf("%s has %d lines: split it by what its parts hold", name, n)
 		}

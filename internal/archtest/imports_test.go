@@ -50,6 +50,10 @@ var mayImport = map[string][]string{
 	"recording": {"metric", "untrusted"},
 	"benchmark": {"metric", "stat", "pkg/report"},
 
+	// what goes on now, beside judging
+	"live":     {"metric", "recording"},
+	"exporter": {"live", "metric", "pkg/report"},
+
 	// judge: pure
 	"step":     {"stat"},
 	"evidence": {"format", "recording", "benchmark", "metric", "stat", "step", "timeline", "untrusted", "pkg/report"},
@@ -61,7 +65,9 @@ var mayImport = map[string][]string{
 	"compare":  {"metric", "stat", "pkg/report"},
 	"document": {"format", "metric", "timeline", "unit", "pkg/report"},
 	"render":   {"document", "timeline", "pkg/report", "untrusted"},
+	"top":      {"document", "live", "metric", "pkg/report", "render", "unit", "untrusted"},
 
+	"must":         {},
 	"archtest":     {},
 	"scripts/sbom": {},
 	"e2e":          {anything},
@@ -71,9 +77,13 @@ var mayImport = map[string][]string{
 
 // thirdParty lists who may import which module of others. golang.org/x/sys is open to all that touch the machine.
 var thirdParty = map[string][]string{
+	"charm.land/bubbletea":                  {"top"},
+	"github.com/charmbracelet":              {"top"},
 	"github.com/NVIDIA/go-nvml":             {"nvml"},
 	"github.com/shirou/gopsutil":            {"procfs"},
 	"github.com/prometheus/procfs":          {"procfs"},
+	"github.com/prometheus/client_golang":   {"exporter"},
+	"github.com/prometheus/common":          {"exporter"},
 	"gonum.org/v1/hdf5":                     {"hdf5"},
 	"github.com/spf13/cobra":                {"cli"},
 	"github.com/BurntSushi/toml":            {"settings"},

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // inCode are names as a table of docs/architecture.md writes them.
@@ -41,10 +43,7 @@ func layersOf(page string) map[string][]string {
 var untold = []string{"archtest", "scripts/sbom", "e2e", "reliability", "replay"}
 
 func TestArchitectureTellsTheLayers(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile(filepath.Join(root, "docs", "architecture.md")))(t)
 	want := map[string][]string{}
 	for name, allowed := range mayImport {
 		if !slices.Contains(untold, name) {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // raced is the line of the Makefile that names the packages whose tests run under the race detector.
@@ -34,10 +36,7 @@ func startsGoroutine(s source) (starts bool) {
 
 // TestRacedPackages holds `make test` to the code: under the race detector run the tests of the packages that start goroutines, and only these.
 func TestRacedPackages(t *testing.T) {
-	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	makefile := must.Get(os.ReadFile(filepath.Join(root, "Makefile")))(t)
 	line := raced.FindSubmatch(makefile)
 	if line == nil {
 		t.Fatal("the Makefile has no line RACED := …")

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 const (
@@ -84,10 +86,7 @@ func parse(t *testing.T, name string, content any) source {
 	t.Helper()
 	s := source{path: name, pkg: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), fset: token.NewFileSet()}
 	from := filepath.Join(root, filepath.FromSlash(name))
-	file, err := parser.ParseFile(s.fset, from, content, parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(parser.ParseFile(s.fset, from, content, parser.ParseComments|parser.SkipObjectResolution))(t)
 	s.file = file
 	return s
 }

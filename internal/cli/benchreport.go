@@ -125,8 +125,8 @@ func (b *bench) benchmark(o probe.Options, result probe.Result) *report.Benchmar
 	if f.Access != nil {
 		out.Dataset = f.Access.Dataset.Path.String()
 		out.Layout = layoutOf(*f.Access, f.Sample.ItemShape)
-		out.Digest = b.digest
 	}
+	out.Digest = b.digest
 	return out
 }
 

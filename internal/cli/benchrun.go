@@ -38,7 +38,7 @@ type bench struct {
 	machine recording.Host
 	storage *recording.Storage
 	found   dataset.SurveyResult
-	digest  string // of an HDF5 file's items; "": not known
+	digest  string // of its items; "": not known
 }
 
 // runBench is the whole command: check, look, plan, measure, judge, show.
@@ -103,7 +103,9 @@ func runBench(ctx context.Context, env Env, o *benchOptions) error {
 		return b.nothingMeasured(ctx, err)
 	}
 	if sample := b.found.Sample; sample.Kind == dataset.HDF5 && b.found.Files == 1 && len(sample.Files) == 1 {
-		b.digest = digest(ctx, b.runner, b.key, string(sample.Files[0].Path), sample.Dataset)
+		b.digest = digest(ctx, b.runner, b.key, string(sample.Files[0].Path), dataset.DigestRequest{Dataset: sample.Dataset})
+	} else if b.found.Files > 1 {
+		b.digest = digest(ctx, b.runner, b.key, b.path, dataset.DigestRequest{})
 	}
 	r := b.report(options, result)
 	used := usage(b.runner)

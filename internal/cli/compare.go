@@ -67,13 +67,9 @@ func (o *comparison) run(env Env, args []string) error {
 	if err != nil {
 		return err
 	}
-	opts := compare.Options{Tool: report.Tool{Name: tool().Name, Version: tool().Version, Commit: tool().Commit}, GateMetric: o.gateMetric}
-	if o.gate != "" {
-		limit, err := parseShare(o.gate)
-		if err != nil {
-			return fail(exitUsage, "give a share of the rate: --gate 5%", "--gate %q: %w", o.gate, err)
-		}
-		opts.Gate = &limit
+	opts, err := o.options()
+	if err != nil {
+		return err
 	}
 	b, err := readSide(env, before)
 	if err != nil {
@@ -94,6 +90,22 @@ func (o *comparison) run(env Env, args []string) error {
 		return err
 	}
 	return o.exit(c)
+}
+
+// options are what is asked of the comparison itself.
+func (o *comparison) options() (compare.Options, error) {
+	opts := compare.Options{Tool: report.Tool{Name: tool().Name, Version: tool().Version, Commit: tool().Commit}, GateMetric: o.gateMetric}
+	if o.gateMetric != "" && o.gate == "" {
+		return opts, fail(exitUsage, "add --gate 5%", "--gate-metric without --gate judges nothing")
+	}
+	if o.gate != "" {
+		limit, err := parseShare(o.gate)
+		if err != nil {
+			return opts, fail(exitUsage, "give a share of the rate: --gate 5%", "--gate %q: %w", o.gate, err)
+		}
+		opts.Gate = &limit
+	}
+	return opts, nil
 }
 
 // sides puts the arguments and flags together, and refuses what is ambiguous before anything is read.
@@ -140,9 +152,6 @@ func samePath(a, b string) bool {
 func (o *comparison) check() (format render.Format, outs []output, err error) {
 	if format, err = formatOf(render.ComparisonFormats(), o.format, o.color); err != nil {
 		return format, nil, err
-	}
-	if o.gateMetric != "" && o.gate == "" {
-		return format, nil, fail(exitUsage, "add --gate 5%", "--gate-metric without --gate judges nothing")
 	}
 	outs, err = parseOutputs(o.outputs, render.ComparisonFormats(), false)
 	return format, outs, err

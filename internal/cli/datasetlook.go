@@ -27,18 +27,22 @@ func lookAtDataset(runner *isolate.Runner) sampler.LookAtDataset {
 			return sampler.DatasetLook{}, fmt.Errorf("looking at the dataset: %w", err)
 		}
 		look := datasetLook(found)
-		if look.Layout != nil {
-			look.Layout.Items = digest(ctx, runner, key, path, look.Layout.Name)
+		switch {
+		case look.Layout != nil:
+			look.Items = digest(ctx, runner, key, path, dataset.DigestRequest{Dataset: look.Layout.Name})
+		case found.Folder != nil && look.Files != nil:
+			look.Items = digest(ctx, runner, key, path, dataset.DigestRequest{Suffix: found.Folder.Extension.String()})
 		}
 		return look, nil
 	}
 }
 
-// digest tells what the items of an HDF5 dataset are, in a child of its own: reading them may end one that describing the file does not. It is ""
+// digest tells what the items of a dataset are, of a folder where it has no name, in a child of its own: reading them may end one that describing the file does not. It is ""
 // where that cannot be told; then `compare` goes by the dataset's path and size.
-func digest(ctx context.Context, runner *isolate.Runner, key, path, name string) string {
+func digest(ctx context.Context, runner *isolate.Runner, key, path string, what dataset.DigestRequest) string {
+	what.Path = []byte(path)
 	spec := isolate.Spec{Task: dataset.DigestTask, Key: key, Timeout: lookLimit, Only: []string{path}}
-	items, err := isolate.Call[dataset.DigestRequest, string](ctx, runner, spec, dataset.DigestRequest{Path: []byte(path), Dataset: name})
+	items, err := isolate.Call[dataset.DigestRequest, string](ctx, runner, spec, what)
 	if err != nil {
 		return ""
 	}
@@ -62,9 +66,7 @@ func datasetLook(found dataset.Description) sampler.DatasetLook {
 				look.Bytes = &estimate
 			}
 		}
-		if len(f.Extensions) > 0 {
-			look.Extension = f.Extensions[0].Name.String()
-		}
+		look.Extension = f.Extension.String()
 	}
 	if found.HDF5 != nil {
 		if access, ok := dataset.Likely(found.HDF5.File); ok {

@@ -16,6 +16,7 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/render"
+	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // Bounds of what can be asked for: the shortest watch that leaves the six windows of a second a 95 % interval of a median needs, and a
@@ -29,6 +30,7 @@ const (
 
 type diagnoseOptions struct {
 	presentation
+	earlier   baseline
 	pid       int
 	duration  time.Duration
 	warmup    time.Duration
@@ -37,6 +39,7 @@ type diagnoseOptions struct {
 	noRedact  bool
 	noArgs    bool
 	ownChild  bool // the job was started by this very process, as the demo's is
+	metrics   metricsOptions
 
 	// Of a command after --.
 	steps     int
@@ -78,6 +81,7 @@ runs on. See: pipetune help exit-codes`,
   pipetune diagnose --pid 41207 --duration 60s -o before.json
   pipetune diagnose --batch-size 64 -o run.jsonl -o report.md
   pipetune diagnose -- python train.py --epochs 3
+  pipetune diagnose --baseline before.json --gate 5% -- python train.py
   pipetune diagnose --steps 500 --then terminate -- torchrun train.py`,
 		Args: o.arguments,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -105,9 +109,17 @@ runs on. See: pipetune help exit-codes`,
 	f.IntVar(&o.batchSize, "batch-size", 0, "samples per batch, to report samples/s (0: not known)")
 	f.BoolVar(&o.noRedact, "no-redact", false, "keep user name, host name, folders and command line as they are")
 	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
+	o.metrics.addFlags(c)
 	o.addFlags(c)
+	o.earlier.addFlags(c)
 	f.SetInterspersed(false) // what follows a forgotten -- is the command's, not ours
 	complete(c, "then", thenRun, thenTerminate)
+	completePIDs(c)
+	return c
+}
+
+// completePIDs offers the training jobs that run for --pid.
+func completePIDs(c *cobra.Command) {
 	// It cannot fail for a flag that was just defined.
 	_ = c.RegisterFlagCompletionFunc("pid", func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		found, _ := job.Find(c.Context(), job.Options{UID: os.Geteuid(), Self: os.Getpid()}) // a shell has nowhere to say why there is none
@@ -117,7 +129,6 @@ runs on. See: pipetune help exit-codes`,
 		}
 		return pids, cobra.ShellCompDirectiveNoFileComp
 	})
-	return c
 }
 
 // arguments checks what is not a flag: nothing, or -- and a command.
@@ -184,7 +195,7 @@ func (o *diagnoseOptions) ready(pidGiven bool) (render.Format, []output, error) 
 			return format, nil, err
 		}
 	}
-	return format, outs, nil
+	return format, outs, o.earlier.check(format, o.strict)
 }
 
 // runDiagnose is the whole command: check, find, watch, judge, show.
@@ -193,9 +204,14 @@ func runDiagnose(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool
 	if err != nil {
 		return err
 	}
+	meter, err := o.metrics.open(env)
+	if err != nil {
+		return err
+	}
+	defer meter.close()
 	asked, stop := heed(env)
 	defer stop()
-	rec, recErr := record(ctx, env, o, outs, asked)
+	rec, recErr := record(ctx, env, o, outs, meter, asked)
 	if rec == nil {
 		return recErr
 	}
@@ -203,18 +219,36 @@ func runDiagnose(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool
 	if err != nil {
 		return fail(exitNotMeasured, "watch longer, or while the job is in its training loop", "%w", err)
 	}
+	meter.end(r)
 	if o.ownChild { // its files are gone with the demo
 		r.Next = slices.DeleteFunc(r.Next, func(command string) bool { return strings.HasPrefix(command, "pipetune bench-io ") })
 	}
-	if err := o.show(env, r, rec, format, outs); err != nil {
+	err = o.show(env, r, rec, format, outs)
+	if compared := o.compared(env, r, format); compared != nil {
+		complain(env.Stderr, err)
+		err = compared
+	}
+	if err != nil {
 		complain(env.Stderr, recErr)
 		return err
 	}
 	return recErr
 }
 
+// compared prints how the report compares with the baseline, and says which exit code that leads to.
+func (o *diagnoseOptions) compared(env Env, r *report.Report, format render.Format) error {
+	c, err := o.earlier.against(r)
+	if c == nil {
+		return err
+	}
+	if err := printComparison(env.Stdout, env.StdoutTerminal, env, c, format, o.display); err != nil {
+		return err
+	}
+	return o.earlier.exit(c)
+}
+
 // record finds the job and watches it. A recording comes back even where writing it to its file failed; then the error says so.
-func record(ctx context.Context, env Env, o *diagnoseOptions, outs []output, asked <-chan os.Signal) (*recording.Recording, error) {
+func record(ctx context.Context, env Env, o *diagnoseOptions, outs []output, m *meter, asked <-chan os.Signal) (*recording.Recording, error) {
 	isolate.FirstVictim()
 	if err := roomFor(procfs.FS{}, os.Getpid(), "diagnose", watchRoom); err != nil {
 		return nil, err
@@ -229,6 +263,7 @@ func record(ctx context.Context, env Env, o *diagnoseOptions, outs []output, ask
 		return nil, unmeasured(sig)
 	default:
 	}
+	s.meter = m
 	return s.record(ctx, o, outs, bounds{asked: asked})
 }
 

@@ -35,6 +35,7 @@ type launched struct {
 	stderr io.Writer
 	held   bytes.Buffer
 	o      *diagnoseOptions
+	meter  *meter
 	format render.Format
 	outs   []output
 	told   hook.State // as of the end of the watch
@@ -51,6 +52,10 @@ func runLaunch(ctx context.Context, env Env, o *diagnoseOptions, command []strin
 	}
 	l := &launched{o: o, format: format, outs: outs, stderr: env.Stderr, env: env}
 	l.env.Stderr = &l.held
+	if l.meter, err = o.metrics.open(l.env); err != nil {
+		return err
+	}
+	defer l.meter.close()
 	signals, stop := env.JobSignals()
 	defer stop()
 	l.Job, err = launch.Start(command, launch.Config{Redaction: redaction(env, o), SyncPoints: o.sync, Signals: signals})
@@ -141,7 +146,7 @@ func (l *launched) watch(ctx context.Context) (*recording.Recording, error) {
 	if err != nil {
 		return nil, attachFailure(err)
 	}
-	s := &session{env: l.env, fs: procfs.FS{}, self: os.Getpid(), redact: redaction(l.env, l.o)}
+	s := &session{env: l.env, fs: procfs.FS{}, self: os.Getpid(), redact: redaction(l.env, l.o), meter: l.meter}
 	s.take(j)
 	defer s.close()
 	o := *l.o
@@ -157,9 +162,10 @@ func (l *launched) watch(ctx context.Context) (*recording.Recording, error) {
 
 // outcome is what the diagnosis came to.
 type outcome struct {
-	report *report.Report // nil: nothing was measured
-	shown  render.Subject // the same, to be shown
-	err    error          // a gate that failed, a file that could not be written
+	report *report.Report     // nil: nothing was measured
+	shown  render.Subject     // the same, to be shown
+	change *report.Comparison // with the report of --baseline; nil without
+	err    error              // a gate that failed, a file that could not be written
 }
 
 // conclude judges what was recorded and writes the files.
@@ -173,13 +179,24 @@ func (l *launched) conclude(ctx context.Context, rec *recording.Recording, err e
 		l.nothing(judgeErr, false)
 		return outcome{err: l.o.gateOnNothing()}
 	}
+	l.meter.end(r)
 	l.fix = l.Fix(ctx, r, l.told.Trainers)
+	nameKept(r, l.outs)
 	out := outcome{report: r, shown: subject(r, rec, l.format, l.outs), err: err}
 	if err := errors.Join(writeAll(l.env, out.shown, l.outs), l.writePatch()); err != nil {
 		out.err = err
 	}
 	if out.err == nil {
 		out.err = l.o.gate(l.env, r)
+	}
+	change, err := l.o.earlier.against(r)
+	if out.change = change; change != nil {
+		err = l.o.earlier.exit(change)
+	}
+	if out.err == nil {
+		out.err = err
+	} else {
+		complain(l.env.Stderr, err)
 	}
 	return out
 }
@@ -199,6 +216,11 @@ func (l *launched) say(out outcome) {
 	_, _ = l.stderr.Write(l.held.Bytes())
 	if out.report != nil {
 		if err := printTo(l.stderr, l.env.StderrTerminal, l.env, out.shown, l.format, l.o.display); err != nil {
+			complain(l.stderr, err)
+		}
+	}
+	if out.change != nil {
+		if err := printComparison(l.stderr, l.env.StderrTerminal, l.env, out.change, l.format, l.o.display); err != nil {
 			complain(l.stderr, err)
 		}
 	}

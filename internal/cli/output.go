@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ const recordingSuffix = ".jsonl"
 // output is one -o file, checked before anything is measured and written whole or not at all.
 type output struct {
 	path      string
+	flag      string // that named it; "": -o
 	format    render.Format
 	recording bool
 	patch     bool
@@ -60,7 +62,7 @@ func parseOutputs(paths []string, formats []render.Format, ofRun bool) ([]output
 func (o output) check() error {
 	f, err := createBeside(o.path)
 	if err != nil {
-		return fail(exitUsage, "choose a folder you may write to", "-o %s: %w", o.path, err)
+		return fail(exitUsage, "choose a folder you may write to", "%s %s: %w", cmp.Or(o.flag, "-o"), o.path, err)
 	}
 	return f.drop()
 }
@@ -74,10 +76,10 @@ func (o output) write(s render.Subject) error {
 func (o output) fill(content func(w io.Writer) error) error {
 	f, err := createBeside(o.path)
 	if err != nil {
-		return fail(exitUsage, "choose a folder you may write to", "-o %s: %w", o.path, err)
+		return fail(exitUsage, "choose a folder you may write to", "%s %s: %w", cmp.Or(o.flag, "-o"), o.path, err)
 	}
 	if err := f.settle(content(f)); err != nil {
-		return fail(exitUsage, "free some space or choose another folder; what stood in the file before is still there", "-o %s: %w", o.path, err)
+		return fail(exitUsage, "free some space or choose another folder; what stood in the file before is still there", "%s %s: %w", cmp.Or(o.flag, "-o"), o.path, err)
 	}
 	return nil
 }

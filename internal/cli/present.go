@@ -113,10 +113,21 @@ func subject(r *report.Report, rec *recording.Recording, format render.Format, o
 // show prints and writes the report, then says which exit code it leads to. rec is the recording that it is of, nil
 // where there is none.
 func (p *presentation) show(env Env, r *report.Report, rec *recording.Recording, format render.Format, outs []output) error {
+	nameKept(r, outs)
 	if err := deliver(env, subject(r, rec, format, outs), format, p.display, outs); err != nil {
 		return err
 	}
 	return p.gate(env, r)
+}
+
+// nameKept names, in the commands that compare with a report, the file that keeps it.
+func nameKept(r *report.Report, outs []output) {
+	i := slices.IndexFunc(outs, func(o output) bool { return o.format.Suffix == ".json" })
+	for j := range r.Plans {
+		if i >= 0 {
+			r.Plans[j].Check = strings.Replace(r.Plans[j].Check, diagnose.Before, diagnose.ShellWord(outs[i].path), 1)
+		}
+	}
 }
 
 // deliver prints a report or a comparison and writes it to its files, also where it cannot be printed.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/job"
@@ -15,21 +16,26 @@ const (
 	firstGlance = 10 * time.Second
 	soonEnough  = 15 * time.Second // from here on a verdict of high confidence ends a watch whose length nobody chose
 	glanceEvery = 5 * time.Second  // at first; as the watch goes on, each time half as long again as the time so far
+	lastStretch = time.Minute      // what is judged of a watch without an end, and from then on how often
 )
 
 // provisional judges what a watch has seen so far, beside it. Its zero value is not useful.
 type provisional struct {
-	show   func(words string) // what is known so far
-	mayEnd bool
-	amend  func(*recording.Header) // completes a header by what is known now
-	next   time.Duration
-	glance chan glance // one that is being made; nil: none is
+	show    func(words string) // what is known so far
+	tell    func(glance)       // nil, or who takes each glance
+	mayEnd  bool
+	endless bool                    // the watch has no end: its last stretch is judged, and nothing else is kept
+	amend   func(*recording.Header) // completes a header by what is known now
+	next    time.Duration
+	glance  chan glance // one that is being made; nil: none is
+	now     atomic.Bool // one was asked for
 }
 
-// glance is a report on the watch up to a moment; nil where there was nothing to judge.
+// glance is a report on the watch up to a moment; nil where there was nothing to judge, and why.
 type glance struct {
 	at time.Duration
 	*report.Report
+	err error
 }
 
 // enough implements bounds.enough.
@@ -40,26 +46,38 @@ func (p *provisional) enough(at time.Duration, _ *job.Tree, rec *recording.Recor
 		return p.heed(g)
 	default:
 	}
-	if at < p.next || p.glance != nil {
+	if p.glance != nil || at < p.next && !p.now.Swap(false) {
 		return ""
 	}
-	p.next = at + max(glanceEvery, at/2)
-	soFar, made := rec.Snapshot(), make(chan glance, 1) // nobody may be there to take it
+	made := make(chan glance, 1) // nobody may be there to take it
+	p.next, p.glance = at+max(glanceEvery, at/2), made
+	if p.endless { // judging a minute takes 0.1 s, as much as looking for ten seconds
+		p.next = at + p.judged(at)
+		rec.Forget(at - lastStretch)
+	}
+	soFar := rec.Snapshot()
 	p.amend(&soFar.Header)
 	soFar.End = &recording.End{At: at, Reason: recording.EndDuration}
-	p.glance = made
 	go func() {
-		r, err := judge(soFar)
-		if err != nil { // too little was seen yet; the end of the watch says it if that stays so
-			r = nil
-		}
-		made <- glance{at, r}
+		r, err := judge(soFar.From(at - p.judged(at)))
+		made <- glance{at, r, err} // an error: too little was seen yet; the end of the watch says it if that stays so
 	}()
 	return ""
 }
 
+// judged is how much of a watch is judged at a moment.
+func (p *provisional) judged(at time.Duration) time.Duration {
+	if p.endless {
+		return min(at, lastStretch)
+	}
+	return at
+}
+
 // heed shows what a glance tells, and gives the reason to end the watch by it.
 func (p *provisional) heed(g glance) string {
+	if p.tell != nil {
+		p.tell(g)
+	}
 	if g.Report == nil || g.Verdict.Class == report.Inconclusive {
 		return ""
 	}

@@ -30,7 +30,7 @@ func TestAWatchEndsWhereItsVerdictIsClear(t *testing.T) {
 	} {
 		shown := ""
 		p := &provisional{mayEnd: c.mayEnd, show: func(words string) { shown = words }}
-		if ends := p.heed(glance{c.at, c.r}); ends != c.ends || shown != c.shown {
+		if ends := p.heed(glance{c.at, c.r, nil}); ends != c.ends || shown != c.shown {
 			t.Errorf("%s: %q, shown %q", name, ends, shown)
 		}
 	}

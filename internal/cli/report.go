@@ -82,15 +82,21 @@ func replay(env Env, path string) (*report.Report, *recording.Recording, error) 
 		}
 		return r, rec, nil
 	}
+	r, err := readReport(br, path)
+	return r, nil, err
+}
+
+// readReport reads what is no recording.
+func readReport(br *bufio.Reader, path string) (*report.Report, error) {
 	what := whatIs(br)
 	r, err := report.Decode(br)
 	if errors.Is(err, report.ErrNotReport) && what != "" {
-		return nil, nil, fail(exitUsage, readHint(err), "reading %s: %w, it is %s", path, err, what)
+		return nil, fail(exitUsage, readHint(err), "reading %s: %w, it is %s", path, err, what)
 	}
 	if err != nil {
-		return nil, nil, fail(exitUsage, readHint(err), "reading %s: %w", path, err)
+		return nil, fail(exitUsage, readHint(err), "reading %s: %w", path, err)
 	}
-	return r, nil, nil
+	return r, nil
 }
 
 // openRegular opens a file that can be read to its end: no folder, no device, no pipe that may hang.

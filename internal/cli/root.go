@@ -42,6 +42,7 @@ finds what holds it back, and predicts what each change would bring.`,
 		Example: `  pipetune diagnose                     find my training job, watch it, report
   pipetune diagnose --pid 41207         watch this one
   pipetune diagnose -- python train.py  start it, report when it has ended
+  pipetune top                          watch it live, full screen
   pipetune bench-io /data/train.h5      measure how fast the dataset can be read
   pipetune explain loader/workers-too-few`,
 		SilenceErrors: true,
@@ -77,7 +78,7 @@ finds what holds it back, and predicts what each change would bring.`,
 		}
 		return fail(exitUsage, hint, "%w", readable(err))
 	})
-	root.AddCommand(newDiagnose(env), newBench(env), newCompare(env), newReport(env), newExplain(env), newDoctor(env), newDemo(env), newConfig(env),
+	root.AddCommand(newDiagnose(env), newTop(env), newBench(env), newCompare(env), newReport(env), newExplain(env), newDoctor(env), newDemo(env), newConfig(env),
 		newVersion(env))
 	root.SetHelpCommand(newHelp())
 	root.SetUsageTemplate(helpTemplate(root))

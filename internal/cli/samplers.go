@@ -14,6 +14,9 @@ func (s *session) samplers() ([]sampler.Sampler, func(context.Context, *recordin
 	placement := sampler.NewPlacement(s.fs, target, files.DataPaths)
 	gpu := sampler.NewGPU(s.fs, s.runner.Child(sampler.GPUSpec()), s.job, s.hostNumbers())
 	loader := sampler.NewLoader(s.fs, s.job)
+	if s.endless {
+		loader.Unhurried()
+	}
 	table := []sampler.Sampler{
 		loader,
 		sampler.NewProcess(s.fs, s.job),

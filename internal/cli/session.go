@@ -30,6 +30,10 @@ type session struct {
 	redact untrusted.Redaction
 
 	launched *launch.Watch // of a job that pipetune started; nil when attached
+	meter    *meter        // offers what is seen to others; nil: to nobody
+	endless  bool          // the watch goes on for as long as somebody looks at it
+
+	amend func(context.Context, *recording.Header) // completes a header by what is known now; set by watch
 }
 
 // newSession finds the job to watch, unless it is asked to end meanwhile.
@@ -189,11 +193,12 @@ func (s *session) watch(ctx context.Context, o *diagnoseOptions, out *recording.
 		return nil, fail(exitUsage, "", "%w", err)
 	}
 	for _, n := range notes {
-		recorder.Unseen(n.Signal, n.Entity, n.Reason, n.Cure)
+		forUser(recorder, os.Geteuid()).Unseen(n.Signal, n.Entity, n.Reason, n.Cure)
 	}
 	set, amend := s.samplers()
+	s.amend = amend
 	w := &watch{
-		job: s.job, samplers: set, runner: s.runner, recorder: recorder, duration: o.duration, interval: o.interval, bounds: b,
+		job: s.job, samplers: set, runner: s.runner, recorder: recorder, sink: forUser(recorder, os.Geteuid()), duration: o.duration, interval: o.interval, bounds: b,
 		// The streams of a launched job are its own.
 		progress: newProgress(s.env, o.quiet || s.launched != nil, o.duration, watchProgress(header.Job.PID)),
 		warn:     func(text string) { note(s.env.Stderr, text) },
@@ -210,10 +215,12 @@ func (s *session) watch(ctx context.Context, o *diagnoseOptions, out *recording.
 	}
 	if s.launched != nil {
 		s.launched.Align(header.StartMonotonic)
-	} else if mayEnd := !o.explicit && len(o.outputs) == 0 && !o.ownChild; mayEnd || !o.quiet {
+	}
+	s.meter.begin(header.Job)
+	if mayEnd := s.launched == nil && !o.explicit && len(o.outputs) == 0 && !o.ownChild; !s.endless && (mayEnd || s.meter != nil || s.launched == nil && !o.quiet) {
 		p := &provisional{mayEnd: mayEnd, next: firstGlance, show: func(words string) { w.progress.step(words, time.Since(start)) },
-			amend: func(h *recording.Header) { amend(ctx, h) }}
-		w.enough = p.enough
+			tell: func(g glance) { s.meter.judge(g.Report) }, amend: func(h *recording.Header) { amend(ctx, h) }}
+		w.enough = first(b.enough, s.meter.tick, p.enough)
 	}
 	rec, err := w.run(ctx, start)
 	if rec != nil && rec.End.Reason == recording.EndClear && !o.quiet {

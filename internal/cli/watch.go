@@ -20,6 +20,7 @@ type watch struct {
 	samplers []sampler.Sampler
 	runner   *isolate.Runner
 	recorder *recording.Recorder
+	sink     recording.Sink // the recorder, as samplers see it
 	duration time.Duration
 	interval time.Duration
 	progress *progress
@@ -35,6 +36,21 @@ type bounds struct {
 	over  <-chan struct{}  // once it is closed, enough gives a reason
 	// enough is asked at each tick: the reason to end the watch now, "" to go on. at is the time since its start.
 	enough func(at time.Duration, tree *job.Tree, rec *recording.Recorder) string
+}
+
+// first asks several whether a watch is to end, and takes the first reason; nil ones are not asked.
+func first(list ...func(time.Duration, *job.Tree, *recording.Recorder) string) func(time.Duration, *job.Tree, *recording.Recorder) string {
+	return func(at time.Duration, tree *job.Tree, rec *recording.Recorder) string {
+		for _, enough := range list {
+			if enough == nil {
+				continue
+			}
+			if reason := enough(at, tree, rec); reason != "" {
+				return reason
+			}
+		}
+		return ""
+	}
 }
 
 // run samples until the time is up, the job has ended, or it is asked to stop.
@@ -65,7 +81,7 @@ func (w *watch) run(ctx context.Context, start time.Time) (*recording.Recording,
 		w.job.Refresh(ctx, at, w.recorder)
 		for i, s := range w.samplers {
 			if live[i] && at >= due[i] {
-				s.Sample(ctx, w.recorder)
+				s.Sample(ctx, w.sink)
 				due[i] = at + s.Every() - w.interval/2
 			}
 		}
@@ -110,7 +126,7 @@ func (w *watch) run(ctx context.Context, start time.Time) (*recording.Recording,
 func (w *watch) start(ctx context.Context) []bool {
 	live := make([]bool, len(w.samplers))
 	for i, s := range w.samplers {
-		if err := s.Start(ctx, w.recorder); err != nil {
+		if err := s.Start(ctx, w.sink); err != nil {
 			w.recorder.Unseen(s.Name()+"_*", "", err.Error(), "")
 			continue
 		}

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -62,6 +63,9 @@ type trait struct {
 // datasetTrait is the trait of the dataset's path.
 const datasetTrait = "dataset"
 
+// commandTrait is the trait of the job's command line.
+const commandTrait = "command"
+
 var traits = []trait{
 	{datasetTrait, datasetPath, true, "another dataset: its items may cost more or less to load"},
 	{"dataset, stored as", storedAs, false, "a rewritten dataset: the change to be judged, if it holds the same items"},
@@ -72,7 +76,7 @@ var traits = []trait{
 	{"trainers", func(r *report.Report) string { return positive(ranks(r)) }, true, "figures of one trainer among others: they share the CPUs"},
 	{"framework", framework, true, "another program"},
 	{"kernel", func(r *report.Report) string { return r.Host.Kernel }, false, "another kernel, perhaps another machine"},
-	{"command", jobCommand, false, "whatever else it changed is part of the difference"},
+	{commandTrait, jobCommand, false, "whatever else it changed is part of the difference"},
 	{"pipetune's mode", mode, false, "the hook tells exact figures, watching from outside inferred ones: compare figures of one basis"},
 	{"pipetune's version", func(r *report.Report) string { return r.Tool.Version }, false, "figures may be derived differently"},
 }
@@ -87,12 +91,23 @@ func differences(b, a *report.Report) []report.Condition {
 			if t.name == datasetTrait && items != nil && *items {
 				c.Breaks, c.Consequence = false, "the same items, rewritten or moved: the change to be judged"
 			}
+			if t.name == datasetTrait && rewritten(b, a) {
+				c.Breaks, c.Consequence = false, sameNames
+			}
+			if t.name == commandTrait && script(b) != script(a) {
+				c.Breaks, c.Consequence = true, "another program: the figures are of two jobs"
+				if sameData(b, a, items) {
+					c.Breaks, c.Consequence = false, "another script over the same data: the change to be judged, if it is a version of the job"
+				}
+			}
 			out = append(out, c)
 		}
 	}
 	switch {
 	case items == nil:
 		out = append(out, fingerprint(b, a)...)
+	case !*items && rewritten(b, a):
+		out = append(out, report.Condition{Name: "items of the dataset", Before: itemsOf(b), After: itemsOf(a), Consequence: sameNames})
 	case !*items:
 		out = append(out, report.Condition{Name: "items of the dataset", Before: itemsOf(b), After: itemsOf(a), Breaks: true,
 			Consequence: "other items: they may cost more or less to load"})
@@ -133,6 +148,18 @@ func sameItems(b, a *report.Report) *bool {
 		return nil
 	}
 	return &same
+}
+
+// sameNames is what follows from files of the same names with other contents.
+const sameNames = "files of the same names, written anew: the change to be judged, if they show the same"
+
+// rewritten tells whether two folders hold files of the same names, but for their formats, with other contents.
+func rewritten(b, a *report.Report) bool {
+	if same := sameItems(b, a); same == nil || *same {
+		return false
+	}
+	x, y := strings.Fields(itemsOf(b)), strings.Fields(itemsOf(a))
+	return strings.HasPrefix(x[1], "names-") && slices.Equal(x[:2], y[:2])
 }
 
 // itemsOf is what a report tells of its dataset's items.
@@ -275,6 +302,24 @@ func jobCommand(r *report.Report) string {
 		return ""
 	}
 	return commandLine(r.Job.Command)
+}
+
+// script is what a job's command runs: its Python file or module, else the program.
+func script(r *report.Report) string {
+	for i, word := range r.Job.Command {
+		switch {
+		case strings.HasSuffix(word, ".py"):
+			return path.Base(word)
+		case word == "-m" && i+1 < len(r.Job.Command):
+			return r.Job.Command[i+1]
+		}
+	}
+	return path.Base(r.Job.Command[0])
+}
+
+// sameData tells whether both jobs are known to read one dataset: then they may be two versions of one job.
+func sameData(b, a *report.Report, items *bool) bool {
+	return items != nil && *items || b.Job.Dataset != "" && b.Job.Dataset == a.Job.Dataset
 }
 
 func commandLine(argv []string) string { return strings.Join(argv, " ") }

@@ -9,14 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/hdf5"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
 func TestAccess(t *testing.T) {
-	f, err := hdf5.Layout(filepath.Join(fixtures, "layouts.h5"), hdf5.DefaultLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(hdf5.Layout(filepath.Join(fixtures, "layouts.h5"), hdf5.DefaultLimits()))(t)
 	type numbers struct {
 		ItemsPerChunk, ChunksPerItem *int64
 		Amplification                *float64

@@ -33,24 +33,19 @@ const (
 	Other = format.Other
 )
 
-// Description is what lies at a path. Exactly one of the pointers is set where the kind or the path being a folder
-// calls for it.
+// Description is what lies at a path. One of the pointers at most is set: of a folder, or of an HDF5 file.
 type Description struct {
 	Kind   Kind
-	Format string // more exactly: hdf5, jpeg, png, npy, zip, tar, parquet, …; "" where unknown
-	Bytes  int64  // size of the file; for a folder, of the files whose size was looked at
-	Files  int64  // 1 for a file; for a folder, the files that were seen
+	Bytes  int64 // size of the file; for a folder, of the files whose size was looked at
+	Files  int64 // 1 for a file; for a folder, the files that were seen
 	Folder *Folder
 	HDF5   *hdf5.Answer
-	Array  *Array
-	Image  *Picture
 }
 
 // Limits bound a look at one path. The zero value of a field is its default.
 type Limits struct {
 	Entries int // names read from a folder and the folders in it; 4096
 	Sizes   int // files of a folder whose size is asked for; 256
-	Heads   int // files of a folder whose first bytes are read; 16
 	Folders int // folders below it that are entered; 8
 	HDF5    *hdf5.Limits
 }
@@ -59,7 +54,7 @@ func (l Limits) withDefaults() Limits {
 	for _, d := range []struct {
 		field *int
 		value int
-	}{{&l.Entries, 4096}, {&l.Sizes, 256}, {&l.Heads, 16}, {&l.Folders, 8}} {
+	}{{&l.Entries, 4096}, {&l.Sizes, 256}, {&l.Folders, 8}} {
 		if *d.field == 0 {
 			*d.field = d.value
 		}
@@ -101,26 +96,13 @@ func describeFile(f *os.File, path string, size int64, limits Limits) (Descripti
 	if err != nil {
 		return Description{}, fmt.Errorf("reading the dataset's first bytes: %w", err)
 	}
-	found := format.OfBytes(head)
-	out := Description{Kind: found.Kind, Format: found.Name, Bytes: size, Files: 1}
-	if out.Kind == Other && hasSuperblock(f, size) {
-		out.Kind, out.Format = HDF5, "hdf5" // behind a user block
-	}
-	switch out.Kind {
-	case HDF5:
+	out := Description{Kind: format.OfBytes(head).Kind, Bytes: size, Files: 1}
+	if out.Kind == HDF5 || out.Kind == Other && hasSuperblock(f, size) { // behind a user block
 		answer, err := askHDF5(path, limits)
 		if err != nil {
 			return Description{}, err
 		}
-		out.HDF5 = &answer
-	case Npy:
-		if array, err := readArray(head, size); err == nil {
-			out.Array = &array
-		}
-	case Image:
-		if picture, ok := readPicture(f); ok {
-			out.Image = &picture
-		}
+		out.Kind, out.HDF5 = HDF5, &answer
 	}
 	return out, nil
 }

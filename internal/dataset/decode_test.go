@@ -17,6 +17,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/jpeg"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // pillowPicture is what Pillow made of a file: a row of pictures.json.
@@ -31,9 +32,7 @@ func pillow(tb testing.TB) (dir string, pictures []pillowPicture) {
 	tb.Helper()
 	dir = tb.TempDir()
 	python(tb, "make_pictures.py", dir)
-	if err := json.Unmarshal(load(tb, filepath.Join(dir, "pictures.json")), &pictures); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, json.Unmarshal(load(tb, filepath.Join(dir, "pictures.json")), &pictures))
 	return dir, pictures
 }
 
@@ -52,10 +51,7 @@ func python(tb testing.TB, script string, args ...string) {
 
 func load(tb testing.TB, path string) []byte {
 	tb.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(path))(tb)
 	return data
 }
 
@@ -214,10 +210,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(load(f, filepath.Join(dir, p.File)))
 	}
 	f.Add(hugePNG(60000, 60000))
-	headers, err := jpeg.NewDecoder()
-	if err != nil {
-		f.Fatal(err)
-	}
+	headers := must.Get(jpeg.NewDecoder())(f)
 	var d Decoder
 	f.Fuzz(func(t *testing.T, data []byte) {
 		pixels := 0 // as the header says

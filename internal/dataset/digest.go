@@ -14,10 +14,11 @@ import (
 // DigestTask is the name under which a child process offers DigestHandler.
 const DigestTask = "dataset-digest"
 
-// DigestRequest asks what the items of an HDF5 file's dataset are.
+// DigestRequest asks what the items of an HDF5 file's dataset are, or of a folder of files.
 type DigestRequest struct {
 	Path    []byte
-	Dataset string // its path in the file
+	Dataset string // its path in the file; "" of a folder
+	Suffix  string // of a folder's files that are items, with the dot; "": all are
 }
 
 // mostDigested bounds what is decompressed for a digest, in bytes: a tenth of a second of gzip.
@@ -28,6 +29,9 @@ func DigestHandler(_ context.Context, body json.RawMessage) (any, error) {
 	var request DigestRequest
 	if err := json.Unmarshal(body, &request); err != nil {
 		return nil, fmt.Errorf("decoding a request for a digest: %w", err)
+	}
+	if request.Dataset == "" {
+		return digestFolder(string(request.Path), request.Suffix)
 	}
 	return Digest(string(request.Path), request.Dataset)
 }

@@ -78,14 +78,12 @@ func (s *surveyor) countDrawn() {
 	}
 	if files > 0 && looked < s.out.Files {
 		sum = int64(float64(sum) / float64(looked) * float64(s.out.Files))
-		s.out.BytesExact = false
 	}
 	s.out.Bytes += sum
 	if files > 0 {
 		s.out.Notes = append(s.out.Notes, fmt.Sprintf("The size told is with what lies in other files: %d were found that the samples are read from.", files))
 	}
 	if unsure != "" {
-		s.out.BytesExact = false
 		told := "too small by those"
 		if decoded > s.out.Bytes {
 			s.out.Bytes, told = decoded, "that of the samples as they are read, decoded"

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -19,31 +18,17 @@ import (
 
 // Folder is a bounded look into a folder and some of the folders in it.
 type Folder struct {
-	Entries    int64       // names seen
-	More       bool        // there are names that were not seen, so that counts are lower bounds
-	Folders    int         // folders among them
-	Links      int         // symbolic links among them, not followed
-	Extensions []Extension // the most frequent first, at most 16
-	Sizes      *Sizes      `json:",omitempty"` // nil when no file's size was looked at
-	Pictures   *Pictures   `json:",omitempty"` // nil unless images' sizes could be read
-}
-
-// Extension counts the files whose names end alike.
-type Extension struct {
-	Name  untrusted.Text // in lower case with its dot; empty for names without one
-	Count int64
+	Entries   int64          // names seen
+	More      bool           // there are names that were not seen, so that counts are lower bounds
+	Folders   int            // folders among them
+	Extension untrusted.Text // what most names end with, in lower case with its dot; empty for names without one
+	Sizes     *Sizes         `json:",omitempty"` // nil when no file's size was looked at
 }
 
 // Sizes sums up the sizes of the files that were looked at.
 type Sizes struct {
-	Count            int
-	Min, Median, Max int64 // bytes
-}
-
-// Pictures sums up the images whose first bytes were read.
-type Pictures struct {
-	Count         int
-	Width, Height int // medians, in pixels
+	Count  int
+	Median int64 // bytes
 }
 
 // survey collects what a folder holds.
@@ -52,16 +37,12 @@ type survey struct {
 	folder     Folder
 	extensions map[string]int64
 	kinds      map[Kind]int64
-	formats    map[string]int64
 	files      int64
 	sizes      []int64
-	widths     []int
-	heights    []int
-	heads      int
 }
 
 func describeFolder(f *os.File, limits Limits) (Description, error) {
-	s := survey{limits: limits, extensions: map[string]int64{}, kinds: map[Kind]int64{}, formats: map[string]int64{}}
+	s := survey{limits: limits, extensions: map[string]int64{}, kinds: map[Kind]int64{}}
 	below, err := s.read(f)
 	if err != nil {
 		return Description{}, fmt.Errorf("listing the dataset's folder: %w", err)
@@ -124,16 +105,12 @@ func (s *survey) take(f *os.File, entry fs.DirEntry) (folder bool) {
 	case entry.IsDir():
 		s.folder.Folders++
 		return true
-	case entry.Type()&fs.ModeSymlink != 0:
-		s.folder.Links++
-		return false
 	case !entry.Type().IsRegular():
 		return false
 	}
 	found, _ := format.OfName(entry.Name())
 	s.files++
 	s.kinds[found.Kind]++
-	s.formats[found.Name]++
 	if extension := strings.ToLower(path.Ext(entry.Name())); len(s.extensions) < 1024 || s.extensions[extension] > 0 {
 		s.extensions[extension]++
 	}
@@ -143,27 +120,7 @@ func (s *survey) take(f *os.File, entry fs.DirEntry) (folder bool) {
 			s.sizes = append(s.sizes, stat.Size)
 		}
 	}
-	if found.Kind == Image && s.heads < s.limits.Heads {
-		s.heads++
-		s.picture(f, entry.Name())
-	}
 	return false
-}
-
-func (s *survey) picture(parent *os.File, name string) {
-	fd, err := unix.Openat(int(parent.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
-	if err != nil {
-		return
-	}
-	f := os.NewFile(uintptr(fd), name)
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return
-	}
-	if p, ok := readPicture(f); ok {
-		s.widths = append(s.widths, p.Width)
-		s.heights = append(s.heights, p.Height)
-	}
 }
 
 func (s *survey) sum() Description {
@@ -173,29 +130,19 @@ func (s *survey) sum() Description {
 			out.Kind = kind
 		}
 	}
-	for name, count := range s.formats {
-		if 2*count > s.files {
-			out.Format = name
+	most := ""
+	for name, count := range s.extensions {
+		if n := s.extensions[most]; count > n || count == n && name < most {
+			most = name
 		}
 	}
-	for name, count := range s.extensions {
-		s.folder.Extensions = append(s.folder.Extensions, Extension{Name: untrusted.Cut(name, 32), Count: count})
-	}
-	slices.SortFunc(s.folder.Extensions, func(a, b Extension) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Name.String(), b.Name.String()))
-	})
-	s.folder.Extensions = s.folder.Extensions[:min(len(s.folder.Extensions), 16)]
+	s.folder.Extension = untrusted.Cut(most, 32)
 	if n := len(s.sizes); n > 0 {
 		slices.Sort(s.sizes)
 		for _, size := range s.sizes {
 			out.Bytes += size
 		}
-		s.folder.Sizes = &Sizes{Count: n, Min: s.sizes[0], Median: s.sizes[n/2], Max: s.sizes[n-1]}
-	}
-	if n := len(s.widths); n > 0 {
-		slices.Sort(s.widths)
-		slices.Sort(s.heights)
-		s.folder.Pictures = &Pictures{Count: n, Width: s.widths[n/2], Height: s.heights[n/2]}
+		s.folder.Sizes = &Sizes{Count: n, Median: s.sizes[n/2]}
 	}
 	return out
 }

@@ -8,15 +8,13 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/hdf5"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func itemsOf(t *testing.T, source Source) *hdf5Items {
 	t.Helper()
 	source.Kind = HDF5
-	h, err := source.Open(File{Path: []byte(filepath.Join("../../testdata/datasets", "layouts.h5"))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(source.Open(File{Path: []byte(filepath.Join("../../testdata/datasets", "layouts.h5"))}))(t)
 	t.Cleanup(func() {
 		if err := h.Close(); err != nil {
 			t.Error(err)

@@ -11,24 +11,20 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // fileAt is a file of a dataset as a survey would have it.
 func fileAt(t *testing.T, path string) File {
 	t.Helper()
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(os.Stat(path))(t)
 	return File{Path: []byte(path), Bytes: info.Size()}
 }
 
 func openItem(t *testing.T, s Source, f File) Handle {
 	t.Helper()
-	h, err := s.Open(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(s.Open(f))(t)
 	t.Cleanup(func() {
 		if err := h.Close(); err != nil {
 			t.Error(err)
@@ -41,9 +37,7 @@ func TestWholeFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.jpg")
 	write(t, path, picture(t, "jpeg", 30, 20))
 	link := path + ".link"
-	if err := os.Symlink(path, link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(path, link))
 	want := load(t, path)
 	for _, path := range []string{path, link} {
 		h := openItem(t, Source{Kind: Image}, fileAt(t, path))
@@ -166,9 +160,7 @@ func TestFilesThatChange(t *testing.T) {
 		if _, err := before.Read(refs[1], nil); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
-		if err := os.Truncate(path, 5000); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Truncate(path, 5000))
 		for when, h := range map[string]Handle{"open": before, "opened after": openItem(t, source, file)} {
 			if got, err := h.Read(refs[1], nil); !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), path) {
 				t.Errorf("%s, %s: %d bytes, %v", kind, when, len(got), err)
@@ -177,9 +169,7 @@ func TestFilesThatChange(t *testing.T) {
 				t.Errorf("%s, %s: what is left of it: %v", kind, when, err)
 			}
 		}
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(path))
 		if _, err := source.Open(file); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s, gone: %v", kind, err)
 		}
@@ -189,9 +179,7 @@ func TestFilesThatChange(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo")
-	if err := unix.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Mkfifo(fifo, 0o600))
 	for _, kind := range []Kind{Image, Npy, Tar, Other} {
 		for _, path := range []string{fifo, dir, "/dev/null"} {
 			if _, err := (Source{Kind: kind}).Open(File{Path: []byte(path)}); !errors.Is(err, errNotRegular) {
@@ -208,9 +196,7 @@ func TestOpenRefuses(t *testing.T) {
 func TestSizesAreCheckedBeforeBuffersAreMade(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sparse")
 	write(t, path, nil)
-	if err := os.Truncate(path, 1<<40); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(path, 1<<40))
 	for name, c := range map[string]struct {
 		source Source
 		ref    Ref
@@ -242,9 +228,7 @@ func TestReadingDoesNotAllocate(t *testing.T) {
 		h := openItem(t, c.source, fileAt(t, filepath.Join(fixtures, c.file)))
 		buf := make([]byte, 4096)
 		if n := testing.AllocsPerRun(100, func() {
-			if _, err := h.Read(c.ref, buf); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(h.Read(c.ref, buf))(t)
 		}); n != 0 {
 			t.Errorf("%s: %g allocations", name, n)
 		}
@@ -258,9 +242,7 @@ func FuzzArrayItems(f *testing.F) {
 	}
 	path := filepath.Join(f.TempDir(), "x.npy")
 	f.Fuzz(func(t *testing.T, data []byte, index int64) {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, data, 0o600))
 		h, err := Source{Kind: Npy}.Open(File{Path: []byte(path), Bytes: int64(len(data))})
 		if err != nil {
 			return

@@ -6,15 +6,13 @@ import (
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/format"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // Whatever a header says, what comes out of it can be drawn from, and lies in the file.
 func FuzzArrayOfHead(f *testing.F) {
 	for _, name := range []string{"plain.npy", "fortran.npy", "scalar.npy", "text.npy", "fields.npy", "objects.npy"} {
-		raw, err := os.ReadFile(filepath.Join(fixtures, name))
-		if err != nil {
-			f.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(filepath.Join(fixtures, name)))(f)
 		f.Add(raw[:min(len(raw), format.HeadBytes)], int64(len(raw)))
 	}
 	f.Add([]byte("\x93NUMPY\x02\x00\xff\xff\xff\xff{}"), int64(100))
@@ -25,15 +23,9 @@ func FuzzArrayOfHead(f *testing.F) {
 		}
 		s := &surveyor{o: SurveyOptions{MaxItems: 10}}
 		s.out.Kind, s.out.Files, s.out.FilesExact = Npy, 2, true
-		if err := s.collect(a); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.collected(); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.draw(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.collect(a))
+		must.Do(t, s.collected())
+		must.Do(t, s.draw())
 		for _, item := range s.out.Sample.Items {
 			if item.Index < 0 || item.Index >= a.shape[0] {
 				t.Fatalf("item %d of %v", item.Index, a.shape)

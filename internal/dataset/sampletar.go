@@ -57,17 +57,9 @@ func (s *surveyor) parts(f File, limit int) ([]part, TarIndex, error) {
 	if string(f.Path) == s.path {
 		flags = 0
 	}
-	place, mode, size, err := locate(string(f.Path), flags)
+	r, size, err := OpenRegular(string(f.Path), flags)
 	if err != nil {
 		return nil, TarIndex{}, err
-	}
-	defer unix.Close(place)
-	if mode != unix.S_IFREG {
-		return nil, TarIndex{}, fmt.Errorf("no longer a regular file but a %s", specialName(byte(mode>>12)))
-	}
-	r, err := reopen(place, 0)
-	if err != nil {
-		return nil, TarIndex{}, fmt.Errorf("opening a file: %w", err)
 	}
 	defer r.Close()
 	// Headers are read, not what lies between them.

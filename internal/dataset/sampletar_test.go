@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // shard makes a tar file of samples, each a picture and its label.
@@ -18,17 +20,11 @@ func shard(t *testing.T, samples int) []byte {
 	w := tar.NewWriter(&out)
 	for i := range samples {
 		for name, content := range map[string]string{"cls": "7", "jpg": strings.Repeat("x", 100+i)} {
-			if err := w.WriteHeader(&tar.Header{Name: fmt.Sprintf("%06d.%s", i, name), Size: int64(len(content)), Mode: 0o600}); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := w.Write([]byte(content)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.WriteHeader(&tar.Header{Name: fmt.Sprintf("%06d.%s", i, name), Size: int64(len(content)), Mode: 0o600}))
+			must.Get(w.Write([]byte(content)))(t)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	return out.Bytes()
 }
 
@@ -37,19 +33,13 @@ func TestSurveyTar(t *testing.T) {
 	for i := range 3 {
 		write(t, filepath.Join(dir, fmt.Sprintf("%d.tar", i)), shard(t, 200))
 	}
-	got, err := surveyed(t, dir, SurveyOptions{MaxItems: 300})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(surveyed(t, dir, SurveyOptions{MaxItems: 300}))(t)
 	check(t, got)
 	if got.Kind != Tar || got.Files != 3 || *got.Items != 600 || len(got.Sample.Items) != 300 || got.ItemBytes != nil || len(got.Unread) != 0 {
 		t.Errorf("%d items drawn of %d, %d unread", len(got.Sample.Items), *got.Items, len(got.Unread))
 	}
 	for _, item := range got.Sample.Items {
-		raw, err := os.ReadFile(string(got.Sample.Files[item.File].Path))
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(string(got.Sample.Files[item.File].Path)))(t)
 		if piece := raw[item.At : item.At+item.Bytes]; len(piece) < 100 || strings.Trim(string(piece), "x") != "" {
 			t.Fatalf("at %d lies %.20q", item.At, piece)
 		}
@@ -67,12 +57,8 @@ func TestSurveyDamagedTar(t *testing.T) {
 	}
 	var none bytes.Buffer
 	w := tar.NewWriter(&none)
-	if err := w.WriteHeader(&tar.Header{Name: "empty.jpg", Mode: 0o600}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.WriteHeader(&tar.Header{Name: "empty.jpg", Mode: 0o600}))
+	must.Do(t, w.Close())
 	write(t, filepath.Join(dir, "folder", "none.tar"), none.Bytes())
 	if got, err := surveyed(t, filepath.Join(dir, "folder"), SurveyOptions{}); !errors.Is(err, ErrNoItems) || !strings.Contains(err.Error(), errNoMember.Error()) {
 		t.Errorf("an archive of empty members: %+v, %v", got, err)

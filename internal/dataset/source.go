@@ -11,7 +11,7 @@ import (
 // Source says how the items of a dataset are read. It travels to worker processes as JSON, together with the files and items to read.
 type Source struct {
 	Kind   Kind
-	Format string // more exactly, as Description.Format
+	Format string // more exactly: hdf5, jpeg, png, npy, zip, tar, parquet, …; "" where unknown
 
 	// Dataset is the path of the dataset inside an HDF5 file.
 	Dataset string `json:",omitempty"`

@@ -54,21 +54,18 @@ const (
 // SurveyResult is what lies at a path, and the part of it that is to be read.
 type SurveyResult struct {
 	Kind   Kind
-	Format string // more exactly, as Description.Format
+	Format string // more exactly, as Source.Format
 
 	Files      int64 // of Kind, by name
 	FilesExact bool  // false: a lower bound, the walk was stopped
 	Others     int64 // regular files of another kind
 	Bytes      int64 // what the files of Kind hold
-	BytesExact bool  // false: reckoned from the sizes of the files drawn
 
-	LargestDir     int64  // regular files in the folder that has most of them; 0 when the path is a file
-	LargestDirPath []byte // that folder, raw
-	Folders        int64  // below the path
-	Links          int64  // symbolic links, not followed
-	Extensions     []Extension
-	Special        []Tally // FIFOs, sockets and devices, never opened
-	Unread         []Tally // folders, and files among those drawn, that could not be read or are not what their name says
+	LargestDir int64   // regular files in the folder that has most of them; 0 when the path is a file
+	Folders    int64   // below the path
+	Links      int64   // symbolic links, not followed
+	Special    []Tally // FIFOs, sockets and devices, never opened
+	Unread     []Tally // folders, and files among those drawn, that could not be read or are not what their name says
 
 	Items     *int64   // in the whole dataset; nil where that would take opening every file
 	ItemBytes *int64   // one item as it is delivered; nil where items differ
@@ -166,7 +163,7 @@ func (s *surveyor) single(place int, size int64) error {
 		found = named
 	}
 	s.out.Kind, s.out.Format = found.Kind, found.Name
-	s.out.Files, s.out.FilesExact, s.out.Bytes, s.out.BytesExact, s.asked = 1, true, size, true, 1
+	s.out.Files, s.out.FilesExact, s.out.Bytes, s.asked = 1, true, size, 1
 	switch {
 	case size == 0:
 		return fmt.Errorf("%w: the file is empty", ErrNoItems)
@@ -278,6 +275,23 @@ func reopen(place, flags int) (*os.File, error) {
 		return nil, errnoOf(err)
 	}
 	return f, nil
+}
+
+// OpenRegular opens a regular file for reading and asks for its size. flags may hold O_NOFOLLOW.
+func OpenRegular(path string, flags int) (*os.File, int64, error) {
+	place, mode, size, err := locate(path, flags)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer unix.Close(place)
+	if mode != unix.S_IFREG {
+		return nil, 0, fmt.Errorf("no longer a regular file but a %s", specialName(byte(mode>>12)))
+	}
+	f, err := reopen(place, 0)
+	if err != nil {
+		return nil, 0, fmt.Errorf("opening a file: %w", err)
+	}
+	return f, size, nil
 }
 
 // errnoOf strips an error of the name under /proc, which tells a reader nothing.

@@ -7,37 +7,28 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // surveyed asks through the handler and JSON, as a child process would be asked.
 func surveyed(t *testing.T, path string, o SurveyOptions) (SurveyResult, error) {
 	t.Helper()
-	body, err := json.Marshal(SurveyRequest{Path: []byte(path), Options: o})
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(json.Marshal(SurveyRequest{Path: []byte(path), Options: o}))(t)
 	value, err := SurveyHandler(t.Context(), body)
 	if err != nil {
 		return SurveyResult{}, err
 	}
-	raw, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(json.Marshal(value))(t)
 	var got SurveyAnswer
-	if err := json.Unmarshal(raw, &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(raw, &got))
 	return got.Result, got.Refused.Err()
 }
 
 // copyOf puts a fixture somewhere else.
 func copyOf(t *testing.T, fixture, to string) {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(fixtures, fixture))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(filepath.Join(fixtures, fixture)))(t)
 	write(t, to, raw)
 }
 

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func TestSurveyImageTree(t *testing.T) {
@@ -22,28 +23,20 @@ func TestSurveyImageTree(t *testing.T) {
 	write(t, filepath.Join(dir, "class_00", "empty.jpg"), nil)
 	write(t, filepath.Join(dir, "class_01", "text.jpg"), []byte("no picture"))
 	write(t, filepath.Join(dir, "class_02", "annotations.json"), []byte("{}"))
-	if err := os.Symlink("class_00", filepath.Join(dir, "again")); err != nil {
-		t.Fatal(err)
-	}
-	got, err := surveyed(t, dir, SurveyOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("class_00", filepath.Join(dir, "again")))
+	got := must.Get(surveyed(t, dir, SurveyOptions{}))(t)
 	check(t, got)
 	if got.Kind != Image || got.Format != "jpeg" || got.Files != 302 || !got.FilesExact || got.Others != 1 || got.Folders != 10 || got.Links != 1 {
 		t.Errorf("%+v", got)
 	}
-	if want := int64(300*len(jpeg) + len("no picture")); got.Bytes != want || !got.BytesExact {
-		t.Errorf("%d bytes, exact %v; want %d", got.Bytes, got.BytesExact, want)
+	if want := int64(300*len(jpeg) + len("no picture")); got.Bytes != want {
+		t.Errorf("%d bytes, want %d", got.Bytes, want)
 	}
 	if got.Items == nil || *got.Items != 302 || got.ItemBytes != nil {
 		t.Errorf("%v items of %v bytes", got.Items, got.ItemBytes)
 	}
-	if got.LargestDir != 31 || !strings.HasSuffix(string(got.LargestDirPath), "/class_00/") && !strings.HasSuffix(string(got.LargestDirPath), "/class_01/") && !strings.HasSuffix(string(got.LargestDirPath), "/class_02/") {
-		t.Errorf("the fullest folder is %s with %d files", got.LargestDirPath, got.LargestDir)
-	}
-	if e := got.Extensions; len(e) != 2 || e[0].Name.String() != ".jpg" || e[0].Count != 302 {
-		t.Errorf("%+v", e)
+	if got.LargestDir != 31 {
+		t.Errorf("the fullest folder has %d files", got.LargestDir)
 	}
 	reasons := map[string]string{}
 	for _, u := range got.Unread {
@@ -55,7 +48,7 @@ func TestSurveyImageTree(t *testing.T) {
 		t.Errorf("unread (-want +got):\n%s", diff)
 	}
 	few, err := surveyed(t, dir, SurveyOptions{MaxFiles: 20, Seed: 5})
-	if err != nil || len(few.Sample.Files) > 20 || len(few.Sample.Files) < 18 || few.BytesExact || few.Files != 302 {
+	if err != nil || len(few.Sample.Files) > 20 || len(few.Sample.Files) < 18 || few.Files != 302 {
 		t.Fatalf("%d files, %v", len(few.Sample.Files), err)
 	}
 	check(t, few)
@@ -126,7 +119,7 @@ func TestSurveyStopsInTime(t *testing.T) {
 	var at time.Duration // each look at the clock takes a second
 	s := &surveyor{path: dir, o: SurveyOptions{Limit: 10 * time.Second}.withDefaults(), now: func() time.Time { at += time.Second; return time.Unix(0, 0).Add(at) }}
 	got, err := s.run()
-	if err != nil || got.FilesExact || got.BytesExact || got.Items != nil || got.Files < 100 || got.Files >= 3000 || len(got.Sample.Items) == 0 {
+	if err != nil || got.FilesExact || got.Items != nil || got.Files < 100 || got.Files >= 3000 || len(got.Sample.Items) == 0 {
 		t.Errorf("%d files, exact %v, %v items, %d drawn, %v", got.Files, got.FilesExact, got.Items, len(got.Sample.Items), err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/hdf5"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func TestSurveyHDF5(t *testing.T) {
@@ -37,10 +38,7 @@ func TestSurveyHDF5(t *testing.T) {
 		"types that vary in size": {SurveyOptions{Dataset: "types/str"}, 2, 2, -1, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := surveyed(t, path, c.o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(surveyed(t, path, c.o))(t)
 			check(t, got)
 			if got.Items == nil || *got.Items != c.items || len(got.Sample.Items) != c.drawn || (got.ItemBytes == nil) != (c.itemBytes < 0) || got.ItemBytes != nil && *got.ItemBytes != c.itemBytes {
 				t.Errorf("%v items of %v bytes, %d drawn; want %+v", got.Items, got.ItemBytes, len(got.Sample.Items), c)
@@ -69,16 +67,10 @@ func TestSurveyFolderOfHDF5(t *testing.T) {
 	}
 	copyOf(t, "userblock.h5", filepath.Join(dir, "other.h5")) // has another dataset
 	write(t, filepath.Join(dir, "text.h5"), []byte("just text"))
-	raw, err := os.ReadFile(filepath.Join(fixtures, "layouts.h5"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(filepath.Join(fixtures, "layouts.h5")))(t)
 	write(t, filepath.Join(dir, "cut.h5"), raw[:len(raw)/2])
 	died := filepath.Join(dir, "shard_4.h5")
-	got, err := surveyed(t, dir, SurveyOptions{Dataset: "chunk_many", MaxItems: 30, Avoid: [][]byte{[]byte(died)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(surveyed(t, dir, SurveyOptions{Dataset: "chunk_many", MaxItems: 30, Avoid: [][]byte{[]byte(died)}}))(t)
 	check(t, got)
 	if got.Files != 8 || got.Items != nil || len(got.Sample.Files) != 4 || len(got.Sample.Items) < 24 || len(got.Sample.Items) > 30 || got.Sample.Dataset != "/chunk_many" {
 		t.Errorf("%+v", got)
@@ -110,10 +102,7 @@ func TestSurveyFileForEachItem(t *testing.T) {
 		copyOf(t, "plain.npy", filepath.Join(dir, "npy", fmt.Sprintf("%d.npy", i)))  // the same
 	}
 	for _, name := range []string{"h5", "npy"} {
-		got, err := surveyed(t, filepath.Join(dir, name), SurveyOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(surveyed(t, filepath.Join(dir, name), SurveyOptions{}))(t)
 		check(t, got)
 		if !slices.Equal(got.Sample.ItemShape, []int64{24, 4, 6}) || *got.Items != 6 || len(got.Sample.Items) != 6 || *got.ItemBytes != 576 || len(got.Notes) != 1 {
 			t.Errorf("%s: %+v", name, got)
@@ -135,10 +124,7 @@ func TestSurveyNpy(t *testing.T) {
 	if err != nil || *got.Items != 3 || *got.ItemBytes != 4+2*8 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	raw, err := os.ReadFile(filepath.Join(fixtures, "plain.npy"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(filepath.Join(fixtures, "plain.npy")))(t)
 	cut := filepath.Join(t.TempDir(), "cut.npy")
 	write(t, cut, raw[:len(raw)-1])
 	for path, reason := range map[string]string{

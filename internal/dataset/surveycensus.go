@@ -2,12 +2,9 @@ package dataset
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/pipetune/pipetune/internal/format"
-	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
 // pool is the files of one kind, by their names, and some of them drawn.
@@ -81,22 +78,6 @@ func (c *census) files() (total int64) {
 		total += p.drawn.seen
 	}
 	return total
-}
-
-// extensions lists the most frequent endings, in lower case, as Folder.Extensions does.
-func (c *census) extensions() []Extension {
-	sums := map[string]int64{}
-	for ending, s := range c.suffixes {
-		sums[strings.ToLower(ending)] += s.count
-	}
-	var out []Extension
-	for name, count := range sums {
-		out = append(out, Extension{Name: untrusted.Cut(name, maxSuffix), Count: count})
-	}
-	slices.SortFunc(out, func(a, b Extension) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Name.String(), b.Name.String()))
-	})
-	return out[:min(len(out), 16)]
 }
 
 // format is the format of more than half of a pool's files, by name; "" where there is none.

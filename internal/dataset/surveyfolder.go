@@ -23,9 +23,7 @@ func (s *surveyor) folder(place int) error {
 	w.special.root, w.bad.root = []byte(root), []byte(root)
 	err = w.run(int(f.Fd()))
 	s.out.FilesExact = !w.cut && err == nil
-	s.out.LargestDir, s.out.LargestDirPath = w.fullest, append([]byte(root), w.fullestAt...)
-	s.out.Folders, s.out.Links, s.out.Special = w.folders, w.links, w.special.sorted()
-	s.out.Extensions = count.extensions()
+	s.out.LargestDir, s.out.Folders, s.out.Links, s.out.Special = w.fullest, w.folders, w.links, w.special.sorted()
 	s.bad.list = w.bad.list
 	switch {
 	case err != nil:
@@ -131,7 +129,6 @@ func (s *surveyor) reckonBytes(files []File) {
 		sum += f.Bytes
 	}
 	s.out.Bytes = sum
-	s.out.BytesExact = s.out.FilesExact && int64(len(files)) == s.out.Files
 	if len(files) > 0 && int64(len(files)) < s.out.Files {
 		s.out.Bytes = int64(float64(sum) / float64(len(files)) * float64(s.out.Files))
 	}
@@ -209,17 +206,9 @@ func firstBytes(f File) (format.Format, error) {
 
 // headOf reads the first bytes of a regular file and asks for its size. flags may hold O_NOFOLLOW.
 func headOf(f File, flags int) (head []byte, size int64, err error) {
-	place, mode, size, err := locate(string(f.Path), flags)
+	r, size, err := OpenRegular(string(f.Path), flags)
 	if err != nil {
 		return nil, 0, err
-	}
-	defer unix.Close(place)
-	if mode != unix.S_IFREG {
-		return nil, 0, fmt.Errorf("no longer a regular file but a %s", specialName(byte(mode>>12)))
-	}
-	r, err := reopen(place, 0)
-	if err != nil {
-		return nil, 0, fmt.Errorf("opening a file: %w", err)
 	}
 	defer r.Close()
 	// Without this the kernel reads 128 KiB ahead into the page cache, and more of a small file would be warm than it was found.

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // tars has Python write tar files into a folder, and returns where its tarfile finds their members.
@@ -19,22 +21,17 @@ func tars(tb testing.TB) (dir string, members map[string][]Member) {
 	tb.Helper()
 	dir = tb.TempDir()
 	python(tb, "make_tars.py", dir)
-	if err := json.Unmarshal(load(tb, filepath.Join(dir, "tars.json")), &members); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, json.Unmarshal(load(tb, filepath.Join(dir, "tars.json")), &members))
 	return dir, members
 }
 
 func indexOf(t *testing.T, data []byte) ([]Member, TarIndex) {
 	t.Helper()
 	var members []Member
-	index, err := IndexTar(bytes.NewReader(data), int64(len(data)), func(m Member) bool {
+	index := must.Get(IndexTar(bytes.NewReader(data), int64(len(data)), func(m Member) bool {
 		members = append(members, m)
 		return true
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return members, index
 }
 
@@ -139,10 +136,7 @@ func (f failingAt) ReadAt(p []byte, at int64) (int, error) {
 func TestIndexTarReadsHeadersOnly(t *testing.T) {
 	dir, _ := tars(t)
 	path := filepath.Join(dir, "shard_ustar.tar")
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(path))(t)
 	defer f.Close()
 	counted := &counting{ReaderAt: f}
 	index, err := IndexTar(counted, fileAt(t, path).Bytes, func(Member) bool { return true })
@@ -170,17 +164,14 @@ func FuzzIndexTar(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		end, count := int64(0), int64(0)
-		index, err := IndexTar(bytes.NewReader(data), int64(len(data)), func(m Member) bool {
+		index := must.Get(IndexTar(bytes.NewReader(data), int64(len(data)), func(m Member) bool {
 			if m.At < end+512 || m.Bytes < 0 || m.At+m.Bytes > int64(len(data)) {
 				t.Fatalf("%+v after byte %d of %d", m, end, len(data))
 			}
 			end = m.At + m.Bytes
 			count++
 			return true
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		if index.Members != count || index.Samples > index.Members || index.Pictures > index.Members {
 			t.Fatalf("%+v, with %d visited", index, count)
 		}

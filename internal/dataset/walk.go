@@ -28,7 +28,6 @@ type walk struct {
 
 	folders, links int64 // below the root; links of all kinds
 	fullest        int64 // files in the folder that has most of them
-	fullestAt      []byte
 	special, bad   tallies
 	cut            bool // it was stopped before it was done
 
@@ -45,11 +44,7 @@ func (w *walk) enter(fd, depth int) error {
 		w.lists = append(w.lists, make([]byte, listBytes))
 	}
 	var files int64
-	defer func() {
-		if files > w.fullest {
-			w.fullest, w.fullestAt = files, append(w.fullestAt[:0], w.path...)
-		}
-	}()
+	defer func() { w.fullest = max(w.fullest, files) }()
 	for {
 		if w.stop() {
 			w.cut = true

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // treeFiles is the size of the tree that a survey is held against find(1) on; it may take 1.5 times as long and 60 MB.
@@ -35,10 +37,7 @@ func TestSurveySaysWhatItTook(t *testing.T) {
 	}
 	var out spent
 	for _, sizes := range []bool{true, false} {
-		f, err := os.Open(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(os.Open(root))(t)
 		count := newCensus(SurveyOptions{}.withDefaults(), len(root)+1)
 		w := walk{root: len(root) + 1, stop: func() bool { return false }, file: count.add}
 		if sizes {
@@ -50,34 +49,23 @@ func TestSurveySaysWhatItTook(t *testing.T) {
 			}
 		}
 		began := time.Now()
-		if err := w.run(int(f.Fd())); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.run(int(f.Fd())))
 		if out.Walk = time.Since(began); sizes {
 			out.Sizes = out.Walk
 		}
 		f.Close()
 	}
 	began := time.Now()
-	got, err := Survey(root, SurveyOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Survey(root, SurveyOptions{}))(t)
 	out.All, out.Files = time.Since(began), got.Files
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	status := must.Get(os.ReadFile("/proc/self/status"))(t)
 	if _, after, ok := strings.Cut(string(status), "VmHWM:"); ok {
 		out.PeakKiB, _ = strconv.ParseInt(strings.Fields(after)[0], 10, 64)
 	}
 	if out.Files < 1 || out.PeakKiB < 1 {
 		t.Errorf("%+v", out)
 	}
-	line, err := json.Marshal(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	line := must.Get(json.Marshal(out))(t)
 	fmt.Printf("spent %s\n", line)
 }
 
@@ -89,13 +77,9 @@ func BenchmarkSurveyTree(b *testing.B) {
 	root := b.TempDir()
 	for class := range treeFiles / 200 {
 		dir := filepath.Join(root, fmt.Sprintf("class_%05d", class))
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, os.Mkdir(dir, 0o700))
 		for i := range 200 {
-			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("ILSVRC2012_train_%08d.JPEG", class*200+i)), []byte("\xff\xd8\xff"), 0o600); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, os.WriteFile(filepath.Join(dir, fmt.Sprintf("ILSVRC2012_train_%08d.JPEG", class*200+i)), []byte("\xff\xd8\xff"), 0o600))
 		}
 	}
 	var finds, walks, sizes, surveys, peaks []float64

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // walked goes through a tree and returns the walk and the files it met, sorted.
@@ -39,20 +41,16 @@ func TestWalk(t *testing.T) {
 		write(t, filepath.Join(dir, name), []byte("x"))
 	}
 	for link, to := range map[string]string{"a/loop": "..", "self": ".", "b/file.jpg": "4.jpg", "dangling": "nowhere", "x": "y", "y": "x"} {
-		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(to, filepath.Join(dir, link)))
 	}
-	if err := unix.Mkfifo(filepath.Join(dir, "b", "fifo.jpg"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Mkfifo(filepath.Join(dir, "b", "fifo.jpg"), 0o600))
 	w, files, err := walked(t, dir, nil)
 	want := []string{".hidden/7", "5.jpg", "a/1.jpg", "a/2.jpg", "a/deep/er/3.jpg", "b/4.jpg", "evil \x1b[31m\n/6\xff.jpg"}
 	if err != nil || !slices.Equal(files, want) {
 		t.Errorf("met %q, %v", files, err)
 	}
-	if w.folders != 6 || w.links != 6 || w.fullest != 2 || string(w.fullestAt) != "a/" || w.cut {
-		t.Errorf("%d folders, %d links, at most %d files, in %q, cut %v", w.folders, w.links, w.fullest, w.fullestAt, w.cut)
+	if w.folders != 6 || w.links != 6 || w.fullest != 2 || w.cut {
+		t.Errorf("%d folders, %d links, at most %d files, cut %v", w.folders, w.links, w.fullest, w.cut)
 	}
 	if s := w.special.sorted(); len(s) != 1 || s[0].Reason != "FIFO" || s[0].Count != 1 || string(s[0].Example) != "b/fifo.jpg" {
 		t.Errorf("special: %+v", s)
@@ -65,23 +63,13 @@ func TestWalk(t *testing.T) {
 // many makes files of one content in a new folder, quickly. Their names are 20 digits and an ending; a tab in it stands for their number.
 func many(t *testing.T, dir string, n int, content, ending string) {
 	t.Helper()
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(dir, 0o700))
+	fd := must.Get(unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0))(t)
 	defer unix.Close(fd)
 	for i := range n {
 		name := fmt.Sprintf("%020d", i) + strings.ReplaceAll(ending, "\t", fmt.Sprint(i))
-		file, err := unix.Openat(fd, name, unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := unix.Write(file, []byte(content)); err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(unix.Openat(fd, name, unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600))(t)
+		must.Get(unix.Write(file, []byte(content)))(t)
 		unix.Close(file)
 	}
 }
@@ -109,20 +97,12 @@ func TestWalkInTheDeep(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
-			fd, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fd := must.Get(unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY, 0))(t)
 			for range c.levels {
-				file, err := unix.Openat(fd, "f", unix.O_CREAT|unix.O_WRONLY, 0o600)
-				if err != nil {
-					t.Fatal(err)
-				}
+				file := must.Get(unix.Openat(fd, "f", unix.O_CREAT|unix.O_WRONLY, 0o600))(t)
 				unix.Close(file)
 				below := strings.Repeat("d", c.length)
-				if err := unix.Mkdirat(fd, below, 0o700); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, unix.Mkdirat(fd, below, 0o700))
 				next, err := unix.Openat(fd, below, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 				unix.Close(fd)
 				if err != nil {
@@ -154,13 +134,9 @@ func asNobody(t *testing.T, run func()) {
 	defer runtime.UnlockOSThread()
 	if os.Geteuid() == 0 {
 		const nobody = 65534
-		if _, err := unix.SetfsuidRetUid(nobody); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(unix.SetfsuidRetUid(nobody))(t)
 		defer func() {
-			if _, err := unix.SetfsuidRetUid(0); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(unix.SetfsuidRetUid(0))(t)
 		}()
 		if uid, err := unix.SetfsuidRetUid(-1); err != nil || uid != nobody {
 			t.Fatalf("the rights of user %d, %v; want %d", uid, err, nobody)
@@ -173,9 +149,7 @@ func asNobody(t *testing.T, run func()) {
 func openToAll(t *testing.T, dir string) {
 	t.Helper()
 	for ; len(dir) > len(os.TempDir()); dir = filepath.Dir(dir) {
-		if err := os.Chmod(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(dir, 0o755))
 	}
 }
 
@@ -184,14 +158,10 @@ func TestWalkWithoutPermission(t *testing.T) {
 	openToAll(t, dir)
 	for _, name := range []string{"open/1.jpg", "shut/2.jpg", "shut too/3.jpg"} {
 		write(t, filepath.Join(dir, name), []byte("x"))
-		if err := os.Chmod(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(filepath.Dir(filepath.Join(dir, name)), 0o755))
 	}
 	for _, name := range []string{"shut", "shut too"} {
-		if err := os.Chmod(filepath.Join(dir, name), 0); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(filepath.Join(dir, name), 0))
 		t.Cleanup(func() { _ = os.Chmod(filepath.Join(dir, name), 0o700) })
 	}
 	asNobody(t, func() {
@@ -208,13 +178,8 @@ func TestWalkWithoutPermission(t *testing.T) {
 // special makes one of each that must not be opened and returns their names. Without the right to make devices it makes none.
 func special(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	if err := unix.Mkfifo(filepath.Join(dir, "fifo.jpg"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	socket, err := net.Listen("unix", filepath.Join(dir, "socket.jpg"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Mkfifo(filepath.Join(dir, "fifo.jpg"), 0o600))
+	socket := must.Get(net.Listen("unix", filepath.Join(dir, "socket.jpg")))(t)
 	t.Cleanup(func() { socket.Close() })
 	names := map[string]string{"fifo.jpg": "FIFO", "socket.jpg": "socket"}
 	zero := int(unix.Mkdev(1, 5))
@@ -230,13 +195,8 @@ func TestKindOf(t *testing.T) {
 	dir := t.TempDir()
 	names := special(t, dir)
 	write(t, filepath.Join(dir, "file"), nil)
-	if err := os.Symlink("file", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("file", filepath.Join(dir, "link")))
+	f := must.Get(os.Open(dir))(t)
 	defer f.Close()
 	want := map[string]byte{".": unix.DT_DIR, "file": unix.DT_REG, "link": unix.DT_LNK, "fifo.jpg": unix.DT_FIFO, "socket.jpg": unix.DT_SOCK}
 	if names["zero.jpg"] != "" {
@@ -255,20 +215,12 @@ func TestKindOf(t *testing.T) {
 func FuzzNextEntry(f *testing.F) {
 	dir := f.TempDir()
 	for _, name := range []string{"a", "b.jpg", strings.Repeat("n", 255)} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
-	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
-	if err != nil {
-		f.Fatal(err)
-	}
+	fd := must.Get(unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0))(f)
 	defer unix.Close(fd)
 	real := make([]byte, 4096)
-	n, err := unix.Getdents(fd, real)
-	if err != nil {
-		f.Fatal(err)
-	}
+	n := must.Get(unix.Getdents(fd, real))(f)
 	f.Add(real[:n])
 	f.Add(make([]byte, 24))
 	f.Fuzz(func(t *testing.T, raw []byte) {

@@ -61,7 +61,7 @@ func job(e *evidence.Evidence) *report.Job {
 	if e.Facts.HDF5 != nil {
 		layout = *e.Facts.HDF5
 	}
-	return &report.Job{PID: e.Header.Job.PID, Items: layout.Items, Chunk: layout.Chunk, Mode: e.Header.Mode, Framework: e.Facts.Framework, Command: command,
+	return &report.Job{PID: e.Header.Job.PID, Items: e.Facts.Items, Chunk: layout.Chunk, Mode: e.Header.Mode, Framework: e.Facts.Framework, Command: command,
 		Ranks: max(len(e.Ranks), len(e.Header.Job.Trainers)), Dataset: e.Facts.Dataset, Loader: loader}
 }
 

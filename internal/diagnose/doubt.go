@@ -141,6 +141,11 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 	if class == report.GPUBound && s.stall.Center >= Moderate.Value {
 		d.add("the GPU may lack data %s of the time", unit.Percent(s.stall.Center))
 	}
+	if class == report.InputBound && lead != nil && !Hooked(e) {
+		if x := firstEffect(lead); x != nil && x.Before > 0 && x.Hi-x.Before > vagueGain*max(x.Lo-x.Before, 0) && x.Hi > 2*x.Lo {
+			d.add("what the first cause costs is known only as a range, as is what its cure brings; narrow it: pipetune diagnose -- COMMAND")
+		}
+	}
 	if class == report.InputBound && lead == nil && s.seen {
 		d.add("no rule explains the wait")
 	}
@@ -153,6 +158,19 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 			shareRange(s.stall.Lo, s.stall.Hi))
 	}
 	return d.level(), d.said
+}
+
+// vagueGain is how many times as high as its lower end the upper end of a gain may be before the cause's part is called unknown.
+const vagueGain = 5
+
+// firstEffect is what the first change of a finding that has an effect brings.
+func firstEffect(f *report.Finding) *report.Effect {
+	for _, c := range f.Recommendations {
+		if c.Effect != nil {
+			return c.Effect
+		}
+	}
+	return nil
 }
 
 // hostOrGPU is why there is no class where data is ready and the device cannot be seen.

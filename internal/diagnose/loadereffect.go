@@ -249,5 +249,5 @@ var limitText = map[predict.Term]string{
 	predict.Workers: "the workers",
 	predict.CPUs:    "the usable CPUs",
 	predict.Storage: "the storage limit",
-	predict.Serial:  "loading and training taking turns",
+	predict.Serial:  "loading and training one after the other",
 }

@@ -20,6 +20,9 @@ func next(e *evidence.Evidence, r *report.Report) []string {
 	case r.Verdict.Class == report.Inconclusive && e.Facts.Aside != "" && !tooLittle(e):
 		// a longer watch would tell no more of what the main thread waits for
 	case r.Verdict.Class == report.Inconclusive:
+		if e.Window.Startup.Whole && e.Header.Mode != "launch" && startLine(e) != "" { // its steps may never show from outside
+			out = append(out, "pipetune diagnose"+startLine(e))
+		}
 		out = append(out, longerWatch(e))
 	case r.Verdict.Rule != "":
 		out = append(out, "pipetune explain "+r.Verdict.Rule)
@@ -132,6 +135,8 @@ func Longer(e *evidence.Evidence, steps float64) (setting, to string) {
 // longerWatch is the command that watches for long enough.
 func longerWatch(e *evidence.Evidence) string {
 	switch setting, to := Longer(e, 0); {
+	case e.Header.Mode != "launch" && !e.Window.Ended && e.Header.Job.PID > 0:
+		return fmt.Sprintf("pipetune diagnose --pid %d %s %s", e.Header.Job.PID, setting, to)
 	case e.Header.Mode != "launch" && !e.Window.Ended:
 		return "pipetune diagnose " + setting + " " + to
 	case e.Header.Mode != "launch":

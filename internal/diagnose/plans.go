@@ -121,14 +121,26 @@ func noun(name string) string {
 
 // checkCommand is what tells whether a plan came true.
 func checkCommand(e *evidence.Evidence) string {
-	watch := "pipetune diagnose -o after.json"
-	if e.Header.Mode == "launch" && len(e.Header.Job.Command) > 0 {
-		watch += " --"
-		for _, word := range e.Header.Job.Command {
-			watch += " " + shellArgument(word)
-		}
+	watch := "pipetune diagnose --baseline " + Before
+	if e.Header.Mode == "launch" {
+		watch += startLine(e)
 	}
-	return watch + " && pipetune compare before.json after.json"
+	return watch
+}
+
+// Before stands in commands for the file that the report is kept in.
+const Before = "before.json"
+
+// startLine is the end of a command line that starts the job; "" where its own is not known.
+func startLine(e *evidence.Evidence) string {
+	if len(e.Header.Job.Command) == 0 {
+		return ""
+	}
+	text := " --"
+	for _, word := range e.Header.Job.Command {
+		text += " " + shellArgument(word)
+	}
+	return text
 }
 
 // plan tells one plan.
@@ -175,9 +187,9 @@ func (l *Loader) change(at predict.Setting, c predict.Change) report.Recommendat
 	if c.Knob == predict.NumWorkers && c.Then.Setting.Workers > at.Workers {
 		out.Caveat = also(out.Caveat, l.sharing)
 	}
-	out.Why = fmt.Sprintf("then %s limits", cmp.Or(limitText[c.Then.Limit], "nothing that was measured"))
+	out.Why = "next limit: " + cmp.Or(limitText[c.Then.Limit], "nothing that was measured")
 	if c.Then.Limit == predict.Workers {
-		out.Why = "then the workers still limit"
+		out.Why = "the limit stays: the workers"
 	}
 	return out
 }

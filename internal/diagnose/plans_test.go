@@ -231,7 +231,7 @@ func TestPlansBesideOtherPrograms(t *testing.T) {
 func TestCheckCommand(t *testing.T) {
 	e := saw(evidence.Facts{}, steady)
 	e.Header.Mode, e.Header.Job.Command = "launch", []string{"python", "train.py", "--name", "it's; rm -rf /", "-x"}
-	if got, want := checkCommand(e), `pipetune diagnose -o after.json -- python train.py --name 'it'\''s; rm -rf /' -x && pipetune compare before.json after.json`; got != want {
+	if got, want := checkCommand(e), `pipetune diagnose --baseline before.json -- python train.py --name 'it'\''s; rm -rf /' -x`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	e.Header.Mode = "attach"

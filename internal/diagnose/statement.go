@@ -90,6 +90,10 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 			what = "the model, if it computes there, or Python, logging and metrics"
 		}
 		text = fmt.Sprintf("%s, but the main thread itself runs on the CPU %s of the time: %s.", s.ready(), unit.Percent(s.host), what)
+		if TrainsOnCPU(e) {
+			text = fmt.Sprintf("%s. The job trains on the CPU, no GPU is open: the model, and the Python code around it, take %s of the time.",
+				s.ready(), unit.Percent(s.host))
+		}
 		if delay, ok := e.Get(metric.MainRunDelay); ok && delay.Center >= Moderate.Value {
 			text += fmt.Sprintf(" Part of that it is ready to run but has no CPU: %s of the time.", unit.Percent(stat.Share(delay.Center)))
 		}
@@ -171,7 +175,7 @@ func sentence(s string) string { return strings.TrimSuffix(s, ".") + "." }
 func shares(s split) string {
 	parts := []string{s.stallName() + " " + unit.Percent(s.stall.Center)}
 	if s.hostOK {
-		parts = append(parts, "host "+unit.Percent(s.host))
+		parts = append(parts, "CPU work "+unit.Percent(s.host))
 	}
 	if s.devOK {
 		parts = append(parts, "device "+unit.Percent(s.device))

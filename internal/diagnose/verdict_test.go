@@ -37,7 +37,7 @@ func TestVerdict(t *testing.T) {
 			"gpu_pcie_rx_rate_bytes_per_s": 24e9, "copy_ratio": 0.8}), nil,
 			report.TransferBound, "", report.High, "Copies to the GPU take 80 %"},
 		{"nothing dominates", with(map[string]float64{"input_wait_ratio": 0.04, "host_ratio": 0.45, "device_ratio": 0.49}), nil,
-			report.Balanced, "", report.High, "input wait 4 %, host 45 %, device 49 %"},
+			report.Balanced, "", report.High, "input wait 4 %, CPU work 45 %, device 49 %"},
 		{"no rule explains the wait", with(map[string]float64{"input_wait_ratio": 0.6, "device_ratio": 0.4, "worker_storage_wait_ratio": 0.9, "worker_running_ratio": 0.1}), nil,
 			report.InputBound, report.OnStorage, report.Medium, "waits for data 60 %"},
 		{"a process that only sleeps", with(map[string]float64{"num_workers": 0, "loads_in_main_ratio": 0, "host_ratio": 0, "device_ratio": 1}), nil,

@@ -4,6 +4,7 @@ import (
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/internal/step"
 )
 
 // Workerless tells whether the trainer was seen to have no loader workers.
@@ -68,6 +69,15 @@ func atWork(e *evidence.Evidence) (share float64, ok bool) {
 func setsThePace(e *evidence.Evidence) bool {
 	share, ok := atWork(e)
 	return ok && share >= 1-Moderate.Value
+}
+
+// TrainsOnCPU tells whether the trainer has no device open on which its model could compute: what its main thread computes then is the model, and
+// what Python does beside it.
+func TrainsOnCPU(e *evidence.Evidence) bool {
+	_, counted := e.Get(metric.GPUBusy)
+	used, _ := e.Get(metric.GPUCount)
+	return !counted && used.Center == 0 && e.Facts.GPUName == "" && len(e.Header.Host.GPUs) == 0 &&
+		len(e.Ranks) > 0 && e.Ranks[0].Step != nil && e.Ranks[0].Step.Sight == step.NoDevice
 }
 
 // NativeCores is how many cores a trainer uses from which on its native threads compute: Python runs on one thread at a time.

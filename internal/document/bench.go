@@ -19,7 +19,7 @@ func benchmark(d *Document, r *report.Report) {
 	d.Answer = &Answer{Label: "Result", Headline: cmp.Or(b.Headline, "nothing could be summed up"), Why: b.Statement}
 	d.Answer.Short = strings.TrimSuffix(sentence(d.Answer.Headline), ".")
 	if b.Interrupted {
-		d.Answer.Lines = []Line{{Label: "Mind", Text: "Interrupted: what was measured until then."}}
+		d.Answer.Lines = []Line{{Label: "Note", Text: "Interrupted: what was measured until then."}}
 	}
 	d.Method = append(benchMethod(r), d.Method...)
 	for _, l := range b.Libraries {
@@ -27,7 +27,7 @@ func benchmark(d *Document, r *report.Report) {
 	}
 	d.add(datasetSection(r), itemsSection(r), phasesSection(r), workersSection(r), forecastSection(r), findingsSection(r))
 	d.add(chunksSection(r), trySection(r), tierSection(r), hdf5Section(r), batchSection(r), deviceSection(r), gapsSection(r))
-	d.add(unreadSection(b), outsideSection(b), section("Mind", "", Supporting, List(r.Warnings)), allFigures(r))
+	d.add(unreadSection(b), outsideSection(b), section("Notes", "", Supporting, List(r.Warnings)), allFigures(r))
 }
 
 // benchTone follows the worst finding.

@@ -129,7 +129,7 @@ func bend(list []group) string {
 	last := orUnknown(list[len(list)-1].labels[report.LabelWorkers])
 	if i < 0 {
 		if slices.ContainsFunc(list, func(g group) bool { return g.labels[report.LabelBound] == "none" }) {
-			return "no bend up to " + last + " processes"
+			return "no limit found up to " + last + " processes"
 		}
 		return "what bounds it at " + last + " processes was not told"
 	}
@@ -137,5 +137,5 @@ func bend(list []group) string {
 	if !ok {
 		why = list[i].labels[report.LabelBound]
 	}
-	return "it bends at " + orUnknown(list[i].labels[report.LabelWorkers]) + " processes: " + why
+	return "more processes add less from " + orUnknown(list[i].labels[report.LabelWorkers]) + " on: " + why
 }

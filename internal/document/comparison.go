@@ -21,7 +21,7 @@ func OfComparison(c *report.Comparison) *Document {
 		}
 	}
 	figures, more := changesSections(c)
-	d.add(figures, settingsSection(c), rulesSection(c), predictionsSection(c), section("Mind", "", Main, List(c.Warnings)))
+	d.add(figures, settingsSection(c), rulesSection(c), predictionsSection(c), section("Notes", "", Main, List(c.Warnings)))
 	d.add(phaseChanges(c), more)
 	return d
 }

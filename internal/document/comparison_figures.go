@@ -307,7 +307,7 @@ func outcomeChart(c *report.Comparison) *Chart {
 		Names: []string{"before", "after"}, Bars: []float64{x.Before.Center, x.After.Center}}
 	most := slices.Max(chart.Bars)
 	if f := c.After.Free; f != nil && c.After.FreeOf == x.Metric && *f > 0 && *f < 100*most {
-		chart.Names, chart.Bars = append(chart.Names, "if data were free"), append(chart.Bars, *f)
+		chart.Names, chart.Bars = append(chart.Names, "without waiting for data"), append(chart.Bars, *f)
 		most = max(most, *f)
 	}
 	if !(most > 0) || most > 1e12 {

@@ -39,7 +39,7 @@ func origin(t report.Tool, schema string) string {
 }
 
 func diagnosis(d *Document, r *report.Report, t *timeline.Timeline) {
-	d.Subject, d.More = subject(r.Job), more(r)
+	d.Subject, d.More = Subject(r.Job), more(r)
 	if v := r.Verdict; v != nil {
 		class := strings.ToUpper(string(v.Class))
 		headline := class
@@ -50,6 +50,9 @@ func diagnosis(d *Document, r *report.Report, t *timeline.Timeline) {
 		d.Answer = &Answer{Label: "Verdict", Headline: headline, Aside: "confidence: " + string(v.Confidence), Short: class,
 			Why: v.Statement, Lines: slices.Concat(fix(r), useless(lead(r)))}
 		for _, doubt := range v.Doubts {
+			if strings.Contains(v.Statement, doubt) {
+				continue // said already
+			}
 			d.Answer.Lines = append(d.Answer.Lines, Line{Label: "Doubt", Text: doubt})
 		}
 		switch v.Class {
@@ -69,7 +72,7 @@ func diagnosis(d *Document, r *report.Report, t *timeline.Timeline) {
 	if len(fix(r)) == 0 { // they may be why no cure was found
 		warnings = Main
 	}
-	d.add(section("Mind", "", warnings, List(r.Warnings)))
+	d.add(section("Notes", "", warnings, List(r.Warnings)))
 }
 
 // figureRows are the figures every reader looks for, with the signal that says what each would be if data were free.
@@ -96,7 +99,7 @@ var figureRows = []struct {
 func figures(r *report.Report) (carrying, others Figures) {
 	for _, row := range figureRows {
 		m, ok := r.Metrics[row.metric]
-		if !ok || row.metric == metric.Evaluation.Name && m.Center == 0 {
+		if !ok || !row.carries && m.Center == 0 { // a row of nothing tells nothing
 			continue
 		}
 		f := Figure{Name: row.name, Now: unit.Format(m.Center, m.Unit), Free: freeText(r, row.free)}

@@ -30,11 +30,9 @@ func expectedSection(r *report.Report) Section {
 	}
 	p.Rows = []Range{{"now", unit.Format(now.Center, now.Unit), now.Center, now.Lo, now.Hi, Other}}
 	most = now.Hi
-	for _, f := range r.Findings {
-		for _, c := range f.Recommendations {
-			if c.Effect != nil && !report.Vague(c.Effect.Lo, c.Effect.Hi) {
-				add(changeText(c), *c.Effect, Working)
-			}
+	for _, d := range changes(r) {
+		if d.Effect != nil && !report.Vague(d.Effect.Lo, d.Effect.Hi) {
+			add(changeText(d.Recommendation), *d.Effect, Working)
 		}
 	}
 	for _, plan := range r.Plans {
@@ -49,7 +47,7 @@ func expectedSection(r *report.Report) Section {
 		return Section{}
 	}
 	if free, ok := r.Metrics[metric.FreeStepTime.Name]; ok && rate == metric.BatchesPerS.Name && free.Lo > 0 && free.Confidence > 0 {
-		x := Range{"if data were free", freeText(r, "1/"+metric.FreeStepTime.Name), 1 / free.Center, 1 / free.Hi, 1 / free.Lo, Idle}
+		x := Range{"without waiting for data", freeText(r, "1/"+metric.FreeStepTime.Name), 1 / free.Center, 1 / free.Hi, 1 / free.Lo, Idle}
 		if x.Hi < 20*most {
 			p.Rows, most = append(p.Rows, x), max(most, x.Hi)
 		}

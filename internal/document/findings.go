@@ -94,7 +94,7 @@ func recommendation(c report.Recommendation) string {
 	for _, w := range c.With {
 		s += ", with " + w.Setting + "=" + w.To
 	}
-	for _, sentence := range []struct{ head, text string }{{"", c.Why}, {"Mind: ", c.Caveat}} {
+	for _, sentence := range []struct{ head, text string }{{"", c.Why}, {"Note: ", c.Caveat}} {
 		if sentence.text != "" {
 			s = strings.TrimSuffix(s, ".") + ". " + sentence.head + sentence.text
 		}

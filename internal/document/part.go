@@ -81,7 +81,7 @@ type Figure struct {
 
 // Table is the same as a table.
 func (p Figures) Table() *Table {
-	t := &Table{Columns: []Column{{"", false}, {"now", true}, {"95 % CI", true}, {"free data (modelled)", true}}}
+	t := &Table{Columns: []Column{{"", false}, {"now", true}, {"95 % CI", true}, {"no wait (modelled)", true}}}
 	for _, f := range p {
 		t.add(f.Name, f.Now, f.Interval, f.Free)
 	}

@@ -13,12 +13,12 @@ import (
 // What a reader needs to act stands on one screen, in the order they act: which job, what is wrong, the change that
 // cures it and what that brings, the figures that carry this, and what to do next. All else is supporting.
 
-// subject names the job: its script, its process, and who makes its batches.
-func subject(j *report.Job) string {
+// Subject names the job: its script, its process, and who makes its batches.
+func Subject(j *report.Job) string {
 	if j == nil || len(j.Command) == 0 {
 		return ""
 	}
-	parts := []string{script(j.Command)}
+	parts := []string{Script(j)}
 	if j.PID > 0 {
 		parts = append(parts, "pid "+strconv.Itoa(j.PID))
 	}
@@ -47,8 +47,12 @@ func loads(l *report.Loader) []string {
 	return []string{text}
 }
 
-// script is what a command runs, in a word: the Python file or module, else the program.
-func script(command []string) string {
+// Script is what the job runs, in a word: the Python file or module, else the program.
+func Script(j *report.Job) string {
+	if j == nil || len(j.Command) == 0 {
+		return ""
+	}
+	command := j.Command
 	for i, word := range command[1:] {
 		switch {
 		case strings.HasSuffix(word, ".py"):
@@ -116,29 +120,29 @@ func fix(r *report.Report) (lines []Line) {
 }
 
 // mostAfterwards bounds the changes that stand behind the first.
-const mostAfterwards = 3
+const mostAfterwards = 2
 
 // afterwardsSection lists what else is decided, without the reasons.
 func afterwardsSection(r *report.Report) Section {
-	list, title := changes(r), "then, in this order"
+	list, title := changes(r), "Then, in this order"
 	cured := len(fix(r)) > 0
 	if cured {
 		list = list[1:]
 	} else {
-		title = "what may help, in this order"
+		title = "What may help, in this order"
 	}
-	t := &Table{Columns: []Column{{title, false}, {"predicted", true}}}
+	var facts Facts
 	for _, d := range list {
-		if cured && d.Hold == report.HoldCostsNothing || len(t.Rows) == mostAfterwards {
+		if cured && d.Hold == report.HoldCostsNothing || len(facts) == mostAfterwards {
 			continue
 		}
-		effect := "not known"
+		effect := "what it brings is not known"
 		if d.Effect != nil {
 			effect = effectText(*d.Effect)
 		}
-		t.Rows = append(t.Rows, Row{Cells: cells(changeText(d.Recommendation), effect), Copy: d.Recommendation.Command})
+		facts = append(facts, Fact{strconv.Itoa(len(facts) + 1), changeText(d.Recommendation) + ": " + effect})
 	}
-	return section("", "", Main, t)
+	return section(title, "predicted, each alone", Main, facts)
 }
 
 // useless names what would not help, without the reasons.

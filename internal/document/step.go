@@ -39,6 +39,7 @@ func stepShares(s report.Step) []share {
 			steady := *wait - max(gap-max(left, 0), 0)
 			left -= min(gap, max(left, 0))
 			wait, between = &steady, &gap
+			lacks = "wait within epochs" // what the trainer waits in all is another figure
 		}
 		if left >= leastRest {
 			rest = &left
@@ -46,8 +47,8 @@ func stepShares(s report.Step) []share {
 	} else {
 		between = nil // the wait may hold it
 	}
-	return []share{{lacks, wait, Waiting}, {"between epochs", between, Waiting}, {"host", s.HostRatio, Other},
-		{"host to device", s.H2DRatio, Other}, {"device", s.DeviceRatio, Working}, {"not told apart", rest, Idle}}
+	return []share{{lacks, wait, Waiting}, {"between epochs", between, Waiting}, {"CPU work", s.HostRatio, Other},
+		{"copies to device", s.H2DRatio, Other}, {"device", s.DeviceRatio, Working}, {"unresolved", rest, Idle}}
 }
 
 // hiddenWait says how long the trainer waits where that is not what the device lacks; "" where the two are the same to
@@ -71,7 +72,7 @@ func stepSection(r *report.Report) Section {
 	}
 	var bars Bars
 	for _, s := range stepShares(r.Verdict.Step) {
-		if s.ratio != nil {
+		if s.ratio != nil && *s.ratio >= leastRest/2 { // nothing needs no bar
 			bars = append(bars, Bar{Name: s.name, Ratio: *s.ratio, Share: unit.Percent(*s.ratio), Sense: s.sense})
 		}
 	}

@@ -34,7 +34,7 @@ func TestStepRowsSumToTheWhole(t *testing.T) {
 				continue
 			}
 			total += *row.ratio
-			if want, told := map[string]float64{"between epochs": c.between, "not told apart": c.rest}[row.name]; told && math.Abs(*row.ratio-want) > 1e-9 {
+			if want, told := map[string]float64{"between epochs": c.between, "unresolved": c.rest}[row.name]; told && math.Abs(*row.ratio-want) > 1e-9 {
 				t.Errorf("%s: %s %g, want %g", c.name, row.name, *row.ratio, want)
 			}
 		}

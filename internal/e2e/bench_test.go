@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -86,10 +87,7 @@ func (c layoutCase) hold(r *report.Report, others float64) try {
 // layout makes a dataset on a disk and returns its path; it is removed at the end of the test.
 func (m machine) layout(t *testing.T, name string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/var/tmp", workPrefix)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp("/var/tmp", workPrefix))(t)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
@@ -129,10 +127,7 @@ func (m machine) bench(t *testing.T, name, path string, args ...string) (r *repo
 	if after := listing(t, path); after != before {
 		t.Errorf("the dataset's folder held %d names before and %d after", before, after)
 	}
-	file, err := os.Open(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(out))(t)
 	defer file.Close()
 	if r, err = report.Decode(file); err != nil {
 		t.Fatal(err)
@@ -146,10 +141,7 @@ func (m machine) bench(t *testing.T, name, path string, args ...string) (r *repo
 // listing counts the names in the folder of a path.
 func listing(t *testing.T, path string) int {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(filepath.Dir(path)))(t)
 	return len(entries)
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/predict"
 	"github.com/pipetune/pipetune/internal/stat"
 )
@@ -64,9 +65,7 @@ func within(s stat.Summary, x float64) bool { return s.Lo <= x && x <= s.Hi }
 // another setting, runs them, and tells how far off the model is. E2E_JOBS='cpu|w=4' runs a part of the grid,
 // E2E_RESULTS=FOLDER keeps what was measured and goes on from there, E2E_PART=150s measures for about so long only.
 func TestCalibration(t *testing.T) {
-	if err := adopt(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, adopt())
 	m := findMachine(t)
 	wanted := regexp.MustCompile(os.Getenv("E2E_JOBS"))
 	all := calibrationGrid()
@@ -82,14 +81,8 @@ func TestCalibration(t *testing.T) {
 	if folder == "" {
 		folder = t.TempDir()
 	}
-	kept, err := openResults(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	left, err := m.measureGrid(asked, kept)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := must.Get(openResults(folder))(t)
+	left := must.Get(m.measureGrid(asked, kept))(t)
 	if left > 0 {
 		fmt.Printf("%d of %d configurations are left: run it again with the same E2E_RESULTS\n", left, len(asked))
 		asked = slices.DeleteFunc(asked, func(g grid) bool { return !kept.has(g) })
@@ -98,10 +91,7 @@ func TestCalibration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := judgeTrials(trials)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(judgeTrials(trials))(t)
 	c.refused = refused
 	c.machine, c.versions, c.seconds = describeMachine(), kept.versions(), kept.seconds()
 	fmt.Print(c.text())

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // TestDeviceLibrary holds the stand-in GPU to what testdata/device/README.md says it models.
@@ -22,10 +24,7 @@ func TestDeviceLibrary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script, err := filepath.Abs("../../testdata/device/check.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must.Get(filepath.Abs("../../testdata/device/check.py"))(t)
 	cmd := exec.CommandContext(t.Context(), m.python, script, s.dir)
 	cmd.Env = s.environment()
 	if output, err := cmd.CombinedOutput(); err != nil {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // TestGPUProof runs what scripts/gpu-proof does on a machine with a GPU, on the stand-in: that it comes to a table,
@@ -20,10 +22,7 @@ func TestGPUProof(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
-	table, err := os.ReadFile(filepath.Join(out, "table.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(os.ReadFile(filepath.Join(out, "table.md")))(t)
 	for _, row := range []string{
 		"| keeps-up | attached |", "| keeps-up | launched |", "| input | attached |", "| input | launched |",
 	} {

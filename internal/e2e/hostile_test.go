@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // hostileCase is a way for a job to be or to end that a guest inside of it must not change.
@@ -57,17 +59,11 @@ var hostileCases = []hostileCase{
 // TestHostile runs each job bare and launched by pipetune: stdout must be the same byte for byte, and so must the exit status.
 func TestHostile(t *testing.T) {
 	m := findMachine(t)
-	script, err := filepath.Abs("../../testdata/hostile/job.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must.Get(filepath.Abs("../../testdata/hostile/job.py"))(t)
 	for _, c := range hostileCases {
 		t.Run(c.name, func(t *testing.T) {
 			command := append(append([]string{m.python}, c.args...), script, c.way)
-			want, err := runHostile(t, c, command, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(runHostile(t, c, command, nil))(t)
 			if len(want.stdout) == 0 {
 				t.Fatalf("the bare job writes nothing: %s", want.stderr)
 			}
@@ -75,10 +71,7 @@ func TestHostile(t *testing.T) {
 			if c.says != "" { // -q keeps the reason back where there is no report
 				launch = slices.Delete(launch, 2, 3)
 			}
-			got, err := runHostile(t, c, append(launch, command...), c.after)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(runHostile(t, c, append(launch, command...), c.after))(t)
 			if !bytes.Equal(got.stdout, want.stdout) {
 				t.Errorf("stdout launched:\n%.600s\nbare:\n%.600s", got.stdout, want.stdout)
 			}

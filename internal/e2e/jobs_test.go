@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -85,9 +86,7 @@ func TestJobs(t *testing.T) {
 		t.Fatalf("no job matches E2E_JOBS=%s", wanted)
 	}
 	var printed bytes.Buffer
-	if err := printTable(&printed, rows); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, printTable(&printed, rows))
 	fmt.Printf("\n%s\n", printed.String())
 	if m.keep != "" {
 		if err := os.WriteFile(filepath.Join(m.keep, "table.txt"), printed.Bytes(), 0o644); err != nil {
@@ -149,17 +148,12 @@ func findMachine(t *testing.T) machine {
 	if m.root != "" && os.Getuid() != 0 {
 		t.Fatal("TORCH_ROOT needs root, for chroot")
 	}
-	binary, err := filepath.Abs(m.binary)
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := must.Get(filepath.Abs(m.binary))(t)
 	if m.binary = binary; !isFile(binary) {
 		t.Fatalf("no %s: run make build", binary)
 	}
 	if m.keep != "" {
-		if err := os.MkdirAll(m.keep, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(m.keep, 0o755))
 	}
 	if err := sweep(m.root); err != nil {
 		t.Fatalf("clearing what an earlier run left: %v", err)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
@@ -51,10 +52,7 @@ func TestLaunchLosesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rate, err := m.stepsPerSecond(t, b, launchedJob, "--work", "110000")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rate := must.Get(m.stepsPerSecond(t, b, launchedJob, "--work", "110000"))(t)
 	fmt.Printf("%.0f steps/s launched\n", rate)
 }
 

@@ -64,5 +64,6 @@ var launchVariations = []launchCase{
 		apart: true,
 	},
 	{testCase: testCase{name: "wide_batches", class: inputBound, wait: starved, planted: []string{"loader/wide-batches"}}},
+	{testCase: testCase{name: "pictures_oversized", class: inputBound, wait: starved, planted: []string{"image/oversized"}}},
 	{testCase: testCase{name: "cpu_transforms", class: inputBound, wait: starved, planted: []string{"cpu/decode-bound"}}},
 }

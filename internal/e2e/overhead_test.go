@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -34,24 +35,16 @@ const (
 func TestOverhead(t *testing.T) {
 	m := findMachine(t)
 	ctx := context.Background()
-	b, err := newBench(m.python, m.root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(newBench(m.python, m.root))(t)
 	defer os.RemoveAll(b.work)
 	c := testCase{name: "overhead", script: "cpu_decode", args: []string{"--workers", "16", "--batch-size", "4"}, seconds: "600"}
-	j, err := b.start(ctx, c, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := must.Get(b.start(ctx, c, nil))(t)
 	defer func() {
 		if err := j.stop(); err != nil {
 			t.Error(err)
 		}
 	}()
-	if _, err := awaitStopwatch(j, patience, "steady steps", flowing); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(awaitStopwatch(j, patience, "steady steps", flowing))(t)
 	time.Sleep(settleBefore)
 
 	var slowdowns, cpu, total []float64
@@ -70,10 +63,7 @@ func TestOverhead(t *testing.T) {
 			} else {
 				time.Sleep(stretch)
 			}
-			rate, err := rateBetween(j, from, monotonic())
-			if err != nil {
-				t.Fatal(err)
-			}
+			rate := must.Get(rateBetween(j, from, monotonic()))(t)
 			if watched {
 				with = rate
 			} else {

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -163,10 +164,7 @@ func (m machine) againstH5py(t *testing.T) (duels []duel) {
 			if err != nil {
 				t.Fatalf("h5py: %v", err)
 			}
-			x, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			x := must.Get(strconv.ParseFloat(strings.TrimSpace(string(out)), 64))(t)
 			theirs = append(theirs, x)
 		}
 		duels = append(duels, atLeast("HDF5 items, "+strings.ReplaceAll(layout.name, "_", " "), "h5py", "1/s", ours, theirs, leastOfH5py))
@@ -186,14 +184,9 @@ func (m machine) againstJPEG(t *testing.T) (duels []duel) {
 	dir := t.TempDir()
 	var files []string
 	for i := range fewPhotographs {
-		content, err := os.ReadFile(all[i*len(all)/fewPhotographs])
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Get(os.ReadFile(all[i*len(all)/fewPhotographs]))(t)
 		files = append(files, filepath.Join(dir, filepath.Base(all[i*len(all)/fewPhotographs])))
-		if err := os.WriteFile(files[i], content, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(files[i], content, 0o644))
 	}
 	var ours, theirs, pillow []float64
 	for range peerRounds {
@@ -224,30 +217,20 @@ func tjbench(t *testing.T, file string) float64 {
 		t.Fatalf("tjbench printed no rate: %s", out)
 	}
 	last := found[len(found)-1]
-	x, err := strconv.ParseFloat(last[1]+last[2], 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must.Get(strconv.ParseFloat(last[1]+last[2], 64))(t)
 	return 500 * 375 / (x * 1e6)
 }
 
 // againstFind compares the walk of a tree: --list surveys the dataset and measures nothing.
 func (m machine) againstFind(t *testing.T) []duel {
-	dir, err := os.MkdirTemp("/var/tmp", workPrefix)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp("/var/tmp", workPrefix))(t)
 	defer os.RemoveAll(dir)
 	const folders = 200
 	for d := range folders {
 		folder := filepath.Join(dir, fmt.Sprintf("class_%03d", d))
-		if err := os.Mkdir(folder, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(folder, 0o755))
 		for i := range walkedFiles / folders {
-			if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%06d.bin", i)), []byte("x"), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(folder, fmt.Sprintf("%06d.bin", i)), []byte("x"), 0o644))
 		}
 	}
 	var ours, theirs []float64
@@ -263,10 +246,7 @@ func (m machine) againstFind(t *testing.T) []duel {
 		peak = max(peak, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss<<10)
 		start = time.Now()
 		find := exec.Command("find", dir, "-type", "f", "-printf", "%s\n")
-		output, err := find.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		output := must.Get(find.Output())(t)
 		if n := bytes.Count(output, []byte("\n")); n != walkedFiles {
 			t.Fatalf("find counts %d files of %d", n, walkedFiles)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
@@ -21,14 +22,8 @@ func TestSuiteReplayed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			rec, stopwatch := unpack(t, c.name)
-			rep, err := reportOn(rec)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ranks, err := readStopwatches(stopwatch)
-			if err != nil {
-				t.Fatal(err)
-			}
+			rep := must.Get(reportOn(rec))(t)
+			ranks := must.Get(readStopwatches(stopwatch))(t)
 			from, to := window(rep, 0, 0)
 			inside, ok := over(ranks, from, to)
 			if !ok {
@@ -47,14 +42,9 @@ func TestLaunchesReplayed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			rec, stopwatch := unpack(t, "launch-"+c.name)
-			rep, err := reportOn(rec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			rep := must.Get(reportOn(rec))(t)
 			l := launched{launchCase: c}
-			if err := l.gather(rep, rec, stopwatch); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, l.gather(rep, rec, stopwatch))
 			meets(t, l.try(), nil, l.row)
 		})
 	}
@@ -80,22 +70,11 @@ func unpack(t *testing.T, name string) (rec *recording.Recording, stopwatch stri
 	}
 	dir := t.TempDir()
 	for _, path := range packed {
-		file, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(os.Open(path))(t)
 		defer file.Close()
-		lines, err := gzip.NewReader(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(lines)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, strings.TrimSuffix(filepath.Base(path), ".gz")), text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		lines := must.Get(gzip.NewReader(file))(t)
+		text := must.Get(io.ReadAll(lines))(t)
+		must.Do(t, os.WriteFile(filepath.Join(dir, strings.TrimSuffix(filepath.Base(path), ".gz")), text, 0o644))
 	}
 	rec, err = readRecordingFile(filepath.Join(dir, name+".jsonl"))
 	if err != nil {

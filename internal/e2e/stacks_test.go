@@ -21,6 +21,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -229,10 +230,7 @@ func result(stdout []byte) string {
 // stackCommand is the command line of a stack's job, in a folder of its own.
 func (m machine) stackCommand(t *testing.T, s stack, more []string) []string {
 	t.Helper()
-	script, err := filepath.Abs(filepath.Join("../../testdata/jobs/stacks", s.script+".py"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must.Get(filepath.Abs(filepath.Join("../../testdata/jobs/stacks", s.script+".py")))(t)
 	return slices.Concat([]string{m.python}, s.launcher, []string{script, "--folder", t.TempDir()}, s.args, more)
 }
 

@@ -36,8 +36,8 @@ type Candidate struct {
 
 // Decoder is one library of the user's Python.
 type Decoder struct {
-	Name, Version string
-	Item          Value // seconds per item
+	Name string
+	Item Value // seconds per item
 }
 
 // FromBenchmark turns what bench-io measured into evidence: the rows of its probes, and what the report says of the

@@ -149,7 +149,7 @@ func (b *benchBuilder) python() {
 		for _, r := range b.rows.Python {
 			known := slices.ContainsFunc(*list, func(d Decoder) bool { return d.Name == r.Name })
 			if v := item(r); v.N > 0 && !known && b.delivers(r.Name) {
-				*list = append(*list, Decoder{Name: r.Name, Version: r.Version, Item: v})
+				*list = append(*list, Decoder{Name: r.Name, Item: v})
 			}
 		}
 	}

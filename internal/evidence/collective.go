@@ -24,8 +24,7 @@ func (b *builder) collectives() {
 		r.seen.Peers = b.awaits(r, peers)
 	}
 	for _, r := range peers {
-		s := step.Of(r.seen)
-		r.step = &s
+		r.step = new(step.Of(r.seen))
 	}
 }
 

@@ -183,7 +183,8 @@ func (b *builder) dataset() {
 func (b *builder) datasetFacts() {
 	f := &b.ev.Facts
 	if l := b.layout; l != nil {
-		f.HDF5 = &HDF5{File: l.File, Name: l.Name, Shape: l.Shape, Chunk: l.Chunk, Dtype: l.Dtype, Filters: l.Filters, Library: b.library(), Items: l.Items}
+		f.HDF5 = &HDF5{Name: l.Name, Shape: l.Shape, Chunk: l.Chunk, Dtype: l.Dtype, Filters: l.Filters}
+		f.Items = l.Items
 	}
 	d := b.mainDataset()
 	if d == nil {
@@ -191,6 +192,9 @@ func (b *builder) datasetFacts() {
 	}
 	f.Dataset, f.DatasetKind, f.FSType, f.Device = d.Path, d.Kind, d.FSType, d.Device
 	f.Extension, f.StorageKind = d.Extension, b.storageKind(d)
+	if f.Items == "" {
+		f.Items = d.Items
+	}
 	if f.Extension == "" && noted(d.Files).Center <= 1 {
 		f.Extension = strings.ToLower(path.Ext(f.Dataset))
 	}

@@ -101,6 +101,7 @@ type Facts struct {
 	BatchSize   *int   // told by the person or on the command line, never measured
 	Dataset     string // path of what is read most, redacted
 	DatasetKind string // hdf5, image, npy, tar, other
+	Items       string // what its items are, wherever they lie, as package dataset digests them; "" unknown
 	Extension   string // most common file suffix, lower case, with the dot
 	FSType      string
 	StorageKind string // disk, tmpfs, network, fuse
@@ -171,19 +172,16 @@ type SlowItem = recording.SlowItem
 
 // HDF5 is the layout of the dataset most likely read.
 type HDF5 struct {
-	File, Name     string
+	Name           string
 	Shape, Chunk   string
 	Item           string // shape of what one read delivers; "" is all of an index of the first axis
 	Dtype, Filters string
-	Library        string // version the job has mapped, "" unknown
-	Items          string // shape, type and hashes of some items, whatever the layout; "" unknown
 }
 
 // Rank is one trainer.
 type Rank struct {
 	Name      string // RANK, else the pid
 	PID       int
-	GPUs      []string   // entities of those it uses; nil where that is unknown
 	Step      *step.Step // where its time goes; nil where that is unknown
 	InputWait *Value
 	BatchRate *Value

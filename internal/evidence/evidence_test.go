@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
@@ -343,10 +344,7 @@ func TestEveryDerivedSignalSaysWhatItIsMadeFrom(t *testing.T) {
 	for _, d := range metric.Raw() {
 		raw[d.Name] = true
 	}
-	e, err := FromRecording(&recording.Recording{Series: []recording.Series{{Metric: metric.MemAvailable.Name, Entity: host, Points: []recording.Point{{}}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(FromRecording(&recording.Recording{Series: []recording.Series{{Metric: metric.MemAvailable.Name, Entity: host, Points: []recording.Point{{}}}}}))(t)
 	for _, d := range metric.Derived {
 		from := e.read(d).from
 		if len(from) == 0 && !strings.HasPrefix(d.Name, "hdf5_") {

@@ -29,8 +29,7 @@ func (b *builder) facts() {
 	}
 	for _, s := range b.starts(r.actor, b.cast.of(r.actor)) {
 		if !s.initial {
-			no := false
-			f.Persistent = &no
+			f.Persistent = new(false)
 		}
 	}
 	f.PinMemory = b.pinMemory(r)

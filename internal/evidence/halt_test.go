@@ -7,16 +7,14 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
 // stopped is a watch of 20 s over a trainer and a worker, looked at 50 times a second, of which some are found stopped for a while.
 func stopped(t *testing.T, from, to time.Duration, who ...string) *Evidence {
 	t.Helper()
-	rec, err := recording.NewRecorder(recording.Header{Interval: 200 * time.Millisecond, LookInterval: 20 * time.Millisecond}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rec := must.Get(recording.NewRecorder(recording.Header{Interval: 200 * time.Millisecond, LookInterval: 20 * time.Millisecond}, nil))(t)
 	const trainer, worker = "process/100.1", "process/101.1"
 	rec.Event(recording.EventProcess, trainer, map[string]string{"role": "trainer", "pid": "100", "start_s": "1"})
 	rec.Event(recording.EventProcess, worker, map[string]string{"role": "worker", "pid": "101", "start_s": "1", "trainer": trainer})
@@ -34,14 +32,8 @@ func stopped(t *testing.T, from, to time.Duration, who ...string) *Evidence {
 		}
 		looks += 10
 	}
-	seen, err := rec.Finish(recording.End{At: length, Reason: "duration"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := FromRecording(seen)
-	if err != nil {
-		t.Fatal(err)
-	}
+	seen := must.Get(rec.Finish(recording.End{At: length, Reason: "duration"}))(t)
+	e := must.Get(FromRecording(seen))(t)
 	return e
 }
 

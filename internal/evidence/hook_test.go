@@ -36,7 +36,7 @@ func TestHookTellsOneLoop(t *testing.T) {
 	want(t, e, map[metric.Desc]float64{
 		metric.InputWait: 0.6, metric.BatchesPerS: 20, metric.StepTime: 0.05, metric.FreeStepTime: 0.02, metric.SamplesPerS: 640,
 		metric.NumWorkers: 2, metric.BatchBytes: 5 << 20, metric.Evaluation: 0, metric.EvalWait: 0, metric.HostTime: 0.1, metric.DeviceTime: 0.3,
-		metric.MadeItem: 0.0025, metric.MadeOpen: 0.0005, metric.MadeRead: 0.001, metric.MadeDecode: 0, metric.MadeCollate: 0.00025, metric.MadeOther: 0.00075,
+		metric.MadeItem: 0.0025, metric.MadeOpen: 0.0005, metric.MadeRead: 0.001, metric.MadeDecode: 0, metric.DecodedTimes: 2, metric.MadeCollate: 0.00025, metric.MadeOther: 0.00075,
 		metric.MadePerS: 640, metric.FetchTime: 0.080, metric.FetchCPU: 0.050, metric.CollateRatio: 0.1, metric.WorkerCPUBatch: 0.05, metric.WorkerWaitBatch: 0.03,
 		metric.FetchP99: math.Pow(10, (101+0.8)/20) * 1e-6, metric.OpensPerBatch: 32, metric.HDF5Opens: 640, metric.DistinctOpens: 1.0 / (640 * 25),
 		metric.Restarts: 0, metric.EpochGap: 0, metric.RestartGap: absent, metric.InWorkerless: absent, metric.SyncRatio: absent, metric.Starved: absent,

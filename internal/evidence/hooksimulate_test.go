@@ -195,7 +195,8 @@ func (l *launched) make(n int, batches float64) {
 	e := l.loop(n)
 	for d, by := range map[metric.Desc]float64{metric.HookFetches: 1, metric.HookItems: 32, metric.HookFetchTime: 0.080, metric.HookFetchCPU: 0.050,
 		metric.HookItemTime: 0.072, metric.HookCollate: 0.008, metric.HookOpens: 32, metric.HookOpenTime: 0.016, metric.HookReads: 32,
-		metric.HookReadTime: 0.032, metric.HookDecodes: 0, metric.HookDecodeTime: 0} {
+		metric.HookReadTime: 0.032, metric.HookDecodes: 0, metric.HookDecodeTime: 0,
+		metric.HookDecodedValues: 32 * 2 * 5 << 20 / 32} {
 		l.grow(d, e, by*batches)
 	}
 	spread := "spread/" + e[len("loop/"):] + "/"

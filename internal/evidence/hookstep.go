@@ -150,6 +150,24 @@ func (b *builder) hookMade(r *rank) {
 		b.keep(p.d, p.took, items)
 	}
 	b.replace(metric.MadePerS, stat.Ratio(items, r.hook.trained()))
+	if taken := b.valuesTaken(r); taken > 0 {
+		b.replace(metric.DecodedTimes, scaled(stat.Ratio(l.made(metric.HookDecodedValues), items), 1/taken))
+	}
+}
+
+// valuesTaken is how many values an item has in its batch, at the most: those of its tensors of float32 with three axes or more, as pictures have,
+// or where there are none one for each byte; 0 where the batch size or its bytes are not known.
+func (b *builder) valuesTaken(r *rank) float64 {
+	size, bytes := r.hook.training.call.BatchSize, 0.0
+	if v, ok := b.ev.Get(metric.BatchFloat32); ok && v.Center > 0 {
+		bytes = v.Center / 4
+	} else if v, ok := b.ev.Get(metric.BatchBytes); ok {
+		bytes = v.Center
+	}
+	if size == nil || *size < 1 {
+		return 0
+	}
+	return bytes / float64(*size)
 }
 
 // costOfBatch takes CPU time and waiting of a worker per batch. The hook knows the CPU time of the thread that makes batches; where its process

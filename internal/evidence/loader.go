@@ -160,8 +160,7 @@ func (b *builder) prefetch(r *rank) *int {
 	if whole < 1 || math.Abs(factor-whole) > 1e-9 || float64(times) < fullEnough*float64(len(readings)) {
 		return nil
 	}
-	n := int(whole)
-	return &n
+	return new(int(whole))
 }
 
 // pinned reports whether the trainer has a pinning thread.

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
@@ -80,14 +81,9 @@ func TestRecordings(t *testing.T) {
 	}
 	golden := filepath.Join(recordings, "derived.golden")
 	if *update {
-		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(golden, []byte(got.String()), 0o644))
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(golden))(t)
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got.String(), "\n")); diff != "" {
 		t.Errorf("what is derived has changed (-want +got):\n%s", diff)
 	}
@@ -95,33 +91,21 @@ func TestRecordings(t *testing.T) {
 
 func derive(t *testing.T, file string) *Evidence {
 	t.Helper()
-	e, err := FromRecording(read(t, file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(FromRecording(read(t, file)))(t)
 	return e
 }
 
 func read(t *testing.T, file string) *recording.Recording {
 	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(file))(t)
 	defer f.Close()
-	rec, err := recording.Read(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rec := must.Get(recording.Read(f))(t)
 	return rec
 }
 
 func readStopwatch(t *testing.T, file string) stopwatch {
 	t.Helper()
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(file))(t)
 	var s stopwatch
 	if err := json.Unmarshal(raw, &s); err != nil || len(s.Rows) < 2 {
 		t.Fatalf("reading %s: %d rows, %v", file, len(s.Rows), err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
 )
@@ -220,9 +221,7 @@ func BenchmarkFromRecording(b *testing.B) {
 	}
 	b.ReportMetric(float64(points), "points")
 	for b.Loop() {
-		if _, err := FromRecording(rec); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(FromRecording(rec))(b)
 	}
 }
 
@@ -239,9 +238,7 @@ func BenchmarkLongWatch(b *testing.B) {
 	}
 	rec := s.recording("duration")
 	for b.Loop() {
-		if _, err := FromRecording(rec); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(FromRecording(rec))(b)
 	}
 }
 

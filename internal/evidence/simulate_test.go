@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
@@ -51,10 +52,7 @@ func simulate(t *testing.T, header recording.Header) *simulation {
 	t.Helper()
 	header.StartMonotonic = bootSeconds * time.Second
 	header.Interval, header.LookInterval = 100*time.Millisecond, 20*time.Millisecond
-	r, err := recording.NewRecorder(header, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(recording.NewRecorder(header, nil))(t)
 	return &simulation{t: t, r: r, tick: 0.1, looks: 5, tensors: 2, sums: map[string]float64{}, crews: map[string][]string{}}
 }
 

@@ -40,7 +40,7 @@ func (b *builder) lead() {
 		if name == "" {
 			name = "pid " + strconv.Itoa(r.pid)
 		}
-		out := Rank{Name: name, PID: r.pid, GPUs: r.gpus, Step: r.step}
+		out := Rank{Name: name, PID: r.pid, Step: r.step}
 		if r.wait.N > 0 && (!r.noLoader || r.hook != nil) {
 			out.InputWait = &Value{Summary: r.wait, Basis: r.basis}
 		}
@@ -102,8 +102,7 @@ func (b *builder) model(r *rank) {
 	if s, ok := b.starved(r); ok {
 		seen.Starved, seen.Device = &s, max(seen.Device, step.Unseen)
 	}
-	s := step.Of(seen)
-	r.seen, r.step = seen, &s
+	r.seen, r.step = seen, new(step.Of(seen))
 }
 
 // rangeOf takes a figure's interval for what is known of it.
@@ -197,8 +196,7 @@ func (b *builder) together(r *rank) *step.Range {
 	if whole == 0 {
 		return nil
 	}
-	out := step.Share(lo/whole, hi/whole, hi/whole)
-	return &out
+	return new(step.Share(lo/whole, hi/whole, hi/whole))
 }
 
 // starved is the data stall by the device's own clock, from the steps that the hook timed with its events.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 var benchLayouts = []string{"contiguous", "item", "many", "gzip_item", "gzip_many"}
@@ -68,9 +70,7 @@ func BenchmarkSweep(b *testing.B) {
 			for i := 0; i < b.N; {
 				s.Clear()
 				for s.Len() < min(b.N-i, len(took)) {
-					if err := s.Item(r, int64(order[(i+s.Len())%len(order)])); err != nil {
-						b.Fatal(err)
-					}
+					must.Do(b, s.Item(r, int64(order[(i+s.Len())%len(order)])))
 				}
 				var done int
 				if done, _, buf, err = s.Read(buf, took, 20*time.Millisecond); err != nil {
@@ -86,9 +86,7 @@ func BenchmarkSweep(b *testing.B) {
 // processor is the CPU time this process has used, in nanoseconds: on a shared machine it says more than the clock.
 func processor(b *testing.B) int64 {
 	var use unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &use); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, unix.Getrusage(unix.RUSAGE_SELF, &use))
 	return use.Utime.Nano() + use.Stime.Nano()
 }
 
@@ -125,12 +123,7 @@ func BenchmarkOpen(b *testing.B) {
 	folder := benchFolder(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		r, err := OpenReader(filepath.Join(folder, "bench.h5"), ReaderOptions{Dataset: "item"})
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := r.Close(); err != nil {
-			b.Fatal(err)
-		}
+		r := must.Get(OpenReader(filepath.Join(folder, "bench.h5"), ReaderOptions{Dataset: "item"}))(b)
+		must.Do(b, r.Close())
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // job is what a child process of a test does: libhdf5 may die on what it is given.
@@ -137,10 +139,7 @@ func (r *Reader) raw(shape []int64) error {
 // child runs a job in a process of its own. ok says that the process lived; memory is the most it had at once, in bytes.
 func child(t *testing.T, j job) (out []outcome, ok bool, memory int64) {
 	t.Helper()
-	text, err := json.Marshal(j)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(j))(t)
 	command := exec.CommandContext(t.Context(), os.Args[0])
 	command.WaitDelay = time.Second
 	command.Env = []string{childVariable + "=" + string(text), "GOMEMLIMIT=512MiB", "GOTRACEBACK=none", "GOMAXPROCS=1", "GOGC=50", "MALLOC_ARENA_MAX=1"}

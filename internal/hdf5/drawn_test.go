@@ -6,13 +6,12 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func TestDrawnBy(t *testing.T) {
-	folder, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	python := os.Getenv("PYTHON")
 	if python == "" {
 		python = "/usr/bin/python3"

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // mostMemory is what reading a damaged file of some kilobytes may take: the runtime's own and what alwaysBytes allows, with room for libhdf5's copies. Of
@@ -21,10 +23,7 @@ func TestDamagedFiles(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 8))
 	var mutants [][]byte
 	for _, name := range []string{"layouts.h5", "layouts_v110.h5"} {
-		raw, err := os.ReadFile(filepath.Join(fixtures, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(filepath.Join(fixtures, name)))(t)
 		for range 12 {
 			mutants = append(mutants, raw[:random.IntN(len(raw))])
 		}
@@ -43,9 +42,7 @@ func TestDamagedFiles(t *testing.T) {
 			t.Run(fmt.Sprint(i), func(t *testing.T) {
 				t.Parallel()
 				path := filepath.Join(t.TempDir(), "damaged.h5")
-				if err := os.WriteFile(path, mutant, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(path, mutant, 0o600))
 				out, ok, memory := child(t, job{Path: path, Datasets: names, Most: 30})
 				mu.Lock()
 				defer mu.Unlock()
@@ -82,15 +79,10 @@ func TestCrashKillsOnlyTheChild(t *testing.T) {
 		bit     byte
 		dataset string
 	}{{41246, 1 << 3, "types/bool"}, {19501, 1 << 7, "gzip_shuffle"}, {16009, 1 << 1, "gzip"}} {
-		raw, err := os.ReadFile(filepath.Join(fixtures, "layouts.h5"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(filepath.Join(fixtures, "layouts.h5")))(t)
 		raw[c.at] ^= c.bit
 		path := filepath.Join(t.TempDir(), "kills.h5")
-		if err := os.WriteFile(path, raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, raw, 0o600))
 		out, ok, _ := child(t, job{Path: path, Datasets: []string{c.dataset}, Most: 30})
 		if ok && f.Library == "1.10.8" {
 			t.Errorf("byte %d: the child lived and says %+v; is this file still what kills libhdf5?", c.at, out)

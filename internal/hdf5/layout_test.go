@@ -12,16 +12,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 const fixtures = "../../testdata/datasets"
 
 func layout(t *testing.T, name string) File {
 	t.Helper()
-	f, err := Layout(filepath.Join(fixtures, name), DefaultLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Layout(filepath.Join(fixtures, name), DefaultLimits()))(t)
 	return f
 }
 
@@ -47,14 +46,9 @@ type answer struct {
 }
 
 func TestLayoutAgreesWithH5py(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join(fixtures, "hdf5.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(filepath.Join(fixtures, "hdf5.json")))(t)
 	var files map[string]map[string]answer
-	if err := json.Unmarshal(raw, &files); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(raw, &files))
 	if len(files) < 6 {
 		t.Fatalf("only %d files described by h5py", len(files))
 	}
@@ -62,10 +56,7 @@ func TestLayoutAgreesWithH5py(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			limits := DefaultLimits()
 			limits.Depth = 32
-			f, err := Layout(filepath.Join(fixtures, name), limits)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(Layout(filepath.Join(fixtures, name), limits))(t)
 			got := map[string]answer{}
 			for _, d := range f.Datasets {
 				a := answer{Shape: d.Shape, Layout: d.Storage, Chunk: d.Chunk, Filters: []int{}, Stored: d.StoredBytes, Element: d.ElementBytes}
@@ -137,10 +128,7 @@ func TestLayoutSizes(t *testing.T) {
 	}
 	limits := DefaultLimits()
 	limits.Chunks = 2
-	f, err := Layout(filepath.Join(fixtures, "layouts.h5"), limits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f = must.Get(Layout(filepath.Join(fixtures, "layouts.h5"), limits))(t)
 	if d := dataset(t, f, "/chunk_many"); d.StoredBytes != nil {
 		t.Errorf("three chunks counted where two were allowed: %d", *d.StoredBytes)
 	}
@@ -150,19 +138,12 @@ func TestLayoutSizes(t *testing.T) {
 func TestLayoutFollowsNothing(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"pipetune-fifo.h5", "pipetune-fifo-2.h5", "pipetune-fifo.raw"} {
-		if err := unix.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, unix.Mkfifo(filepath.Join(dir, name), 0o600))
 	}
 	t.Chdir(dir)
 	for _, name := range []string{"outside.h5", "growing.h5"} {
-		raw, err := os.ReadFile(filepath.Join(testFolder(t), fixtures, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(filepath.Join(testFolder(t), fixtures, name)))(t)
+		must.Do(t, os.WriteFile(name, raw, 0o600))
 	}
 	f, err := Layout("outside.h5", DefaultLimits())
 	if err != nil {
@@ -183,10 +164,7 @@ func TestLayoutFollowsNothing(t *testing.T) {
 	if virtual.Storage != Virtual || virtual.Sources != 2 || virtual.Outside[1].Dataset.String() != "y" || !slices.Equal(virtual.Shape, []int64{2, 4}) {
 		t.Errorf("/virtual: %+v", virtual)
 	}
-	f, err = Layout("growing.h5", DefaultLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f = must.Get(Layout("growing.h5", DefaultLimits()))(t)
 	if d := dataset(t, f, "/growing"); d.Storage != Virtual || d.Sources != 1 {
 		t.Errorf("/growing: %+v", d)
 	}
@@ -230,10 +208,7 @@ func TestLayoutNamesAnUnknownFilter(t *testing.T) {
 }
 
 func TestLayoutRefuses(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join(fixtures, "layouts_v110.h5"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(filepath.Join(fixtures, "layouts_v110.h5")))(t)
 	change := func(at int, to byte) []byte {
 		out := slices.Clone(raw)
 		out[at] = to
@@ -254,9 +229,7 @@ func TestLayoutRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.h5")
-			if err := os.WriteFile(path, c.content, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, c.content, 0o600))
 			f, err := Layout(path, DefaultLimits())
 			if !errors.Is(err, c.want) {
 				t.Errorf("%v, %+v; want %v", err, f, c.want)
@@ -268,9 +241,7 @@ func TestLayoutRefuses(t *testing.T) {
 	}
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo.h5")
-	if err := unix.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Mkfifo(fifo, 0o600))
 	for _, path := range []string{dir, fifo, "/dev/zero"} {
 		if _, err := Layout(path, DefaultLimits()); !errors.Is(err, ErrNotHDF5) {
 			t.Errorf("%s: %v, want %v", path, err, ErrNotHDF5)
@@ -284,10 +255,7 @@ func TestLayoutRefuses(t *testing.T) {
 // A message of a version this libhdf5 does not know spoils one dataset, not the file. In the version 0 format the
 // headers carry no checksum, so that a version can be changed in place: here that of each data layout message.
 func TestLayoutNewerDataset(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join(fixtures, "userblock.h5"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(filepath.Join(fixtures, "userblock.h5")))(t)
 	// A version 1 header message: type 8 (data layout), size 24, flags 1 and three zeros; then version 3, class 1.
 	message := []byte{8, 0, 24, 0, 0, 0, 0, 0, 3, 1}
 	message2 := []byte{8, 0, 24, 0, 1, 0, 0, 0, 3, 1}
@@ -297,13 +265,8 @@ func TestLayoutNewerDataset(t *testing.T) {
 		t.Fatal("no layout message found to change")
 	}
 	path := filepath.Join(t.TempDir(), "x.h5")
-	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := Layout(path, DefaultLimits())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(changed), 0o600))
+	f := must.Get(Layout(path, DefaultLimits()))(t)
 	if len(f.Problems) != 1 || f.Problems[0].Path.String() != "/x" || !strings.Contains(f.Problems[0].Reason.String(), ErrNewer.Error()) {
 		t.Errorf("%+v: want one problem with a version", f.Problems)
 	}
@@ -364,14 +327,9 @@ func TestChunks(t *testing.T) {
 
 func TestDescriptionSurvivesJSON(t *testing.T) {
 	want := layout(t, "outside.h5")
-	raw, err := json.Marshal(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(json.Marshal(want))(t)
 	var got File
-	if err := json.Unmarshal(raw, &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(raw, &got))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("after JSON (-want +got):\n%s", diff)
 	}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // python is the interpreter that has h5py.
@@ -57,13 +59,8 @@ func digest(b []byte) string {
 func matrix(t *testing.T) (folder string, files map[string]map[string]expected) {
 	t.Helper()
 	folder = generate(t, "make_matrix.py")
-	raw, err := os.ReadFile(filepath.Join(folder, "matrix.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(raw, &files); err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(filepath.Join(folder, "matrix.json")))(t)
+	must.Do(t, json.Unmarshal(raw, &files))
 	return folder, files
 }
 
@@ -159,10 +156,7 @@ func rawChunks(t *testing.T, path string, r *Reader) (compared int) {
 	if d.Storage != Chunked || len(d.Shape) == 0 || d.Shape[0] == 0 {
 		return 0
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(path))(t)
 	defer f.Close()
 	var total int64
 	for i := int64(0); i < d.Shape[0]; i += d.Chunk[0] {

@@ -235,13 +235,6 @@ func (v view) place(offset []int64) (at, size int64, mask uint32, err error) {
 	return int64(where + C.userblock(v.c.dset)), int64(min(bytes, math.MaxInt64)), uint32(filters), nil
 }
 
-// at is where the elements of a contiguous dataset begin; not ok when there are none yet.
-func (v view) at() (int64, bool) {
-	offset := C.H5Dget_offset(v.c.dset)
-	C.forget()
-	return int64(offset), uint64(offset) <= math.MaxInt64 // HADDR_UNDEF is all ones
-}
-
 // maxTypeDepth bounds how deep compound and array types are looked into; real ones nest two or three deep.
 const maxTypeDepth = 32
 

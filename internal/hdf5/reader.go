@@ -226,15 +226,6 @@ func (r *Reader) Shape() []int64 { return slices.Clone(r.dataset.Shape) }
 // ItemBytes is the size of one index of the first axis, of a scalar that of its element.
 func (r *Reader) ItemBytes() int64 { return r.item }
 
-// Offset is where the first element of a contiguous dataset lies in its file. It is not ok for other layouts, for data that was never written,
-// and for that in other files.
-func (r *Reader) Offset() (int64, bool) {
-	if r.dataset.Storage != Contiguous || len(r.found.files) != 1 {
-		return 0, false
-	}
-	return r.view.at()
-}
-
 var errClosed = errors.New("the reader is closed")
 
 // ready checks what every read needs that delivers n bytes which lie in so many chunks.

@@ -9,22 +9,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // content is all of a dataset's elements from an index on.
 func content(t *testing.T, path, dataset string, first, count int64) ([]byte, Dataset) {
 	t.Helper()
-	r, err := OpenReader(path, ReaderOptions{Dataset: dataset})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(OpenReader(path, ReaderOptions{Dataset: dataset}))(t)
 	defer r.Close()
 	start, shape := make([]int64, len(r.Shape())), r.Shape()
 	start[0], shape[0] = first, count
-	got, err := r.Block(start, shape, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(r.Block(start, shape, nil))(t)
 	return got, r.Dataset()
 }
 
@@ -83,9 +79,7 @@ func TestRewrite(t *testing.T) {
 // What a Reader wrote and reads could be wrong twice; h5py reads it, too.
 func TestRewriteForH5py(t *testing.T) {
 	src, dst := filepath.Join(fixtures, "layouts.h5"), filepath.Join(t.TempDir(), "copy.h5")
-	if _, err := Rewrite(src, ReaderOptions{Dataset: "/gzip_shuffle"}, dst, RewriteOptions{Chunk: []int64{1, 4, 6}, Filters: Gzip, First: 3, Count: 20}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Rewrite(src, ReaderOptions{Dataset: "/gzip_shuffle"}, dst, RewriteOptions{Chunk: []int64{1, 4, 6}, Filters: Gzip, First: 3, Count: 20}))(t)
 	script := `import sys, h5py
 a, b = (h5py.File(p, "r")["gzip_shuffle"] for p in sys.argv[1:])
 assert b.dtype == a.dtype and b.chunks == (1, 4, 6) and b.compression == "gzip" and b.compression_opts == 4 and not b.shuffle, b
@@ -125,9 +119,7 @@ func TestRewriteRefuses(t *testing.T) {
 		}
 	}
 	dst := filepath.Join(t.TempDir(), "copy.h5")
-	if err := os.WriteFile(dst, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(dst, []byte("mine"), 0o600))
 	if _, err := Rewrite(src, ReaderOptions{Dataset: "contiguous"}, dst, RewriteOptions{}); !errors.Is(err, os.ErrExist) {
 		t.Errorf("over a file that is there: %v", err)
 	}

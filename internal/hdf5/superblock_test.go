@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func TestReadSuperblock(t *testing.T) {
@@ -14,10 +16,7 @@ func TestReadSuperblock(t *testing.T) {
 		"layouts_v110.h5": {Version: 3},
 		"userblock.h5":    {Version: 0, Offset: 512},
 	} {
-		raw, err := os.ReadFile(filepath.Join(fixtures, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(filepath.Join(fixtures, name)))(t)
 		want.End = int64(len(raw))
 		got, err := ReadSuperblock(bytes.NewReader(raw), int64(len(raw)))
 		if err != nil || got != want {
@@ -28,10 +27,7 @@ func TestReadSuperblock(t *testing.T) {
 
 func FuzzReadSuperblock(f *testing.F) {
 	for _, name := range []string{"layouts.h5", "layouts_v110.h5", "userblock.h5"} {
-		raw, err := os.ReadFile(filepath.Join(fixtures, name))
-		if err != nil {
-			f.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(filepath.Join(fixtures, name)))(f)
 		f.Add(raw[:min(len(raw), 576)]) // enough for a superblock behind a user block of 512 bytes
 	}
 	f.Add([]byte{})

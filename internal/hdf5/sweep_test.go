@@ -8,27 +8,22 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // damaged copies the file of layouts and overwrites the gzip chunk that holds item 9, with its neighbours 8 to 15.
 func damaged(t *testing.T) string {
 	t.Helper()
-	content, err := os.ReadFile("../../testdata/datasets/layouts.h5")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile("../../testdata/datasets/layouts.h5"))(t)
 	path := filepath.Join(t.TempDir(), "damaged.h5")
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, content, 0o600))
 	at, size, err := reader(t, path, ReaderOptions{Dataset: "gzip"}).ChunkPlace([]int64{9, 0, 0})
 	if err != nil || at < 1 || size < 1 {
 		t.Fatalf("a chunk of %d bytes at %d, %v", size, at, err)
 	}
 	clear(content[at:][:size])
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, content, 0o600))
 	return path
 }
 
@@ -59,14 +54,10 @@ func TestSweepReadsAsSingleCalls(t *testing.T) {
 		var refused error
 		if it.index >= 0 {
 			want, refused = it.r.Item(it.index, nil)
-			if err := s.Item(it.r, it.index); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Item(it.r, it.index))
 		} else {
 			want, refused = it.r.Block(it.start, it.count, nil)
-			if err := s.Block(it.r, it.start, it.count); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Block(it.r, it.start, it.count))
 		}
 		clear(took)
 		done, n, got, err := s.Read(bytes.Repeat([]byte{0xaa}, 30), took, time.Hour)
@@ -93,9 +84,7 @@ func TestSweepReadsAsSingleCalls(t *testing.T) {
 	if done, n, _, err := s.Read(nil, nil, time.Hour); done != 0 || n != 0 || err != nil {
 		t.Errorf("an empty list: %d, %d, %v", done, n, err)
 	}
-	if err := s.Block(gzip, []int64{9, 1, 1}, size); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Block(gzip, []int64{9, 1, 1}, size))
 	_, want := gzip.Block([]int64{9, 1, 1}, size, nil)
 	if done, _, _, err := s.Read(nil, took, time.Hour); done != 0 || err == nil || want == nil || err.Error() != want.Error() {
 		t.Errorf("a damaged block: %d, %v; want %v", done, err, want)
@@ -105,17 +94,10 @@ func TestSweepReadsAsSingleCalls(t *testing.T) {
 func TestSweepRefusesWhatSingleCallsRefuse(t *testing.T) {
 	path := filepath.Join("../../testdata/datasets", "layouts.h5")
 	r, scalar := reader(t, path, ReaderOptions{Dataset: "gzip"}), reader(t, path, ReaderOptions{Dataset: "types/scalar"})
-	closed, err := OpenReader(path, ReaderOptions{Dataset: "gzip"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	closed := must.Get(OpenReader(path, ReaderOptions{Dataset: "gzip"}))(t)
 	var s Sweep
-	if err := s.Item(closed, 2); err != nil {
-		t.Fatal(err)
-	}
-	if err := closed.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Item(closed, 2))
+	must.Do(t, closed.Close())
 	if done, _, _, err := s.Read(nil, make([]time.Duration, 1), time.Hour); done != 0 || !errors.Is(err, errClosed) {
 		t.Errorf("a reader that was closed meanwhile: %d, %v", done, err)
 	}
@@ -163,9 +145,7 @@ with h5py.File(sys.argv[1], "w") as f:
 	}
 	var s Sweep
 	for i, want := range [][]byte{make([]byte, 8), bytes.Repeat([]byte{9}, 8), make([]byte, 8)} {
-		if err := s.Item(r, int64(i)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Item(r, int64(i)))
 		if _, _, got, err := s.Read(nil, make([]time.Duration, 3), time.Hour); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("item %d: %v, %v", i, got, err)
 		}
@@ -177,9 +157,7 @@ func TestSweepEndsAtItsLimit(t *testing.T) {
 	r := reader(t, "../../testdata/datasets/layouts.h5", ReaderOptions{Dataset: "gzip"})
 	var s Sweep
 	for i := range int64(5) {
-		if err := s.Item(r, i); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Item(r, i))
 	}
 	took, buf := make([]time.Duration, 5), make([]byte, 24)
 	for _, limit := range []time.Duration{-1, 0, 1} {
@@ -190,9 +168,7 @@ func TestSweepEndsAtItsLimit(t *testing.T) {
 	if n := testing.AllocsPerRun(10, func() {
 		s.Clear()
 		for i := range int64(5) {
-			if err := s.Item(r, i); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Item(r, i))
 		}
 		if done, _, _, err := s.Read(buf, took, time.Hour); done != 5 || err != nil {
 			t.Fatal(done, err)

@@ -9,40 +9,29 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // ask sends a request through JSON and back, as a child process would.
 func ask(t *testing.T, request Request) (Answer, error) {
 	t.Helper()
-	body, err := json.Marshal(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(json.Marshal(request))(t)
 	value, err := Handler(context.Background(), body)
 	if err != nil {
 		return Answer{}, err
 	}
-	raw, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(json.Marshal(value))(t)
 	var got Answer
-	if err := json.Unmarshal(raw, &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(raw, &got))
 	return got, nil
 }
 
 func TestHandler(t *testing.T) {
 	// A name that is not valid UTF-8 must reach the kernel as it is.
 	path := filepath.Join(t.TempDir(), "na\xffme.h5")
-	raw, err := os.ReadFile(filepath.Join(fixtures, "layouts.h5"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(filepath.Join(fixtures, "layouts.h5")))(t)
+	must.Do(t, os.WriteFile(path, raw, 0o600))
 	got, err := ask(t, Request{Path: []byte(path)})
 	if err != nil || got.Refused.Err() != nil {
 		t.Fatal(err, got.Refused)
@@ -50,9 +39,7 @@ func TestHandler(t *testing.T) {
 	if diff := cmp.Diff(layout(t, "layouts.h5"), got.File); diff != "" {
 		t.Errorf("through the handler (+):\n%s", diff)
 	}
-	if err := os.WriteFile(path, raw[:1000], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, raw[:1000], 0o600))
 	got, err = ask(t, Request{Path: []byte(path)})
 	if err != nil || got.Refused.Cause != CauseTruncated || !errors.Is(got.Refused.Err(), ErrTruncated) {
 		t.Errorf("a cut file: %v, %+v", err, got.Refused)

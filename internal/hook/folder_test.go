@@ -8,15 +8,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // short is a folder with a path short enough for a socket, which t.TempDir's need not be.
 func short(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "hook-test-*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp("/tmp", "hook-test-*"))(t)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
@@ -30,10 +29,7 @@ func open(t testing.TB, c Config) *Receiver {
 	if c.Identify == nil {
 		c.Identify = func(int) (string, bool) { return "process/7.70", true }
 	}
-	r, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(New(c))(t)
 	t.Cleanup(r.Close)
 	return r
 }
@@ -41,10 +37,7 @@ func open(t testing.TB, c Config) *Receiver {
 // entries lists what is in a folder.
 func entries(t *testing.T, dir string) []string {
 	t.Helper()
-	list, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(os.ReadDir(dir))(t)
 	names := []string{}
 	for _, e := range list {
 		names = append(names, e.Name())
@@ -80,10 +73,7 @@ func TestTheFolderIsPrivateAndGoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := sources()
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(sources())(t)
 	for _, s := range list {
 		got, err := os.ReadFile(filepath.Join(r.folder.path, pythonFolder, s.name))
 		if err != nil || string(got) != string(s.data) {
@@ -102,21 +92,13 @@ func TestTheFolderIsPrivateAndGoes(t *testing.T) {
 
 func TestRemovalFollowsNoLinks(t *testing.T) {
 	parent, kept := short(t), short(t)
-	if err := os.WriteFile(filepath.Join(kept, "precious"), []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(kept, 0o500); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(kept, "precious"), []byte("x"), 0o600))
+	must.Do(t, os.Chmod(kept, 0o500))
 	r := open(t, Config{Dir: parent})
 	python := filepath.Join(r.folder.path, pythonFolder)
-	if err := os.Rename(python, filepath.Join(r.folder.path, "elsewhere")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(python, filepath.Join(r.folder.path, "elsewhere")))
 	for _, link := range []string{python, filepath.Join(r.folder.path, "other")} {
-		if err := os.Symlink(kept, link); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(kept, link))
 	}
 	r.Close()
 	info, err := os.Stat(kept)
@@ -134,16 +116,10 @@ func TestRemovalFollowsNoLinks(t *testing.T) {
 func TestAFolderPutInPlaceOfOursIsLeftAlone(t *testing.T) {
 	parent := short(t)
 	r := open(t, Config{Dir: parent})
-	if err := os.Rename(r.folder.path, r.folder.path+"-moved"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(r.folder.path, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(r.folder.path, r.folder.path+"-moved"))
+	must.Do(t, os.Mkdir(r.folder.path, 0o700))
 	name := filepath.Join(r.folder.path, "theirs")
-	if err := os.WriteFile(name, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, nil, 0o600))
 	r.Close()
 	if _, err := os.Stat(name); err != nil {
 		t.Error(err)
@@ -156,13 +132,9 @@ func TestAFolderPutInPlaceOfOursIsLeftAlone(t *testing.T) {
 func TestWhereTheFolderIsMade(t *testing.T) {
 	own, loose, sticky := short(t), short(t), short(t)
 	nested := filepath.Join(loose, "nested")
-	if err := os.Mkdir(nested, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(nested, 0o700))
 	for dir, mode := range map[string]fs.FileMode{loose: 0o777, sticky: 0o777 | fs.ModeSticky} {
-		if err := os.Chmod(dir, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(dir, mode))
 	}
 	euid := os.Geteuid()
 	for name, c := range map[string]struct {
@@ -194,9 +166,7 @@ func TestWhereTheFolderIsMade(t *testing.T) {
 
 func TestALongParentIsPassedOver(t *testing.T) {
 	long := filepath.Join(short(t), strings.Repeat("x", 90))
-	if err := os.Mkdir(long, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(long, 0o700))
 	r := open(t, Config{Dir: long})
 	if filepath.Dir(r.folder.path) != "/tmp" {
 		t.Errorf("the folder is %s", r.folder.path)
@@ -215,9 +185,7 @@ func TestALongParentIsPassedOver(t *testing.T) {
 // TestAParentThatPYTHONPATHWouldSplitIsPassedOver: what stands before its colon would be taken for a folder, and so would what follows.
 func TestAParentThatPYTHONPATHWouldSplitIsPassedOver(t *testing.T) {
 	split := filepath.Join(short(t), "a:b c")
-	if err := os.Mkdir(split, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(split, 0o700))
 	r := open(t, Config{Dir: split})
 	if filepath.Dir(r.folder.path) != "/tmp" {
 		t.Errorf("the folder is %s", r.folder.path)

@@ -3,6 +3,7 @@ package hook
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -58,9 +59,7 @@ type fields map[string]any
 func (f *told) datagram(pid int, kind string, more fields) []byte {
 	f.seq[pid]++
 	m := fields{"v": Version, "token": testToken, "kind": kind, "pid": pid, "seq": f.seq[pid], "at": int64(f.at), "lost": 0}
-	for k, v := range more {
-		m[k] = v
-	}
+	maps.Copy(m, more)
 	data, err := json.Marshal(m)
 	if err != nil {
 		f.t.Fatal(err)

@@ -5,34 +5,24 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func TestFoldersOfAKilledPipetuneAreRemoved(t *testing.T) {
 	parent, elsewhere := filepath.Join(short(t), "[a]*"), short(t) // no pattern, but a name
-	if err := os.Mkdir(parent, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(parent, 0o700))
 	files := []source{{name: "sitecustomize.py", data: []byte("x")}}
 	make := func(parent string) *folder {
-		f, err := newFolder(parent, files)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(newFolder(parent, files))(t)
 		return f
 	}
 	dead, young, theirs, other := make(parent), make(parent), make(parent), make(elsewhere)
 	for _, f := range []*folder{dead, theirs, other} {
-		s, err := bind(f.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.conn.Close(); err != nil { // its name stays, as when a process is killed
-			t.Fatal(err)
-		}
+		s := must.Get(bind(f.path))(t)
+		must.Do(t, s.conn.Close()) // its name stays, as when a process is killed
 	}
-	if err := os.Chmod(theirs.path, 0o755); err != nil { // no folder of ours
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(theirs.path, 0o755)) // no folder of ours
 	alive := open(t, Config{Dir: parent})
 	again := open(t, Config{Dir: parent})
 	for path, want := range map[string]bool{dead.path: false, young.path: true, theirs.path: true, other.path: true, alive.folder.path: true, again.folder.path: true} {
@@ -49,10 +39,7 @@ func TestFoldersOfAKilledPipetuneAreRemoved(t *testing.T) {
 
 // TestFoldersLeftBeforeTheirSocketWasMadeAreRemoved: old ones that hold the hook or a part of it, and nothing that is anybody else's.
 func TestFoldersLeftBeforeTheirSocketWasMadeAreRemoved(t *testing.T) {
-	files, err := sources()
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(sources())(t)
 	later := time.Now().Add(2 * abandoned)
 	for name, c := range map[string]struct {
 		mangle func(dir string) error // of a whole one
@@ -85,27 +72,18 @@ func TestFoldersLeftBeforeTheirSocketWasMadeAreRemoved(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			parent := short(t)
-			f, err := newFolder(parent, files)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(newFolder(parent, files))(t)
 			defer f.root.Close()
 			dir := f.path
 			if c.mangle != nil {
 				for _, sub := range []string{pythonFolder, filepath.Join(pythonFolder, packageName)} {
-					if err := os.Chmod(filepath.Join(dir, sub), 0o700); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, os.Chmod(filepath.Join(dir, sub), 0o700))
 				}
-				if err := c.mangle(dir); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, c.mangle(dir))
 			}
 			if c.as != "" {
 				dir = filepath.Join(parent, c.as)
-				if err := os.Rename(f.path, dir); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.Rename(f.path, dir))
 			}
 			tidy(parent, os.Geteuid(), c.now)
 			if _, err := os.Stat(dir); (err == nil) != c.left {
@@ -117,10 +95,7 @@ func TestFoldersLeftBeforeTheirSocketWasMadeAreRemoved(t *testing.T) {
 
 func rootOf(t *testing.T, dir string) *os.Root {
 	t.Helper()
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(os.OpenRoot(dir))(t)
 	t.Cleanup(func() { root.Close() })
 	return root
 }

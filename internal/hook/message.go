@@ -141,6 +141,7 @@ type workTotals struct {
 	ReadTime   time.Duration `json:"read_time" signal:"hook_read_s"`
 	Decodes    int64         `json:"decodes" signal:"hook_decodes"`
 	DecodeTime time.Duration `json:"decode_time" signal:"hook_decode_s"`
+	Values     int64         `json:"decoded_values,omitempty" signal:"hook_decoded_values"`
 	Rows       int64         `json:"rows" signal:"hook_rows"`
 	RowTime    time.Duration `json:"row_time" signal:"hook_row_s"`
 	Times      []int64       `json:"times"` // microseconds that the batches since the last message took
@@ -203,8 +204,8 @@ func bounded(v reflect.Value) bool {
 	case reflect.Pointer:
 		return v.IsNil() || bounded(v.Elem())
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if !bounded(v.Field(i)) {
+		for _, field := range v.Fields() {
+			if !bounded(field) {
 				return false
 			}
 		}

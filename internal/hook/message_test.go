@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // recordedMessages are messages that real jobs sent, one a line, by file; the token is the tests'.
@@ -23,19 +25,14 @@ func recordedMessages(t testing.TB) map[string][][]byte {
 	}
 	all := map[string][][]byte{}
 	for _, name := range files {
-		file, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(os.Open(name))(t)
 		lines := bufio.NewScanner(file)
 		lines.Buffer(nil, MaxMessage+1)
 		for lines.Scan() {
 			all[filepath.Base(name)] = append(all[filepath.Base(name)], append([]byte{}, lines.Bytes()...))
 		}
 		file.Close()
-		if err := lines.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, lines.Err())
 	}
 	return all
 }
@@ -166,9 +163,7 @@ func BenchmarkFlood(b *testing.B) {
 	r := open(b, Config{})
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = []string{senderEnv + "=" + filepath.Join(r.folder.path, socketName), senderEnv + "_FLOOD=1", senderEnv + "_DATA=" + helloOf(r, 1, 1)}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, cmd.Start())
 	defer func() {
 		if err := cmd.Process.Kill(); err != nil {
 			b.Error(err)
@@ -186,8 +181,6 @@ func BenchmarkFlood(b *testing.B) {
 
 func cpuTime(tb testing.TB) time.Duration {
 	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, unix.Getrusage(unix.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

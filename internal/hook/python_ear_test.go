@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pipetune/pipetune/internal/hook/trackernoise"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // python is the interpreter that the hook is tested in: the one that $PYTHON names, or Debian's.
@@ -81,9 +82,7 @@ func listen(t *testing.T) *ear {
 	t.Helper()
 	dir := t.TempDir()
 	e := &ear{t: t, path: filepath.Join(dir, "socket"), folder: filepath.Join(dir, "python")}
-	if err := os.CopyFS(e.folder, os.DirFS("python")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(e.folder, os.DirFS("python")))
 	err := filepath.WalkDir(e.folder, func(name string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
 			os.RemoveAll(filepath.Join(name, "__pycache__"))
@@ -93,17 +92,10 @@ func listen(t *testing.T) *ear {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd := must.Get(unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))(t)
 	t.Cleanup(func() { unix.Close(fd) })
-	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: e.path}); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 50000}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Bind(fd, &unix.SockaddrUnix{Name: e.path}))
+	must.Do(t, unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 50000}))
 	e.fd = fd
 	return e
 }
@@ -183,20 +175,14 @@ func run(t *testing.T, env []string, args ...string) outcome {
 // script names a job of testdata.
 func script(t *testing.T, name string) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(filepath.Abs(filepath.Join("testdata", name)))(t)
 	return path
 }
 
 // line finds where a text stands in a script.
 func line(t *testing.T, name, text string) int {
 	t.Helper()
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(name))(t)
 	before, _, found := strings.Cut(string(data), text)
 	if !found {
 		t.Fatalf("%s has no %q", name, text)

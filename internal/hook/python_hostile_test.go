@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // without is the environment of a job that nobody watches.
@@ -30,9 +32,7 @@ func TestHookGivesWayToAnotherSitecustomize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e, folder := listen(t), t.TempDir()
 			if own != "" {
-				if err := os.WriteFile(filepath.Join(folder, "sitecustomize.py"), []byte(own), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(filepath.Join(folder, "sitecustomize.py"), []byte(own), 0o600))
 			}
 			for _, flags := range [][]string{{"-c", show}, {"-X", "dev", "-c", show}} {
 				want := run(t, append(without(), "PYTHONPATH="+folder), flags...)

@@ -9,24 +9,22 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // loaderLibrary is a folder of packages with a library that makes loaders for its callers.
 func loaderLibrary(t *testing.T) string {
 	t.Helper()
 	packages := filepath.Join(t.TempDir(), "site-packages")
-	if err := os.Mkdir(packages, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(packages, 0o700))
 	library := `from torch.utils.data import DataLoader
 def again(loader):
     return DataLoader(loader.dataset, batch_size=9)
 def fresh(data):
     return DataLoader(data)
 `
-	if err := os.WriteFile(filepath.Join(packages, "library.py"), []byte(library), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(packages, "library.py"), []byte(library), 0o600))
 	return packages
 }
 
@@ -211,9 +209,7 @@ func TestHookKnowsWhoseWorkersAreWhereThreadsMakeThemAtOnce(t *testing.T) {
 	}
 	for i, method := range methods {
 		var workers [2][]int
-		if err := json.Unmarshal([]byte(lines[i]), &workers); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(lines[i]), &workers))
 		for n, pids := range workers {
 			if len(pids) != 1 {
 				t.Fatalf("%s: workers %v", method, pids)

@@ -3,6 +3,7 @@ package hook_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/hook"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func TestHookTellsHowLoadersWereMade(t *testing.T) {
@@ -59,9 +61,7 @@ func TestHookTellsHowLoadersWereMade(t *testing.T) {
 		t.Fatalf("told of %d loaders, want %d at least", len(made), len(want))
 	}
 	for n := range want {
-		for key, value := range places[n] {
-			want[n][key] = value
-		}
+		maps.Copy(want[n], places[n])
 		if old := made[n]["function"]; old == "fit" || old == "__init__" {
 			made[n]["function"] = places[n]["function"] // before Python 3.11 code has no qualified name
 		}
@@ -81,42 +81,14 @@ type stopwatch struct {
 
 func TestHookAgreesWithTheStopWatch(t *testing.T) {
 	needTorch(t)
-	e := listen(t)
-	o := e.run(nil, script(t, "stopwatch.py"), "spawn")
-	if o.status != 0 || o.stderr != "" {
-		t.Fatalf("job ended with %d: %s", o.status, o.stderr)
-	}
 	names := []string{"none", "fork", "persistent", "iterable", "getitems", "batch_sampler", "nested", "evaluation", "given up", "half evaluation", "zip left", "zip right", "spawn", "forkserver"}
-	lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
-	if len(lines) != len(names) {
-		t.Fatalf("%d loaders measured, want %d", len(lines), len(names))
+	e, apart := stopwatchApart(t, names)
+	if apart != "" { // On a busy machine the job may lose its CPU just between the two clocks.
+		t.Log("once more: ", apart)
+		e, apart = stopwatchApart(t, names)
 	}
-	var apart []string
-	figures := 0
-	for n, name := range names {
-		var want stopwatch
-		if err := json.Unmarshal([]byte(strings.ReplaceAll(lines[n], "step_time", "StepTime")), &want); err != nil {
-			t.Fatal(err)
-		}
-		got := e.steps(n)
-		if got["steps"] != float64(want.Steps) || got["epochs"] != float64(want.Epochs) {
-			t.Errorf("%s: %v steps in %v epochs, want %d in %d", name, got["steps"], got["epochs"], want.Steps, want.Epochs)
-		}
-		for key, seconds := range map[string]float64{"wait": want.Wait, "create": want.Create, "drain": want.Drain, "step_time": want.StepTime, "nested": want.Nested} {
-			told, _ := got[key].(float64)
-			figures++
-			// Within 1 %, or 0.1 ms a call: the stop-watch's own calls and the sending lie between the two clocks.
-			if diff := math.Abs(told/1e9 - seconds); diff > 0.01*seconds && diff > 1e-4*float64(want.Steps+want.Epochs) {
-				apart = append(apart, fmt.Sprintf("%s: %s is %.3f ms, the stop-watch says %.3f ms", name, key, told/1e6, seconds*1e3))
-				if diff > 0.03 {
-					t.Error(apart[len(apart)-1])
-				}
-			}
-		}
-	}
-	// On a busy machine the job may lose its CPU just between the two clocks.
-	if len(apart) > figures/10 {
-		t.Errorf("%d of %d figures are apart:\n%s", len(apart), figures, strings.Join(apart, "\n"))
+	if apart != "" {
+		t.Error(apart)
 	}
 	if got := e.steps(0); got["samples"] != 50.0 || got["batch_bytes"] != 80.0 || got["batch_tensors"] != 0.0 || got["batch_float32"] != 0.0 || got["batch_float64"] != 0.0 || got["grad_steps"] != 14.0 {
 		t.Errorf("two epochs of 25 items by 4: %v", got)
@@ -146,6 +118,42 @@ func TestHookAgreesWithTheStopWatch(t *testing.T) {
 			}
 		}
 	}
+}
+
+// stopwatchApart runs stopwatch.py and says in which figures the hook and the stop-watch are too far apart.
+func stopwatchApart(t *testing.T, names []string) (*ear, string) {
+	e := listen(t)
+	o := e.run(nil, script(t, "stopwatch.py"), "spawn")
+	if o.status != 0 || o.stderr != "" {
+		t.Fatalf("job ended with %d: %s", o.status, o.stderr)
+	}
+	lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
+	if len(lines) != len(names) {
+		t.Fatalf("%d loaders measured, want %d", len(lines), len(names))
+	}
+	var apart []string
+	figures, far := 0, false
+	for n, name := range names {
+		var want stopwatch
+		must.Do(t, json.Unmarshal([]byte(strings.ReplaceAll(lines[n], "step_time", "StepTime")), &want))
+		got := e.steps(n)
+		if got["steps"] != float64(want.Steps) || got["epochs"] != float64(want.Epochs) {
+			t.Errorf("%s: %v steps in %v epochs, want %d in %d", name, got["steps"], got["epochs"], want.Steps, want.Epochs)
+		}
+		for key, seconds := range map[string]float64{"wait": want.Wait, "create": want.Create, "drain": want.Drain, "step_time": want.StepTime, "nested": want.Nested} {
+			told, _ := got[key].(float64)
+			figures++
+			// Within 1 %, or 0.1 ms a call: the stop-watch's own calls and the sending lie between the two clocks.
+			if diff := math.Abs(told/1e9 - seconds); diff > 0.01*seconds && diff > 1e-4*float64(want.Steps+want.Epochs) {
+				apart = append(apart, fmt.Sprintf("%s: %s is %.3f ms, the stop-watch says %.3f ms", name, key, told/1e6, seconds*1e3))
+				far = far || diff > 0.03
+			}
+		}
+	}
+	if far || len(apart) > figures/10 {
+		return e, fmt.Sprintf("%d of %d figures are apart:\n%s", len(apart), figures, strings.Join(apart, "\n"))
+	}
+	return e, ""
 }
 
 // TestHookCountsItsOwnTimeToTheWait: what the hook does with a batch, the job waits for within __next__, as for the batch itself; it is no part of the step.
@@ -200,7 +208,7 @@ func TestHookTimesWhatItemsAreMadeOf(t *testing.T) {
 		}
 	}
 	for n := range map[int]bool{1: true, 3: true} {
-		if work, _ := e.work(n); work["items"] != 10 || work["decodes"] != 10 || work["decode_time"] < 1e6 || work["decode_time"] > work["item_time"] {
+		if work, _ := e.work(n); work["items"] != 10 || work["decodes"] != 10 || work["decoded_values"] != 10*200*200*3.0 || work["decode_time"] < 1e6 || work["decode_time"] > work["item_time"] {
 			t.Errorf("loader %d of pictures: %v", n, work)
 		}
 	}

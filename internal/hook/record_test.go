@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"maps"
 	"math"
 	"strconv"
 	"testing"
@@ -103,9 +104,7 @@ func TestEpochs(t *testing.T) {
 	f.run(10)
 	epoch := func(number int, more fields) {
 		e := fields{"number": number, "begun": int64(time.Hour) - 25e8, "create": 1e7, "steps": 4, "wait": 3e9, "wall": 5e9, "born": 2, "grad": true, "ended": false}
-		for k, v := range more {
-			e[k] = v
-		}
+		maps.Copy(e, more)
 		f.tell(10, "epoch", fields{"loader": 0, "epoch": e})
 		f.pass(100 * time.Millisecond)
 	}

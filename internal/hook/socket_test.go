@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // senderEnv makes this test binary send one datagram to the socket it names, or with _FLOOD set the same as fast as it can until that is gone, and end.
@@ -37,10 +39,7 @@ func TestMain(m *testing.M) {
 
 func dial(t testing.TB, r *Receiver) *net.UnixConn {
 	t.Helper()
-	conn, err := net.Dial("unixgram", filepath.Join(r.folder.path, socketName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.Dial("unixgram", filepath.Join(r.folder.path, socketName)))(t)
 	t.Cleanup(func() { conn.Close() })
 	return conn.(*net.UnixConn)
 }
@@ -62,9 +61,7 @@ func until(t *testing.T, what string, done func() bool) {
 func TestMessagesArriveWithTheirSender(t *testing.T) {
 	asked := make(chan int, 8)
 	r := open(t, Config{Identify: func(pid int) (string, bool) { asked <- pid; return "process/7.70", true }})
-	if _, err := dial(t, r).Write([]byte(helloOf(r, os.Getpid(), 1))); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(dial(t, r).Write([]byte(helloOf(r, os.Getpid(), 1))))(t)
 	until(t, "hello", func() bool { return r.State().Loaded == 1 })
 	if pid := <-asked; pid != os.Getpid() {
 		t.Errorf("asked for %d, the sender is %d", pid, os.Getpid())
@@ -75,9 +72,7 @@ func TestAStrangerOfTheSameUserIsRefused(t *testing.T) {
 	r := open(t, Config{Identify: func(int) (string, bool) { return "", false }})
 	conn := dial(t, r)
 	for range 5 {
-		if _, err := conn.Write([]byte(helloOf(r, os.Getpid(), 1))); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(conn.Write([]byte(helloOf(r, os.Getpid(), 1))))(t)
 	}
 	until(t, "refusal", func() bool { return r.State().Refused == 5 })
 	if s := r.State(); s.Loaded != 0 {
@@ -99,16 +94,9 @@ func TestAnotherUserIsRefused(t *testing.T) {
 	r := open(t, Config{Dir: "/tmp"})
 	socket := filepath.Join(r.folder.path, socketName)
 	binary := filepath.Join(short(t), "sender")
-	data, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(binary, data, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(filepath.Dir(binary), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile("/proc/self/exe"))(t)
+	must.Do(t, os.WriteFile(binary, data, 0o755))
+	must.Do(t, os.Chmod(filepath.Dir(binary), 0o755))
 	send := func() ([]byte, error) {
 		cmd := exec.Command(binary)
 		cmd.Dir = "/"
@@ -120,9 +108,7 @@ func TestAnotherUserIsRefused(t *testing.T) {
 		t.Errorf("with the folder private: %v, %s", err, out)
 	}
 	for name, mode := range map[string]os.FileMode{r.folder.path: 0o755, socket: 0o666} {
-		if err := os.Chmod(name, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(name, mode))
 	}
 	if out, err := send(); err != nil {
 		t.Fatalf("with the folder open: %v, %s", err, out)
@@ -139,9 +125,7 @@ func TestTooLongAndStrangeDatagrams(t *testing.T) {
 	head := helloOf(r, os.Getpid(), 1)
 	exact := head[:len(head)-1] + `,"cwd":"` + strings.Repeat("x", MaxMessage-len(head)-len(`,"cwd":""`)) + `"}`
 	for _, data := range []string{exact, exact + " ", "", "{", "[]", "null", `"x"`, strings.Repeat("[", 16000), strings.Repeat("x", 100000)} {
-		if _, err := conn.Write([]byte(data)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(conn.Write([]byte(data)))(t)
 	}
 	if len(exact) != MaxMessage {
 		t.Fatalf("%d bytes", len(exact))
@@ -151,18 +135,13 @@ func TestTooLongAndStrangeDatagrams(t *testing.T) {
 
 func TestDescriptorsThatComeAlongAreNotTaken(t *testing.T) {
 	r := open(t, Config{})
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd := must.Get(unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))(t)
 	defer unix.Close(fd)
 	to := &unix.SockaddrUnix{Name: filepath.Join(r.folder.path, socketName)}
 	count := func() int { return len(entries(t, "/proc/self/fd")) }
 	before := count()
 	for seq := range 50 {
-		if err := unix.Sendmsg(fd, []byte(helloOf(r, os.Getpid(), seq+1)), unix.UnixRights(0, 1, 2), to, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, unix.Sendmsg(fd, []byte(helloOf(r, os.Getpid(), seq+1)), unix.UnixRights(0, 1, 2), to, 0))
 	}
 	until(t, "hello", func() bool { return r.State().Loaded == 1 })
 	if after := count(); after > before+2 {

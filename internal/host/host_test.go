@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/procfs/fakeroot"
 	"github.com/pipetune/pipetune/internal/recording"
@@ -29,10 +30,7 @@ func (f fixedAnswer) Statfs(context.Context, string, string) (isolate.FileSystem
 
 func self(t *testing.T) procfs.ID {
 	t.Helper()
-	p, err := procfs.FS{}.Open(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(procfs.FS{}.Open(os.Getpid()))(t)
 	defer p.Close()
 	return p.ID
 }
@@ -52,18 +50,10 @@ func TestDescribeThisMachine(t *testing.T) {
 // fakeMachine unpacks one machine of testdata/proc and names a process of it.
 func fakeMachine(t *testing.T, name string, pid int) Options {
 	t.Helper()
-	archive, err := os.ReadFile(filepath.Join("../../testdata/proc", name+".txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	archive := must.Get(os.ReadFile(filepath.Join("../../testdata/proc", name+".txtar")))(t)
 	fs := procfs.FS{Root: t.TempDir()}
-	if err := fakeroot.Unpack(archive, fs.Root); err != nil {
-		t.Fatal(err)
-	}
-	p, err := fs.Open(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, fakeroot.Unpack(archive, fs.Root))
+	p := must.Get(fs.Open(pid))(t)
 	defer p.Close()
 	return Options{FS: fs, Target: p.ID}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func TestCall(t *testing.T) {
@@ -97,9 +99,7 @@ func TestRestarts(t *testing.T) {
 func TestDeathBetweenRequests(t *testing.T) {
 	c := newRunner(t).Child(Spec{Task: "count"})
 	defer c.Close()
-	if _, err := Ask[struct{}, int](t.Context(), c, struct{}{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Ask[struct{}, int](t.Context(), c, struct{}{}))(t)
 	_ = c.proc.child.Kill()
 	<-c.proc.done
 	if got, err := Ask[struct{}, int](t.Context(), c, struct{}{}); err != nil || got != 1 {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // self is what a child sees of its own confinement.
@@ -69,10 +71,7 @@ func TestChildIsConfined(t *testing.T) {
 		c.Environ = []string{"LD_LIBRARY_PATH=/lib-of-caller", "LD_PRELOAD=/x.so", "HDF5_PLUGIN_PATH=/evil", "PATH=.:/evil", "SECRET=1", "PYTHONPATH=/evil"}
 		c.Extra = []string{"EXTRA=1"}
 	})
-	got, err := Call[struct{}, self](t.Context(), r, Spec{Task: "self", Limits: Limits{MemoryBytes: 700 * mib, OpenFiles: 33}}, struct{}{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Call[struct{}, self](t.Context(), r, Spec{Task: "self", Limits: Limits{MemoryBytes: 700 * mib, OpenFiles: 33}}, struct{}{}))(t)
 	want := append(append([]string{}, fixedEnvironment...), "LD_LIBRARY_PATH=/lib-of-caller", "EXTRA=1")
 	if diff := cmp.Diff(want, got.Environment); diff != "" {
 		t.Errorf("environment: %s", diff)

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func TestDeathsHaveCauses(t *testing.T) {
@@ -136,12 +138,8 @@ func TestNonsenseRequests(t *testing.T) {
 	r := newRunner(t)
 	c := r.Child(Spec{Task: "echo", Timeout: time.Minute})
 	defer c.Close()
-	if _, err := Ask[string, string](t.Context(), c, "x"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(c.proc.requests, "not json\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Ask[string, string](t.Context(), c, "x"))(t)
+	must.Get(io.WriteString(c.proc.requests, "not json\n"))(t)
 	line, err := readLine(c.proc.reader, maxLine)
 	if err != nil || !strings.Contains(string(line), "decoding the request") {
 		t.Errorf("got %q, %v", line, err)

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pipetune/pipetune/internal/isolate/hungmount"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // variants are the five ways in which a mount hangs under a tool that looks at it.
@@ -55,9 +56,7 @@ var variants = []struct {
 func verdictLimit(t *testing.T, r *Runner) time.Duration {
 	t.Helper()
 	begin := time.Now()
-	if _, err := Call[pathRequest, FileSystem](t.Context(), r, Spec{Task: pathsTask, Timeout: time.Minute}, pathRequest{Op: "statfs", Path: []byte("/")}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Call[pathRequest, FileSystem](t.Context(), r, Spec{Task: pathsTask, Timeout: time.Minute}, pathRequest{Op: "statfs", Path: []byte("/")}))(t)
 	return 5*time.Second + MaxStuck*time.Since(begin)
 }
 
@@ -230,18 +229,13 @@ func TestManyHungMounts(t *testing.T) {
 	var hung []*hungmount.Mount
 	for i := range mounts {
 		dir := t.TempDir()
-		m, err := hungmount.Start(dir, hungmount.Statfs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(hungmount.Start(dir, hungmount.Statfs))(t)
 		hung = append(hung, m)
-		all.Add(1)
-		go func() {
-			defer all.Done()
+		all.Go(func() {
 			begin := time.Now()
 			_, err := paths.Statfs(t.Context(), dir, dir)
 			verdicts[i] = verdict{err, time.Since(begin)}
-		}()
+		})
 	}
 	all.Wait()
 	late, refused := 0, 0

@@ -12,14 +12,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func TestCloseLeavesNothing(t *testing.T) {
 	r := newRunner(t)
 	for _, task := range []string{"count", "count"} {
-		if _, err := Ask[struct{}, int](t.Context(), r.Child(Spec{Task: task}), struct{}{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(Ask[struct{}, int](t.Context(), r.Child(Spec{Task: task}), struct{}{}))(t)
 	}
 	pids := r.Children()
 	if len(pids) != 2 {
@@ -53,20 +53,10 @@ func parent() {
 
 func TestNoChildOutlivesAKilledParent(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe", "__parent")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
+	line := must.Get(bufio.NewReader(out).ReadString('\n'))(t)
+	must.Do(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	pids := strings.Fields(line)
 	if len(pids) != 3 {
@@ -92,13 +82,8 @@ func paused() {
 
 func TestPauseOfPipetuneIsNoTimeout(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe", "__paused")
-	pipe, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	pipe := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	out := bufio.NewReader(pipe)
 	if line, err := out.ReadString('\n'); line != "waiting <nil>\n" {
 		t.Fatalf("got %q, %v", line, err)
@@ -127,10 +112,7 @@ func TestNothingLeaks(t *testing.T) {
 		waitFor(t, "all children to end", func() bool { return len(r.Children()) == 0 && r.Stuck() == 0 })
 	}
 	descriptors := func() int {
-		entries, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			t.Fatal(err)
-		}
+		entries := must.Get(os.ReadDir("/proc/self/fd"))(t)
 		return len(entries)
 	}
 	round()

@@ -108,12 +108,7 @@ func (p *Paths) giveBack(child *Child, err error) {
 
 // FileInfo is what stat(2) says. Mode holds the file type too, as the kernel gives it.
 type FileInfo struct {
-	Mode      uint32 `json:"mode"`
-	Device    uint64 `json:"device"`
-	Inode     uint64 `json:"inode"`
-	SizeBytes int64  `json:"size_bytes"`
-	UID       uint32 `json:"uid"`
-	Links     uint64 `json:"links"`
+	Mode uint32 `json:"mode"`
 }
 
 // FileSystem is what statfs(2) says. Type is the magic number of linux/magic.h.

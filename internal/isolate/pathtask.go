@@ -44,10 +44,7 @@ func stat(path string, call func(string, *unix.Stat_t) error) (FileInfo, error) 
 	if err := again(func() error { return call(path, &st) }); err != nil {
 		return FileInfo{}, fmt.Errorf("stat: %w", err)
 	}
-	return FileInfo{
-		Mode: st.Mode, Device: uint64(st.Dev), Inode: st.Ino, SizeBytes: st.Size,
-		UID: st.Uid, Links: uint64(st.Nlink),
-	}, nil
+	return FileInfo{Mode: st.Mode}, nil
 }
 
 func statfs(path string) (FileSystem, error) {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pipetune/pipetune/internal/isolate/hungmount"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // TestHungProgram starts a child whose program lies on a mount that hangs, so that execve does not come back.
@@ -25,10 +26,7 @@ func TestHungProgram(t *testing.T) {
 	}
 	for _, op := range []hungmount.Op{hungmount.Open, hungmount.Read} {
 		mount := t.TempDir()
-		hung, err := hungmount.Start(mount, op)
-		if err != nil {
-			t.Fatal(err)
-		}
+		hung := must.Get(hungmount.Start(mount, op))(t)
 		r := New(Config{Args: []string{"__child"}, Executable: filepath.Join(mount, hungmount.File)})
 		stop := watchOwnThreads()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -236,7 +234,7 @@ func describeInherited() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, line := range strings.Split(string(status), "\n") {
+	for line := range strings.SplitSeq(string(status), "\n") {
 		switch name, value, _ := strings.Cut(line, ":\t"); name {
 		case "SigBlk":
 			in.SigBlk = value
@@ -252,18 +250,12 @@ func describeInherited() (any, error) {
 // TestNothingIsInherited gives the parent an open file without close-on-exec and an ignored signal, as a library or the
 // shell that started pipetune may.
 func TestNothingIsInherited(t *testing.T) {
-	leak, err := unix.Open("/", unix.O_RDONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	leak := must.Get(unix.Open("/", unix.O_RDONLY, 0))(t)
 	defer unix.Close(leak)
 	signal.Ignore(unix.SIGUSR2)
 	defer signal.Reset(unix.SIGUSR2)
 	r := newRunner(t, func(c *Config) { c.Extra = []string{"ODD= =\n"} })
-	got, err := Call[struct{}, inherited](t.Context(), r, Spec{Task: "inherited", Timeout: time.Minute}, struct{}{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Call[struct{}, inherited](t.Context(), r, Spec{Task: "inherited", Timeout: time.Minute}, struct{}{}))(t)
 	want := inherited{
 		Descriptors: []string{"0 /dev/null", "1 /dev/null", "2 pipe", "3 pipe", "4 pipe"},
 		SigBlk:      "0000000000000000", SigIgn: "0000000000000000", Dir: "/",
@@ -277,10 +269,7 @@ func TestNothingIsInherited(t *testing.T) {
 // ownChildren lists the processes whose parent this one is, zombies among them.
 func ownChildren(t *testing.T) (found []string) {
 	t.Helper()
-	tasks, err := filepath.Glob("/proc/self/task/*/children")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tasks := must.Get(filepath.Glob("/proc/self/task/*/children"))(t)
 	for _, task := range tasks {
 		children, _ := os.ReadFile(task) // a thread may end
 		found = append(found, strings.Fields(string(children))...)

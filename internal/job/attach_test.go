@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
@@ -82,10 +83,7 @@ func TestAttachGivesRoles(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := newMachine(t, append([]proc{{pid: 1, comm: "systemd", exe: "/sbin/init", argv: []string{"init"}}, shell(10, 1)}, c.procs...)...)
-			j, err := Attach(context.Background(), c.pid, Options{FS: m.fs()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			j := must.Get(Attach(context.Background(), c.pid, Options{FS: m.fs()}))(t)
 			defer j.Close()
 			if diff := cmp.Diff(c.want, roles(j.Tree())); diff != "" {
 				t.Errorf("roles (-want +got):\n%s", diff)
@@ -155,10 +153,7 @@ func TestHeaderDescribesTheFirstTrainer(t *testing.T) {
 	p.argv = append(p.argv, "--token", "hf_abcdefghijklmnopqrstuvwxyz0123456789")
 	p.maps = append(p.maps, "/opt/venv/lib/python3.11/site-packages/h5py.libs/libhdf5-1c84c4aa.so.310.5.1")
 	m := newMachine(t, shell(10, 1), p)
-	j, err := Attach(context.Background(), 100, Options{FS: m.fs()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := must.Get(Attach(context.Background(), 100, Options{FS: m.fs()}))(t)
 	defer j.Close()
 	h := j.Header()
 	if h.PID != 100 || h.StartTicks != 1100 || !h.Container || h.Framework != "pytorch" || h.Python != "3.11" || h.HDF5Library != "1.14" {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
@@ -27,15 +28,9 @@ func TestGPUChoiceOfATrainer(t *testing.T) {
 		m := newMachine(t, proc{pid: 1, exe: "/sbin/init"}, proc{pid: 10, ppid: 1, exe: python, argv: []string{"python3", "train.py"}, env: c.env, maps: []string{torchLib}})
 		for dir, at := range map[string][2]string{"self": {"0::/a\n", "mnt:[1]"}, "10": {c.theirs, c.namespace}} {
 			at2 := filepath.Join(m.root, "proc", dir)
-			if err := os.MkdirAll(filepath.Join(at2, "ns"), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(at2, "cgroup"), []byte(at[0]), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Symlink(at[1], filepath.Join(at2, "ns", "mnt")); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(filepath.Join(at2, "ns"), 0o755))
+			must.Do(t, os.WriteFile(filepath.Join(at2, "cgroup"), []byte(at[0]), 0o644))
+			must.Do(t, os.Symlink(at[1], filepath.Join(at2, "ns", "mnt")))
 		}
 		j, err := Attach(t.Context(), 10, Options{FS: m.fs()})
 		if err != nil {

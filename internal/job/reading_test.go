@@ -7,7 +7,7 @@ import (
 
 func argv(line string) [][]byte {
 	var out [][]byte
-	for _, a := range strings.Split(line, "|") {
+	for a := range strings.SplitSeq(line, "|") {
 		out = append(out, []byte(a))
 	}
 	return out

@@ -12,16 +12,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
 // attached returns a job on a made-up machine, after its first refresh.
 func attached(t *testing.T, m *machine, pid int) (*Job, *memo) {
 	t.Helper()
-	j, err := Attach(context.Background(), pid, Options{FS: m.fs()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := must.Get(Attach(context.Background(), pid, Options{FS: m.fs()}))(t)
 	t.Cleanup(j.Close)
 	s := newMemo()
 	j.Refresh(context.Background(), 0, s)
@@ -197,10 +195,7 @@ func TestRefreshTakesNoLauncherForATrainer(t *testing.T) {
 func TestRefreshHeedsWhoTakesBatches(t *testing.T) {
 	m := newMachine(t, shell(10, 1), trainer(50, 10), trainer(100, 50), trainer(200, 50))
 	var told []string
-	j, err := Attach(context.Background(), 50, Options{FS: m.fs(), Told: func() []string { return told }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := must.Get(Attach(context.Background(), 50, Options{FS: m.fs(), Told: func() []string { return told }}))(t)
 	t.Cleanup(j.Close)
 	s := newMemo()
 	j.Refresh(context.Background(), 0, s)

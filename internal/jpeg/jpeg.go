@@ -51,25 +51,10 @@ func (c Color) Channels() int {
 	return 3
 }
 
-// Subsampling is how much coarser than brightness a file stores color. The zero value is 4:4:4.
-type Subsampling int
-
-// The usual subsamplings, numbered as TurboJPEG does. Unusual is any other; libjpeg-turbo decodes it all the same.
-const (
-	Unusual Subsampling = iota - 1
-	S444
-	S422
-	S420
-	SGray
-	S440
-	S411
-)
-
 // Info is what a header says.
 type Info struct {
 	Width, Height int // pixels
 	Color         Color
-	Subsampling   Subsampling
 }
 
 // Decoder decodes pictures one after the other. It is used by one goroutine. Its memory in libjpeg-turbo is given back when it is collected.
@@ -113,8 +98,8 @@ func (d *Decoder) Header(data []byte) (Info, error) {
 		return Info{}, errors.New("reading a JPEG header: the file is empty")
 	}
 	C.header(d.turbo.handle, (*C.uchar)(unsafe.SliceData(data)), C.ulong(len(data)), &d.out)
-	info := Info{Width: int(d.out.width), Height: int(d.out.height), Color: Color(d.out.colorspace), Subsampling: Subsampling(d.out.subsampling)}
-	// An unusual subsampling is an error to TurboJPEG's header call alone.
+	info := Info{Width: int(d.out.width), Height: int(d.out.height), Color: Color(d.out.colorspace)}
+	// An unusual subsampling of color is an error to TurboJPEG's header call alone.
 	usable := info.Width > 0 && info.Height > 0 && info.Color >= RGB && info.Color <= YCCK
 	if !usable {
 		reason := d.reason()

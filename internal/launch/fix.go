@@ -158,8 +158,7 @@ func redactPatch(p report.Patch, with untrusted.Redaction) report.Patch {
 	}
 	for i, s := range out.Settings {
 		if s.From != nil {
-			from := untrusted.Path(*s.From, with)
-			out.Settings[i].From = &from
+			out.Settings[i].From = new(untrusted.Path(*s.From, with))
 		}
 		out.Settings[i].Origin = untrusted.Path(s.Origin, with)
 	}

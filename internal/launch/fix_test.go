@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/hook"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/patch"
 	"github.com/pipetune/pipetune/internal/untrusted"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -106,16 +107,11 @@ func TestPatchedCall(t *testing.T) {
 // TestFix makes a patch of a file in a home folder with a secret beside the call: the report's is redacted, the
 // file's is not.
 func TestFix(t *testing.T) {
-	home, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	home := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	const source = "import torch\n\tKEY = 'hf_abcdefghijklmnopqrstuvwxyzABCDEFGH'\nloader = DataLoader(HOME, num_workers=1, pin_memory=args.pin)\n"
 	text := strings.ReplaceAll(strings.ReplaceAll(source, "\tKEY", "KEY"), "HOME", "'"+home+"/data'")
 	file := filepath.Join(home, "train.py")
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(text), 0o644))
 	j := &Job{started: time.Now().Add(time.Hour), redact: untrusted.Redaction{Home: home}}
 	trainers := []hook.Trainer{{PID: 7, Executable: "/usr/bin/python3", Call: hook.Call{File: file, Line: 3, Folder: home}}}
 	r := &report.Report{Job: &report.Job{PID: 7}, Findings: []report.Finding{recommends(report.Error, "num_workers", "6", "pin_memory", "True")}}
@@ -135,9 +131,7 @@ func TestFix(t *testing.T) {
 func TestNoFix(t *testing.T) {
 	folder := t.TempDir()
 	elsewhere := filepath.Join(folder, "train.py")
-	if err := os.WriteFile(elsewhere, []byte("loader = DataLoader(data, num_workers=args.workers)\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(elsewhere, []byte("loader = DataLoader(data, num_workers=args.workers)\n"), 0o644))
 	for want, c := range map[string]struct {
 		findings []report.Finding
 		trainers []hook.Trainer

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/hook"
 	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
@@ -30,7 +31,7 @@ func TestIsolating(t *testing.T) {
 		"python": "",
 	} {
 		var argv [][]byte
-		for _, arg := range strings.Fields(command) {
+		for arg := range strings.FieldsSeq(command) {
 			argv = append(argv, []byte(arg))
 		}
 		if got := isolating(argv); got != want {
@@ -85,10 +86,7 @@ func TestEntered(t *testing.T) {
 
 func startOf(t *testing.T, pid int) uint64 {
 	t.Helper()
-	p, err := procfs.FS{}.Open(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(procfs.FS{}.Open(pid))(t)
 	defer p.Close()
 	return p.ID.Start
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/pipetune/pipetune/internal/hook"
 	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
 )
@@ -42,10 +43,7 @@ func TestBegunOutside(t *testing.T) {
 		{name: "the GPU was hardly read", tree: alone, record: busy(1e9, 1)},
 		{name: "the GPU works for somebody else", tree: alone, record: busy(0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)},
 	} {
-		r, err := recording.NewRecorder(recording.Header{}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(recording.NewRecorder(recording.Header{}, nil))(t)
 		if c.record != nil {
 			c.record(r)
 		}

@@ -8,4 +8,4 @@ func Raw() []Desc {
 }
 
 // All lists every signal, raw and derived.
-func All() []Desc { return slices.Concat(Raw(), Derived, HookDerived, Bench, BenchDerived) }
+func All() []Desc { return slices.Concat(Raw(), Derived, HookDerived, Bench, BenchDerived, Live) }

@@ -32,20 +32,21 @@ var (
 	HookDeviceTime    = Desc{"hook_device_s", Seconds, Counter, "time of these steps on the device's own clock, from the batch's arrival to the last work queued"}
 	HookDeviceStarved = Desc{"hook_device_starved_s", Seconds, Counter, "time of the device's own clock between the end of these steps and the arrival of the next batch"}
 
-	HookFetches    = Desc{"hook_fetches", Count, Counter, "batches made, by the workers or, without any, by the trainer"}
-	HookItems      = Desc{"hook_items", Count, Counter, "items read for them"}
-	HookFetchTime  = Desc{"hook_fetch_s", Seconds, Counter, "time to make these batches: items and collate"}
-	HookFetchCPU   = Desc{"hook_fetch_cpu_s", Seconds, Counter, "CPU time of the thread that made them"}
-	HookItemTime   = Desc{"hook_item_s", Seconds, Counter, "of this, time in the dataset's __getitem__, __getitems__ or iterator"}
-	HookCollate    = Desc{"hook_collate_s", Seconds, Counter, "of this, time in collate_fn"}
-	HookOpens      = Desc{"hook_opens", Count, Counter, "h5py.File opened while items were made"}
-	HookOpenTime   = Desc{"hook_open_s", Seconds, Counter, "time in these opens, in what is looked up by name after them, and in their closes"}
-	HookReads      = Desc{"hook_reads", Count, Counter, "reads of h5py datasets while items were made"}
-	HookReadTime   = Desc{"hook_read_s", Seconds, Counter, "time in these reads, decompression included"}
-	HookDecodes    = Desc{"hook_decodes", Count, Counter, "pictures decoded by Pillow or OpenCV while items were made"}
-	HookDecodeTime = Desc{"hook_decode_s", Seconds, Counter, "time in them, reading the file included"}
-	HookRows       = Desc{"hook_rows", Count, Counter, "rows of Hugging Face's datasets read one by one while items were made"}
-	HookRowTime    = Desc{"hook_row_s", Seconds, Counter, "time in these reads, without the pictures decoded in them"}
+	HookFetches       = Desc{"hook_fetches", Count, Counter, "batches made, by the workers or, without any, by the trainer"}
+	HookItems         = Desc{"hook_items", Count, Counter, "items read for them"}
+	HookFetchTime     = Desc{"hook_fetch_s", Seconds, Counter, "time to make these batches: items and collate"}
+	HookFetchCPU      = Desc{"hook_fetch_cpu_s", Seconds, Counter, "CPU time of the thread that made them"}
+	HookItemTime      = Desc{"hook_item_s", Seconds, Counter, "of this, time in the dataset's __getitem__, __getitems__ or iterator"}
+	HookCollate       = Desc{"hook_collate_s", Seconds, Counter, "of this, time in collate_fn"}
+	HookOpens         = Desc{"hook_opens", Count, Counter, "h5py.File opened while items were made"}
+	HookOpenTime      = Desc{"hook_open_s", Seconds, Counter, "time in these opens, in what is looked up by name after them, and in their closes"}
+	HookReads         = Desc{"hook_reads", Count, Counter, "reads of h5py datasets while items were made"}
+	HookReadTime      = Desc{"hook_read_s", Seconds, Counter, "time in these reads, decompression included"}
+	HookDecodes       = Desc{"hook_decodes", Count, Counter, "pictures decoded by Pillow or OpenCV while items were made"}
+	HookDecodeTime    = Desc{"hook_decode_s", Seconds, Counter, "time in them, reading the file included"}
+	HookDecodedValues = Desc{"hook_decoded_values", Count, Counter, "values of these pictures as they were decoded: width times height times bands"}
+	HookRows          = Desc{"hook_rows", Count, Counter, "rows of Hugging Face's datasets read one by one while items were made"}
+	HookRowTime       = Desc{"hook_row_s", Seconds, Counter, "time in these reads, without the pictures decoded in them"}
 
 	// Entity "spread/<trainer pid>.<start>.<n>/<k>": k-th class of durations, from 10^(k/20) to 10^((k+1)/20) microseconds, about 12 % wide.
 	HookFetchSpread = Desc{"hook_fetch_spread", Count, Counter, "batches whose making took a time of this class"}
@@ -60,4 +61,4 @@ var (
 var Hook = []Desc{HookClock, HookLost, HookSteps, HookGradSteps, HookAside, HookSamples, HookWait, HookFirstWait, HookCreate, HookDrain, HookStepTime, HookNested,
 	HookLoaders, HookBegun, HookEpochs, HookBatchSize, HookTensors, HookFloat32, HookFloat64, HookSyncs, HookSyncTime, HookDeviceSteps, HookDeviceTime, HookDeviceStarved,
 	HookFetches, HookItems, HookFetchTime, HookFetchCPU, HookItemTime, HookCollate, HookOpens, HookOpenTime, HookReads, HookReadTime,
-	HookDecodes, HookDecodeTime, HookRows, HookRowTime, HookFetchSpread, HookWaitSpread, HookSiteCalls, HookSiteTime}
+	HookDecodes, HookDecodeTime, HookDecodedValues, HookRows, HookRowTime, HookFetchSpread, HookWaitSpread, HookSiteCalls, HookSiteTime}

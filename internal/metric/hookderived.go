@@ -7,6 +7,7 @@ var (
 	MadeOpen     = Desc{"made_item_open_s", Seconds, Gauge, "of this: opening HDF5 files, finding datasets in them by name, and closing them"}
 	MadeRead     = Desc{"made_item_read_s", Seconds, Gauge, "of this: reading HDF5 datasets, decompression included"}
 	MadeDecode   = Desc{"made_item_decode_s", Seconds, Gauge, "of this: Pillow and OpenCV, reading the picture's file included"}
+	DecodedTimes = Desc{"decoded_over_taken", Count, Gauge, "values of pictures decoded for an item, over those of the item in its batch; at least, where the batch's type is not known"}
 	MadeOther    = Desc{"made_item_other_s", Seconds, Gauge, "of this: the rest of the dataset's own code, by difference: transforms, and reading by other libraries"}
 	MadeCollate  = Desc{"made_item_collate_s", Seconds, Gauge, "of this: collate_fn, per item"}
 	MadePerS     = Desc{"made_items_per_s", PerSecond, Gauge, "items made per second, by all workers together"}
@@ -27,5 +28,5 @@ var (
 )
 
 // HookDerived lists them.
-var HookDerived = []Desc{MadeItem, MadeOpen, MadeRead, MadeDecode, MadeOther, MadeCollate, MadePerS, FetchTime, FetchP99, FetchCPU,
+var HookDerived = []Desc{MadeItem, MadeOpen, MadeRead, MadeDecode, DecodedTimes, MadeOther, MadeCollate, MadePerS, FetchTime, FetchP99, FetchCPU,
 	CollateRatio, BatchTensors, BatchFloat32, BatchFloat64, RowsPerBatch, RowRatio, Evaluation, EvalWait, SyncRatio, SyncsPerStep, Starved}

@@ -62,10 +62,6 @@ var RemoteLooks = Desc{"remote_looks", Count, Counter, "looks at a trainer, its 
 // Remote lists the signals of peers.
 var Remote = []Desc{RemoteLooks}
 
-// HostSampleHertz is how many samples of the host a second of a thread's CPU time brings, those included that are dropped because the
-// thread was in the kernel.
-const HostSampleHertz = 99
-
 // Samples of the code that a trainer runs, by a clock that the kernel runs on the thread while it is on a CPU (perf_event_open, user code
 // only). Entities "process/<pid>.<start>" (the main thread of a trainer) and "autograd/<pid>.<start>" (its autograd threads together). All
 // are counters of samples. What is neither of the three is other code: libraries of mathematics, compiled kernels, the C library.

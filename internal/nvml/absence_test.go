@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func TestNoLibrary(t *testing.T) {
@@ -22,9 +24,7 @@ func TestNoLibrary(t *testing.T) {
 
 func TestFileThatIsNoLibrary(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, soname), []byte("\x1b[31mnot an ELF file, but long enough to be read as one by the linker"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, soname), []byte("\x1b[31mnot an ELF file, but long enough to be read as one by the linker"), 0o600))
 	inventory, err := open(t, child(t, "LD_LIBRARY_PATH="+dir))
 	if err != nil || inventory.Unavailable == nil || !strings.Contains(inventory.Unavailable.Reason, "invalid ELF header") {
 		t.Errorf("%+v, %v", inventory, err)
@@ -104,10 +104,7 @@ func TestMissingFunctions(t *testing.T) {
 			if err != nil || inventory.Unavailable != nil || len(inventory.Devices) != 2 {
 				t.Fatalf("open: %+v, %v", inventory, err)
 			}
-			reading, err := take(t, c, Request{Slow: true, Processes: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			reading := must.Get(take(t, c, Request{Slow: true, Processes: true}))(t)
 			absent := reading.Devices[1].Absent
 			if tc.field == "" && len(absent) > 0 || tc.field != "" && (len(absent) != 1 || absent[tc.field] != "this driver has no "+tc.function) {
 				t.Errorf("absent: %v", absent)

@@ -118,8 +118,7 @@ func (d *device) number(field Field, low, high uint32, unit float64, symbol stri
 		d.absent(field, fmt.Sprintf("the driver reports %d, which cannot be", value))
 		return nil
 	}
-	result := float64(value) * unit
-	return &result
+	return new(float64(value) * unit)
 }
 
 // throttle reads why the clocks are below their maximum. The call was renamed in driver 535.
@@ -147,8 +146,7 @@ func (d *device) throttle() *float64 {
 		d.absent(FieldThrottle, fmt.Sprintf("the driver reports bits %#x, which cannot be", bits))
 		return nil
 	}
-	mask := float64(bits)
-	return &mask
+	return new(float64(bits))
 }
 
 // failed puts a return code into words, and notes the loss of the GPU.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func TestGarbage(t *testing.T) {
@@ -72,10 +73,7 @@ func TestGPUFallsOffTheBus(t *testing.T) {
 		t.Fatalf("lost too early: %+v", reading.Devices[0])
 	}
 	for range 3 {
-		reading, err := take(t, c, Request{Slow: true, Processes: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		reading := must.Get(take(t, c, Request{Slow: true, Processes: true}))(t)
 		lost, other := reading.Devices[0], reading.Devices[1]
 		lost.Absent = nil
 		if diff := cmp.Diff(DeviceReading{UUID: secondUUID, Lost: true}, lost); diff != "" {

@@ -138,11 +138,9 @@ func (g *gpm) compute(d *device, r *DeviceReading) {
 		case !(metric.Value >= 0 && metric.Value <= v.most):
 			why = fmt.Sprintf("the driver reports an activity of %v, which cannot be", metric.Value)
 		case i < gpmRatios:
-			ratio := min(metric.Value*v.unit, 1)
-			*v.to(r) = &ratio
+			*v.to(r) = new(min(metric.Value*v.unit, 1))
 		default:
-			rate := metric.Value * v.unit
-			*v.to(r) = &rate
+			*v.to(r) = new(metric.Value * v.unit)
 		}
 		if i < gpmRatios {
 			d.absent(FieldActivity, why)

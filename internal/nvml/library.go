@@ -2,6 +2,7 @@ package nvml
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/NVIDIA/go-nvml/pkg/dl"
@@ -102,10 +103,8 @@ func (l *library) has(symbol string) bool {
 
 // lacks returns a reason when none of the functions is there.
 func (l *library) lacks(symbols ...string) string {
-	for _, symbol := range symbols {
-		if l.has(symbol) {
-			return ""
-		}
+	if slices.ContainsFunc(symbols, l.has) {
+		return ""
 	}
 	return ReasonNoFunction + strings.Join(symbols, " or ")
 }

@@ -255,8 +255,7 @@ func (l lister) list(call unsafe.Pointer, smaller bool) (processes []Process, re
 		}
 		process := Process{PID: pid}
 		if used <= maxMemoryBytes { // NVML_VALUE_NOT_AVAILABLE is 2^64-1
-			bytes := float64(used)
-			process.MemoryBytes = &bytes
+			process.MemoryBytes = new(float64(used))
 		}
 		processes = append(processes, process)
 	}

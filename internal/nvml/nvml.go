@@ -86,9 +86,6 @@ func New(now func() time.Time) *Session {
 	return &Session{now: now, places: places, proc: driverFolder}
 }
 
-// Handler returns a new session's handler for a child's table of tasks.
-func Handler() func(context.Context, json.RawMessage) (any, error) { return New(time.Now).Handle }
-
 // Handle does one Request.
 func (s *Session) Handle(_ context.Context, body json.RawMessage) (any, error) {
 	var asked Request

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func TestMain(m *testing.M) {
@@ -52,9 +53,7 @@ func BuildDriver(t *testing.T, config string, missing ...string) string {
 	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 		t.Fatalf("building the fake library: %v\n%s", err, out)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "fakenvml.conf"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "fakenvml.conf"), []byte(config), 0o600))
 	return dir
 }
 
@@ -135,10 +134,7 @@ func value(v float64) *float64 { return &v }
 
 func TestTwoGPUs(t *testing.T) {
 	c := driver(t, "name Fake\\x1b[31m|GPU\ncounters\ngpm\n")
-	inventory, err := open(t, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	inventory := must.Get(open(t, c))(t)
 	no, minors := false, []int{0, 1}
 	want := Inventory{Driver: `999.99\x1b[1m`, Devices: []Device{
 		{UUID: secondUUID, Place: "#0", Minor: &minors[0], Name: `Fake\x1b[31m|GPU`, MemoryBytes: 80 << 30, MIG: &no, GPM: true, PCI: "00000000:00000010:00000000"},
@@ -147,18 +143,12 @@ func TestTwoGPUs(t *testing.T) {
 	if diff := cmp.Diff(want, inventory); diff != "" {
 		t.Fatalf("inventory: %s", diff)
 	}
-	first, err := take(t, c, Request{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(take(t, c, Request{}))(t)
 	if d := first.Devices[0]; d.UtilizationRatio != nil || d.PCIeRxPerSec != nil || d.SMActivityRatio != nil || d.Processes != nil {
 		t.Errorf("the first reading knows of the time before it, or more than was asked: %+v", d)
 	}
 	time.Sleep(gpmSpacing + 20*time.Millisecond) // the child's clock is the real one
-	second, err := take(t, c, Request{Slow: true, Processes: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := must.Get(take(t, c, Request{Slow: true, Processes: true}))(t)
 	for i, wantRatio := range []float64{0.3, 0.8} {
 		d := second.Devices[i]
 		if d.PCIeTxPerSec == nil || d.PCIeRxPerSec == nil || *d.PCIeTxPerSec <= 0 || *d.PCIeRxPerSec < 1.99**d.PCIeTxPerSec {

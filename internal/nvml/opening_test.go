@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // kernelModule is what the NVIDIA kernel module shows of GPUs, by their places on the bus; a minor number of a cut
@@ -21,12 +22,8 @@ func kernelModule(t *testing.T, information map[string]string, slices ...int) (e
 	dir := t.TempDir()
 	put := func(name, text string) {
 		name = filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		must.Do(t, os.WriteFile(name, []byte(text), 0o644))
 	}
 	for place, text := range information {
 		put("gpus/"+place+"/information", text)
@@ -57,10 +54,7 @@ func TestListedWithoutOpening(t *testing.T) {
 		"0000:10:00.0": fmt.Sprintf(information, "GPU-????????-????-????-????-????????????", 3), // never started
 		"0000:20:00.0": fmt.Sprintf(information, firstUUID, 1),
 	}, 3))
-	got, err := isolate.Ask[Request, Inventory](t.Context(), c, Request{Op: OpOpen})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(isolate.Ask[Request, Inventory](t.Context(), c, Request{Op: OpOpen}))(t)
 	yes, minors := true, []int{3, 1}
 	const model = "NVIDIA A100-SXM4-80GB"
 	want := []Device{
@@ -126,9 +120,7 @@ func TestRefusedIsNotLost(t *testing.T) {
 		15: {Devices: []Device{{UUID: "unknown-0", Place: "#0", Lost: true}}},
 	} {
 		c := driver(t, fmt.Sprintf("deny 0 %d\n", code))
-		if _, err := isolate.Ask[Request, Inventory](t.Context(), c, Request{Op: OpOpen}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(isolate.Ask[Request, Inventory](t.Context(), c, Request{Op: OpOpen}))(t)
 		got, err := openGPU(t, c, "#0")
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("code %d: %v, %s", code, err, diff)
@@ -143,10 +135,7 @@ func TestRefusedIsNotLost(t *testing.T) {
 // of the GPU.
 func TestMIGSlices(t *testing.T) {
 	c := driver(t, "mig 2\ngpm\ngpus 1\nreserved 512\n")
-	inventory, err := open(t, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	inventory := must.Get(open(t, c))(t)
 	const parent = "GPU-00000001-0000-0000-0000-000000000000"
 	uuids := []string{"MIG-00000001-0000-0000-0000-000000000001", "MIG-00000001-0000-0000-0000-000000000002"}
 	if len(inventory.Devices) != 2 {
@@ -157,9 +146,7 @@ func TestMIGSlices(t *testing.T) {
 			t.Errorf("slice %d: %+v", i, d)
 		}
 	}
-	if _, err := take(t, c, Request{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(take(t, c, Request{}))(t)
 	time.Sleep(gpmSpacing + 20*time.Millisecond)
 	reading, err := take(t, c, Request{Slow: true})
 	if err != nil || len(reading.Devices) != 2 {
@@ -239,14 +226,9 @@ func TestProcessUse(t *testing.T) {
 // TestPCIeCountersThatWrap: of 32 bits they begin at zero again in a reading.
 func TestPCIeCountersThatWrap(t *testing.T) {
 	c := driver(t, "counters\ncounter-bits 32\nstep 2000000\n")
-	if _, err := open(t, c); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(open(t, c))(t)
 	for i := range 4 {
-		reading, err := take(t, c, Request{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		reading := must.Get(take(t, c, Request{}))(t)
 		if d := reading.Devices[0]; (d.PCIeTxPerSec == nil || *d.PCIeTxPerSec <= 0) != (i == 0) || len(d.Absent) > 1 {
 			t.Errorf("reading %d: %v, %v", i, d.PCIeTxPerSec, d.Absent)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // halfBusy computes every other 50 ms, with half of the SMs.
@@ -50,9 +51,7 @@ func standIn(t *testing.T, conf string, want []Device) {
 	}
 	job := exec.Command(python, "-c", halfBusy, source, dir)
 	job.Stderr = os.Stderr
-	if err := job.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, job.Start())
 	defer func() {
 		job.Process.Kill()
 		job.Wait()
@@ -73,10 +72,7 @@ func standIn(t *testing.T, conf string, want []Device) {
 	var busy, samples, active, times, beside float64
 	var here []Process
 	for deadline := time.Now().Add(3 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		got, err := isolate.Ask[Request, Reading](t.Context(), c, Request{Op: OpSample, Processes: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(isolate.Ask[Request, Reading](t.Context(), c, Request{Op: OpSample, Processes: true}))(t)
 		d := got.Devices[0]
 		for _, other := range got.Devices[1:] {
 			if other.SMActivityRatio != nil {
@@ -104,10 +100,7 @@ func standIn(t *testing.T, conf string, want []Device) {
 		t.Errorf("processes %+v, want %d", here, job.Process.Pid)
 	}
 
-	out, err := exec.Command(python, source+"/device.py", "truth", dir).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(exec.Command(python, source+"/device.py", "truth", dir).Output())(t)
 	var truth struct{ Ranks []struct{ Busy float64 } }
 	if err := json.Unmarshal(out, &truth); err != nil || len(truth.Ranks) != 1 {
 		t.Fatalf("%v in %s", err, out)

@@ -46,8 +46,7 @@ func (d *device) utilization(r *DeviceReading) (why string) {
 	if rates.Gpu > 100 {
 		return fmt.Sprintf("the driver reports a utilization of %d %%, which cannot be", rates.Gpu)
 	}
-	value := float64(rates.Gpu) / 100
-	r.UtilizationRatio = &value
+	r.UtilizationRatio = new(float64(rates.Gpu) / 100)
 	return ""
 }
 
@@ -75,8 +74,7 @@ func (u *usage) mean(found []sample, kind nvml.ValueType, r *DeviceReading) (why
 	if before == 0 {
 		return ""
 	}
-	mean := sum / float64(samples) / 100
-	r.UtilizationRatio, r.UtilizationSamples = &mean, samples
+	r.UtilizationRatio, r.UtilizationSamples = new(sum/float64(samples)/100), samples
 	return ""
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/nvml"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/sampler"
@@ -57,9 +58,7 @@ func watch(t *testing.T, config string, limit time.Duration, enough func(*kept) 
 	defer runner.Close()
 	sink := &kept{values: map[string][]float64{}}
 	gpu := sampler.NewGPU(procfs.FS{}, runner.Child(sampler.GPUSpec()), noProcesses{}, true)
-	if err := gpu.Start(t.Context(), sink); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, gpu.Start(t.Context(), sink))
 	begin, slowest := time.Now(), time.Duration(0)
 	ticker := time.NewTicker(gpu.Every())
 	defer ticker.Stop()

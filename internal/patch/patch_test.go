@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -41,19 +42,14 @@ func TestTables(t *testing.T) {
 	}
 	total := 0
 	for _, file := range files {
-		archive, err := txtar.ParseFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		archive := must.Get(txtar.ParseFile(file))(t)
 		cases := casesOf(archive)
 		total += len(cases)
 		for i := range cases {
 			t.Run(cases[i].name, func(t *testing.T) { cases[i].run(t) })
 		}
 		if *update {
-			if err := os.WriteFile(file, txtar.Format(archiveOf(archive.Comment, cases)), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(file, txtar.Format(archiveOf(archive.Comment, cases)), 0o644))
 		}
 	}
 	if total < 40 {
@@ -119,10 +115,7 @@ func (c *change) request(t *testing.T, folder string) Request {
 		case isSetting:
 			r.Settings = append(r.Settings, Setting{Name: name, To: to})
 		case i > 0 && (words[i-1] == "line" || words[i-1] == "workers"):
-			n, err := strconv.Atoi(word)
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := must.Get(strconv.Atoi(word))(t)
 			if words[i-1] == "workers" {
 				r.Workers = &n
 			} else {
@@ -174,10 +167,7 @@ func applied(t *testing.T, r Request, p report.Patch) string {
 	if out, err := exec.Command(*with, "-I", "-S", "-c", "import ast,sys; ast.parse(open(sys.argv[1],'rb').read())", r.File).CombinedOutput(); err != nil {
 		t.Fatalf("the patched file does not parse: %s", out)
 	}
-	after, err := os.ReadFile(r.File)
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := must.Get(os.ReadFile(r.File))(t)
 	again, err := Make(context.WithoutCancel(t.Context()), r)
 	if err != nil || again.Diff != "" {
 		t.Errorf("a second time: %v\n%s", err, again.Diff)
@@ -192,7 +182,5 @@ func applied(t *testing.T, r Request, p report.Patch) string {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 }

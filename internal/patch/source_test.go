@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 var six = []Setting{{Name: "num_workers", To: "6"}}
@@ -30,10 +32,7 @@ func TestBytesAreKept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := request(t, "train.py", before)
-			p, err := Make(t.Context(), r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(Make(t.Context(), r))(t)
 			if want := strings.Replace(before, "num_workers=1", "num_workers=6", 1); applied(t, r, p) != want {
 				t.Error("the patched file is not what was meant")
 			}
@@ -46,10 +45,7 @@ func TestNames(t *testing.T) {
 	const call = "DataLoader(data, num_workers=1)\n"
 	for _, name := range []string{"train.py", "a b.py", "a/b/train.py", "tab\t.py", "new\nline.py", "quote\".py", "back\\slash.py", "日本.py", "-.py", "b\xff.py"} {
 		r := request(t, name, call)
-		p, err := Make(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(Make(t.Context(), r))(t)
 		if p.File != name {
 			t.Errorf("named %q, not %q", p.File, name)
 		}
@@ -69,9 +65,7 @@ func TestNames(t *testing.T) {
 		t.Errorf("patch -d /: %v: %s", err, out)
 	}
 	r = request(t, "real/train.py", call)
-	if err := os.Symlink("real/train.py", filepath.Join(r.Folder, "link.py")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("real/train.py", filepath.Join(r.Folder, "link.py")))
 	r.File = filepath.Join(r.Folder, "link.py")
 	if p, err = Make(t.Context(), r); err != nil || p.File != "real/train.py" {
 		t.Errorf("through a link: %q, %v", p.File, err)
@@ -88,9 +82,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		write(t, filepath.Join(folder, name), text)
 	}
-	if err := os.Mkdir(filepath.Join(folder, "folder.py"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(folder, "folder.py"), 0o755))
 	for name, c := range map[string]struct {
 		file, want string
 		line       int
@@ -178,14 +170,9 @@ func TestNothingLivesOn(t *testing.T) {
 
 func request(t *testing.T, name, source string) Request {
 	t.Helper()
-	folder, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	r := Request{Python: *with, File: filepath.Join(folder, name), Folder: folder, Line: lineOf(source), Settings: six}
-	if err := os.MkdirAll(filepath.Dir(r.File), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(r.File), 0o755))
 	write(t, r.File, source)
 	return r
 }
@@ -193,8 +180,6 @@ func request(t *testing.T, name, source string) Request {
 func program(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "python3")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755))
 	return path
 }

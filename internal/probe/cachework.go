@@ -102,7 +102,7 @@ func unknownFiles(unsure string) string {
 
 // look adds one file to what is known of all.
 func (r *residency) look(path string, drop bool) {
-	f, size, err := openRegular(path)
+	f, size, err := dataset.OpenRegular(path, 0)
 	if err != nil {
 		return
 	}
@@ -223,28 +223,6 @@ func mincore(f *os.File, size, page int64) (int64, error) {
 		}
 	}
 	return cached, nil
-}
-
-// openRegular opens a regular file for reading. It looks first through an O_PATH descriptor, which neither waits for a FIFO's writer nor
-// wakes a device's driver.
-func openRegular(path string) (*os.File, int64, error) {
-	place, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, 0, fmt.Errorf("opening: %w", err)
-	}
-	defer unix.Close(place)
-	var st unix.Stat_t
-	if err := unix.Fstat(place, &st); err != nil {
-		return nil, 0, fmt.Errorf("looking at it: %w", err)
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return nil, 0, errors.New("no regular file")
-	}
-	f, err := os.OpenFile(fdPath(place), os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
-	if err != nil {
-		return nil, 0, fmt.Errorf("opening: %w", err)
-	}
-	return f, st.Size, nil
 }
 
 func fdPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }

@@ -5,15 +5,16 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // resident reads a file, so that its pages are in the page cache.
 func resident(t *testing.T, path string) (*os.File, int64) {
 	t.Helper()
-	if _, err := os.ReadFile(path); err != nil {
-		t.Fatal(err)
-	}
-	f, size, err := openRegular(path)
+	must.Get(os.ReadFile(path))(t)
+	f, size, err := dataset.OpenRegular(path, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,10 +45,7 @@ func TestResidencyIsSeen(t *testing.T) {
 func TestMappedPagesStay(t *testing.T) {
 	sample := rawSample(t, 4096, 300, "a")
 	f, size := resident(t, string(sample.Files[0].Path))
-	m, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE))(t)
 	defer func() {
 		if err := unix.Munmap(m); err != nil {
 			t.Error(err)
@@ -65,11 +63,9 @@ func TestMappedPagesStay(t *testing.T) {
 
 func TestWhatIsNoFileIsNotOpened(t *testing.T) {
 	fifo := t.TempDir() + "/fifo"
-	if err := unix.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Mkfifo(fifo, 0o600))
 	for _, path := range []string{fifo, "/dev/null", t.TempDir(), fifo + "-not-there"} {
-		if f, _, err := openRegular(path); err == nil {
+		if f, _, err := dataset.OpenRegular(path, 0); err == nil {
 			_ = f.Close()
 			t.Errorf("%s is opened", path)
 		}

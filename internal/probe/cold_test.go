@@ -12,6 +12,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -43,10 +44,7 @@ with h5py.File(sys.argv[1], "w") as f:
 		"patches of four, compressed": {Dataset: "gzip", ItemShape: []int64{4, 64, 512}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, err := dataset.Survey(path, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			found := must.Get(dataset.Survey(path, o))(t)
 			s := coldly(t, found.Sample, Options{Layout: found.Access})
 			m := measuring{session: s, way: way{sample: &s.sample, items: inOrder(&s.sample, random, 1), handle: handleKept, cold: true, apart: true}, pass: time.Second}
 			m.process = s.process(m.way.sample, time.Minute)
@@ -59,9 +57,7 @@ with h5py.File(sys.argv[1], "w") as f:
 			if len(items) != len(chunks) || len(chunks) < 16 {
 				t.Errorf("%d items of %d chunks are read", len(items), len(chunks))
 			}
-			if _, err := m.coldRound(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(m.coldRound(t.Context()))(t)
 			p := m.out.passes[0]
 			if p.IO == nil {
 				t.Fatal("/proc/self/io was not read")
@@ -77,12 +73,8 @@ with h5py.File(sys.argv[1], "w") as f:
 func TestHolesAreNotCold(t *testing.T) {
 	sample := rawSample(t, 64<<10, 256, "a")
 	path := string(sample.Files[0].Path)
-	if err := os.Truncate(path, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, 256*64<<10); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(path, 0))
+	must.Do(t, os.Truncate(path, 256*64<<10))
 	r := measured(t, sample, Options{Budget: 2 * time.Second, Seed: 1}, report.ProbeRead)
 	notCold(t, r, report.ProbeRead, "0 % of what was read came from storage")
 	s := coldly(t, sample, Options{})
@@ -129,13 +121,9 @@ func TestLinksToOneFileAreColdOnce(t *testing.T) {
 	folder := onDisk(t)
 	for i := range 4 {
 		first := filepath.Join(folder, fmt.Sprintf("%d-0.bin", i))
-		if err := os.WriteFile(first, bytes.Repeat([]byte{byte(i), 7}, 50_000), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(first, bytes.Repeat([]byte{byte(i), 7}, 50_000), 0o600))
 		for k := range 4 {
-			if err := os.Link(first, filepath.Join(folder, fmt.Sprintf("%d-%d.bin", i, k+1))); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Link(first, filepath.Join(folder, fmt.Sprintf("%d-%d.bin", i, k+1))))
 		}
 	}
 	found, err := dataset.Survey(folder, dataset.SurveyOptions{Seed: 1, BlockBytes: 1 << 20})
@@ -147,9 +135,7 @@ func TestLinksToOneFileAreColdOnce(t *testing.T) {
 		m := measuring{session: s, way: way{sample: &s.sample, items: all(s.sample), handle: handleReopened, cold: true, apart: random}, pass: time.Second}
 		m.process = s.process(m.way.sample, time.Minute)
 		defer m.process.close()
-		if _, err := m.coldRound(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(m.coldRound(t.Context()))(t)
 		if p := m.out.passes[0]; p.Items != 4 || p.IO == nil || p.IO.Stored < 400_000 {
 			t.Errorf("at random %v: %d items, %+v", random, p.Items, p.IO)
 		}

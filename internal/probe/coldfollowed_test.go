@@ -11,6 +11,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -48,10 +49,7 @@ whole[96:].tofile("parts/second.raw")
 // followed surveys a file that leads to others.
 func followed(t *testing.T, path string) dataset.SurveyResult {
 	t.Helper()
-	found, err := dataset.Survey(path, dataset.SurveyOptions{Seed: 1, Follow: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(dataset.Survey(path, dataset.SurveyOptions{Seed: 1, Follow: true}))(t)
 	return found
 }
 
@@ -76,9 +74,7 @@ func TestColdReadsOfOtherFiles(t *testing.T) {
 			if items := m.coldItems(); len(items) < 3 {
 				t.Errorf("%d items are read", len(items))
 			}
-			if _, err := m.coldRound(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(m.coldRound(t.Context()))(t)
 			p := m.out.passes[0]
 			if p.IO == nil || p.IO.Stored < p.IO.Asked*9/10 || p.IO.Asked < int64(p.Items)*data/192*9/10 {
 				t.Errorf("%d items of %d bytes: %+v", p.Items, data/192, p.IO)
@@ -94,10 +90,7 @@ func TestNotColdWhereASourceStays(t *testing.T) {
 	folder := onDisk(t)
 	runPython(t, elsewhereIn, folder)
 	f, size := resident(t, filepath.Join(folder, "parts", "1.h5"))
-	m, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE))(t)
 	defer func() {
 		if err := unix.Munmap(m); err != nil {
 			t.Error(err)
@@ -130,20 +123,13 @@ func TestDeviceReadsWhatIsFollowed(t *testing.T) {
 	folder := onDisk(t)
 	runPython(t, elsewhereIn, folder)
 	for _, name := range []string{"0.h5", "1.h5", "2.h5"} { // what was just written is not on the device yet
-		f, err := os.Open(filepath.Join(folder, "parts", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Sync(); err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(os.Open(filepath.Join(folder, "parts", name)))(t)
+		must.Do(t, f.Sync())
 		_ = f.Close()
 	}
 	found := followed(t, filepath.Join(folder, "virtual.h5"))
 	s := testSession(t, found.Sample, Options{Budget: 2e9, Layout: found.Access})
-	if err := device(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, device(t.Context(), s))
 	for _, m := range s.result.Rows.Measurements() {
 		if m.Metric == metric.ReadRate.Name && m.Labels[report.LabelOrder] == "random" && m.Labels[report.LabelBlock] != "65536" {
 			t.Errorf("read of blocks of %s", m.Labels[report.LabelBlock])

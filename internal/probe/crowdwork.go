@@ -5,12 +5,11 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/procfs"
 )
 
 // crowdWork reads items as one of several processes; without items it only says that the process is there.
@@ -67,22 +66,15 @@ func (w *state) reopen(items []int) {
 	}
 }
 
-// runDelay is how many seconds this thread has waited for a CPU while it was ready to run: the second number of
-// /proc/PID/task/TID/schedstat, in nanoseconds (sched-stats.rst); 0 where the kernel does not count.
+// runDelay is how many seconds this thread has waited for a CPU while it was ready to run; 0 where the kernel does not
+// count.
 func runDelay() float64 {
 	text, err := os.ReadFile("/proc/thread-self/schedstat")
-	if err != nil {
+	var s procfs.Schedstat
+	if err != nil || procfs.ParseSchedstat(text, &s) != nil {
 		return 0
 	}
-	fields := strings.Fields(string(text))
-	if len(fields) < 2 {
-		return 0
-	}
-	ns, err := strconv.ParseUint(fields[1], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return float64(ns) / 1e9
+	return s.RunDelay.Seconds()
 }
 
 // elsewhere are the file systems whose waiting is for another machine or process, by their numbers in statfs(2). Those that golang.org/x/sys

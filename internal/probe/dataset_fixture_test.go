@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // testPython is the Python that the tests make files with.
@@ -40,9 +41,6 @@ with h5py.File(sys.argv[1], "w") as f:
 // surveyed is what lies at a path, as bench-io finds it.
 func surveyed(t *testing.T, path string) (dataset.Sample, *dataset.Access) {
 	t.Helper()
-	r, err := dataset.Survey(path, dataset.SurveyOptions{Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(dataset.Survey(path, dataset.SurveyOptions{Seed: 1}))(t)
 	return r.Sample, r.Access
 }

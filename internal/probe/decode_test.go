@@ -11,6 +11,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -29,13 +30,8 @@ func somePictures(t *testing.T, count int) dataset.Sample {
 func damage(t *testing.T, sample dataset.Sample, item int, keep int) string {
 	t.Helper()
 	path := string(sample.Files[sample.Items[item].File].Path)
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, content[:keep], 0o644); err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(path))(t)
+	must.Do(t, os.WriteFile(path, content[:keep], 0o644))
 	return path
 }
 
@@ -56,15 +52,10 @@ func TestDecodeGoesOnWithoutBadPictures(t *testing.T) {
 	sample := somePictures(t, 8)
 	cut := damage(t, sample, 0, 300)
 	path := string(sample.Files[2].Path)
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(path))(t)
 	frame := bytes.Index(content, []byte{0xff, 0xc0}) // height and width are five bytes on
 	copy(content[frame+5:], []byte{0xff, 0xdc, 0xff, 0xdc})
-	if err := os.WriteFile(path, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, content, 0o644))
 	r := measured(t, sample, Options{Budget: time.Second, Seed: 1}, report.ProbeDecode)
 	find(t, r, report.ProbeDecode, metric.DecodeTime, "decoder=libjpeg-turbo", "format=jpeg")
 	counts := map[string]int64{}
@@ -96,9 +87,7 @@ func TestDecodeOfNothingReadable(t *testing.T) {
 func TestDecodeSurvivesACrash(t *testing.T) {
 	sample := somePictures(t, 4)
 	path := filepath.Join(filepath.Dir(string(sample.Files[2].Path)), "crash.jpg")
-	if err := os.Rename(string(sample.Files[2].Path), path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(string(sample.Files[2].Path), path))
 	sample.Files[2].Path = []byte(path)
 	r := measured(t, sample, Options{Budget: time.Second, Seed: 1}, report.ProbeDecode)
 	find(t, r, report.ProbeDecode, metric.DecodeTime, "decoder=libjpeg-turbo", "format=jpeg")
@@ -113,19 +102,14 @@ func TestDecodeOfAnArchive(t *testing.T) {
 	var all []byte
 	sample := dataset.Sample{Source: dataset.Source{Kind: dataset.Tar}}
 	for i, f := range pics.Files {
-		content, err := os.ReadFile(string(f.Path))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, member := range [][]byte{content, []byte(fmt.Sprintf(`{"label": %d}`, i))} {
+		content := must.Get(os.ReadFile(string(f.Path)))(t)
+		for _, member := range [][]byte{content, fmt.Appendf(nil, `{"label": %d}`, i)} {
 			sample.Items = append(sample.Items, dataset.Ref{At: int64(len(all)), Bytes: int64(len(member))})
 			all = append(all, member...)
 		}
 	}
 	path := filepath.Join(t.TempDir(), "shard.tar")
-	if err := os.WriteFile(path, all, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, all, 0o644))
 	sample.Files = []dataset.File{{Path: []byte(path), Bytes: int64(len(all))}}
 	r := measured(t, sample, Options{Budget: time.Second, Seed: 1}, report.ProbeDecode)
 	find(t, r, report.ProbeDecode, metric.DecodeTime, "decoder=libjpeg-turbo", "format=jpeg")

@@ -9,15 +9,13 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // decodeHere does the work in this process.
 func decodeHere(t *testing.T, ctx context.Context, w *state, q decode) decoded {
 	t.Helper()
-	out, err := decodePictures(ctx, w, q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(decodePictures(ctx, w, q))(t)
 	return out
 }
 
@@ -42,10 +40,7 @@ func mixedPictures(t *testing.T) (w *state, cut int) {
 func TestDecodeTogetherAsAlone(t *testing.T) {
 	w, cut := mixedPictures(t)
 	path := w.Sample.Files[cut].Path
-	content, err := os.ReadFile(string(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(string(path)))(t)
 	_, library, err := w.decoder.Decode(content)
 	want := dataset.Failed(cut, err, path)
 	for name, most := range map[string]float64{"one": 1, "all": mostPiled, "not known": 0} {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -23,17 +24,10 @@ func written(t *testing.T, path string, size int) []byte {
 	data := make([]byte, size)
 	rng := rand.NewChaCha8([32]byte{1})
 	_, _ = rng.Read(data)
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create(path))(t)
 	defer f.Close()
-	if _, err := f.Write(data); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Sync(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.Write(data))(t)
+	must.Do(t, f.Sync())
 	return data
 }
 
@@ -55,9 +49,7 @@ func deviceFigures(t *testing.T, sample dataset.Sample) Result {
 	t.Helper()
 	s := newSession(newRunner(t), sample, Options{})
 	s.ends = s.clock().Add(time.Second)
-	if err := device(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, device(t.Context(), s))
 	return s.result
 }
 
@@ -65,9 +57,7 @@ func TestDevice(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data")
 	data := written(t, path, 8<<20+123)
 	missing, pipe := path+"-missing", path+"-pipe"
-	if err := unix.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Mkfifo(pipe, 0o600))
 	got := deviceFigures(t, rawBytes(10_000, path, missing, pipe))
 	seen := map[string]float64{}
 	for _, m := range got.Rows.Measurements() {
@@ -100,10 +90,7 @@ func TestDevice(t *testing.T) {
 
 // TestDeviceInMemory: a tmpfs takes direct reads since Linux 6.6 and refuses them before; either way they are no storage's.
 func TestDeviceInMemory(t *testing.T) {
-	dir, err := os.MkdirTemp("/dev/shm", "pipetune-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp("/dev/shm", "pipetune-test-"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	path := filepath.Join(dir, "data")
 	written(t, path, 4<<20)
@@ -131,10 +118,7 @@ func TestDeviceWholeFiles(t *testing.T) {
 	sample := rawBytes(0, paths...)
 	sample.Kind = dataset.Image
 	b := extentsOf(t, sample, direct{Whole: true, Block: 12288, Depth: 2, Seconds: 0.05})
-	out, err := b.read(t.Context(), newState(sample, dataset.Source.Open))
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(b.read(t.Context(), newState(sample, dataset.Source.Open)))(t)
 	if out.Refused {
 		t.Fatalf("no direct reads below %s: set TMPDIR to a disk", dir)
 	}
@@ -157,9 +141,7 @@ func extentsOf(t *testing.T, sample dataset.Sample, q direct) *extents {
 	t.Cleanup(b.close)
 	for i, f := range sample.Files {
 		b.Files = append(b.Files, i)
-		if err := b.add(f, i); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, b.add(f, i))
 	}
 	return b
 }
@@ -169,10 +151,7 @@ func TestBufferedReadsEachBlockOnce(t *testing.T) {
 	written(t, path, 40*4096+7)
 	sample := rawBytes(0, path)
 	b := extentsOf(t, sample, direct{Buffered: true, Block: 4096, Depth: 3, Seconds: 60})
-	out, err := b.read(t.Context(), newState(sample, dataset.Source.Open))
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(b.read(t.Context(), newState(sample, dataset.Source.Open)))(t)
 	if len(out.Slices) != 1 || out.Slices[0].Reads != 40 || out.Slices[0].Bytes != 40*4096 || out.Next != 40 {
 		t.Errorf("%+v", out)
 	}
@@ -186,13 +165,8 @@ func TestShrunkenWhileRead(t *testing.T) {
 	}
 	sample := rawBytes(0, paths...)
 	b := extentsOf(t, sample, direct{Buffered: true, Block: 4096, Depth: 1, Seconds: 60})
-	if err := os.Truncate(paths[0], 4096); err != nil {
-		t.Fatal(err)
-	}
-	out, err := b.read(t.Context(), newState(sample, dataset.Source.Open))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(paths[0], 4096))
+	out := must.Get(b.read(t.Context(), newState(sample, dataset.Source.Open)))(t)
 	if len(out.Failures) != 1 || out.Failures[0].File != 0 || out.Failures[0].Class != dataset.Shrunken || out.Slices[0].Reads != 5 {
 		t.Errorf("%+v", out)
 	}
@@ -202,28 +176,17 @@ func TestShrunkenWhileRead(t *testing.T) {
 func TestQueue(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data")
 	data := written(t, path, 8*4096)
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(path))(t)
 	defer f.Close()
-	q, err := newQueue(8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must.Get(newQueue(8))(t)
 	defer q.close()
 	memory := make([]byte, 8*4096)
 	for slot := range 8 {
 		q.put(slot, block{offset: int64(7-slot) * 4096, length: 4096}, int(f.Fd()), memory[slot*4096:])
 	}
-	if err := q.submit(time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, q.submit(time.Now()))
 	for q.flying > 0 {
-		events, err := q.wait()
-		if err != nil {
-			t.Fatal(err)
-		}
+		events := must.Get(q.wait())(t)
 		for _, e := range events {
 			slot := int(e.data)
 			if e.result != 4096 || !bytes.Equal(memory[slot*4096:(slot+1)*4096], data[(7-slot)*4096:(8-slot)*4096]) {

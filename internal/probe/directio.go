@@ -97,7 +97,7 @@ func (b *extents) close() {
 }
 
 func (b *extents) add(f dataset.File, at int) error {
-	file, size, err := openRegular(string(f.Path))
+	file, size, err := dataset.OpenRegular(string(f.Path), 0)
 	if err != nil {
 		return err
 	}

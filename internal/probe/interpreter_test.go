@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -20,9 +21,7 @@ import (
 func fakePython(t *testing.T, script string) []string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "python3")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755))
 	return []string{path}
 }
 
@@ -117,11 +116,8 @@ func TestHangingInterpreterIsKilled(t *testing.T) {
 			if err == nil || errors.Is(err, context.Canceled) != c.stop {
 				t.Fatalf("%v", err)
 			}
-			text, err := os.ReadFile(pids)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, pid := range strings.Fields(string(text)) {
+			text := must.Get(os.ReadFile(pids))(t)
+			for pid := range strings.FieldsSeq(string(text)) {
 				waitUntilGone(t, pid)
 			}
 		})
@@ -131,10 +127,7 @@ func TestHangingInterpreterIsKilled(t *testing.T) {
 // waitUntilGone waits for a process that was killed to have ended.
 func waitUntilGone(t *testing.T, pid string) {
 	t.Helper()
-	number, err := strconv.Atoi(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	number := must.Get(strconv.Atoi(pid))(t)
 	fd, err := unix.PidfdOpen(number, 0)
 	if errors.Is(err, unix.ESRCH) {
 		return

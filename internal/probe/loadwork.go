@@ -8,8 +8,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
 )
@@ -180,11 +178,11 @@ func sleepUntil(ctx context.Context, at int64) error {
 	if at == 0 {
 		return nil
 	}
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		return fmt.Errorf("reading the clock: %w", err)
+	now, err := monotonic()
+	if err != nil {
+		return err
 	}
-	wait := time.Duration(at - now.Nano())
+	wait := time.Duration(at - now)
 	if wait > slowest/2 {
 		return fmt.Errorf("asked to wait %v before reading", wait)
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // rawSample writes files of blocks and returns the sample of all of them. The folder lies on a disk: /tmp is memory on some machines.
@@ -23,9 +24,7 @@ func rawSample(t testing.TB, blockBytes int64, blocks int, names ...string) data
 		for j := range content {
 			content[j] = byte(j*7 + i)
 		}
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, content, 0o600))
 		s.Files = append(s.Files, dataset.File{Path: []byte(path), Bytes: int64(len(content))})
 		for j := range blocks {
 			s.Items = append(s.Items, dataset.Ref{File: i, Index: int64(j)})
@@ -37,10 +36,7 @@ func rawSample(t testing.TB, blockBytes int64, blocks int, names ...string) data
 // onDisk is a folder that does not lie in memory, as /tmp may.
 func onDisk(t testing.TB) string {
 	t.Helper()
-	folder, err := os.MkdirTemp("/var/tmp", "pipetune-probe-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder := must.Get(os.MkdirTemp("/var/tmp", "pipetune-probe-"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	return folder
 }
@@ -67,10 +63,7 @@ func askLoad(t testing.TB, s *session, q load) loaded {
 	t.Helper()
 	p := s.process(nil, time.Minute)
 	defer p.close()
-	out, err := loadWork.ask(t.Context(), p, q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(loadWork.ask(t.Context(), p, q))(t)
 	return out
 }
 
@@ -121,12 +114,8 @@ func TestLoadGoesRoundUntilTheTimeIsUp(t *testing.T) {
 func TestLoadCountsFailures(t *testing.T) {
 	const block = 4096
 	sample := rawSample(t, block, 8, "good", "gone", "short")
-	if err := os.Remove(string(sample.Files[1].Path)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(string(sample.Files[2].Path), 3*block); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(string(sample.Files[1].Path)))
+	must.Do(t, os.Truncate(string(sample.Files[2].Path), 3*block))
 	s := testSession(t, sample, Options{})
 	out := askLoad(t, s, load{Items: all(sample), Passes: 2})
 	classes := map[dataset.Trouble]int{}
@@ -152,13 +141,9 @@ func TestLoadWaitsForItsStart(t *testing.T) {
 	w := newState(sample, openForTests)
 	defer w.Forget()
 	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.ClockGettime(unix.CLOCK_MONOTONIC, &now))
 	at := now.Nano() + int64(30*time.Millisecond)
-	if _, err := w.load(t.Context(), load{Items: []int{0}, StartAt: at}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.load(t.Context(), load{Items: []int{0}, StartAt: at}))(t)
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil || now.Nano() < at {
 		t.Errorf("it ended %d ns before its start, %v", at-now.Nano(), err)
 	}
@@ -201,21 +186,15 @@ func BenchmarkClock(b *testing.B) {
 	w := newState(sample, openForTests)
 	defer w.Forget()
 	items := all(sample)
-	if _, err := w.load(b.Context(), load{Items: items}); err != nil {
-		b.Fatal(err)
-	}
+	must.Get(w.load(b.Context(), load{Items: items}))(b)
 	b.Run("bare", func(b *testing.B) {
 		h := w.Handles[0]
 		for i := range b.N {
-			if _, err := h.Read(sample.Items[i%256], w.Buf); err != nil {
-				b.Fatal(err)
-			}
+			must.Get(h.Read(sample.Items[i%256], w.Buf))(b)
 		}
 	})
 	b.Run("measured", func(b *testing.B) {
-		if _, err := w.load(b.Context(), load{Items: items, Passes: (b.N + 255) / 256}); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(w.load(b.Context(), load{Items: items, Passes: (b.N + 255) / 256}))(b)
 	})
 }
 

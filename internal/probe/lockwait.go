@@ -1,16 +1,12 @@
 package probe
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/procfs"
 )
 
 // lookEvery is how often processes are looked at for what they wait for. A look costs some 0.2 ms a process, so a round with looks is not
@@ -48,44 +44,32 @@ func (c *crowd) locked(ctx context.Context, count int) (float64, error) {
 // waitsForLock tells whether a process waits for a lock: no thread of it runs, and one is in flock or fcntl, or sleeps in the kernel
 // uninterruptibly, which without reading from storage is waiting for another process's lock on a page, an inode or the file system
 // (proc_pid_stat(5), state D).
-func waitsForLock(pid int) bool {
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+func waitsForLock(pid int) (waits bool) {
+	p, err := procfs.FS{}.Open(pid)
 	if err != nil {
 		return false
 	}
-	waits := false
-	for _, thread := range threads {
-		stat, err := os.ReadFile(thread + "/stat")
+	defer p.Close()
+	threads, _ := p.Threads(nil) // none where it has ended
+	for _, tid := range threads {
+		task, err := p.Task(tid)
 		if err != nil {
 			continue
 		}
-		switch stateIn(stat) {
+		var stat procfs.Stat
+		var call procfs.Syscall
+		if task.Stat(&stat) != nil || stat.State == 'S' && task.Syscall(&call) != nil {
+			call.Number = -1 // the kernel does not say
+		}
+		task.Close()
+		switch stat.State {
 		case 'R':
 			return false
 		case 'D':
 			waits = true
 		case 'S':
-			waits = waits || inFileLock(thread)
+			waits = waits || call.Number == unix.SYS_FLOCK || call.Number == unix.SYS_FCNTL
 		}
 	}
 	return waits
-}
-
-// stateIn is the letter behind the name in /proc/PID/stat; the name may hold anything.
-func stateIn(stat []byte) byte {
-	if i := bytes.LastIndexByte(stat, ')'); i >= 0 && len(stat) > i+2 {
-		return stat[i+2]
-	}
-	return 0
-}
-
-// inFileLock tells whether a thread that sleeps does so in flock(2) or fcntl(2); false where the kernel does not say.
-func inFileLock(thread string) bool {
-	text, err := os.ReadFile(thread + "/syscall")
-	if err != nil {
-		return false
-	}
-	number, _, _ := strings.Cut(string(text), " ")
-	n, err := strconv.Atoi(number)
-	return err == nil && (n == unix.SYS_FLOCK || n == unix.SYS_FCNTL)
 }

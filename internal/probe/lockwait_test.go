@@ -9,18 +9,15 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func TestWaitsForLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	held, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := must.Get(os.Create(path))(t)
 	defer held.Close()
-	if err := unix.Flock(int(held.Fd()), unix.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Flock(int(held.Fd()), unix.LOCK_EX))
 	waiter := exec.Command("flock", path, "true")
 	if err := waiter.Start(); err != nil {
 		t.Fatalf("%v (apt install util-linux)", err)
@@ -32,22 +29,10 @@ func TestWaitsForLock(t *testing.T) {
 		}
 		runtime.Gosched()
 	}
-	if err := unix.Flock(int(held.Fd()), unix.LOCK_UN); err != nil {
-		t.Fatal(err)
-	}
-	if err := waiter.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Flock(int(held.Fd()), unix.LOCK_UN))
+	must.Do(t, waiter.Wait())
 	if waitsForLock(waiter.Process.Pid) || waitsForLock(os.Getpid()) {
 		t.Error("a process that is gone, or this one, waits for a lock")
-	}
-}
-
-func TestStateIn(t *testing.T) {
-	for text, want := range map[string]byte{"12 (a) b) D 1": 'D', "12 (x) S 1": 'S', "12 (x)": 0, "": 0, "12": 0} {
-		if got := stateIn([]byte(text)); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
 	}
 }
 
@@ -55,9 +40,7 @@ func TestCrowdLooksForLocks(t *testing.T) {
 	s := testSession(t, rawSample(t, 4096, 64, "a"), Options{})
 	c := &crowd{session: s, items: inOrder(&s.sample, random, 1), pass: 50 * time.Millisecond}
 	defer c.close()
-	if _, err := c.round(t.Context(), 2); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.round(t.Context(), 2))(t)
 	share, err := c.locked(t.Context(), 2)
 	if err != nil || share < 0 || share > 0.5 {
 		t.Errorf("%v of the time were spent waiting for locks that nobody holds: %v", share, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/format"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -41,9 +42,7 @@ func TestFormatIsOneRowAndOneFile(t *testing.T) {
 	dir := onDisk(t)
 	content := append([]byte("MADE UP\n"), bytes.Repeat([]byte("an item of 18 bytes\n"), 500)...)
 	for _, name := range []string{"a.madeup", "b.madeup", "notes.txt"} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
 	found, err := dataset.Survey(dir, dataset.SurveyOptions{})
 	if err != nil || found.Kind != "made-up" || found.Format != "made-up" || found.Items == nil || *found.Items != 1000 {

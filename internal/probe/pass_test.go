@@ -13,6 +13,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/hdf5"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // longItems writes two files of 12 items, each a gzip chunk of 128 KiB that takes far longer than longItem, and damages item 5 of the first. The sample
@@ -30,27 +31,15 @@ for path in sys.argv[1:]:
 	if out, err := exec.Command(realPython(t), append([]string{"-c", script}, paths...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	r, err := hdf5.OpenReader(paths[0], hdf5.ReaderOptions{Dataset: "z"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(hdf5.OpenReader(paths[0], hdf5.ReaderOptions{Dataset: "z"}))(t)
 	at, size, err := r.ChunkPlace([]int64{5, 0, 0})
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Close())
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.OpenFile(paths[0], os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.WriteAt(make([]byte, size), at); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.OpenFile(paths[0], os.O_WRONLY, 0))(t)
+	must.Get(f.WriteAt(make([]byte, size), at))(t)
+	must.Do(t, f.Close())
 	s := sampleOf(t, dataset.Source{Kind: dataset.HDF5, Dataset: "z", ChunkCacheBytes: new(int64)}, paths...)
 	s.Items = nil
 	for i := range int64(12) {
@@ -163,10 +152,7 @@ func TestSweepsEndInTime(t *testing.T) {
 	w := newState(sample, dataset.Source.Open)
 	defer w.Forget()
 	items := []int{0, 1, 2, 6, 7, 8}
-	out, err := w.load(t.Context(), load{Items: items, From: 2, Passes: 4, Seconds: (3 * time.Millisecond).Seconds()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(w.load(t.Context(), load{Items: items, From: 2, Passes: 4, Seconds: (3 * time.Millisecond).Seconds()}))(t)
 	total := 0
 	for _, p := range out.Passes {
 		total += p.Items

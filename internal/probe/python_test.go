@@ -17,6 +17,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -38,10 +39,7 @@ func sampleOf(t *testing.T, source dataset.Source, paths ...string) dataset.Samp
 	t.Helper()
 	s := dataset.Sample{Source: source}
 	for i, path := range paths {
-		info, err := os.Lstat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must.Get(os.Lstat(path))(t)
 		s.Files = append(s.Files, dataset.File{Path: []byte(path), Bytes: info.Size()})
 		s.Items = append(s.Items, dataset.Ref{File: i, Bytes: info.Size()})
 	}
@@ -112,10 +110,7 @@ func onlyOne(t *testing.T, s *session, probe string, d metric.Desc, want labels)
 }
 
 func TestPythonLibraries(t *testing.T) {
-	list, err := PythonLibraries(t.Context(), []string{realPython(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(PythonLibraries(t.Context(), []string{realPython(t)}))(t)
 	for _, name := range []string{"Python", "Pillow", "h5py", "numpy", "torch"} {
 		if !slices.ContainsFunc(list, func(l string) bool { return strings.HasPrefix(l, name+" ") && strings.ContainsAny(l, "0123456789") }) {
 			t.Errorf("no %s with its version in %q", name, list)
@@ -125,10 +120,7 @@ func TestPythonLibraries(t *testing.T) {
 
 // A part that is not in the table is not sent.
 func TestTimingPartsAreAll(t *testing.T) {
-	entries, err := timingFiles.ReadDir("python/timing")
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(timingFiles.ReadDir("python/timing"))(t)
 	for _, e := range entries {
 		if !slices.Contains(timingParts, e.Name()) {
 			t.Errorf("%s is in no row of timingParts", e.Name())
@@ -142,21 +134,14 @@ func TestPythonPictures(t *testing.T) {
 	for i := range 6 {
 		paths = append(paths, writePicture(t, filepath.Join(dir, fmt.Sprintf("%d.jpg", i)), 64, 48), writePicture(t, filepath.Join(dir, fmt.Sprintf("%d.png", i)), 64, 48))
 	}
-	whole, err := os.ReadFile(paths[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(paths[0]))(t)
 	odd := filepath.Join(dir, "not utf-8 \xff.jpg")
 	for path, content := range map[string][]byte{filepath.Join(dir, "cut.jpg"): whole[:len(whole)/2], odd: whole} {
-		if err := os.WriteFile(path, content, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, content, 0o644))
 		paths = append(paths, path)
 	}
 	s := pythonSession(t, []string{realPython(t)}, sampleOf(t, dataset.Source{Kind: dataset.Image}, paths...), time.Second)
-	if err := timePython(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, timePython(t.Context(), s))
 	pillow := labels{report.LabelDecoder: "pillow"}
 	onlyOne(t, s, report.ProbePython, metric.ItemTime, pillow)
 	for _, format := range []string{"jpeg", "png"} {
@@ -214,9 +199,7 @@ numpy.save(sys.argv[1] + "/a.npy", a)
 				limit += torchFrom + 2*time.Second
 			}
 			s := pythonSession(t, []string{python}, sample, limit)
-			if err := timePython(t.Context(), s); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, timePython(t.Context(), s))
 			for _, handle := range []string{handleKept, handleReopened} {
 				onlyOne(t, s, report.ProbePython, metric.ItemTime, labels{report.LabelDecoder: c.decoder, report.LabelHandle: handle})
 			}
@@ -251,16 +234,12 @@ numpy.save(sys.argv[1] + "/a.npy", a)
 // Raw bytes and archives are read by Python itself.
 func TestPythonPlain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.bin")
-	if err := os.WriteFile(path, bytes.Repeat([]byte("0123456789"), 5000), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, bytes.Repeat([]byte("0123456789"), 5000), 0o644))
 	for _, source := range []dataset.Source{{Kind: dataset.Other, BlockBytes: 4096}, {Kind: dataset.Tar}} {
 		sample := sampleOf(t, source, path)
 		sample.Items = []dataset.Ref{{At: 100, Bytes: 3000}, {Index: 3, At: 200, Bytes: 10}}
 		s := pythonSession(t, []string{realPython(t)}, sample, time.Second/4)
-		if err := timePython(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, timePython(t.Context(), s))
 		onlyOne(t, s, report.ProbePython, metric.ItemTime, labels{report.LabelDecoder: "python"})
 	}
 }
@@ -274,8 +253,6 @@ func TestPythonNeverOpensAPipe(t *testing.T) {
 	}
 	good := writePicture(t, filepath.Join(dir, "good.jpg"), 32, 32)
 	s := pythonSession(t, []string{realPython(t)}, sampleOf(t, dataset.Source{Kind: dataset.Image}, path, good), time.Second)
-	if err := timePython(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, timePython(t.Context(), s))
 	onlyOne(t, s, report.ProbePython, metric.DecodeTime, labels{report.LabelDecoder: "pillow"})
 }

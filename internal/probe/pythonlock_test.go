@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -17,10 +18,7 @@ import (
 func TestPythonTakesNoFileLock(t *testing.T) {
 	t.Setenv("HDF5_USE_FILE_LOCKING", "TRUE")
 	sample, layout := surveyedHDF5(t, "gzip", "a.h5")
-	f, err := os.Open(string(sample.Files[0].Path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(string(sample.Files[0].Path)))(t)
 	defer f.Close()
 	s := pythonSession(t, []string{realPython(t)}, sample, 2*time.Second)
 	s.options.Layout = layout

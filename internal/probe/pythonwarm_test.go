@@ -10,6 +10,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -43,10 +44,7 @@ func TestPythonMeetsAWarmSample(t *testing.T) {
 				t.Fatalf("dropping the sample's pages: %+v, %v", r, err)
 			}
 			_ = timePython(t.Context(), s) // which it times nothing in is an error
-			text, err := os.ReadFile(into)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(into))(t)
 			stored, err := strconv.ParseInt(string(text), 10, 64)
 			if size := c.sample.Files[0].Bytes; err != nil || float64(stored) > warmShare*float64(size) {
 				t.Errorf("%s of %d bytes came from storage when the interpreter read them", text, size)
@@ -97,10 +95,7 @@ func TestPythonOfItemsThatPipetuneCannotRead(t *testing.T) {
 func TestPythonOfAFileTooLongToReadWhole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.h5")
 	runPython(t, compressed+"    f['group/lzf'] = 0\n    f.create_dataset('lzf', data=n.zeros((64, 100), 'f4'), chunks=(8, 100), compression='lzf')\n", path)
-	r, err := dataset.Survey(path, dataset.SurveyOptions{Seed: 1, Dataset: "lzf"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(dataset.Survey(path, dataset.SurveyOptions{Seed: 1, Dataset: "lzf"}))(t)
 	r.Sample.Files[0].Bytes = (mostBlocks + 1) * wholeBlock // as if
 	s := pythonSession(t, []string{realPython(t)}, r.Sample, time.Second)
 	if err := timePython(t.Context(), s); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -128,15 +129,10 @@ func TestReadWithoutCold(t *testing.T) {
 }
 
 func TestFilesInMemoryAreNeverCold(t *testing.T) {
-	folder, err := os.MkdirTemp("/dev/shm", "pipetune-probe-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder := must.Get(os.MkdirTemp("/dev/shm", "pipetune-probe-"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	path := filepath.Join(folder, "a")
-	if err := os.WriteFile(path, make([]byte, 64<<10), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, make([]byte, 64<<10), 0o600))
 	sample := dataset.Sample{Source: dataset.Source{Kind: dataset.Other, BlockBytes: 4096}, Files: []dataset.File{{Path: []byte(path), Bytes: 64 << 10}}}
 	for i := range 16 {
 		sample.Items = append(sample.Items, dataset.Ref{Index: int64(i)})
@@ -150,12 +146,8 @@ func TestFilesInMemoryAreNeverCold(t *testing.T) {
 
 func TestReadGoesOnWithoutBadFiles(t *testing.T) {
 	sample := rawSample(t, 4096, 32, "good", "gone", "also-good", "short")
-	if err := os.Remove(string(sample.Files[1].Path)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(string(sample.Files[3].Path), 10*4096); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(string(sample.Files[1].Path)))
+	must.Do(t, os.Truncate(string(sample.Files[3].Path), 10*4096))
 	r := measured(t, sample, Options{Budget: 500 * time.Millisecond, NoCold: true}, report.ProbeRead)
 	if len(r.Unread) != 2 || r.Unread[0].Count != 1 || r.Unread[1].Count != 1 {
 		t.Fatalf("unread: %+v", r.Unread)
@@ -172,9 +164,7 @@ func TestReadGoesOnWithoutBadFiles(t *testing.T) {
 
 func TestReadOfNothingReadable(t *testing.T) {
 	sample := rawSample(t, 4096, 8, "gone")
-	if err := os.Remove(string(sample.Files[0].Path)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(string(sample.Files[0].Path)))
 	s := testSession(t, sample, Options{Budget: time.Second})
 	if err := read(t.Context(), s); err == nil || !strings.Contains(err.Error(), string(dataset.Vanished)) {
 		t.Errorf("reading a dataset that is gone: %v", err)
@@ -193,9 +183,7 @@ func TestCrashIsBlamedOnItsFile(t *testing.T) {
 func TestCrashAtAnItemOfTheOnlyFile(t *testing.T) {
 	sample := rawSample(t, 4096, 24, "unlucky")
 	s := testSession(t, sample, Options{Budget: 500 * time.Millisecond, NoCold: true})
-	if err := read(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, read(t.Context(), s))
 	if u := s.result.Unread; len(u) != 1 || u[0].Count != 1 || filepath.Base(u[0].Example) != "unlucky" || !strings.Contains(u[0].Reason, "item 13") {
 		t.Errorf("unread: %+v", u)
 	}
@@ -206,9 +194,7 @@ func TestCrashAtAnItemOfTheOnlyFile(t *testing.T) {
 
 func TestOpen(t *testing.T) {
 	sample := rawSample(t, 4096, 4, "a", "b", "gone", "crash")
-	if err := os.Remove(string(sample.Files[2].Path)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(string(sample.Files[2].Path)))
 	r := measured(t, sample, Options{Budget: 5 * time.Second}, report.ProbeOpen)
 	if v := find(t, r, report.ProbeOpen, metric.OpenTime, "cache=warm"); v.Center <= 0 || v.Confidence != 0.95 {
 		t.Errorf("warm: %+v", v)
@@ -244,12 +230,8 @@ func TestFilesThatChangeMidway(t *testing.T) {
 	if r, err := s.measure(t.Context(), w, 100*time.Millisecond); err != nil || r.time.N == 0 || len(s.result.Unread) > 0 {
 		t.Fatalf("%+v, %v, %v", r.time, err, s.result.Unread)
 	}
-	if err := os.Remove(string(sample.Files[1].Path)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(string(sample.Files[2].Path), 5*4096); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(string(sample.Files[1].Path)))
+	must.Do(t, os.Truncate(string(sample.Files[2].Path), 5*4096))
 	r, err := s.measure(t.Context(), w, 100*time.Millisecond)
 	if err != nil || r.time.N == 0 {
 		t.Fatalf("%+v, %v", r.time, err)

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func TestReadAheadOfAFile(t *testing.T) {
@@ -17,19 +19,11 @@ func TestReadAheadOfAFile(t *testing.T) {
 		"class/bdi/7:0/read_ahead_kb":     "no number\n",
 	} {
 		path = filepath.Join(sys, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	}
-	if err := os.MkdirAll(filepath.Join(sys, "dev/block"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("../../devices/sda/sda1", filepath.Join(sys, "dev/block/8:1")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(sys, "dev/block"), 0o700))
+	must.Do(t, os.Symlink("../../devices/sda/sda1", filepath.Join(sys, "dev/block/8:1")))
 	for name, c := range map[string]struct {
 		major, minor uint32
 		want         int64

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/benchmark"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // What is written anew is measured as the sample is: the rows of both probes come from reads.
@@ -15,13 +16,9 @@ func TestRewrittenSamplesAreMeasured(t *testing.T) {
 	sample, access := surveyed(t, path)
 	s := testSession(t, sample, Options{Layout: access, Try: true, Scratch: t.TempDir(), Other: t.TempDir()})
 	s.ends = s.clock().Add(time.Second)
-	if err := try(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, try(t.Context(), s))
 	s.ends = s.clock().Add(time.Second)
-	if err := tier(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tier(t.Context(), s))
 	measured := func(r benchmark.Read) bool { return r.Time.N > 0 && r.Order == random && r.Bytes.Center == 56*56*4 }
 	for _, c := range s.result.Rows.Tried {
 		if !measured(c.Warm) || c.Warm.Cache != warm || c.Cold.Time.N > 0 && c.Cold.Cache != chilled {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -92,9 +93,7 @@ func TestScalingSaysWhyColdReadsAreLeftOut(t *testing.T) {
 	s := testSession(t, rawSample(t, 4096, 64, "a"), Options{Budget: time.Second, CPUs: 2})
 	s.page.asked, s.page.ahead, s.result.Cold.Possible = true, 1<<20, true // no two of the file's items lie so far apart
 	s.ends = s.clock().Add(time.Second)
-	if err := scaling(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, scaling(t.Context(), s))
 	var said []string
 	for _, w := range s.result.Warnings {
 		if strings.Contains(w, "left out") || strings.Contains(w, "ended") {
@@ -142,18 +141,9 @@ func TestCrowdStartsTogether(t *testing.T) {
 	s := testSession(t, rawSample(t, 4096, 64, "a"), Options{})
 	c := &crowd{session: s, items: inOrder(&s.sample, random, 1), pass: shortestPass}
 	defer c.close()
-	before, err := monotonic()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := c.round(t.Context(), 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	after, err := monotonic()
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(monotonic())(t)
+	r := must.Get(c.round(t.Context(), 3))(t)
+	after := must.Get(monotonic())(t)
 	if took := time.Duration(after - before); took < lead(3)+shortestPass {
 		t.Errorf("a round that began %v ahead took %v", lead(3), took)
 	}

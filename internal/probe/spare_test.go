@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -24,9 +25,7 @@ func TestMemoryThatIsShortIsNotTaken(t *testing.T) {
 	if said := strings.Join(s.result.Warnings, "\n"); !strings.Contains(said, "chunk caches of more than 2 MiB were not tried") {
 		t.Errorf("warnings %q", said)
 	}
-	if err := scaling(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, scaling(t.Context(), s))
 	rates := found(s, report.ProbeScaling, metric.ItemRate, labels{})
 	if said := strings.Join(s.result.Warnings, "\n"); len(rates) != 1 || !strings.Contains(said, "warm reads by 2 processes and more were left out: they would take") {
 		t.Errorf("%d numbers of processes, want 1; warnings %q", len(rates), said)
@@ -38,9 +37,7 @@ func TestRoomForProcesses(t *testing.T) {
 	s := testSession(t, rawSample(t, 4096, 64, "a"), Options{})
 	c := &crowd{session: s}
 	defer c.close()
-	if err := c.recruit(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.recruit(t.Context(), 1))
 	own := ownPages(c.pids[0])
 	if own <= 0 || own > 1<<30 {
 		t.Fatalf("a process has %d bytes of its own", own)
@@ -64,9 +61,7 @@ func TestPythonWithLittleMemory(t *testing.T) {
 	sample := rawSample(t, 4096, 16, "a")
 	s := pythonSession(t, []string{realPython(t)}, sample, torchFrom+time.Second)
 	s.options.Spare = leaves(pythonTakes)
-	if err := timePython(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, timePython(t.Context(), s))
 	onlyOne(t, s, report.ProbePython, metric.ItemTime, labels{report.LabelDecoder: "python"})
 	if said := strings.Join(s.result.Warnings, "\n"); !strings.Contains(said, "torch was left out: it takes some 256 MiB of memory, and 64 MiB may be taken") {
 		t.Errorf("warnings %q", said)

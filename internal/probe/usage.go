@@ -1,11 +1,11 @@
 package probe
 
 import (
-	"bytes"
 	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/procfs"
 )
 
 // usage is what this process has used since it began.
@@ -22,33 +22,11 @@ func usedSoFar() usage {
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err == nil { // it has no way to fail for oneself
 		u.cpu = float64(r.Utime.Nano()+r.Stime.Nano()) / 1e9
 	}
-	if text, err := os.ReadFile("/proc/self/io"); err == nil { // absent in some containers: then nil says so
-		u.io, u.text = parseIO(text), int64(len(text))
+	var io procfs.IO
+	if text, err := os.ReadFile("/proc/self/io"); err == nil && procfs.ParseIO(text, &io) == nil { // absent in some containers: then nil says so
+		u.io, u.text = &transfer{Stored: io.ReadBytes, Asked: io.ReadChars, Calls: io.ReadCalls}, int64(len(text))
 	}
 	return u
-}
-
-// parseIO reads the lines "name: value" of /proc/PID/io; nil where one that is needed is missing.
-func parseIO(text []byte) *transfer {
-	var t transfer
-	fields := map[string]*int64{"read_bytes": &t.Stored, "rchar": &t.Asked, "syscr": &t.Calls}
-	for line := range bytes.Lines(text) {
-		name, value, _ := bytes.Cut(bytes.TrimSpace(line), []byte(": "))
-		field := fields[string(name)]
-		if field == nil {
-			continue
-		}
-		n, err := strconv.ParseInt(string(value), 10, 64)
-		if err != nil || n < 0 {
-			return nil
-		}
-		*field = n
-		delete(fields, string(name))
-	}
-	if len(fields) > 0 {
-		return nil
-	}
-	return &t
 }
 
 // since is what was used between two looks, less what the first look itself read: its text, in two calls, the second of which finds the

@@ -1,18 +1,16 @@
 package procfs
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
+)
 
 func BenchmarkProcess(b *testing.B) {
 	cmd := startSleep(b)
-	p, err := FS{}.Open(cmd.Process.Pid)
-	if err != nil {
-		b.Fatal(err)
-	}
+	p := must.Get(FS{}.Open(cmd.Process.Pid))(b)
 	defer p.Close()
-	task, err := p.Task(cmd.Process.Pid)
-	if err != nil {
-		b.Fatal(err)
-	}
+	task := must.Get(p.Task(cmd.Process.Pid))(b)
 	defer task.Close()
 	var (
 		stat  Stat
@@ -36,9 +34,7 @@ func BenchmarkProcess(b *testing.B) {
 		b.Run(bc.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := bc.read(); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, bc.read())
 			}
 		})
 	}
@@ -66,19 +62,14 @@ func BenchmarkMachine(b *testing.B) {
 		b.Run(bc.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := bc.read(); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, bc.read())
 			}
 		})
 	}
 }
 
 func BenchmarkCgroup(b *testing.B) {
-	g, err := FS{}.Cgroup(1)
-	if err != nil {
-		b.Fatal(err)
-	}
+	g := must.Get(FS{}.Cgroup(1))(b)
 	r, quotas := g.Counters(), g.Throttling()
 	defer r.Close()
 	defer quotas.Close()
@@ -89,25 +80,19 @@ func BenchmarkCgroup(b *testing.B) {
 	b.Run("cpu", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := quotas.Read(&cpu); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, quotas.Read(&cpu))
 		}
 	})
 	b.Run("memory", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := r.Memory(&mem); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, r.Memory(&mem))
 		}
 	})
 }
 
 func BenchmarkTable(b *testing.B) {
 	for b.Loop() {
-		if _, err := (FS{}).Table(); err != nil {
-			b.Fatal(err)
-		}
+		must.Get((FS{}).Table())(b)
 	}
 }

@@ -97,7 +97,7 @@ func (f FS) cgroupFrom(entries []CgroupEntry, mounts []Mount) (Cgroup, error) {
 	if d := c.dirs[""]; len(d) > 0 && c.Mode == CgroupHybrid {
 		list, _ := attr(d[len(d)-1], "cgroup.controllers")
 		c.unified = make(map[string]bool)
-		for _, name := range strings.Fields(list) {
+		for name := range strings.FieldsSeq(list) {
 			c.unified[name] = true
 		}
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // optionals lets cmp look into Optional.
@@ -29,10 +31,7 @@ func TestUsableCPUs(t *testing.T) {
 		{"debian12-hybrid", 19868, UsableCPUs{CPUs: 2, Binding: "affinity", Affinity: Some(2), CPUSet: Some(2)}},
 	} {
 		t.Run(c.root, func(t *testing.T) {
-			got, err := fixture(t, c.root).UsableCPUs(c.pid)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(fixture(t, c.root).UsableCPUs(c.pid))(t)
 			if diff := cmp.Diff(c.want, got, optionals); diff != "" {
 				t.Error(diff)
 			}
@@ -44,12 +43,8 @@ func TestUsableCPUs(t *testing.T) {
 func TestCPUsThatMayComeLater(t *testing.T) {
 	f := fixture(t, "bare")
 	for name, text := range map[string]string{"proc/7/status": "Name:\tpython3\nCpus_allowed_list:\t0-127\n", "sys/devices/system/cpu/online": "0-3,8\n"} {
-		if err := os.MkdirAll(filepath.Dir(f.Path(name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(f.Path(name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(f.Path(name)), 0o755))
+		must.Do(t, os.WriteFile(f.Path(name), []byte(text), 0o644))
 	}
 	if u, err := f.UsableCPUs(7); err != nil || u.CPUs != 5 || u.Affinity.Or(0) != 5 {
 		t.Errorf("%+v, %v; want the 5 that are online", u, err)
@@ -57,10 +52,7 @@ func TestCPUsThatMayComeLater(t *testing.T) {
 }
 
 func TestUsableCPUsWithoutCgroups(t *testing.T) {
-	u, err := fixture(t, "bare").UsableCPUs(7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(fixture(t, "bare").UsableCPUs(7))(t)
 	if u.CPUs != 2 || u.Binding != "affinity" || len(u.Warnings) != 1 {
 		t.Errorf("got %+v, want the affinity and a warning about the cgroup", u)
 	}
@@ -71,10 +63,7 @@ func TestUsableCPUsWithoutCgroups(t *testing.T) {
 
 func TestCgroupModes(t *testing.T) {
 	for root, want := range map[string]CgroupMode{"cgroup-v2": CgroupV2, "container-v2": CgroupV2, "container-v1": CgroupV1, "debian12-hybrid": CgroupHybrid, "bare": CgroupNone} {
-		mounts, err := fixture(t, root).Mounts()
-		if err != nil {
-			t.Fatal(err)
-		}
+		mounts := must.Get(fixture(t, root).Mounts())(t)
 		if got := cgroupMode(mounts); got != want {
 			t.Errorf("%s is %s, want %s", root, got, want)
 		}
@@ -94,14 +83,8 @@ func TestTightestMemoryLimit(t *testing.T) {
 		{"debian12-hybrid", 19868, 0, ""},
 	} {
 		f := fixture(t, c.root)
-		g, err := f.Cgroup(c.pid)
-		if err != nil {
-			t.Fatal(err)
-		}
-		limit, err := g.MemoryLimit()
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(f.Cgroup(c.pid))(t)
+		limit := must.Get(g.MemoryLimit())(t)
 		got, ok := limit.Get()
 		if ok != (c.want > 0) || got.Bytes != c.want || (ok && got.Dir != filepath.Join(f.Root, c.dir)) {
 			t.Errorf("%s: %+v (%v), want %d in %s", c.root, got, ok, c.want, c.dir)
@@ -113,17 +96,9 @@ func TestTightestMemoryLimit(t *testing.T) {
 func TestEqualMemoryLimits(t *testing.T) {
 	f := fixture(t, "cgroup-v2")
 	own := filepath.Join(f.Root, "sys/fs/cgroup/user.slice/job.slice/train.service/memory.max")
-	if err := os.WriteFile(own, []byte("17179869184\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	g, err := f.Cgroup(4700)
-	if err != nil {
-		t.Fatal(err)
-	}
-	limit, err := g.MemoryLimit()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(own, []byte("17179869184\n"), 0o600))
+	g := must.Get(f.Cgroup(4700))(t)
+	limit := must.Get(g.MemoryLimit())(t)
 	if got, _ := limit.Get(); got.Bytes != 16<<30 || got.Dir != filepath.Join(f.Root, "sys/fs/cgroup/user.slice/job.slice") {
 		t.Errorf("%+v, want the limit of job.slice", got)
 	}
@@ -141,19 +116,14 @@ func counts(t *testing.T, g Cgroup, r *CgroupCounters, cpu CgroupCPU, memory Cgr
 	var m CgroupMemory
 	quotas := g.Throttling()
 	defer quotas.Close()
-	if err := errors.Join(quotas.Read(&c), r.Memory(&m)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(quotas.Read(&c), r.Memory(&m)))
 	if diff := cmp.Diff(cpu, c, optionals) + cmp.Diff(memory, m, optionals); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestCountersAreOfTheGroupThatBinds(t *testing.T) {
-	g, err := fixture(t, "cgroup-v2").Cgroup(4700)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(fixture(t, "cgroup-v2").Cgroup(4700))(t)
 	r := g.Counters()
 	defer r.Close()
 	counts(t, g, r,
@@ -166,10 +136,7 @@ func TestCountersAreOfTheGroupThatBinds(t *testing.T) {
 }
 
 func TestVersion1CountersAreTotals(t *testing.T) {
-	g, err := fixture(t, "container-v1").Cgroup(7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(fixture(t, "container-v1").Cgroup(7))(t)
 	r := g.Counters()
 	defer r.Close()
 	counts(t, g, r,
@@ -191,14 +158,8 @@ func TestIOLimits(t *testing.T) {
 		{"container-v1", 7, []IOLimit{{Device: Device{254, 0}, ReadBytesPerSec: Some(int64(1 << 20)), ReadsPerSec: Some(int64(100))}}},
 		{"debian12-hybrid", 19868, nil},
 	} {
-		g, err := fixture(t, c.root).Cgroup(c.pid)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := g.IOLimits()
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(fixture(t, c.root).Cgroup(c.pid))(t)
+		got := must.Get(g.IOLimits())(t)
 		slices.SortFunc(got, byDevice)
 		if diff := cmp.Diff(c.want, got, optionals); diff != "" {
 			t.Errorf("%s: %s", c.root, diff)
@@ -209,14 +170,8 @@ func TestIOLimits(t *testing.T) {
 // TestGroupOutsideOfTheNamespace covers a job that runs in a group above what is visible here: nothing may be guessed.
 func TestGroupOutsideOfTheNamespace(t *testing.T) {
 	f := fixture(t, "cgroup-v2")
-	mounts, err := f.Mounts()
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries, err := ParseCgroupEntries([]byte("0::/../../other.slice\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	mounts := must.Get(f.Mounts())(t)
+	entries := must.Get(ParseCgroupEntries([]byte("0::/../../other.slice\n")))(t)
 	if _, err := f.cgroupFrom(entries, mounts); !errors.Is(err, ErrNoData) {
 		t.Errorf("got %v, want no data", err)
 	}

@@ -13,15 +13,9 @@ import (
 // of the process' own group where nothing binds. Of CPU quotas see Throttling.
 type CgroupCounters struct {
 	buf             Buffer
-	memUse, memStat cgroupFile
-	pressure        [pressureResources]cgroupFile
+	memUse, memStat keptFile
+	pressure        [pressureResources]keptFile
 	missing         error
-}
-
-// cgroupFile is a file of a group, opened at its first read.
-type cgroupFile struct {
-	path string
-	hot  *hotFile
 }
 
 // Counters prepares a reader of the group's counters.
@@ -66,45 +60,21 @@ func (c Cgroup) memoryDir() (string, int) {
 
 // Close gives the descriptors back.
 func (r *CgroupCounters) Close() {
-	for _, f := range []*cgroupFile{&r.memUse, &r.memStat} {
-		f.hot.close()
-		f.hot = nil
-	}
+	r.memUse.close()
+	r.memStat.close()
 	for i := range r.pressure {
-		r.pressure[i].hot.close()
-		r.pressure[i].hot = nil
+		r.pressure[i].close()
 	}
 }
 
-func (r *CgroupCounters) read(f *cgroupFile) ([]byte, error) {
+func (r *CgroupCounters) read(f *keptFile) ([]byte, error) {
 	if f.path == "" {
 		return nil, r.missing
 	}
 	return f.read(&r.buf)
 }
 
-// read opens the file where it is not open, and reads it.
-func (f *cgroupFile) read(buf *Buffer) ([]byte, error) {
-	if f.hot == nil {
-		hot, err := openHot(f.path, true)
-		if err != nil {
-			return nil, err
-		}
-		f.hot = hot
-	}
-	b, err := f.hot.read(buf)
-	if err != nil {
-		f.hot.close()
-		f.hot = nil
-	}
-	return b, err
-}
-
 // Pressure reads a PSI file of the process' own group; version 2 only.
 func (r *CgroupCounters) Pressure(res PressureResource, p *Pressure) error {
-	b, err := r.read(&r.pressure[res])
-	if err != nil {
-		return err
-	}
-	return ParsePressure(b, p)
+	return into(p, ParsePressure)(r.read(&r.pressure[res]))
 }

@@ -33,7 +33,7 @@ type Throttling struct {
 }
 
 type quotaLevel struct {
-	file cgroupFile
+	file keptFile
 	last CgroupCPU
 	read bool
 }
@@ -78,7 +78,7 @@ func (t *Throttling) Follow(c Cgroup) {
 			before = slices.Delete(before, i, i+1)
 			continue
 		}
-		t.levels = append(t.levels, &quotaLevel{file: cgroupFile{path: path}})
+		t.levels = append(t.levels, &quotaLevel{file: keptFile{path: path}})
 	}
 	closeLevels(before)
 }
@@ -88,8 +88,7 @@ func (t *Throttling) Close() { closeLevels(t.levels) }
 
 func closeLevels(levels []*quotaLevel) {
 	for _, l := range levels {
-		l.file.hot.close()
-		l.file.hot = nil
+		l.file.close()
 	}
 }
 
@@ -101,12 +100,8 @@ func (t *Throttling) Read(c *CgroupCPU) error {
 	failed, grown := t.missing, false
 	readable := false
 	for _, l := range t.levels {
-		b, err := l.file.read(&t.buf)
 		var now CgroupCPU
-		if err == nil {
-			err = ParseCgroupCPUStat(b, &now)
-		}
-		if err != nil {
+		if err := into(&now, ParseCgroupCPUStat)(l.file.read(&t.buf)); err != nil {
 			failed, l.read = err, false
 			continue
 		}

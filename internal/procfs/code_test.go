@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 const codeMaps = "7f10-7f20 r-xp 00000000 00:00 0                          [vdso]\n" +
@@ -17,10 +19,7 @@ const codeMaps = "7f10-7f20 r-xp 00000000 00:00 0                          [vdso
 	"3000-4000 rwxp 00000000 00:00 0 \n"
 
 func TestParseCode(t *testing.T) {
-	got, err := ParseCode(strings.NewReader(codeMaps + "5000-4000 r-xp 0 0 0 /backwards\nx-y r-xp 0 0 0 /words\n6000 r-xp\n8000-9000 r-xp 0 0 0 /cut"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(ParseCode(strings.NewReader(codeMaps + "5000-4000 r-xp 0 0 0 /backwards\nx-y r-xp 0 0 0 /words\n6000 r-xp\n8000-9000 r-xp 0 0 0 /cut")))(t)
 	want := []CodeRange{{0x1000, 0x3000, "/opt/a b/libtorch cpu.so (deleted)"}, {0x3000, 0x4000, ""}, {0x7f10, 0x7f20,
 		"[vdso]"}, {0x8000, 0x9000, "/cut"}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -30,19 +29,10 @@ func TestParseCode(t *testing.T) {
 
 // TestCodeOfThisProcess finds a function of this program.
 func TestCodeOfThisProcess(t *testing.T) {
-	p, err := FS{}.Open(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(FS{}.Open(os.Getpid()))(t)
 	defer p.Close()
-	code, err := p.Code()
-	if err != nil {
-		t.Fatal(err)
-	}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	code := must.Get(p.Code())(t)
+	exe := must.Get(os.Executable())(t)
 	if !slices.ContainsFunc(code, func(c CodeRange) bool { return c.Path == exe }) {
 		t.Errorf("this program is not among %v", code)
 	}
@@ -54,13 +44,9 @@ func TestPerfEventParanoid(t *testing.T) {
 		t.Error("a kernel without perf events has a setting")
 	}
 	folder := filepath.Join(f.Root, "proc", "sys", "kernel")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(folder, 0o755))
 	for text, want := range map[string]int{"-1\n": -1, "2\n": 2, "4\n": 4, "x\n": 99} {
-		if err := os.WriteFile(filepath.Join(folder, "perf_event_paranoid"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, "perf_event_paranoid"), []byte(text), 0o644))
 		if n, err := f.PerfEventParanoid(); n != want && (err == nil || want != 99) {
 			t.Errorf("%q: %d, %v", text, n, err)
 		}
@@ -76,10 +62,7 @@ func FuzzCode(f *testing.F) {
 		f.Add([]byte(d.of(codeMaps)))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		code, err := ParseCode(bytes.NewReader(b))
-		if err != nil {
-			t.Fatal(err)
-		}
+		code := must.Get(ParseCode(bytes.NewReader(b)))(t)
 		for i, c := range code {
 			if c.To <= c.From || i > 0 && c.From < code[i-1].From {
 				t.Errorf("%#x-%#x at %d", c.From, c.To, i)

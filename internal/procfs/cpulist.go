@@ -22,7 +22,7 @@ func ParseCPUList(b []byte) (CPUSet, error) {
 		return nil, nil
 	}
 	var set CPUSet
-	for _, part := range bytes.Split(b, []byte{','}) {
+	for part := range bytes.SplitSeq(b, []byte{','}) {
 		lo, hi, isRange := bytes.Cut(part, []byte{'-'})
 		first, ok := parseCount(lo)
 		last := first

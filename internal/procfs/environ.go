@@ -46,7 +46,7 @@ const maxEnvironValue = 1024
 // first of two with one name stands, as in getenv(3).
 func ParseEnviron(b []byte) map[string]string {
 	out := make(map[string]string)
-	for _, entry := range bytes.Split(b, []byte{0}) {
+	for entry := range bytes.SplitSeq(b, []byte{0}) {
 		name, value, ok := bytes.Cut(entry, []byte{'='})
 		if !ok || !environAllowed[string(name)] || len(value) > maxEnvironValue {
 			continue

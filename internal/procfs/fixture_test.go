@@ -5,30 +5,23 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs/fakeroot"
 )
 
 // fixture unpacks one machine of testdata/proc.
 func fixture(t testing.TB, name string) FS {
 	t.Helper()
-	archive, err := os.ReadFile(filepath.Join("../../testdata/proc", name+".txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	archive := must.Get(os.ReadFile(filepath.Join("../../testdata/proc", name+".txtar")))(t)
 	dir := t.TempDir()
-	if err := fakeroot.Unpack(archive, dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, fakeroot.Unpack(archive, dir))
 	return FS{Root: dir}
 }
 
 // open opens a process of a fixture and closes it with the test.
 func open(t testing.TB, f FS, pid int) *Process {
 	t.Helper()
-	p, err := f.Open(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(f.Open(pid))(t)
 	t.Cleanup(p.Close)
 	return p
 }

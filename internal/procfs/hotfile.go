@@ -86,3 +86,41 @@ func (h *hotFile) close() {
 		h.fd = -1
 	}
 }
+
+// keptFile is a file that is opened at its first read and kept open; after a failure it is opened anew, so that a
+// pressure file that is switched on while we watch is seen.
+type keptFile struct {
+	path   string
+	listed bool // a read shorter than the buffer is not the end of it: see hotFile
+	hot    *hotFile
+}
+
+func (f *keptFile) read(buf *Buffer) ([]byte, error) {
+	if f.hot == nil {
+		hot, err := openHot(f.path, !f.listed)
+		if err != nil {
+			return nil, err
+		}
+		f.hot = hot
+	}
+	b, err := f.hot.read(buf)
+	if err != nil {
+		f.close()
+	}
+	return b, err
+}
+
+func (f *keptFile) close() {
+	f.hot.close()
+	f.hot = nil
+}
+
+// into has what was read parsed into v, unless reading failed.
+func into[T any](v *T, parse func([]byte, *T) error) func([]byte, error) error {
+	return func(b []byte, err error) error {
+		if err != nil {
+			return err
+		}
+		return parse(b, v)
+	}
+}

@@ -9,13 +9,12 @@ import (
 // each open. It is not for use by several goroutines at once; Close it. A file
 // that could not be opened is tried again at each read.
 type Machine struct {
-	fs  FS
 	buf Buffer
 	// disk is the value that Diskstats hands to its visitor.
 	disk DiskStat
 
-	stat, meminfo, vmstat, diskstats *hotFile
-	pressure                         [pressureResources]*hotFile
+	stat, meminfo, vmstat, diskstats keptFile
+	pressure                         [pressureResources]keptFile
 }
 
 // PressureResource names one PSI file.
@@ -35,64 +34,38 @@ var pressureNames = [pressureResources]string{"cpu", "memory", "io"}
 func (r PressureResource) String() string { return pressureNames[r] }
 
 // Machine returns a reader; nothing is opened before the first read.
-func (f FS) Machine() *Machine { return &Machine{fs: f} }
+func (f FS) Machine() *Machine {
+	m := &Machine{stat: keptFile{path: f.Path("proc", "stat")}, meminfo: keptFile{path: f.Path("proc", "meminfo")},
+		vmstat:    keptFile{path: f.Path("proc", "vmstat"), listed: true},
+		diskstats: keptFile{path: f.Path("proc", "diskstats"), listed: true}}
+	for i, name := range pressureNames {
+		m.pressure[i].path = f.Path("proc", "pressure", name)
+	}
+	return m
+}
 
 // Close gives the descriptors back.
 func (m *Machine) Close() {
-	for _, h := range append(m.pressure[:], m.stat, m.meminfo, m.vmstat, m.diskstats) {
-		h.close()
+	for _, f := range []*keptFile{&m.stat, &m.meminfo, &m.vmstat, &m.diskstats} {
+		f.close()
 	}
-	*m = Machine{fs: m.fs}
-}
-
-// read reads a file; after a failure it is opened anew next time, so that a
-// pressure file that is switched on while we watch is seen.
-func (m *Machine) read(h **hotFile, oneShot bool, elem ...string) ([]byte, error) {
-	if *h == nil {
-		opened, err := openHot(m.fs.Path(elem...), oneShot)
-		if err != nil {
-			return nil, err
-		}
-		*h = opened
+	for i := range m.pressure {
+		m.pressure[i].close()
 	}
-	b, err := (*h).read(&m.buf)
-	if err != nil {
-		(*h).close()
-		*h = nil
-	}
-	return b, err
 }
 
 // Stat reads /proc/stat into s, reusing its slice.
-func (m *Machine) Stat(s *SystemStat) error {
-	b, err := m.read(&m.stat, true, "proc", "stat")
-	if err != nil {
-		return err
-	}
-	return ParseSystemStat(b, s)
-}
+func (m *Machine) Stat(s *SystemStat) error { return into(s, ParseSystemStat)(m.stat.read(&m.buf)) }
 
 // Meminfo reads /proc/meminfo.
-func (m *Machine) Meminfo(v *Meminfo) error {
-	b, err := m.read(&m.meminfo, true, "proc", "meminfo")
-	if err != nil {
-		return err
-	}
-	return ParseMeminfo(b, v)
-}
+func (m *Machine) Meminfo(v *Meminfo) error { return into(v, ParseMeminfo)(m.meminfo.read(&m.buf)) }
 
 // Vmstat reads /proc/vmstat.
-func (m *Machine) Vmstat(v *Vmstat) error {
-	b, err := m.read(&m.vmstat, false, "proc", "vmstat")
-	if err != nil {
-		return err
-	}
-	return ParseVmstat(b, v)
-}
+func (m *Machine) Vmstat(v *Vmstat) error { return into(v, ParseVmstat)(m.vmstat.read(&m.buf)) }
 
 // Diskstats reads /proc/diskstats and calls visit for each device.
 func (m *Machine) Diskstats(visit func(*DiskStat)) error {
-	b, err := m.read(&m.diskstats, false, "proc", "diskstats")
+	b, err := m.diskstats.read(&m.buf)
 	if err != nil {
 		return err
 	}
@@ -102,11 +75,7 @@ func (m *Machine) Diskstats(visit func(*DiskStat)) error {
 // Pressure reads one file of /proc/pressure. ErrNoData says that the kernel has
 // no PSI or has it switched off; PSISwitchedOff tells the two apart.
 func (m *Machine) Pressure(r PressureResource, p *Pressure) error {
-	b, err := m.read(&m.pressure[r], true, "proc", "pressure", r.String())
-	if err != nil {
-		return err
-	}
-	return ParsePressure(b, p)
+	return into(p, ParsePressure)(m.pressure[r].read(&m.buf))
 }
 
 // PSISwitchedOff reports that PSI is in the kernel but off (CONFIG_PSI_DEFAULT_DISABLED):

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func TestMachineOfAFixture(t *testing.T) {
@@ -16,9 +18,7 @@ func TestMachineOfAFixture(t *testing.T) {
 	defer m.Close()
 	var s SystemStat
 	for range 2 { // the second read reuses everything
-		if err := m.Stat(&s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Stat(&s))
 	}
 	if len(s.Cores) != 2 || s.Cores[1].Num != 7 || s.ProcsRunning.Or(0) != 9 {
 		t.Errorf("stat = %+v", s)
@@ -29,9 +29,7 @@ func TestMachineOfAFixture(t *testing.T) {
 		}
 	}
 	var mem Meminfo
-	if err := m.Meminfo(&mem); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Meminfo(&mem))
 	if mem.Available.Or(0) != 32768000<<10 || mem.SharedMemory.Or(0) != 2048000<<10 || mem.Cached.Or(0) != 20480000<<10 {
 		t.Errorf("meminfo = %+v", mem)
 	}
@@ -40,9 +38,7 @@ func TestMachineOfAFixture(t *testing.T) {
 		t.Errorf("a line that is not there has a value: %+v, %v", mem, err)
 	}
 	var v Vmstat
-	if err := m.Vmstat(&v); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Vmstat(&v))
 	want := Vmstat{SwapInBytes: Some(int64(10 * 4096)), SwapOutBytes: Some(int64(20 * 4096)), MajorFaults: Some(int64(7)), FileRefaults: Some(int64(555)), OOMKills: Some(int64(1))}
 	if diff := cmp.Diff(want, v, optionals); diff != "" {
 		t.Error(diff)

@@ -1,6 +1,10 @@
 package procfs
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
+)
 
 func TestMemoryRoom(t *testing.T) {
 	for _, c := range []struct {
@@ -13,14 +17,8 @@ func TestMemoryRoom(t *testing.T) {
 		{"cgroup-v2", 4700, 16<<30 - (16e9 - (10e9 - 1e9))},
 		{"debian12-hybrid", 19868, -1},
 	} {
-		g, err := fixture(t, c.root).Cgroup(c.pid)
-		if err != nil {
-			t.Fatal(err)
-		}
-		room, err := g.MemoryRoom()
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(fixture(t, c.root).Cgroup(c.pid))(t)
+		room := must.Get(g.MemoryRoom())(t)
 		got, limited := room.Get()
 		if limited != (c.want >= 0) || limited && got.Bytes != c.want {
 			t.Errorf("%s: %+v, %t; want %d", c.root, got, limited, c.want)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // TestPeers reads tables as the kernel writes them, in pieces, and takes what is cut or spoiled for no connection.
@@ -21,9 +23,7 @@ func TestPeers(t *testing.T) {
 		"   6: 00000000000000000000000001000000:D431 0000000000000000FFFF00000700A8C0:18EB 01 0:0 0:0 0 0 0 78 1\n" +
 		"   7: 0100007F:D431 0500000A:01BB 01 0:0 0:0 0 0 0 80"
 	got := map[uint64]string{}
-	if err := eachPeer(iotest.OneByteReader(strings.NewReader(table)), func(inode uint64, peer netip.AddrPort) { got[inode] = peer.String() }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, eachPeer(iotest.OneByteReader(strings.NewReader(table)), func(inode uint64, peer netip.AddrPort) { got[inode] = peer.String() }))
 	if len(got) != 2 || got[77] != "10.0.0.5:443" || got[78] != "192.168.0.7:6379" {
 		t.Errorf("got %v", got)
 	}
@@ -34,30 +34,18 @@ func TestPeers(t *testing.T) {
 
 // TestOwnConnection finds a connection of this process among its descriptors and in its table.
 func TestOwnConnection(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
-	conn, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.Dial("tcp", listener.Addr().String()))(t)
 	defer conn.Close()
-	p, err := FS{}.Open(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(FS{}.Open(os.Getpid()))(t)
 	defer p.Close()
 	links := p.Links()
 	defer links.Close()
 	if links.TCP(0) {
 		t.Error("the standard input is a connection")
 	}
-	raw, err := conn.(*net.TCPConn).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(conn.(*net.TCPConn).SyscallConn())(t)
 	target, known := "", false
 	if err := raw.Control(func(fd uintptr) {
 		at, _ := links.Target(int(fd))
@@ -80,9 +68,7 @@ func BenchmarkPeers(b *testing.B) {
 		fmt.Fprintf(&table, "%4d: 0100007F:D431 0500000A:01BB 01 00000000:00000000 00:00000000 00000000  1000        0 %d 1 0000000000000000 20 4 30 10 -1\n", i, i+1)
 	}
 	for b.Loop() {
-		if err := eachPeer(strings.NewReader(table.String()), func(uint64, netip.AddrPort) {}); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, eachPeer(strings.NewReader(table.String()), func(uint64, netip.AddrPort) {}))
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // parsers are all parsers of files, each with a text it accepts.
@@ -171,10 +173,7 @@ func TestEnvironKeepsOnlyWhatIsAllowed(t *testing.T) {
 
 func TestMappedFiles(t *testing.T) {
 	maps := "00400000-00401000 r--p 00000000 fe:00 1    /usr/bin/python3.11\n7f00-7f01 r-xp 0 fe:00 2  /a b/libtorch_cpu.so\n7f01-7f02 rw-p 0 fe:00 2  /a b/libtorch_cpu.so\n7f-7f rw-p 0 0:0 0 [heap]\n7f-7f rw-p 0 0:0 0 \n7f r /lib/new\\012line.so (deleted)\n"
-	all, err := ParseMappedFiles(strings.NewReader(maps), func(string) bool { return true }, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(ParseMappedFiles(strings.NewReader(maps), func(string) bool { return true }, 10))(t)
 	if diff := cmp.Diff([]string{"/usr/bin/python3.11", "/a b/libtorch_cpu.so", "/lib/new\nline.so (deleted)"}, all); diff != "" {
 		t.Error(diff)
 	}

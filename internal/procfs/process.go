@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 
@@ -25,29 +26,15 @@ func (p *Process) Stat(s *Stat) error {
 
 // Schedstat reads the exact CPU time and run delay of the first thread.
 func (p *Process) Schedstat(s *Schedstat) error {
-	b, err := p.readHot(&p.schedstat, "schedstat")
-	if err != nil {
-		return err
-	}
-	return ParseSchedstat(b, s)
+	return into(s, ParseSchedstat)(p.readHot(&p.schedstat, "schedstat"))
 }
 
 // IO reads the I/O account of the whole process.
-func (p *Process) IO(io *IO) error {
-	b, err := p.readHot(&p.io, "io")
-	if err != nil {
-		return err
-	}
-	return ParseIO(b, io)
-}
+func (p *Process) IO(io *IO) error { return into(io, ParseIO)(p.readHot(&p.io, "io")) }
 
 // Statm reads the memory size.
 func (p *Process) Statm(s *Statm) error {
-	b, err := p.readHot(&p.statm, "statm")
-	if err != nil {
-		return err
-	}
-	if err := ParseStatm(b, s); err != nil {
+	if err := into(s, ParseStatm)(p.readHot(&p.statm, "statm")); err != nil {
 		return err
 	}
 	if s.VirtualBytes == 0 {
@@ -110,6 +97,34 @@ func parseNamespaceLink(kind, link string) (uint64, error) {
 		return 0, malformed("ns/"+kind, "not "+kind+":[number]")
 	}
 	return n, nil
+}
+
+// SharesOurMounts reports whether the process sees the same mounts as this
+// program. Reading the answer needs the right to look into the process.
+func (p *Process) SharesOurMounts(f FS) (bool, error) {
+	theirs, err := p.readlink("ns/mnt")
+	if err != nil {
+		return false, err
+	}
+	ours, err := os.Readlink(f.Path("proc", "self", "ns", "mnt"))
+	if err != nil {
+		return false, classify(f.Path("proc", "self", "ns", "mnt"), err)
+	}
+	return ours == theirs, nil
+}
+
+// SharesOurGroups reports whether the process is in the same control groups as
+// this program, in each hierarchy.
+func (p *Process) SharesOurGroups(f FS) (bool, error) {
+	theirs, err := p.readCold("cgroup")
+	if err != nil {
+		return false, goneFrom(err)
+	}
+	ours, err := f.readFile("proc", "self", "cgroup")
+	if err != nil {
+		return false, err
+	}
+	return bytes.Equal(ours, theirs), nil
 }
 
 // Exe returns the program file, with " (deleted)" after it where it was

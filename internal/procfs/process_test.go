@@ -9,15 +9,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // startSleep starts a process to look at and ends it with the test.
 func startSleep(t testing.TB) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("sleep", "60")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may have ended in the test already
 		_, _ = cmd.Process.Wait()
@@ -26,22 +26,15 @@ func startSleep(t testing.TB) *exec.Cmd {
 }
 
 func TestProcessOfThisMachine(t *testing.T) {
-	p, err := FS{}.Open(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(FS{}.Open(os.Getpid()))(t)
 	defer p.Close()
 	var s Stat
-	if err := p.Stat(&s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Stat(&s))
 	if s.PPID != os.Getppid() || s.Threads < 1 || s.StartTicks == 0 {
 		t.Errorf("stat = %+v", s)
 	}
 	var sched Schedstat
-	if err := p.Schedstat(&sched); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Schedstat(&sched))
 	var io IO
 	if err := p.IO(&io); err != nil || io.ReadCalls == 0 {
 		t.Errorf("io = %+v, %v", io, err)
@@ -50,10 +43,7 @@ func TestProcessOfThisMachine(t *testing.T) {
 	if err := p.Statm(&m); err != nil || m.ResidentBytes < 1<<20 {
 		t.Errorf("statm = %+v, %v", m, err)
 	}
-	st, err := p.Status()
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := must.Get(p.Status())(t)
 	if uid, ok := st.UID.Get(); !ok || uid != os.Getuid() || st.NSPIDs[len(st.NSPIDs)-1] != os.Getpid() {
 		t.Errorf("status = %+v", st)
 	}
@@ -79,18 +69,11 @@ func TestProcessOfThisMachine(t *testing.T) {
 
 func TestEndedProcessIsGone(t *testing.T) {
 	cmd := startSleep(t)
-	p, err := FS{}.Open(cmd.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(FS{}.Open(cmd.Process.Pid))(t)
 	defer p.Close()
 	var s Stat
-	if err := p.Stat(&s); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Stat(&s))
+	must.Do(t, cmd.Process.Kill())
 	_, _ = cmd.Process.Wait()
 	if err := p.Stat(&s); !errors.Is(err, ErrGone) {
 		t.Errorf("stat of an ended process: %v", err)
@@ -114,13 +97,8 @@ func TestReusedNumberIsGone(t *testing.T) {
 		t.Fatal(s, err)
 	}
 	path := f.Path("proc", "4700", "stat")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, bytes.Replace(text, []byte("88123"), []byte("88124"), 1), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
+	must.Do(t, os.WriteFile(path, bytes.Replace(text, []byte("88123"), []byte("88124"), 1), 0o644))
 	if err := p.Stat(&s); !errors.Is(err, ErrGone) || s.StartTicks != 0 {
 		t.Errorf("the other process was credited: %+v, %v", s, err)
 	}
@@ -136,10 +114,7 @@ func TestTreeOfACapturedJob(t *testing.T) {
 	if err != nil || !slices.Equal(kids, want) {
 		t.Errorf("children %v, %v; want %v", kids, err, want)
 	}
-	table, err := f.Table()
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(f.Table())(t)
 	var below []int
 	for _, e := range table.Descendants(19868) {
 		below = append(below, e.PID)
@@ -152,9 +127,7 @@ func TestTreeOfACapturedJob(t *testing.T) {
 		t.Fatal(tasks, err)
 	}
 	for _, file := range tasks {
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(file))
 	}
 	if _, err := open(t, f, 19868).Children(nil); !errors.Is(err, ErrNoData) {
 		t.Errorf("children without the file: %v", err)
@@ -164,17 +137,11 @@ func TestTreeOfACapturedJob(t *testing.T) {
 func TestCapturedTrainer(t *testing.T) {
 	f := fixture(t, "debian12-hybrid")
 	p := open(t, f, 19868)
-	st, err := p.Status()
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := must.Get(p.Status())(t)
 	if string(st.Name) != "python3" || st.CaughtSignals.Or(0)&0x10000 == 0 {
 		t.Errorf("status %+v: a trainer with workers catches SIGCHLD", st)
 	}
-	worker, err := open(t, f, 19870).Status()
-	if err != nil {
-		t.Fatal(err)
-	}
+	worker := must.Get(open(t, f, 19870).Status())(t)
 	if mask := worker.CaughtSignals.Or(0); mask&0x44c0 != 0x44c0 {
 		t.Errorf("a worker catches %#x", mask)
 	}
@@ -186,10 +153,7 @@ func TestCapturedTrainer(t *testing.T) {
 	if err != nil || len(tids) != 3 {
 		t.Fatal(tids, err)
 	}
-	task, err := p.Task(tids[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	task := must.Get(p.Task(tids[0]))(t)
 	defer task.Close()
 	var sys Syscall
 	if err := task.Syscall(&sys); err != nil || sys.Number != 230 || sys.Running {
@@ -226,10 +190,7 @@ func TestCapturedTrainer(t *testing.T) {
 // TestHotReadersMakeNoGarbage: they run up to 100 times a second for each worker.
 func TestHotReadersMakeNoGarbage(t *testing.T) {
 	p := open(t, FS{}, os.Getpid())
-	task, err := p.Task(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	task := must.Get(p.Task(os.Getpid()))(t)
 	defer task.Close()
 	m := FS{}.Machine()
 	defer m.Close()

@@ -3,6 +3,7 @@ package procfs
 import (
 	"errors"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -77,12 +78,7 @@ func RemoteFUSE(fstype string) bool {
 	if !ok {
 		return false
 	}
-	for _, name := range fuseNetwork {
-		if sub == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(fuseNetwork, sub)
 }
 
 // ownVolumes are the file systems on local devices that manage them themselves
@@ -215,14 +211,14 @@ func underOverlay(mounts []Mount, m Mount, dir string) (Mount, bool) {
 // is escaped with a backslash.
 func overlayDirs(options string) []string {
 	var dirs []string
-	for _, opt := range strings.Split(options, ",") {
+	for opt := range strings.SplitSeq(options, ",") {
 		key, value, _ := strings.Cut(opt, "=")
 		switch strings.TrimSuffix(key, "+") {
 		case "upperdir":
 			dirs = append(dirs, value)
 		case "lowerdir":
 			value = strings.ReplaceAll(value, `\:`, "\x00")
-			for _, d := range strings.Split(value, ":") {
+			for d := range strings.SplitSeq(value, ":") {
 				if d != "" {
 					dirs = append(dirs, strings.ReplaceAll(d, "\x00", ":"))
 				}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func TestStorageOf(t *testing.T) {
@@ -39,15 +41,9 @@ func TestStorageOf(t *testing.T) {
 		"bare":            {"/data": {StorageShared, "9p", nil, false}},
 	} {
 		f := fixture(t, root)
-		mounts, err := f.Mounts()
-		if err != nil {
-			t.Fatal(err)
-		}
+		mounts := must.Get(f.Mounts())(t)
 		for path, w := range cases {
-			s, err := f.StorageOf(mounts, path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(f.StorageOf(mounts, path))(t)
 			got := want{s.Kind, s.FSType, nil, s.Unresolved != ""}
 			for _, d := range s.Devices {
 				got.devices = append(got.devices, d.Name)
@@ -62,10 +58,7 @@ func TestStorageOf(t *testing.T) {
 
 func TestBlockDeviceAttributes(t *testing.T) {
 	f := fixture(t, "cgroup-v2")
-	got, err := f.PhysicalDevices(Device{253, 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(f.PhysicalDevices(Device{253, 1}))(t)
 	want := []BlockDevice{{
 		Name: "nvme0n1", Device: Device{259, 0}, Kind: BlockNVMe, Model: Some("Samsung SSD 980 PRO 1TB"), Rotational: Some(false),
 		Counters: []string{"nvme0n1"}, Above: []Device{{253, 1}, {253, 0}},
@@ -131,10 +124,7 @@ func TestRotationalFlagOfAVirtualDisk(t *testing.T) {
 
 func TestHidePID(t *testing.T) {
 	for root, want := range map[string]string{"cgroup-v2": "invisible", "debian12-hybrid": ""} {
-		mounts, err := fixture(t, root).Mounts()
-		if err != nil {
-			t.Fatal(err)
-		}
+		mounts := must.Get(fixture(t, root).Mounts())(t)
 		if got := HidePID(mounts); got != want {
 			t.Errorf("%s hides %q, want %q", root, got, want)
 		}
@@ -143,10 +133,7 @@ func TestHidePID(t *testing.T) {
 
 // TestMountOfStackedMounts: /dev/shm is mounted twice in this capture, and the later mount is the one that is seen.
 func TestMountOfStackedMounts(t *testing.T) {
-	mounts, err := fixture(t, "debian12-hybrid").Mounts()
-	if err != nil {
-		t.Fatal(err)
-	}
+	mounts := must.Get(fixture(t, "debian12-hybrid").Mounts())(t)
 	var last Mount
 	n := 0
 	for _, m := range mounts {
@@ -162,10 +149,7 @@ func TestMountOfStackedMounts(t *testing.T) {
 // TestContainerSeenFromTheHost: the overlay of a container names folders of the host, which its own mount table does not hold.
 func TestContainerSeenFromTheHost(t *testing.T) {
 	f := fixture(t, "cgroup-v2")
-	inside, err := ParseMounts([]byte("600 500 0:80 / / rw - overlay overlay rw,lowerdir=l/AAA:l/BBB,upperdir=/scratch/docker/x/diff,workdir=/scratch/docker/x/work\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	inside := must.Get(ParseMounts([]byte("600 500 0:80 / / rw - overlay overlay rw,lowerdir=l/AAA:l/BBB,upperdir=/scratch/docker/x/diff,workdir=/scratch/docker/x/work\n")))(t)
 	s, err := f.StorageOf(inside, "/opt/data")
 	if err != nil || s.Kind != StorageBlock || s.FSType != "xfs" || len(s.Devices) != 2 || s.Unresolved != "" {
 		t.Errorf("%+v, %v", s, err)
@@ -175,10 +159,7 @@ func TestContainerSeenFromTheHost(t *testing.T) {
 // TestImageSeenInAContainer: the file behind a loop device is named as pipetune sees it, not as the container does.
 func TestImageSeenInAContainer(t *testing.T) {
 	f := fixture(t, "cgroup-v2")
-	inside, err := ParseMounts([]byte("600 500 259:5 / / rw - ext4 /dev/nvme1n1 rw\n601 600 7:3 / /data ro - squashfs /dev/loop3 ro\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	inside := must.Get(ParseMounts([]byte("600 500 259:5 / / rw - ext4 /dev/nvme1n1 rw\n601 600 7:3 / /data ro - squashfs /dev/loop3 ro\n")))(t)
 	s, err := f.StorageOf(inside, "/data/train")
 	if err != nil || s.Kind != StorageBlock || s.FSType != "xfs" || len(s.Devices) != 2 || s.Devices[0].Name != "sda" || s.Unresolved != "" {
 		t.Errorf("%+v, %v", s, err)
@@ -188,15 +169,9 @@ func TestImageSeenInAContainer(t *testing.T) {
 // TestOverlayOverTheNetwork: with folders on a disk and on a server, it is the server that a job waits for.
 func TestOverlayOverTheNetwork(t *testing.T) {
 	f := fixture(t, "cgroup-v2")
-	own, err := f.Mounts()
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := must.Get(f.Mounts())(t)
 	for _, options := range []string{"lowerdir=/nfs/lower,upperdir=/scratch/up,workdir=/scratch/work", "lowerdir=/scratch/lower:/nfs/lower"} {
-		more, err := ParseMounts([]byte("90 27 0:90 / /both rw - overlay overlay rw," + options + "\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		more := must.Get(ParseMounts([]byte("90 27 0:90 / /both rw - overlay overlay rw," + options + "\n")))(t)
 		s, err := f.StorageOf(append(slices.Clone(own), more...), "/both/train")
 		if err != nil || s.Kind != StorageNetwork || s.FSType != "nfs4" {
 			t.Errorf("%s: %+v, %v", options, s, err)

@@ -91,31 +91,15 @@ func (t *Task) read(h **hotFile, name string) ([]byte, error) {
 
 // Schedstat reads this thread's exact CPU time and run delay.
 func (t *Task) Schedstat(s *Schedstat) error {
-	b, err := t.read(&t.schedstat, "schedstat")
-	if err != nil {
-		return err
-	}
-	return ParseSchedstat(b, s)
+	return into(s, ParseSchedstat)(t.read(&t.schedstat, "schedstat"))
 }
 
 // IO reads the I/O account of this thread alone. Reading it needs what
 // Process.IO needs.
-func (t *Task) IO(io *IO) error {
-	b, err := t.read(&t.io, "io")
-	if err != nil {
-		return err
-	}
-	return ParseIO(b, io)
-}
+func (t *Task) IO(io *IO) error { return into(io, ParseIO)(t.read(&t.io, "io")) }
 
 // Syscall reads which system call the thread waits in.
-func (t *Task) Syscall(s *Syscall) error {
-	b, err := t.read(&t.syscall, "syscall")
-	if err != nil {
-		return err
-	}
-	return ParseSyscall(b, s)
-}
+func (t *Task) Syscall(s *Syscall) error { return into(s, ParseSyscall)(t.read(&t.syscall, "syscall")) }
 
 // Wchan returns the kernel function in which the thread sleeps, "" while it
 // runs. The bytes are valid until the next read with the same Buffer. Where the

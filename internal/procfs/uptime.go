@@ -114,7 +114,7 @@ func HidePID(mounts []Mount) string {
 		if m.FSType != "proc" || m.Point != "/proc" {
 			continue
 		}
-		for _, opt := range strings.Split(m.SuperOptions, ",") {
+		for opt := range strings.SplitSeq(m.SuperOptions, ",") {
 			if v, ok := strings.CutPrefix(opt, "hidepid="); ok {
 				return v
 			}

@@ -13,16 +13,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func sample(t testing.TB) ([]byte, *Recording) {
 	t.Helper()
 	var b bytes.Buffer
-	r, err := NewRecorder(Header{Tool: Tool{Name: "pipetune", Version: "test"}, StartedAt: time.Unix(1700000000, 0).UTC(), StartMonotonic: 42 * time.Second, Mode: "attach",
-		Interval: 100 * time.Millisecond, Job: Job{PID: 7, Command: []string{"python", "train.py"}, Trainers: []string{"process/7.1"}}}, NewWriter(&b))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(NewRecorder(Header{Tool: Tool{Name: "pipetune", Version: "test"}, StartedAt: time.Unix(1700000000, 0).UTC(), StartMonotonic: 42 * time.Second, Mode: "attach",
+		Interval: 100 * time.Millisecond, Job: Job{PID: 7, Command: []string{"python", "train.py"}, Trainers: []string{"process/7.1"}}}, NewWriter(&b)))(t)
 	for i := range 3 {
 		r.Tick(time.Duration(i) * 100 * time.Millisecond)
 		r.Add(metric.CPUBusy, "host", 1.5+float64(i))
@@ -33,24 +31,16 @@ func sample(t testing.TB) ([]byte, *Recording) {
 			r.Unseen("gpu_*", "", "no NVML library", "install the driver")
 			r.Unseen("gpu_*", "", "no NVML library", "install the driver")
 		}
-		if err := r.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Flush())
 	}
 	r.Header().Host.Kernel = "6.1"
-	rec, err := r.Finish(End{At: 300 * time.Millisecond, Reason: "duration", Overhead: Overhead{CPUSeconds: 0.01}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rec := must.Get(r.Finish(End{At: 300 * time.Millisecond, Reason: "duration", Overhead: Overhead{CPUSeconds: 0.01}}))(t)
 	return b.Bytes(), rec
 }
 
 func TestRoundTrip(t *testing.T) {
 	file, want := sample(t)
-	got, err := Read(bytes.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Read(bytes.NewReader(file)))(t)
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("read back differs (-want +got):\n%s", d)
 	}

@@ -10,16 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // bounded is a recorder with room for that many readings, and its file.
 func bounded(t testing.TB, readings int) (*Recorder, *bytes.Buffer) {
 	t.Helper()
 	var file bytes.Buffer
-	r, err := NewRecorder(Header{Mode: "attach"}, NewWriter(&file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(NewRecorder(Header{Mode: "attach"}, NewWriter(&file)))(t)
 	r.held.bound = readings
 	return r, &file
 }
@@ -43,17 +41,12 @@ func TestLongWatchIsBounded(t *testing.T) {
 			r.Add(metric.ProcCPU, "process/7.1", float64(i))
 			r.Add(metric.ProcCPU, "process/8.1", float64(i))
 		}
-		if err := r.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Flush())
 		if n := points(&r.rec); n > room {
 			t.Fatalf("%d readings after tick %d", n, i)
 		}
 	}
-	rec, err := r.Finish(End{At: ticks * 100 * time.Millisecond, Reason: "duration"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rec := must.Get(r.Finish(End{At: ticks * 100 * time.Millisecond, Reason: "duration"}))(t)
 	if n := points(rec); n < room/3 {
 		t.Errorf("%d readings are left of room for %d", n, room)
 	}
@@ -71,10 +64,7 @@ func TestLongWatchIsBounded(t *testing.T) {
 			}
 		}
 	}
-	got, err := Read(bytes.NewReader(file.Bytes()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Read(bytes.NewReader(file.Bytes())))(t)
 	if d := cmp.Diff(rec, got); d != "" {
 		t.Errorf("read back differs (-want +got):\n%.2000s", d)
 	}
@@ -91,9 +81,7 @@ func TestLastReadingStands(t *testing.T) {
 		at(i)
 		r.Add(metric.CPUBusy, "host", 1)
 		r.Add(metric.ProcCPU, "process/7.1", float64(i))
-		if err := r.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Flush())
 	}
 	if r.rec.OneOf == 0 {
 		t.Fatal("nothing was thinned")
@@ -101,18 +89,12 @@ func TestLastReadingStands(t *testing.T) {
 	at(200)
 	r.Event(EventExit, "process/7.1", nil)
 	r.Add(metric.ProcCPU, "process/7.1", 200) // what was read of it before it went is told in the same tick
-	rec, err := r.Finish(End{At: 21 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rec := must.Get(r.Finish(End{At: 21 * time.Second}))(t)
 	s := rec.Series[1].Points
 	if n := len(s); s[n-1].Value != 200 || s[n-2].Value != 199 {
 		t.Errorf("the last readings are %v", s[n-2:])
 	}
-	got, err := Read(bytes.NewReader(file.Bytes()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Read(bytes.NewReader(file.Bytes())))(t)
 	if d := cmp.Diff(rec, got); d != "" {
 		t.Errorf("read back differs (-want +got):\n%s", d)
 	}
@@ -130,15 +112,10 @@ func TestProcessesAreBounded(t *testing.T) {
 		r.Unseen("looks_*", worker, "refused", "")
 		r.Add(metric.CPUBusy, "host", 1)
 		r.Event(EventExit, worker, nil)
-		if err := r.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Flush())
 	}
 	r.Event(EventJobEnded, "", nil)
-	rec, err := r.Finish(End{At: births * 100 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rec := must.Get(r.Finish(End{At: births * 100 * time.Millisecond}))(t)
 	if n := len(rec.Series); n != MaxProcesses+1 {
 		t.Errorf("%d series", n)
 	}
@@ -155,10 +132,7 @@ func TestProcessesAreBounded(t *testing.T) {
 	if want := fmt.Sprintf("%d readings and %d births", births-MaxProcesses, 2*(births-MaxProcesses)); !strings.Contains(last, want) || len(rec.Unseen) != MaxProcesses+1 {
 		t.Errorf("%d unseen, the last: %s; want %s", len(rec.Unseen), last, want)
 	}
-	got, err := Read(bytes.NewReader(file.Bytes()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Read(bytes.NewReader(file.Bytes())))(t)
 	if d := cmp.Diff(rec, got); d != "" {
 		t.Errorf("read back differs (-want +got):\n%.2000s", d)
 	}
@@ -176,10 +150,7 @@ func TestReadIsBounded(t *testing.T) {
 	for i := range ticks {
 		fmt.Fprintf(file, `{"t":%d.%d,"v":[%s]}`+"\n", i/10, i%10, values[1:])
 	}
-	rec, err := Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rec := must.Get(Read(file))(t)
 	if n := points(rec); n > maxReadings/4*5 || rec.OneOf != 2 {
 		t.Errorf("%d readings, one of %d", n, rec.OneOf)
 	}

@@ -15,6 +15,7 @@ type Dataset struct {
 	Network    *bool  `json:"network,omitempty"` // a network or FUSE file system, or one shared with a host
 	Rotational *bool  `json:"rotational,omitempty"`
 	Device     string `json:"device,omitempty"` // names with a comma between them
+	Items      string `json:"items,omitempty"`  // of a folder: number, hash of the names, and hashes of some files
 }
 
 // Layout is the row of EventLayout. Nil and empty are unknown.

@@ -7,14 +7,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // TestASnapshotStaysWhatItWas whatever is recorded after it.
 func TestASnapshotStaysWhatItWas(t *testing.T) {
-	r, err := NewRecorder(Header{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(NewRecorder(Header{}, nil))(t)
 	for i := range 3 {
 		r.Tick(time.Duration(i) * time.Second)
 		r.Add(metric.GPUUtil, "gpu/0", float64(i))

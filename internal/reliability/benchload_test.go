@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 var benchLoadTrials = []trial{
@@ -27,10 +29,7 @@ var benchLoadTrials = []trial{
 }
 
 func manyFiles(s *stand, files, folders int) {
-	root, err := os.MkdirTemp("/dev/shm", "pipetune-trial-") // a disk would take minutes to make and remove them
-	if err != nil {
-		s.Fatal(err)
-	}
+	root := must.Get(os.MkdirTemp("/dev/shm", "pipetune-trial-"))(s) // a disk would take minutes to make and remove them
 	s.Cleanup(func() {
 		if err := os.RemoveAll(root); err != nil {
 			s.Error(err)
@@ -38,18 +37,14 @@ func manyFiles(s *stand, files, folders int) {
 	})
 	for f := range folders {
 		folder := filepath.Join(root, fmt.Sprintf("f%02d", f))
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.MkdirAll(folder, 0o755))
 		for i := range files / folders {
 			s.touch(filepath.Join(folder, fmt.Sprintf("%07d.jpg", i)))
 		}
 	}
 	long := filepath.Join(root, "long")
 	deep := root + strings.Repeat("/d", 1000)
-	if err := errors.Join(os.MkdirAll(long, 0o755), os.MkdirAll(deep, 0o755)); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, errors.Join(os.MkdirAll(long, 0o755), os.MkdirAll(deep, 0o755)))
 	s.touch(filepath.Join(deep, "deepest.jpg"))
 	for i := range 1000 {
 		s.touch(filepath.Join(long, fmt.Sprintf("%0251d.jpg", i)))
@@ -126,10 +121,7 @@ type screen struct {
 // onTerminal starts pipetune with a terminal for its standard input and error.
 func (s *stand) onTerminal(args []string) (*command, *screen) {
 	s.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		s.Fatal(err)
-	}
+	master := must.Get(os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0))(s)
 	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
 	if err == nil {
 		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
@@ -137,10 +129,7 @@ func (s *stand) onTerminal(args []string) (*command, *screen) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	terminal, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		s.Fatal(err)
-	}
+	terminal := must.Get(os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0))(s)
 	defer terminal.Close()
 	w := &screen{master: master, began: time.Now()}
 	c := s.pipetune(args, func(cmd *exec.Cmd) {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 var callerTrials = []trial{
@@ -25,16 +27,11 @@ var callerTrials = []trial{
 func untrustedCaller(s *stand) {
 	j := steady{batches: 1500, step: 20 * time.Millisecond, workers: 2}
 	argv := j.argv(s)
-	open, err := os.MkdirTemp("/var/tmp", "pipetune-job-") // that user may not look into the trial's folder
-	if err != nil {
-		s.Fatal(err)
-	}
+	open := must.Get(os.MkdirTemp("/var/tmp", "pipetune-job-"))(s) // that user may not look into the trial's folder
 	defer os.RemoveAll(open)
 	script, err := os.ReadFile(argv[1])
 	argv[1] = filepath.Join(open, filepath.Base(argv[1]))
-	if err := errors.Join(err, os.Chmod(open, 0o755), os.WriteFile(argv[1], script, 0o644)); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, errors.Join(err, os.Chmod(open, 0o755), os.WriteFile(argv[1], script, 0o644)))
 	job := s.start("job", argv, func(cmd *exec.Cmd) {
 		cmd.Dir = "/"
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
@@ -42,22 +39,14 @@ func untrustedCaller(s *stand) {
 	})
 	job.awaitLines(2)
 	trap, mark := filepath.Join(s.work, "trap"), filepath.Join(s.work, "mark")
-	if err := os.Mkdir(trap, 0o755); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.Mkdir(trap, 0o755))
 	for _, name := range []string{"python3", "nvidia-smi", "sh", "git", "h5ls", "nvidia-modprobe", "lsblk", "mount"} {
-		if err := os.WriteFile(filepath.Join(trap, name), []byte("#!/bin/sh\necho "+name+" >>"+mark+"\n"), 0o755); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.WriteFile(filepath.Join(trap, name), []byte("#!/bin/sh\necho "+name+" >>"+mark+"\n"), 0o755))
 	}
-	if err := os.WriteFile(filepath.Join(trap, "sitecustomize.py"), []byte(fmt.Sprintf("open(%q, 'a').write('python')\n", mark)), 0o644); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.WriteFile(filepath.Join(trap, "sitecustomize.py"), fmt.Appendf(nil, "open(%q, 'a').write('python')\n", mark), 0o644))
 	source := filepath.Join(s.work, "trap.c")
 	code := fmt.Sprintf("#include <stdio.h>\n__attribute__((constructor)) static void mark(void) { FILE *f = fopen(%q, \"a\"); if (f) { fputs(\"library\\n\", f); fclose(f); } }\nint nvmlInit_v2(void) { mark(); return 0; }\n", mark)
-	if err := os.WriteFile(source, []byte(code), 0o644); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.WriteFile(source, []byte(code), 0o644))
 	for _, name := range []string{"libnvidia-ml.so.1", "libfilter.so"} {
 		if out, err := exec.Command("gcc", "-shared", "-fPIC", "-o", filepath.Join(trap, name), source).CombinedOutput(); err != nil {
 			s.Fatalf("building %s: %v\n%s", name, err, out)
@@ -78,10 +67,7 @@ func untrustedCaller(s *stand) {
 	if text, err := os.ReadFile(mark); err == nil {
 		s.Errorf("run: %s", text)
 	}
-	text, err := os.ReadFile(trace)
-	if err != nil {
-		s.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(trace))(s)
 	helpers := 0
 	for i, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
 		m := regexp.MustCompile(`execve\("([^"]*)", \[(.*?)\], \[(.*)\]`).FindStringSubmatch(line)

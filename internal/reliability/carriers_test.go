@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // into are the files that a run of pipetune writes into a folder, beside what it prints.
@@ -111,18 +113,12 @@ func hostileFiles(s *stand) {
 	written := 0
 	for i, folder := range worst {
 		dir := filepath.Join(s.work, "data", strconv.Itoa(i), folder)
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.MkdirAll(dir, 0o755))
 		picture := tinyPNG(s)
 		for _, name := range names {
-			if err := os.WriteFile(filepath.Join(dir, name+".png"), picture, 0o644); err != nil {
-				s.Fatal(err)
-			}
+			must.Do(s, os.WriteFile(filepath.Join(dir, name+".png"), picture, 0o644))
 		}
-		if err := os.WriteFile(filepath.Join(dir, names[0]+"broken.png"), picture[:len(picture)/2], 0o644); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.WriteFile(filepath.Join(dir, names[0]+"broken.png"), picture[:len(picture)/2], 0o644))
 		out := s.folder("out")
 		c := s.pipetune(append([]string{"bench-io", "--budget", "4s", "--workers", "1", "--no-cold", "--python", "none", dir}, into(out, ".txt", ".md", ".json")...))
 		if status := c.wait(3 * time.Minute); status != 0 {
@@ -137,10 +133,7 @@ func hostileFiles(s *stand) {
 
 func hostileDatasets(s *stand) {
 	file := filepath.Join(s.work, "names.h5")
-	list, err := json.Marshal(slices.DeleteFunc(nameable(), func(p string) bool { return strings.ToValidUTF8(p, "") != p }))
-	if err != nil {
-		s.Fatal(err)
-	}
+	list := must.Get(json.Marshal(slices.DeleteFunc(nameable(), func(p string) bool { return strings.ToValidUTF8(p, "") != p })))(s)
 	made := s.start("h5py", []string{s.python, "-c", `
 import json, sys, h5py, numpy
 names = json.loads(sys.stdin.read())
@@ -196,9 +189,7 @@ while time.time() < end:
 
 func hostileProcess(s *stand) {
 	script := filepath.Join(s.work, "\n\x1b[31m| @team.py")
-	if err := os.WriteFile(script, []byte(crowd), 0o644); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.WriteFile(script, []byte(crowd), 0o644))
 	names := arguable()
 	group := "/sys/fs/cgroup/memory/pt\x1b[2J|\u202e`@team" + strconv.Itoa(os.Getpid())
 	if err := os.Mkdir(group, 0o755); err != nil {
@@ -212,9 +203,7 @@ func hostileProcess(s *stand) {
 		cmd.Env = append(cmd.Env, "SECONDS=45")
 	})
 	job.awaitLines(1)
-	if err := os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(job.pid())), 0o644); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(job.pid())), 0o644))
 	out := s.folder("out")
 	c := s.start("pipetune", slices.Concat([]string{"unshare", "--uts", "sh", "-c", `printf '\n\033[2J|\377@team' >/proc/sys/kernel/hostname; exec "$0" "$@"`,
 		s.binary, "diagnose", "--pid", strconv.Itoa(job.pid()), "--duration", "6s", "--no-redact"}, into(out, ".txt", ".md", ".json", ".jsonl")), s.ownFolders)
@@ -222,10 +211,7 @@ func hostileProcess(s *stand) {
 		s.Errorf("exit %d: %s", status, c.complaints())
 	}
 	size := presentable(s, c, out)
-	recording, err := os.ReadFile(filepath.Join(out, "out.jsonl"))
-	if err != nil {
-		s.Fatal(err)
-	}
+	recording := must.Get(os.ReadFile(filepath.Join(out, "out.jsonl")))(s)
 	if n := strings.Count(string(recording), `"kind":"process"`); n < len(names) {
 		s.Errorf("the recording names %d processes of %d", n, len(names))
 	}
@@ -255,9 +241,7 @@ func hostileGPU(s *stand) {
 		for _, b := range []byte(p) {
 			fmt.Fprintf(&escaped, `\x%02x`, b)
 		}
-		if err := os.WriteFile(filepath.Join(lib, "fakenvml.conf"), []byte("gpus 1\nname "+escaped.String()+"\n"), 0o644); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.WriteFile(filepath.Join(lib, "fakenvml.conf"), []byte("gpus 1\nname "+escaped.String()+"\n"), 0o644))
 		c := s.pipetune([]string{"doctor"}, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+lib) })
 		if status := c.wait(time.Minute); status != 0 {
 			s.Errorf("doctor with a GPU called %.30q: exit %d: %s", p, status, c.complaints())
@@ -271,9 +255,7 @@ func hostileGPU(s *stand) {
 
 func hostileHook(s *stand) {
 	dir := filepath.Join(s.work, "\n# x\x1b[2J|@team")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.Mkdir(dir, 0o755))
 	script := filepath.Join(dir, "$(touch marker)\u202e.py")
 	const source = `
 import sys, time, torch
@@ -295,9 +277,7 @@ for epoch in range(3):
         time.sleep(0.02)
 print("trained", flush=True)
 `
-	if err := os.WriteFile(script, []byte(source), 0o644); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.WriteFile(script, []byte(source), 0o644))
 	out := s.folder("out")
 	c := s.pipetune(slices.Concat([]string{"diagnose"}, into(out, ".txt", ".md", ".json", ".jsonl"), []string{"--", s.python, script}))
 	if status := c.wait(5 * time.Minute); status != 0 {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // stubs are the programs that a line to copy may name; here they do nothing. touch is the real one: it makes the marker.
@@ -47,13 +48,9 @@ func hostileCommands(s *stand) {
 	// Those that bench-io prints for real: candidates of --try for pictures, in folders whose names hold quotes, commands, and what makes $'…' needed.
 	for i, name := range []string{"'; touch marker; '", "\x01'; touch marker; '\\'; touch marker; '", "$(touch marker)`touch marker`\n;touch marker;", "\"; touch marker; \" & touch marker"} {
 		dir := filepath.Join(s.work, "sets", strconv.Itoa(i), name)
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.MkdirAll(dir, 0o755))
 		for k := range 6 {
-			if err := os.WriteFile(filepath.Join(dir, name+strconv.Itoa(k)+".png"), tinyPNG(s), 0o644); err != nil {
-				s.Fatal(err)
-			}
+			must.Do(s, os.WriteFile(filepath.Join(dir, name+strconv.Itoa(k)+".png"), tinyPNG(s), 0o644))
 		}
 		out := filepath.Join(s.folder("out"), "out.json")
 		c := s.pipetune([]string{"bench-io", "-q", "--budget", "5s", "--workers", "1", "--no-cold", "--python", "none", "--try", "--no-redact", "-o", out, dir})
@@ -61,14 +58,9 @@ func hostileCommands(s *stand) {
 			s.Errorf("bench-io --try on %q: exit %d: %s", name, status, c.complaints())
 			continue
 		}
-		text, err := os.ReadFile(out)
-		if err != nil {
-			s.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(out))(s)
 		var tree any
-		if err := json.Unmarshal(text, &tree); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, json.Unmarshal(text, &tree))
 		lines = append(lines, copied(tree, "")...)
 	}
 	if len(lines) < direct+8 {
@@ -77,25 +69,18 @@ func hostileCommands(s *stand) {
 	marks, shells := 0, []string{"sh", "bash"}
 	bin := s.folder("bin")
 	for _, stub := range stubs {
-		if err := os.WriteFile(filepath.Join(bin, stub), []byte("#!/bin/sh\nexit 0\n"), 0o755); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.WriteFile(filepath.Join(bin, stub), []byte("#!/bin/sh\nexit 0\n"), 0o755))
 	}
 	for _, touch := range []string{"/usr/bin/touch", "/bin/touch"} {
 		if _, err := os.Stat(touch); err == nil {
-			if err := os.Symlink(touch, filepath.Join(bin, "touch")); err != nil {
-				s.Fatal(err)
-			}
+			must.Do(s, os.Symlink(touch, filepath.Join(bin, "touch")))
 			break
 		}
 	}
 	box := s.folder("box")
 	run := func(line string) {
 		for _, shell := range shells {
-			path, err := exec.LookPath(shell)
-			if err != nil {
-				s.Fatal(err)
-			}
+			path := must.Get(exec.LookPath(shell))(s)
 			for _, args := range [][]string{{"-n", "-c", line}, {"-c", line}} {
 				cmd := exec.Command(path, args...)
 				cmd.Dir, cmd.Env = box, []string{"PATH=" + bin, "HOME=" + box}

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/nvml"
 	"github.com/pipetune/pipetune/internal/probe"
 )
@@ -97,19 +98,13 @@ var deeds = []deed{
 
 func takenOver(s *stand, gpus bool) {
 	v := victim{folder: filepath.Join(s.work, "data"), outside: filepath.Join(s.work, "outside")}
-	if err := os.Mkdir(v.folder, 0o755); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.Mkdir(v.folder, 0o755))
 	for i := range 64 {
 		path := filepath.Join(v.folder, strconv.Itoa(i)+".bin")
-		if err := os.WriteFile(path, make([]byte, 1<<20), 0o644); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.WriteFile(path, make([]byte, 1<<20), 0o644))
 		v.unused, v.inside = v.inside, path
 	}
-	if err := os.WriteFile(v.outside, []byte("content"), 0o644); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.WriteFile(v.outside, []byte("content"), 0o644))
 	task, args := probe.Task, []string{"bench-io", "-q", "--budget", "5s", v.folder}
 	if gpus {
 		j := steady{batches: 2000, step: 10 * time.Millisecond, workers: 2}
@@ -126,10 +121,7 @@ func takenOver(s *stand, gpus bool) {
 		s.Errorf("exit %d: %s", status, p.complaints())
 	}
 	p.alone()
-	entries, err := os.ReadDir(v.folder)
-	if err != nil {
-		s.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(v.folder))(s)
 	for _, e := range entries {
 		if info, err := e.Info(); err != nil || info.Mode() != 0o644 && info.Size() != 0 {
 			s.Errorf("%s is now %v, %v", e.Name(), info, err)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 var evilTrials = []trial{
@@ -65,7 +67,7 @@ func evilReports(fifo string) []evilFile {
 		{name: "many unknown keys", text: evilHead + `"x":{` + keys("1") + `}}`},
 		{name: "many windows", text: evilHead + `"metrics":{"a":{"basis":"measured","windows":[` + many("1") + `]}}}`},
 	}
-	for _, list := range strings.Fields("findings measurements abstained plans phases ranks warnings next") {
+	for list := range strings.FieldsSeq("findings measurements abstained plans phases ranks warnings next") {
 		for _, one := range []string{"{}", `""`} {
 			all = append(all, evilFile{name: list + " of " + one, text: evilHead + `"` + list + `":[` + many(one) + `]}`})
 		}
@@ -122,21 +124,15 @@ sys.exit(code)`
 
 func evilFiles(s *stand) {
 	fifo := filepath.Join(s.work, "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, syscall.Mkfifo(fifo, 0o600))
 	good := s.testdata("reports/reopened.json")
 	path := filepath.Join(s.work, "evil.json")
 	var most heavy
 	worstRSS, worstCPU, runs := "", "", 0
 	for i, e := range evilReports(fifo) {
-		if err := os.WriteFile(path, []byte(e.text), 0o600); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.WriteFile(path, []byte(e.text), 0o600))
 		if e.sparse > 0 {
-			if err := os.Truncate(path, e.sparse); err != nil {
-				s.Fatal(err)
-			}
+			must.Do(s, os.Truncate(path, e.sparse))
 		}
 		commands := [][]string{{"report", path}}
 		switch {

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/probe"
 )
 
@@ -43,14 +44,9 @@ var helperTrials = []trial{
 // rawData makes a small dataset.
 func rawData(s *stand) string {
 	s.Helper()
-	dir, err := os.MkdirTemp(s.work, "data-")
-	if err != nil {
-		s.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp(s.work, "data-"))(s)
 	for i := range 32 {
-		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)+".bin"), make([]byte, 1<<18), 0o644); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.WriteFile(filepath.Join(dir, strconv.Itoa(i)+".bin"), make([]byte, 1<<18), 0o644))
 	}
 	return dir
 }

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // libraryTrial holds the confinement of the child, and the names of all functions that pipetune calls, to NVIDIA's
@@ -19,10 +21,7 @@ var libraryTrial = trial{
 	made:   "libnvidia-ml.so.1 595.99.02 of Ubuntu's and 555.58.02 of Debian's package, unpacked (scripts/nvml)",
 	target: gpuTarget + "; the library has each function that is called",
 	run: func(s *stand) {
-		folder, err := filepath.Abs("../../build/nvml")
-		if err != nil {
-			s.Fatal(err)
-		}
+		folder := must.Get(filepath.Abs("../../build/nvml"))(s)
 		if out, err := exec.Command("../../scripts/nvml", folder).CombinedOutput(); err != nil {
 			s.Fatalf("fetching NVIDIA's library: %v\n%s", err, out)
 		}
@@ -46,19 +45,10 @@ var libraryTrial = trial{
 // not export.
 func missingFunctions(s *stand, library string) (missing []string) {
 	s.Helper()
-	file, err := elf.Open(library)
-	if err != nil {
-		s.Fatal(err)
-	}
+	file := must.Get(elf.Open(library))(s)
 	defer file.Close()
-	symbols, err := file.DynamicSymbols()
-	if err != nil {
-		s.Fatal(err)
-	}
-	source, err := os.ReadFile("../../testdata/fakenvml/fakenvml.c")
-	if err != nil {
-		s.Fatal(err)
-	}
+	symbols := must.Get(file.DynamicSymbols())(s)
+	source := must.Get(os.ReadFile("../../testdata/fakenvml/fakenvml.c"))(s)
 	for _, found := range regexp.MustCompile(`(?m)^#ifndef NO_(\w+)$`).FindAllSubmatch(source, -1) {
 		name := string(found[1])
 		if !slices.ContainsFunc(symbols, func(symbol elf.Symbol) bool {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/nvml"
 )
 
@@ -63,10 +64,7 @@ var gpuTrials = []trial{
 	{
 		id: "F12-symbols", fault: "an older driver lacks a function", made: "a library without one of the functions that pipetune calls, each in turn",
 		target: gpuTarget, run: func(s *stand) {
-			source, err := os.ReadFile("../../testdata/fakenvml/fakenvml.c")
-			if err != nil {
-				s.Fatal(err)
-			}
+			source := must.Get(os.ReadFile("../../testdata/fakenvml/fakenvml.c"))(s)
 			var list []driver
 			for _, found := range regexp.MustCompile(`(?m)^#ifndef NO_(\w+)$`).FindAllSubmatch(source, -1) {
 				name := string(found[1])
@@ -99,10 +97,7 @@ func (d driver) build(s *stand) string {
 	if d.folder != "" {
 		return d.folder
 	}
-	dir, err := os.MkdirTemp(s.work, "driver-")
-	if err != nil {
-		s.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp(s.work, "driver-"))(s)
 	if d.none {
 		return dir
 	}
@@ -113,9 +108,7 @@ func (d driver) build(s *stand) string {
 	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 		s.Fatalf("building the library: %v\n%s", err, out)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "fakenvml.conf"), []byte(d.config+"\n"), 0o600); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.WriteFile(filepath.Join(dir, "fakenvml.conf"), []byte(d.config+"\n"), 0o600))
 	return dir
 }
 
@@ -197,10 +190,7 @@ func (r *gpuRun) end(s *stand) {
 // read goes through the recording.
 func (r *gpuRun) read(s *stand) {
 	s.Helper()
-	text, err := os.Open(r.file)
-	if err != nil {
-		s.Fatal(err)
-	}
+	text := must.Get(os.Open(r.file))(s)
 	defer text.Close()
 	names := map[int]string{}
 	now, last := 0.0, 0.0
@@ -247,9 +237,7 @@ func (r *gpuRun) read(s *stand) {
 			}
 		}
 	}
-	if err := lines.Err(); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, lines.Err())
 }
 
 func (r *gpuRun) judge(s *stand, usual gpuRun) {

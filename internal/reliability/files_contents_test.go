@@ -20,6 +20,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // contentsTask is what this test's own program does as a child: it reads the item that bench-io's child reads, by the same packages, and says what
@@ -143,23 +144,12 @@ type other struct {
 
 func newOther(s *stand) *other {
 	s.Helper()
-	script, err := filepath.Abs("../../testdata/reliability/contents.py")
-	if err != nil {
-		s.Fatal(err)
-	}
+	script := must.Get(filepath.Abs("../../testdata/reliability/contents.py"))(s)
 	cmd := exec.Command(s.python, "-B", script)
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		s.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		s.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		s.Fatal(err)
-	}
+	in := must.Get(cmd.StdinPipe())(s)
+	out := must.Get(cmd.StdoutPipe())(s)
+	must.Do(s, cmd.Start())
 	lines := bufio.NewReader(out)
 	ask := func(q question) (a otherAnswer, err error) {
 		line, err := json.Marshal(q)

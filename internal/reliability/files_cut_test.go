@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 var cutTrials = []trial{
@@ -25,13 +27,9 @@ func cutFiles(s *stand) {
 	worst, files := time.Duration(0), 0
 	try := func(name string, data []byte, hole int64) {
 		path := filepath.Join(folder, fmt.Sprintf("%d.h5", files))
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.WriteFile(path, data, 0o600))
 		if hole > 0 {
-			if err := os.Truncate(path, hole); err != nil {
-				s.Fatal(err)
-			}
+			must.Do(s, os.Truncate(path, hole))
 		}
 		began := time.Now()
 		what := r.read(s.Context(), path)
@@ -39,9 +37,7 @@ func cutFiles(s *stand) {
 		if counts[what]++; what > refused {
 			s.Errorf("%s, %d bytes and up to %d: %s: %v", name, len(data), hole, outcomeWords[what], r.why)
 		}
-		if err := os.Remove(path); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.Remove(path))
 	}
 	for _, f := range seeds(s) {
 		for at := 512; at < len(f.data); at += 512 {
@@ -104,10 +100,7 @@ func livingFiles(s *stand) {
 	statuses, changes := map[int]int{}, 0
 	for _, name := range []string{"data.h5", "data.npy", "data.bin"} {
 		path := filepath.Join(folder, name)
-		original, err := os.ReadFile(path)
-		if err != nil {
-			s.Fatal(err)
-		}
+		original := must.Get(os.ReadFile(path))(s)
 		for _, way := range ways {
 			p := s.pipetune([]string{"bench-io", "-q", "--budget", "2s", path})
 			var wg sync.WaitGroup
@@ -134,9 +127,7 @@ func livingFiles(s *stand) {
 				s.Errorf("%s %s: exit status %d without a word", name, way.name, status)
 			}
 			p.alone()
-			if err := os.WriteFile(path, original, 0o600); err != nil {
-				s.Fatal(err)
-			}
+			must.Do(s, os.WriteFile(path, original, 0o600))
 		}
 	}
 	s.leftNothing()

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 var linkTrials = []trial{
@@ -26,9 +27,7 @@ func links(s *stand) {
 	fill := func(folder, prefix string) {
 		for i := range 30 {
 			dir := filepath.Join(folder, fmt.Sprintf("d%d", i%3))
-			if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s%d.npy", prefix, i)), array, 0o600)); err != nil {
-				s.Fatal(err)
-			}
+			must.Do(s, errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s%d.npy", prefix, i)), array, 0o600)))
 		}
 	}
 	fill(root, "in")
@@ -36,9 +35,7 @@ func links(s *stand) {
 	linked := 0
 	link := func(target, name string) {
 		linked++
-		if err := os.Symlink(target, filepath.Join(root, name)); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.Symlink(target, filepath.Join(root, name)))
 	}
 	link(root, "d0/self")
 	link("..", "d1/parent")

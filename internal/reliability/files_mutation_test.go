@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 var mutationTrials = []trial{
@@ -52,10 +53,7 @@ func damaged(s *stand, most int, limit time.Duration, lanes int) {
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	folder, err := os.MkdirTemp("/dev/shm", "pipetune-mutants-")
-	if err != nil {
-		s.Fatal(err)
-	}
+	folder := must.Get(os.MkdirTemp("/dev/shm", "pipetune-mutants-"))(s)
 	defer os.RemoveAll(folder)
 	t := &tally{seen: map[uint64]struct{}{}}
 	hash := maphash.MakeSeed()
@@ -183,9 +181,7 @@ func (t *tally) verdict(s *stand, day uint64, lanes int, took time.Duration) {
 	// The kernel keeps the largest of all children that have ended, those among them that died (getrusage(2)). A child begins with what its parent
 	// held when it forked, so that only more than that is a child's own.
 	var ended syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &ended); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, syscall.Getrusage(syscall.RUSAGE_CHILDREN, &ended))
 	if bytes := ended.Maxrss << 10; bytes > peak(os.Getpid()) {
 		t.most = max(t.most, bytes)
 	}

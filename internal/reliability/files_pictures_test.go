@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 var pictureTrials = []trial{
@@ -91,13 +93,8 @@ func hostilePictures(s *stand) {
 	if python := s.start("python", []string{s.python, "-c", pictureScript, folder}); python.wait(5*time.Minute) != 0 {
 		s.Fatal(python.complaints())
 	}
-	if err := os.Remove(filepath.Join(folder, "scratch")); err != nil {
-		s.Fatal(err)
-	}
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.Remove(filepath.Join(folder, "scratch")))
+	entries := must.Get(os.ReadDir(folder))(s)
 	// What Pillow opens as well: libjpeg fills up a picture whose data ends properly and too soon. The text is no picture and read as bytes.
 	decodable := []string{"flat-png", "frames-10000-png", "png-inside-jpg", "cut-169-Mpixel-jpg", "text-jpg", "largest-png", "largest-jpg"}
 	var decoded, heavy, slow []string

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/probe"
 )
 
@@ -82,10 +83,7 @@ const examineLimit = time.Minute
 // busy is how busy the machine is: its load average over a minute.
 func (s *stand) busy() string {
 	s.Helper()
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		s.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("/proc/loadavg"))(s)
 	load, _, _ := strings.Cut(string(text), " ")
 	return load
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 var referenceTrials = []trial{
@@ -51,20 +53,13 @@ with h5py.File("circles.h5", "w") as f:
 func references(s *stand) {
 	folder, beside := s.folder("dataset"), s.folder("beside")
 	fifo, hidden := filepath.Join(folder, "fifo"), filepath.Join(beside, "hidden.bin")
-	if err := unix.Mkfifo(fifo, 0o600); err != nil {
-		s.Fatal(err)
-	}
-	if err := os.WriteFile(hidden, []byte(strings.Repeat(secret+" ", 100)), 0o600); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, unix.Mkfifo(fifo, 0o600))
+	must.Do(s, os.WriteFile(hidden, []byte(strings.Repeat(secret+" ", 100)), 0o600))
 	targets := []string{"fifo=" + fifo, "shadow=/etc/shadow", "environ=/proc/self/environ", "zero=/dev/zero", "hidden=" + hidden, "up=../" + filepath.Base(beside) + "/hidden.bin", "self=storage-self.h5"}
 	if python := s.start("python", append([]string{s.python, "-c", referenceScript, folder}, targets...)); python.wait(time.Minute) != 0 {
 		s.Fatal(python.complaints())
 	}
-	shadow, err := os.ReadFile("/etc/shadow")
-	if err != nil {
-		s.Fatal(err)
-	}
+	shadow := must.Get(os.ReadFile("/etc/shadow"))(s)
 	forbidden := [][]byte{[]byte(secret)}
 	for line := range bytes.Lines(shadow) {
 		if fields := bytes.Split(line, []byte(":")); len(fields) > 2 {
@@ -73,10 +68,7 @@ func references(s *stand) {
 	}
 	const inEnvironment = "TRIAL_MARK=5b1d77c0"
 	forbidden = append(forbidden, []byte(inEnvironment))
-	paths, err := filepath.Glob(filepath.Join(folder, "*.h5"))
-	if err != nil {
-		s.Fatal(err)
-	}
+	paths := must.Get(filepath.Glob(filepath.Join(folder, "*.h5")))(s)
 	unnamed := []string{}
 	slowest := time.Duration(0)
 	for _, path := range paths {
@@ -92,9 +84,7 @@ func references(s *stand) {
 		}
 		if report, err := os.ReadFile(out); err == nil {
 			said = append(said, report...)
-			if err := os.Remove(out); err != nil {
-				s.Fatal(err)
-			}
+			must.Do(s, os.Remove(out))
 		}
 		for _, f := range forbidden {
 			if bytes.Contains(said, f) {
@@ -144,9 +134,7 @@ with h5py.File(sys.argv[1], "w") as f:
 func plantedPlugin(s *stand) {
 	folder := s.folder("plugins")
 	mark, source := filepath.Join(s.work, "mark"), filepath.Join(s.work, "planted.c")
-	if err := os.WriteFile(source, []byte(pluginSource), 0o600); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.WriteFile(source, []byte(pluginSource), 0o600))
 	gcc := s.start("gcc", []string{"gcc", "-shared", "-fPIC", "-I/usr/include/hdf5/serial", fmt.Sprintf("-DMARK=%q", mark), "-o", filepath.Join(folder, "libplanted.so"), source})
 	if gcc.wait(2*time.Minute) != 0 {
 		s.Fatalf("building the plugin: %s", gcc.complaints())
@@ -167,9 +155,7 @@ func plantedPlugin(s *stand) {
 	if !marked() {
 		s.Fatalf("the control does not load the plugin, so that this trial shows nothing: %s", control.complaints())
 	}
-	if err := os.Remove(mark); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.Remove(mark))
 	runs := 0
 	for _, args := range [][]string{{"bench-io", "-q", "--budget", "2s", "--python", "none", file}, {"bench-io", "-q", "--budget", "2s", "--python", "none", "--follow", file}, {"bench-io", "-q", "--budget", "2s", "--python", "none", filepath.Dir(file)}, {"doctor"}} {
 		p := s.pipetune(args, planted)

@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // seedScript writes small HDF5 files, one for each part of the format that libhdf5 decodes by code of its own.
@@ -125,22 +127,14 @@ type seed struct {
 func seeds(s *stand) []seed {
 	s.Helper()
 	dir := filepath.Join(s.work, "seeds")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.Mkdir(dir, 0o700))
 	if out, err := exec.Command(s.python, "-c", seedScript, dir).CombinedOutput(); err != nil {
 		s.Fatalf("writing the seeds: %v: %s", err, out)
 	}
-	paths, err := filepath.Glob(filepath.Join(dir, "*.h5"))
-	if err != nil {
-		s.Fatal(err)
-	}
+	paths := must.Get(filepath.Glob(filepath.Join(dir, "*.h5")))(s)
 	var all []seed
 	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			s.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(path))(s)
 		name := filepath.Base(path)
 		if want, told := superblocks[name]; told && data[8] != want {
 			s.Fatalf("%s has a superblock of version %d, want %d", name, data[8], want)

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 var fuzzTrials = []trial{
@@ -25,10 +27,7 @@ var mustFuzz = strings.Fields(`internal/compare internal/dataset internal/eviden
 var executed = regexp.MustCompile(`execs: ([0-9]+) `)
 
 func fuzz(s *stand, each time.Duration) {
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		s.Fatal(err)
-	}
+	root := must.Get(filepath.Abs("../.."))(s)
 	limit, err := time.ParseDuration(envOr("RELIABILITY_FUZZTIME", each.String()))
 	if err != nil || limit <= 0 {
 		s.Fatalf("RELIABILITY_FUZZTIME: a duration is wanted: %v", err)
@@ -46,10 +45,7 @@ func fuzz(s *stand, each time.Duration) {
 	}
 	for line := range strings.Lines(out) {
 		if m := executed.FindStringSubmatch(line); m != nil {
-			n, err := strconv.Atoi(m[1])
-			if err != nil {
-				s.Fatal(err)
-			}
+			n := must.Get(strconv.Atoi(m[1]))(s)
 			if n < last { // the next target has begun
 				execs += last
 			}
@@ -69,9 +65,6 @@ func fuzz(s *stand, each time.Duration) {
 		s.Errorf("nothing was run: %.600s", out)
 	}
 	s.measured("%d targets in %d packages, %s each: %d executions, exit %d", targets, len(packages), limit, execs, status)
-	kept, err := filepath.Glob(filepath.Join(root, "*", "*", "testdata", "fuzz", "*", "*"))
-	if err != nil {
-		s.Fatal(err)
-	}
+	kept := must.Get(filepath.Glob(filepath.Join(root, "*", "*", "testdata", "fuzz", "*", "*")))(s)
 	s.measured("%d inputs are kept with the source", len(kept))
 }

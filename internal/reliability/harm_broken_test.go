@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 var brokenTrials = []trial{
@@ -66,9 +68,7 @@ func brokenHook(s *stand) {
 		if s.hookTold(b.name, report) {
 			told++
 		}
-		if err := os.Remove(report); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.Remove(report))
 	}
 	s.measured("%d of %d jobs unharmed; %d of %d reports say what was lost", unharmed, len(breakages), told, len(breakages))
 	s.leftNothing()
@@ -95,9 +95,7 @@ func brokenFolder(s *stand) {
 	j := paced{batches: 300, workers: 2, step: 5 * time.Millisecond} // long enough for what the hook tells to be used
 	mounted := func(name, options string) string {
 		dir := filepath.Join(s.work, name)
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.Mkdir(dir, 0o700))
 		if out, err := exec.Command("mount", "-t", "tmpfs", "-o", options, "tmpfs", dir).CombinedOutput(); err != nil {
 			s.Fatalf("mounting %s: %v: %s", name, err, out)
 		}
@@ -107,13 +105,9 @@ func brokenFolder(s *stand) {
 		return dir
 	}
 	file := filepath.Join(s.work, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.WriteFile(file, nil, 0o600))
 	long := filepath.Join(s.work, strings.Repeat("a", 120))
-	if err := os.Mkdir(long, 0o700); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.Mkdir(long, 0o700))
 	folders := map[string]string{
 		"missing": filepath.Join(s.work, "nowhere"), "full": mounted("full", "size=4k"), "read-only": mounted("readonly", "ro"), "a file": file, "too long": long,
 	}

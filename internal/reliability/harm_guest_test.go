@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 var guestTrials = []trial{
@@ -35,21 +37,14 @@ func guests(s *stand) {
 	write := func(name, text string) string {
 		s.Helper()
 		path := filepath.Join(s.work, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			s.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(s, os.WriteFile(path, []byte(text), 0o644))
 		return filepath.Dir(path)
 	}
 	const counts = "import builtins\nbuiltins.%s = getattr(builtins, '%s', 0) + 1\n"
 	own := write("own/sitecustomize.py", strings.ReplaceAll(counts, "%s", "site_runs"))
 	other := write("other/something.py", "")
-	version, err := exec.Command(s.python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])").Output()
-	if err != nil {
-		s.Fatal(err)
-	}
+	version := must.Get(exec.Command(s.python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])").Output())(s)
 	user := filepath.Join("user", "lib", "python"+strings.TrimSpace(string(version)), "site-packages")
 	write(filepath.Join(user, "usercustomize.py"), strings.ReplaceAll(counts, "%s", "user_runs"))
 	venv := filepath.Join(s.work, "venv")
@@ -57,10 +52,7 @@ func guests(s *stand) {
 		s.Fatalf("making a venv: %v: %s", err, out)
 	}
 	app := filepath.Join(s.work, "app.pyz")
-	source, err := os.ReadFile(script)
-	if err != nil {
-		s.Fatal(err)
-	}
+	source := must.Get(os.ReadFile(script))(s)
 	folder := write("app/__main__.py", string(source))
 	if out, err := exec.Command(s.python, "-m", "zipapp", folder, "-o", app).CombinedOutput(); err != nil {
 		s.Fatalf("making a zipapp: %v: %s", err, out)

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 var memoryTrials = []trial{
@@ -35,10 +37,7 @@ func (s *stand) memoryGroup() memory {
 	if _, err := os.Stat(m.dir); err != nil {
 		m = memory{dir: "/sys/fs/cgroup", peak: "memory.peak", limit: "memory.max", used: "memory.current"}
 	}
-	dir, err := os.MkdirTemp(m.dir, "pipetune-trial-")
-	if err != nil {
-		s.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp(m.dir, "pipetune-trial-"))(s)
 	m.dir = dir
 	s.Cleanup(func() {
 		s.until(time.Minute, "the cgroup can be removed", func() bool { return os.Remove(dir) == nil })
@@ -48,10 +47,7 @@ func (s *stand) memoryGroup() memory {
 
 func (m memory) read(s *stand, file string) int64 {
 	s.Helper()
-	text, err := os.ReadFile(filepath.Join(m.dir, file))
-	if err != nil {
-		s.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(m.dir, file)))(s)
 	return number(strings.TrimSpace(string(text)))
 }
 
@@ -126,9 +122,7 @@ func sharedMemory(s *stand, roomMiB int64) {
 	c := s.start("job", j.argv(s, filepath.Join(s.work, "times.json")), group.within)
 	c.awaitLines(1)
 	limit := peak + roomMiB<<20
-	if err := os.WriteFile(filepath.Join(group.dir, group.limit), []byte(strconv.FormatInt(limit, 10)), 0); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.WriteFile(filepath.Join(group.dir, group.limit), []byte(strconv.FormatInt(limit, 10)), 0))
 	jobs := map[string]bool{}
 	own, _ := score(os.Getpid())
 	p := s.pipetune([]string{"bench-io", data, "--budget", "15s", "--python", "none", "-q", "-o", filepath.Join(s.work, "bench.json")}, group.within)

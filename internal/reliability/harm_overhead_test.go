@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 var overheadTrials = []trial{
@@ -123,9 +125,7 @@ func overhead(s *stand) {
 func stalls(s *stand) {
 	gib := s.setting("RELIABILITY_H2_GIB", 8)
 	var memory unix.Sysinfo_t
-	if err := unix.Sysinfo(&memory); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, unix.Sysinfo(&memory))
 	gib = min(gib, float64(memory.Freeram)*float64(memory.Unit)/4/(1<<30))
 	source := s.testdata("reliability/stall.c")
 	library := filepath.Join(s.work, "stall.so")

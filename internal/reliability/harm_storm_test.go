@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // storm is one shape of the fork storm.
@@ -48,14 +50,9 @@ func (s *stand) inRoot(root string, argv []string) []string {
 	argv = slices.Clone(argv)
 	for i, arg := range argv {
 		if strings.HasSuffix(arg, ".py") {
-			text, err := os.ReadFile(arg)
-			if err != nil {
-				s.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(arg))(s)
 			argv[i] = filepath.Join(s.work, filepath.Base(arg))
-			if err := os.WriteFile(argv[i], text, 0o644); err != nil {
-				s.Fatal(err)
-			}
+			must.Do(s, os.WriteFile(argv[i], text, 0o644))
 		}
 	}
 	s.Cleanup(func() {

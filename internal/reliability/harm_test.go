@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/hook/trackernoise"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // harmTrials are H1, H2 and H4 to H10: what pipetune must not do to a job.
@@ -53,10 +54,7 @@ type noted struct {
 
 func (s *stand) noted(path string) noted {
 	s.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		s.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(s)
 	var n noted
 	if err := json.Unmarshal(text, &n); err != nil {
 		s.Fatalf("%s: %v", path, err)

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 var harmlessTrials = []trial{
@@ -32,10 +34,7 @@ func everyCall(s *stand) {
 		s.Errorf("exit %d: %s", status, p.complaints())
 	}
 	p.alone()
-	text, err := os.ReadFile(trace)
-	if err != nil {
-		s.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(trace))(s)
 	number, _, _ := strings.Cut(string(text), " ")
 	self, err := strconv.Atoi(number)
 	if err != nil {

@@ -94,7 +94,7 @@ func (f *family) look(pid int, since map[string]time.Time) {
 			f.asleep[task] = string(where)
 		}
 		children, _ := os.ReadFile(task + "/children")
-		for _, field := range strings.Fields(string(children)) {
+		for field := range strings.FieldsSeq(string(children)) {
 			child, err := strconv.Atoi(field)
 			if err != nil {
 				continue

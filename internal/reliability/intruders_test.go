@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -40,15 +41,9 @@ func asNobody(cmd *exec.Cmd) {
 func (s *stand) shared(name string, mode os.FileMode) string {
 	s.Helper()
 	dir := filepath.Join(s.work, name)
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		s.Fatal(err)
-	}
-	if err := os.Chmod(dir, mode); err != nil {
-		s.Fatal(err)
-	}
-	if err := os.Chmod(s.work, 0o711); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.Mkdir(dir, 0o755))
+	must.Do(s, os.Chmod(dir, mode))
+	must.Do(s, os.Chmod(s.work, 0o711))
 	return dir
 }
 
@@ -116,9 +111,7 @@ func socketIntruder(s *stand) {
 		cmd.Env = append(cmd.Env, "HOME="+s.home, "TMPDIR="+tmp, "XDG_RUNTIME_DIR=")
 	})
 	j.unharmed(s, c)
-	if err := os.WriteFile(stop, nil, 0o644); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.WriteFile(stop, nil, 0o644))
 	thief.wait(time.Minute)
 	var told struct {
 		Tried, Done map[string]int
@@ -193,10 +186,7 @@ func socketStranger(s *stand) {
 			}
 		}
 	}
-	sent, err := strconv.Atoi(strings.TrimSpace(string(other.output())))
-	if err != nil {
-		s.Fatal(err)
-	}
+	sent := must.Get(strconv.Atoi(strings.TrimSpace(string(other.output()))))(s)
 	if told != sent {
 		s.missed("%d of %d were counted by the end of the watch", told, sent)
 	}
@@ -234,13 +224,8 @@ func outputRaces(s *stand, lasts time.Duration, least int) {
 	open, sticky := s.shared("open", 0o777), s.shared("sticky", 0o1777|os.ModeSticky)
 	signs := s.shared("signs", 0o755)
 	victim := filepath.Join(signs, "victim")
-	if err := os.WriteFile(victim, []byte("untouched"), 0o666); err != nil {
-		s.Fatal(err)
-	}
-	before, err := os.Stat(victim)
-	if err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.WriteFile(victim, []byte("untouched"), 0o666))
+	before := must.Get(os.Stat(victim))(s)
 	fixture := s.testdata("reports/reopened.json")
 	stop := filepath.Join(signs, "stop")
 	thief := s.start("racer", []string{"/usr/bin/python3", "-c", racer, victim, stop, "20", open, sticky}, asNobody, func(cmd *exec.Cmd) { cmd.Dir = "/" })
@@ -268,9 +253,7 @@ func outputRaces(s *stand, lasts time.Duration, least int) {
 			}
 		}
 	}
-	if err := os.WriteFile(stop, nil, 0o644); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.WriteFile(stop, nil, 0o644))
 	thief.wait(time.Minute)
 	after, err := os.Stat(victim)
 	text, err2 := os.ReadFile(victim)
@@ -284,28 +267,20 @@ func outputRaces(s *stand, lasts time.Duration, least int) {
 
 func planted3(s *stand) {
 	trap, marker := s.folder("trap"), filepath.Join(s.folder("marks"), "marker")
-	for _, name := range strings.Fields("python python3 h5repack dpkg nvidia-smi sh bash ldconfig find tar patch git less pager xdg-open lsblk systemd-detect-virt") {
-		if err := os.WriteFile(filepath.Join(trap, name), []byte("#!/bin/sh\necho $0 >>"+marker+"\n"), 0o755); err != nil {
-			s.Fatal(err)
-		}
+	for name := range strings.FieldsSeq("python python3 h5repack dpkg nvidia-smi sh bash ldconfig find tar patch git less pager xdg-open lsblk systemd-detect-virt") {
+		must.Do(s, os.WriteFile(filepath.Join(trap, name), []byte("#!/bin/sh\necho $0 >>"+marker+"\n"), 0o755))
 	}
-	for _, name := range strings.Fields("sitecustomize.py usercustomize.py torch.py h5py.py numpy.py PIL.py json.py pipetune_hook.py") {
-		if err := os.WriteFile(filepath.Join(trap, name), []byte("open("+strconv.Quote(marker)+", 'a').write("+strconv.Quote(name+"\n")+")\n"), 0o644); err != nil {
-			s.Fatal(err)
-		}
+	for name := range strings.FieldsSeq("sitecustomize.py usercustomize.py torch.py h5py.py numpy.py PIL.py json.py pipetune_hook.py") {
+		must.Do(s, os.WriteFile(filepath.Join(trap, name), []byte("open("+strconv.Quote(marker)+", 'a').write("+strconv.Quote(name+"\n")+")\n"), 0o644))
 	}
-	for _, name := range strings.Fields(".pipetune.yaml .pipetune.json .piperc .env") {
-		if err := os.WriteFile(filepath.Join(trap, name), []byte("duration: 1000h\nPIPETUNE_FORMAT=nonsense\n"), 0o644); err != nil {
-			s.Fatal(err)
-		}
+	for name := range strings.FieldsSeq(".pipetune.yaml .pipetune.json .piperc .env") {
+		must.Do(s, os.WriteFile(filepath.Join(trap, name), []byte("duration: 1000h\nPIPETUNE_FORMAT=nonsense\n"), 0o644))
 	}
 	source := filepath.Join(trap, "evil.c")
-	if err := os.WriteFile(source, []byte(`#include <stdio.h>
+	must.Do(s, os.WriteFile(source, []byte(`#include <stdio.h>
 __attribute__((constructor)) static void loaded(void) { FILE *f = fopen("`+marker+`", "a"); if (f) { fputs("library\n", f); fclose(f); } }
 int nvmlInit_v2(void) { return 0; }
-`), 0o644); err != nil {
-		s.Fatal(err)
-	}
+`), 0o644))
 	for _, library := range []string{"libnvidia-ml.so.1", "libnvidia-ml.so", "libhdf5.so", "libc.so.6", "libm.so.6", "libz.so.1"} {
 		gcc := s.start("gcc", []string{"gcc", "-shared", "-fPIC", "-nostdlib", "-o", filepath.Join(trap, library), source})
 		if strings.HasPrefix(library, "libnvidia") {
@@ -318,9 +293,7 @@ int nvmlInit_v2(void) { return 0; }
 	}
 	pictures := s.folder("pictures")
 	for i := range 8 {
-		if err := os.WriteFile(filepath.Join(pictures, strconv.Itoa(i)+".png"), tinyPNG(s), 0o644); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.WriteFile(filepath.Join(pictures, strconv.Itoa(i)+".png"), tinyPNG(s), 0o644))
 	}
 	fixture := s.testdata("reports/reopened.json")
 	inTrap := func(cmd *exec.Cmd) {
@@ -328,9 +301,7 @@ int nvmlInit_v2(void) { return 0; }
 		cmd.Env = append(cmd.Env, "PATH=.::/usr/local/bin:/usr/bin:/bin")
 	}
 	script := filepath.Join(s.folder("job"), "train.py")
-	if err := os.WriteFile(script, []byte("import time\nfrom torch.utils.data import DataLoader\nfor e in range(2):\n    for b in DataLoader(list(range(300)), batch_size=2, num_workers=1):\n        time.sleep(0.02)\n"), 0o644); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.WriteFile(script, []byte("import time\nfrom torch.utils.data import DataLoader\nfor e in range(2):\n    for b in DataLoader(list(range(300)), batch_size=2, num_workers=1):\n        time.sleep(0.02)\n"), 0o644))
 	job := steady{batches: 4000, step: 10 * time.Millisecond, workers: 1}.start(s)
 	runs, sprung := 0, 0
 	for _, args := range [][]string{
@@ -345,21 +316,14 @@ int nvmlInit_v2(void) { return 0; }
 		if text, err := os.ReadFile(marker); err == nil {
 			sprung++
 			s.Errorf("%q runs what lies in the current folder: %s", args, text)
-			if err := os.Remove(marker); err != nil {
-				s.Fatal(err)
-			}
+			must.Do(s, os.Remove(marker))
 		}
 		c.alone()
 	}
 	job.kill()
-	traps, err := os.ReadDir(trap)
-	if err != nil {
-		s.Fatal(err)
-	}
+	traps := must.Get(os.ReadDir(trap))(s)
 	// The one file that is read of a folder on purpose must not name a program.
-	if err := os.WriteFile(filepath.Join(trap, "pipetune.toml"), []byte("[bench-io]\npython = './python3'\n"), 0o644); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.WriteFile(filepath.Join(trap, "pipetune.toml"), []byte("[bench-io]\npython = './python3'\n"), 0o644))
 	c := s.pipetune([]string{"bench-io", "--budget", "5s", "--workers", "1", "--no-cold", pictures}, inTrap)
 	if status := c.wait(time.Minute); status != 2 || !strings.Contains(string(c.complaints()), "bench-io.python: not for a folder") {
 		s.Errorf("a folder's settings that name a program: exit %d: %s", status, c.complaints())
@@ -367,10 +331,7 @@ int nvmlInit_v2(void) { return 0; }
 	if text, err := os.ReadFile(marker); err == nil {
 		s.Errorf("the folder's settings ran %s", text)
 	}
-	dynamic, err := exec.Command("readelf", "-dW", s.binary).Output()
-	if err != nil {
-		s.Fatal(err)
-	}
+	dynamic := must.Get(exec.Command("readelf", "-dW", s.binary).Output())(s)
 	if strings.Contains(string(dynamic), "RPATH") || strings.Contains(string(dynamic), "RUNPATH") {
 		s.Errorf("the binary carries a search path: %s", dynamic)
 	}

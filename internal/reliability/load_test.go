@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
@@ -58,9 +59,7 @@ func (s *stand) weigh(c *command, lasts time.Duration, flags ...string) (*record
 func (s *stand) readRecording(file string) *recording.Recording {
 	s.Helper()
 	rec := s.recording(file)
-	if err := os.Remove(file); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.Remove(file))
 	return rec
 }
 
@@ -107,10 +106,7 @@ func (s *stand) scans(c *command, lasts time.Duration) int {
 	if status := p.wait(5 * time.Minute); status != 0 {
 		s.Fatalf("strace ended with %d; stderr: %.600s", status, p.complaints())
 	}
-	text, err := os.ReadFile(calls)
-	if err != nil {
-		s.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(calls))(s)
 	if !strings.Contains(string(text), `"/proc/`) {
 		s.Fatalf("strace saw nothing of /proc: %.600s", text)
 	}
@@ -151,9 +147,7 @@ func manyBirths(s *stand, births int, rate float64) {
 		return err == nil && len(found) > 0
 	})
 	p.meter(200*time.Millisecond, func(u usage) bool { return u.at > startUp })
-	if err := os.WriteFile(hold, nil, 0o600); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.WriteFile(hold, nil, 0o600))
 	var early, late usage
 	p.meter(100*time.Millisecond, func(u usage) bool {
 		n := c.births()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
@@ -52,10 +53,7 @@ func dayLongRecording(s *stand) {
 	const tick, day = 100 * time.Millisecond, 24 * time.Hour
 	round := readings[len(readings)-1].At.Truncate(tick) + tick
 	given, kept := s.repeat(file, rec, readings, growth, kinds, round, tick, day)
-	info, err := os.Stat(file)
-	if err != nil {
-		s.Fatal(err)
-	}
+	info := must.Get(os.Stat(file))(s)
 
 	began := time.Now()
 	p := s.pipetune([]string{"report", file})
@@ -88,15 +86,9 @@ func dayLongRecording(s *stand) {
 // repeat writes a recording of a day from one of some seconds. It returns how many readings were given to the recorder, and kept.
 func (s *stand) repeat(file string, rec *recording.Recording, readings []reading, growth []float64, kinds map[string]metric.Desc, round, tick, day time.Duration) (given, kept int) {
 	s.Helper()
-	f, err := os.Create(file)
-	if err != nil {
-		s.Fatal(err)
-	}
+	f := must.Get(os.Create(file))(s)
 	defer f.Close()
-	r, err := recording.NewRecorder(rec.Header, recording.NewWriter(f))
-	if err != nil {
-		s.Fatal(err)
-	}
+	r := must.Get(recording.NewRecorder(rec.Header, recording.NewWriter(f)))(s)
 	for _, e := range rec.Events {
 		r.Tick(e.At)
 		r.Event(e.Kind, e.Entity, e.Attrs)
@@ -113,20 +105,13 @@ func (s *stand) repeat(file string, rec *recording.Recording, readings []reading
 		if next == len(readings) {
 			next, turn = 0, turn+1
 		}
-		if err := r.Flush(); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, r.Flush())
 	}
-	whole, err := r.Finish(recording.End{At: day, Reason: "duration"})
-	if err != nil {
-		s.Fatal(err)
-	}
+	whole := must.Get(r.Finish(recording.End{At: day, Reason: "duration"}))(s)
 	for _, series := range whole.Series {
 		kept += len(series.Points)
 	}
-	if err := f.Close(); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, f.Close())
 	if kept < 1000 {
 		s.Fatalf("only %d readings of %d were kept", kept, given)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/render"
 	"github.com/pipetune/pipetune/internal/untrusted"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -74,15 +75,9 @@ func poisoned(s *stand, path, payload string, v any) {
 		s.Fatalf("%s: %v", path, err)
 	}
 	const stands = "PAYLOAD-STANDS-HERE"
-	text, err = json.Marshal(poison(tree, stands, ""))
-	if err != nil {
-		s.Fatal(err)
-	}
+	text = must.Get(json.Marshal(poison(tree, stands, "")))(s)
 	if utf8.ValidString(payload) {
-		quoted, err := json.Marshal(payload)
-		if err != nil {
-			s.Fatal(err)
-		}
+		quoted := must.Get(json.Marshal(payload))(s)
 		text = bytes.ReplaceAll(text, []byte(`"`+stands+`"`), quoted)
 	} else {
 		text = bytes.ReplaceAll(text, []byte(stands), []byte(payload))
@@ -113,10 +108,7 @@ func hostileReports(s *stand) {
 			for _, w := range writers {
 				shape := ""
 				if strings.HasPrefix(w.name, "md") {
-					harmless, err := w.write(path, "name")
-					if err != nil {
-						s.Fatal(err)
-					}
+					harmless := must.Get(w.write(path, "name"))(s)
 					shape = markdownShape(harmless)
 				}
 				for _, p := range payloads {

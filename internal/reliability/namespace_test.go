@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pipetune/pipetune/internal/isolate/hungmount"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // ownMounts gives the trial a mount namespace of its own: what it mounts from here on is seen by it and by the programs it starts, and by
@@ -35,14 +36,8 @@ type mounted struct {
 // mount mounts one that never answers some kinds of questions. It must be released before whoever hangs in it can be ended.
 func (s *stand) mount(hang ...hungmount.Op) mounted {
 	s.Helper()
-	dir, err := os.MkdirTemp(s.work, "mount-")
-	if err != nil {
-		s.Fatal(err)
-	}
-	m, err := hungmount.Start(dir, hang...)
-	if err != nil {
-		s.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp(s.work, "mount-"))(s)
+	m := must.Get(hungmount.Start(dir, hang...))(s)
 	return mounted{m, dir, sync.OnceFunc(func() {
 		if err := m.Release(); err != nil {
 			s.Error(err)

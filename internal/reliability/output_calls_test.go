@@ -9,28 +9,23 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // sweep empties a folder between two runs.
 func (s *stand) sweep(dir string) {
 	s.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		s.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(dir))(s)
 	for _, e := range entries {
-		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.RemoveAll(filepath.Join(dir, e.Name())))
 	}
 }
 
 func failingCalls(s *stand) {
 	source := s.testdata("recordings/no-workers.jsonl")
 	dir := filepath.Join(s.work, "out")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.Mkdir(dir, 0o700))
 	path := filepath.Join(dir, "run.json")
 	runs := 0
 	for _, fault := range []struct{ call, errno string }{
@@ -40,18 +35,13 @@ func failingCalls(s *stand) {
 			if n > 400 {
 				s.Fatalf("%s still fails at call %d", fault.call, n)
 			}
-			if err := os.WriteFile(path, []byte(oldText), 0o600); err != nil {
-				s.Fatal(err)
-			}
+			must.Do(s, os.WriteFile(path, []byte(oldText), 0o600))
 			log := filepath.Join(s.work, "strace.log")
 			p := s.start("strace", []string{"strace", "-f", "-qq", "-o", log, "-e", "trace=" + fault.call,
 				"-e", fmt.Sprintf("inject=%s:error=%s:when=%d+", fault.call, fault.errno, n), s.binary, "report", source, "-o", path})
 			status := p.wait(time.Minute)
 			runs++
-			trace, err := os.ReadFile(log)
-			if err != nil {
-				s.Fatal(err)
-			}
+			trace := must.Get(os.ReadFile(log))(s)
 			what := fmt.Sprintf("%s fails with %s from call %d on", fault.call, fault.errno, n)
 			fresh := s.whole(path)
 			switch {
@@ -79,10 +69,7 @@ func failingCalls(s *stand) {
 // onlyFile holds a folder to one file; where removing itself is what fails, a temporary name may be left.
 func (s *stand) onlyFile(dir, name string, leftover bool) {
 	s.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		s.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(dir))(s)
 	for _, e := range entries {
 		if e.Name() != name && !leftover {
 			s.Errorf("left: %s", e.Name())

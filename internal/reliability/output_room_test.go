@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // watchInto starts a short watch with two outputs.
@@ -33,10 +35,7 @@ func watchesWithRoom(s *stand, prepare func(dir string, units int) (change []fun
 	}
 	var runs []run
 	for _, units := range room {
-		dir, err := os.MkdirTemp(s.work, "room-")
-		if err != nil {
-			s.Fatal(err)
-		}
+		dir := must.Get(os.MkdirTemp(s.work, "room-"))(s)
 		change, done := prepare(dir, units)
 		defer done()
 		o := outputs{dir}
@@ -50,10 +49,7 @@ func watchesWithRoom(s *stand, prepare func(dir string, units int) (change []fun
 		if r.judge(s, r.p, status) {
 			clean++
 		}
-		partial, err := filepath.Glob(filepath.Join(r.dir, ".run.jsonl.partial-*"))
-		if err != nil {
-			s.Fatal(err)
-		}
+		partial := must.Get(filepath.Glob(filepath.Join(r.dir, ".run.jsonl.partial-*")))(s)
 		kept += len(partial)
 		if s.Failed() {
 			s.Fatalf("with room for %d", r.units)
@@ -70,9 +66,7 @@ func watchesWithRoom(s *stand, prepare func(dir string, units int) (change []fun
 func fullDisk(s *stand) {
 	watchesWithRoom(s, func(dir string, pages int) ([]func(*exec.Cmd), func()) {
 		// Two pages hold the old files.
-		if err := syscall.Mount("tiny", dir, "tmpfs", 0, "size="+strconv.Itoa((pages+2)*os.Getpagesize())); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, syscall.Mount("tiny", dir, "tmpfs", 0, "size="+strconv.Itoa((pages+2)*os.Getpagesize())))
 		return nil, func() {
 			if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
 				s.Error(err)
@@ -99,10 +93,7 @@ func (s *stand) pipeTo(file *os.File) *os.File {
 	if err != nil {
 		s.Fatal(err)
 	}
-	into, err := os.OpenFile(file.Name(), os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		s.Fatal(err)
-	}
+	into := must.Get(os.OpenFile(file.Name(), os.O_WRONLY|os.O_APPEND, 0))(s)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

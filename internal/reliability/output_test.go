@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 var outputTrials = []trial{
@@ -48,9 +50,7 @@ const oldText = "what stood here before\n"
 func (o outputs) prepare(s *stand) {
 	s.Helper()
 	for _, path := range []string{o.recording(), o.report()} {
-		if err := os.WriteFile(path, []byte(oldText), 0o600); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.WriteFile(path, []byte(oldText), 0o600))
 	}
 }
 
@@ -96,19 +96,13 @@ func (o outputs) judge(s *stand, p *command, status int) (clean bool) {
 	if crashed(complaints) {
 		s.Errorf("it crashed: %.2000s", complaints)
 	}
-	entries, err := os.ReadDir(o.dir)
-	if err != nil {
-		s.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(o.dir))(s)
 	for _, e := range entries {
 		path := filepath.Join(o.dir, e.Name())
 		switch {
 		case path == o.report() || path == o.recording():
 		case strings.HasPrefix(e.Name(), ".run.jsonl.partial-") && strings.Contains(complaints, e.Name()): // kept, and said to be
-			text, err := os.ReadFile(path)
-			if err != nil {
-				s.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(path))(s)
 			if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
 				s.Errorf("what was recorded ends in the middle of a line: %.200q", text[max(0, len(text)-200):])
 			}
@@ -138,30 +132,20 @@ func oddOutputs(s *stand) {
 	job := j.start(s)
 	dir, other, frozen := filepath.Join(s.work, "odd"), filepath.Join(s.work, "other"), filepath.Join(s.work, "frozen")
 	for _, d := range []string{dir, other, frozen, filepath.Join(dir, "folder.json")} {
-		if err := os.Mkdir(d, 0o700); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.Mkdir(d, 0o700))
 	}
-	if err := syscall.Mount("frozen", frozen, "tmpfs", syscall.MS_RDONLY, "size=16k"); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, syscall.Mount("frozen", frozen, "tmpfs", syscall.MS_RDONLY, "size=16k"))
 	defer func() {
 		if err := syscall.Unmount(frozen, syscall.MNT_DETACH); err != nil {
 			s.Error(err)
 		}
 	}()
 	target := filepath.Join(other, "target.json")
-	if err := os.WriteFile(target, []byte(oldText), 0o600); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.WriteFile(target, []byte(oldText), 0o600))
 	for link, to := range map[string]string{"full.json": "/dev/full", "link.json": target, "dangling.json": filepath.Join(other, "new.json"), "self.json": "self.json"} {
-		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.Symlink(to, filepath.Join(dir, link)))
 	}
-	if err := syscall.Mkfifo(filepath.Join(dir, "fifo.json"), 0o600); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, syscall.Mkfifo(filepath.Join(dir, "fifo.json"), 0o600))
 	names := []string{
 		filepath.Join(dir, "folder.json"), filepath.Join(dir, "full.json"), filepath.Join(dir, "link.json"), filepath.Join(dir, "dangling.json"), filepath.Join(dir, "self.json"),
 		filepath.Join(dir, "fifo.json"), filepath.Join(frozen, "new.json"), filepath.Join(s.work, "missing", "new.json"), filepath.Join(target, "below.json"),
@@ -171,9 +155,7 @@ func oddOutputs(s *stand) {
 		for _, suffix := range []string{"", "l"} { // the report and the recording go the same way
 			path := name + suffix
 			if suffix != "" && (strings.HasPrefix(name, dir)) {
-				if err := os.Rename(name, path); err != nil {
-					s.Fatal(err)
-				}
+				must.Do(s, os.Rename(name, path))
 			}
 			began := time.Now()
 			p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(job.pid()), "--duration", "60s", "-o", path})
@@ -205,10 +187,7 @@ func fullStdout(s *stand) {
 	report := s.testdata("reports/reopened.json")
 	full := func(stderr bool) func(*exec.Cmd) {
 		return func(cmd *exec.Cmd) {
-			f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-			if err != nil {
-				s.Fatal(err)
-			}
+			f := must.Get(os.OpenFile("/dev/full", os.O_WRONLY, 0))(s)
 			s.Cleanup(func() { f.Close() })
 			cmd.Stdout = f
 			if stderr {

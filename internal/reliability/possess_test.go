@@ -68,7 +68,7 @@ func (p *possessed) call(number uintptr, args ...any) (uint64, error) {
 		case int:
 			values[i] = uint64(a)
 		case string, []byte:
-			raw := append([]byte(fmt.Sprintf("%s", a)), 0)
+			raw := append(fmt.Appendf(nil, "%s", a), 0)
 			if _, err := unix.PtracePokeData(p.tid, at, raw); err != nil {
 				return 0, fmt.Errorf("writing an argument: %w", err)
 			}

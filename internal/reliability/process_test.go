@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // command is a running program with what it writes. It leads a session of its own, so that all it starts can be found and ended.
@@ -38,20 +40,11 @@ func (s *stand) ownFolders(cmd *exec.Cmd) {
 // start runs any program in the trial's working folder, its output going to files.
 func (s *stand) start(name string, argv []string, change ...func(*exec.Cmd)) *command {
 	s.Helper()
-	dir, err := os.MkdirTemp(s.work, name+"-")
-	if err != nil {
-		s.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp(s.work, name+"-"))(s)
 	c := &command{stand: s, name: name, stdout: filepath.Join(dir, "stdout"), stderr: filepath.Join(dir, "stderr"), ended: make(chan struct{})}
-	stdout, err := os.Create(c.stdout)
-	if err != nil {
-		s.Fatal(err)
-	}
+	stdout := must.Get(os.Create(c.stdout))(s)
 	defer stdout.Close()
-	stderr, err := os.Create(c.stderr)
-	if err != nil {
-		s.Fatal(err)
-	}
+	stderr := must.Get(os.Create(c.stderr))(s)
 	defer stderr.Close()
 	c.cmd = exec.Command(argv[0], argv[1:]...)
 	c.cmd.Dir, c.cmd.Stdout, c.cmd.Stderr = s.work, stdout, stderr

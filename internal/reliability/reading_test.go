@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -13,25 +14,16 @@ import (
 // report reads a report that pipetune has written.
 func (s *stand) report(path string) *report.Report {
 	s.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		s.Fatal(err)
-	}
+	f := must.Get(os.Open(path))(s)
 	defer f.Close()
-	r, err := report.Decode(f)
-	if err != nil {
-		s.Fatal(err)
-	}
+	r := must.Get(report.Decode(f))(s)
 	return r
 }
 
 // recording reads a recording that pipetune has written.
 func (s *stand) recording(path string) *recording.Recording {
 	s.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		s.Fatal(err)
-	}
+	f := must.Get(os.Open(path))(s)
 	defer f.Close()
 	rec, err := recording.Read(f)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
@@ -43,13 +44,8 @@ func (s *stand) churn(way, folder string, rounds int, args ...string) {
 
 func (s *stand) truth(folder string, into any) {
 	s.Helper()
-	text, err := os.ReadFile(filepath.Join(folder, "truth.json"))
-	if err != nil {
-		s.Fatal(err)
-	}
-	if err := json.Unmarshal(text, into); err != nil {
-		s.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(folder, "truth.json")))(s)
+	must.Do(s, json.Unmarshal(text, into))
 }
 
 // processOf is the process that an entity of a recording names.
@@ -63,9 +59,7 @@ func processOf(entity string) (procfs.ID, bool) {
 
 func reusedWorkers(s *stand) {
 	folder := filepath.Join(s.work, "churn")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.Mkdir(folder, 0o700))
 	const rounds = 1000
 	s.churn("churn", folder, rounds, "diagnose", "-q", "--duration", "8m", "-o", filepath.Join(folder, "run.jsonl"))
 	var truth struct {
@@ -121,9 +115,7 @@ func reusedWorkers(s *stand) {
 
 func reusedAtAttach(s *stand) {
 	folder := filepath.Join(s.work, "attach")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.Mkdir(folder, 0o700))
 	s.churn("attach", folder, 25, "diagnose", "-q", "--duration", "6s", "--warmup", "0s")
 	var tries []struct {
 		PID, Status int
@@ -132,10 +124,7 @@ func reusedAtAttach(s *stand) {
 	s.truth(folder, &tries)
 	refused, olds, news := 0, 0, 0
 	for n, try := range tries {
-		stderr, err := os.ReadFile(filepath.Join(folder, "stderr-"+strconv.Itoa(n)))
-		if err != nil {
-			s.Fatal(err)
-		}
+		stderr := must.Get(os.ReadFile(filepath.Join(folder, "stderr-"+strconv.Itoa(n))))(s)
 		path := filepath.Join(folder, "run-"+strconv.Itoa(n)+".jsonl")
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			if refused++; try.Status != 3 {

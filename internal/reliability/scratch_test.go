@@ -9,15 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // folder makes a new folder in the trial's own.
 func (s *stand) folder(name string) string {
 	s.Helper()
-	dir, err := os.MkdirTemp(s.work, name+"-")
-	if err != nil {
-		s.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp(s.work, name+"-"))(s)
 	return dir
 }
 
@@ -30,9 +29,7 @@ func (s *stand) fakeNVML(config string) string {
 	if status := gcc.wait(2 * time.Minute); status != 0 {
 		s.Fatalf("building the fake NVML: %s", gcc.complaints())
 	}
-	if err := os.WriteFile(filepath.Join(dir, "fakenvml.conf"), []byte(config+"\n"), 0o644); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.WriteFile(filepath.Join(dir, "fakenvml.conf"), []byte(config+"\n"), 0o644))
 	return dir
 }
 
@@ -40,8 +37,6 @@ func (s *stand) fakeNVML(config string) string {
 func tinyPNG(s *stand) []byte {
 	s.Helper()
 	var b bytes.Buffer
-	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 8, 8))); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, png.Encode(&b, image.NewGray(image.Rect(0, 0, 8, 8))))
 	return b.Bytes()
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
@@ -77,15 +78,9 @@ func leaked(shown, secret string) bool {
 func everything(s *stand, c *command, dir string) map[string]string {
 	s.Helper()
 	all := map[string]string{"stdout": string(c.output()), "stderr": c.complaints()}
-	files, err := os.ReadDir(dir)
-	if err != nil {
-		s.Fatal(err)
-	}
+	files := must.Get(os.ReadDir(dir))(s)
 	for _, f := range files {
-		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
-		if err != nil {
-			s.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, f.Name())))(s)
 		all[f.Name()] = string(text)
 	}
 	return all
@@ -173,9 +168,7 @@ func hiddenInMessages(s *stand) {
 		c.alone()
 	}
 	dir := filepath.Join(s.work, "token="+token[3:])
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.Mkdir(dir, 0o755))
 	script := filepath.Join(dir, "train.py")
 	const source = `
 import sys, time, torch
@@ -196,9 +189,7 @@ except Exception as e:
     print(type(e).__name__)
     time.sleep(8)
 `
-	if err := os.WriteFile(script, []byte(source), 0o644); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.WriteFile(script, []byte(source), 0o644))
 	out := s.folder("out")
 	c := s.pipetune(slices.Concat([]string{"diagnose"}, into(out, ".txt", ".md", ".json", ".jsonl"), []string{"--", "env", "TMPDIR=" + s.folder("job-tmp"), s.python, script})) // what the interpreter leaves is the job's
 	if status := c.wait(5 * time.Minute); status != 0 {

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/procfs/fakeroot"
 	"github.com/pipetune/pipetune/internal/recording"
@@ -34,9 +35,7 @@ var shapeTrials = []trial{
 func wideJob(s *stand) {
 	mounts := s.testdata("reliability/mounts.py")
 	folder := filepath.Join(s.work, "mounts")
-	if err := os.Mkdir(folder, 0o755); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.Mkdir(folder, 0o755))
 	const workers, threads, count, kilobytes = 32, 256, 4096, 120
 	j := churn{flags: []string{"--steady", strconv.Itoa(workers), "--threads", strconv.Itoa(threads)}}
 	for range kilobytes {
@@ -60,23 +59,13 @@ func wideJob(s *stand) {
 
 func wideMachine(s *stand) {
 	const cpus, mounts, path = 1024, 4096, 10_000
-	archive, err := os.ReadFile("../../testdata/proc/cgroup-v2.txtar")
-	if err != nil {
-		s.Fatal(err)
-	}
+	archive := must.Get(os.ReadFile("../../testdata/proc/cgroup-v2.txtar"))(s)
 	root := filepath.Join(s.work, "machine")
-	if err := fakeroot.Unpack(archive, root); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, fakeroot.Unpack(archive, root))
 	put := func(name string, change func(old []byte) string) {
 		file := filepath.Join(root, name)
-		old, err := os.ReadFile(file)
-		if err != nil {
-			s.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(change(old)), 0o644); err != nil {
-			s.Fatal(err)
-		}
+		old := must.Get(os.ReadFile(file))(s)
+		must.Do(s, os.WriteFile(file, []byte(change(old)), 0o644))
 	}
 	put("proc/stat", func(old []byte) string {
 		var b strings.Builder
@@ -102,17 +91,11 @@ func wideMachine(s *stand) {
 	put("proc/4700/cgroup", func([]byte) string { return "0::" + strings.Repeat("/"+strings.Repeat("g", 99), path/100) + "\n" })
 
 	fs := procfs.FS{Root: root}
-	p, err := fs.Open(4700)
-	if err != nil {
-		s.Fatal(err)
-	}
+	p := must.Get(fs.Open(4700))(s)
 	target := p.ID
 	p.Close()
 	placement := sampler.NewPlacement(fs, target, func() []string { return []string{"/home/me/data"} })
-	r, err := recording.NewRecorder(recording.Header{}, nil)
-	if err != nil {
-		s.Fatal(err)
-	}
+	r := must.Get(recording.NewRecorder(recording.Header{}, nil))(s)
 	samplers := []sampler.Sampler{sampler.NewCPU(fs, target), sampler.NewMemory(fs, target, nil), sampler.NewDisk(fs, placement), sampler.NewPressure(fs, target), sampler.NewCgroup(fs, target, placement)}
 	var live []sampler.Sampler
 	for _, m := range samplers {
@@ -135,10 +118,7 @@ func wideMachine(s *stand) {
 		worst = max(worst, ownCPU(s)-began)
 	}
 	mean := (ownCPU(s) - before) / rounds
-	rec, err := r.Finish(recording.End{At: rounds * time.Second})
-	if err != nil {
-		s.Fatal(err)
-	}
+	rec := must.Get(r.Finish(recording.End{At: rounds * time.Second}))(s)
 	cores := 0
 	for _, series := range rec.Series {
 		if strings.HasPrefix(series.Entity, "cpu/") && series.Metric == "cpu_busy_s" {
@@ -159,8 +139,6 @@ func wideMachine(s *stand) {
 func ownCPU(s *stand) time.Duration {
 	s.Helper()
 	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, unix.Getrusage(unix.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

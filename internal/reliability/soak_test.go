@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 var soakTrials = []trial{
@@ -48,10 +50,7 @@ func soak(s *stand, lasts time.Duration) {
 	if len(readings) < 12 {
 		s.Fatalf("%d readings in %v", len(readings), lasts)
 	}
-	info, err := os.Stat(filepath.Join(s.work, "run.jsonl"))
-	if err != nil {
-		s.Fatal(err)
-	}
+	info := must.Get(os.Stat(filepath.Join(s.work, "run.jsonl")))(s)
 	thirds := [3]float64{}
 	for i := range thirds {
 		thirds[i] = middle(readings[i*len(readings)/3:(i+1)*len(readings)/3], func(u usage) float64 { return mib(u.own) })
@@ -84,10 +83,7 @@ func countFDs(u usage) float64 { return float64(u.fds) }
 // fullAt tells when a recording was thinned first; the hour, or what is left of a shorter soak, where it never was.
 func (s *stand) fullAt(file string) time.Duration {
 	s.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		s.Fatal(err)
-	}
+	f := must.Get(os.Open(file))(s)
 	defer f.Close()
 	in := bufio.NewScanner(f)
 	in.Buffer(nil, 16<<20)
@@ -102,9 +98,7 @@ func (s *stand) fullAt(file string) time.Duration {
 			at = max(at, t)
 		}
 	}
-	if err := in.Err(); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, in.Err())
 	s.measured("recording not full")
 	return time.Hour
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/isolate/hungmount"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -67,10 +68,7 @@ func (s *stand) freezer(pids ...int) (set func(frozen bool)) {
 	if _, err := os.Stat(parent); err != nil {
 		parent, file, words = "/sys/fs/cgroup", "cgroup.freeze", map[bool]string{true: "1", false: "0"}
 	}
-	dir, err := os.MkdirTemp(parent, "pipetune-trial-")
-	if err != nil {
-		s.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp(parent, "pipetune-trial-"))(s)
 	write := func(name, text string) {
 		s.Helper()
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0); err != nil {
@@ -86,7 +84,7 @@ func (s *stand) freezer(pids ...int) (set func(frozen bool)) {
 		if err != nil {
 			s.Error(err)
 		}
-		for _, pid := range strings.Fields(string(left)) {
+		for pid := range strings.FieldsSeq(string(left)) {
 			if err := os.WriteFile(filepath.Join(parent, "cgroup.procs"), []byte(pid), 0); err != nil {
 				s.Log(err) // it has ended meanwhile
 			}
@@ -152,10 +150,7 @@ func stoppedJob(s *stand, stop func(*stand, *command) (func(), string)) {
 	if status != 0 || match == nil || !strings.Contains(words, who) {
 		s.Fatalf("exit %d; nothing of %s since %.1f s:\n%s", status, who, want, words)
 	}
-	since, err := strconv.ParseFloat(match[1], 64)
-	if err != nil {
-		s.Fatal(err)
-	}
+	since := must.Get(strconv.ParseFloat(match[1], 64))(s)
 	if off := since - want; off < -1 || off > 1 {
 		s.missed("it says since %.1f s; it was at %.1f s", since, want)
 	}
@@ -206,14 +201,8 @@ func hungWorker(s *stand) {
 // monotonic is CLOCK_MONOTONIC, which recordings are told in.
 func monotonic(s *stand) time.Duration {
 	s.Helper()
-	text, err := os.ReadFile("/proc/uptime") // CLOCK_BOOTTIME: the same where the machine was never suspended
-	if err != nil {
-		s.Fatal(err)
-	}
-	seconds, err := strconv.ParseFloat(strings.Fields(string(text))[0], 64)
-	if err != nil {
-		s.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("/proc/uptime"))(s) // CLOCK_BOOTTIME: the same where the machine was never suspended
+	seconds := must.Get(strconv.ParseFloat(strings.Fields(string(text))[0], 64))(s)
 	return time.Duration(seconds * float64(time.Second))
 }
 
@@ -250,10 +239,7 @@ func pausedWatch(s *stand, both bool) {
 	if status != 0 || match == nil {
 		s.Fatalf("exit %d; the gap is not told:\n%s", status, words)
 	}
-	told, err := strconv.ParseFloat(match[1], 64)
-	if err != nil {
-		s.Fatal(err)
-	}
+	told := must.Get(strconv.ParseFloat(match[1], 64))(s)
 	if off := told - paused.Seconds(); off < -1 || off > 1 {
 		s.missed("the gap is told as %.1f s, it was %.1f s", told, paused.Seconds())
 	}
@@ -277,18 +263,13 @@ func pausedWatch(s *stand, both bool) {
 // mostTicksASecond is how many ticks of a recording fall into one second at the most.
 func mostTicksASecond(s *stand, path string) (most int) {
 	s.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		s.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(s)
 	var at []float64
 	for line := range strings.Lines(string(text)) {
 		var tick struct {
 			T *float64 `json:"t"`
 		}
-		if err := json.Unmarshal([]byte(line), &tick); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, json.Unmarshal([]byte(line), &tick))
 		if tick.T != nil && (len(at) == 0 || at[len(at)-1] != *tick.T) {
 			at = append(at, *tick.T)
 		}

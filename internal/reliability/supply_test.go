@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func supplyTrials() []trial {
@@ -34,10 +36,7 @@ func supplyTrials() []trial {
 // repository is the root of the source.
 func repository(s *stand) string {
 	s.Helper()
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		s.Fatal(err)
-	}
+	root := must.Get(filepath.Abs("../.."))(s)
 	return root
 }
 
@@ -52,9 +51,7 @@ func inRepository(s *stand, limit time.Duration, argv ...string) string {
 }
 
 func sameBytes(s *stand) {
-	if err := os.Chmod(s.work, 0o755); err != nil { // the second build is another user's
-		s.Fatal(err)
-	}
+	must.Do(s, os.Chmod(s.work, 0o755)) // the second build is another user's
 	said := inRepository(s, time.Hour, "scripts/check-reproducible", s.work)
 	s.measured("%s", strings.TrimPrefix(strings.TrimSpace(said), "check-reproducible: "))
 }
@@ -90,10 +87,7 @@ func trueParts(s *stand) {
 	inRepository(s, 20*time.Minute, "make", "sbom")
 	root := repository(s)
 	binary := filepath.Join(root, "bin/pipetune")
-	text, err := os.ReadFile(filepath.Join(root, "bin/pipetune.cdx.json"))
-	if err != nil {
-		s.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(root, "bin/pipetune.cdx.json")))(s)
 	var list struct {
 		BomFormat, SpecVersion string
 		Components             []part
@@ -101,13 +95,8 @@ func trueParts(s *stand) {
 			Component struct{ Hashes []struct{ Content string } }
 		}
 	}
-	if err := json.Unmarshal(text, &list); err != nil {
-		s.Fatal(err)
-	}
-	content, err := os.ReadFile(binary)
-	if err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, json.Unmarshal(text, &list))
+	content := must.Get(os.ReadFile(binary))(s)
 	sum := sha256.Sum256(content)
 	if h := list.Metadata.Component.Hashes; len(h) != 1 || h[0].Content != hex.EncodeToString(sum[:]) {
 		s.Errorf("the list is of another binary: %v", h)
@@ -183,10 +172,7 @@ func hardened(s *stand) {
 	if floor == nil {
 		s.Fatalf("check-binary says %q", said)
 	}
-	minor, err := strconv.Atoi(floor[1])
-	if err != nil {
-		s.Fatal(err)
-	}
+	minor := must.Get(strconv.Atoi(floor[1]))(s)
 	if minor > 36 {
 		s.missed("it needs glibc 2.%d: built on a newer system than Debian 12", minor)
 	}
@@ -195,10 +181,7 @@ func hardened(s *stand) {
 }
 
 func securityPage(s *stand) {
-	text, err := os.ReadFile(filepath.Join(repository(s), "SECURITY.md"))
-	if err != nil {
-		s.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(repository(s), "SECURITY.md")))(s)
 	for _, must := range []string{"**hostile**", "**trusted**", "not a boundary", "does not promise", "## Reporting", "vulnerability"} {
 		if !strings.Contains(string(text), must) {
 			s.Errorf("SECURITY.md does not say %q", must)

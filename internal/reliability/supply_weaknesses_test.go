@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // weakest is a program with a weakness that is known since 2021, GO-2021-0113: a scanner that finds nothing in it looks at nothing.
@@ -30,14 +32,10 @@ const weakness = "GO-2021-0113"
 func knownWeaknesses(s *stand) {
 	database, source := filepath.Join(s.work, "database"), filepath.Join(s.work, "weakest")
 	for _, folder := range []string{database, source} {
-		if err := os.Mkdir(folder, 0o755); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.Mkdir(folder, 0o755))
 	}
 	for name, text := range weakest {
-		if err := os.WriteFile(filepath.Join(source, name), []byte(text), 0o644); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.WriteFile(filepath.Join(source, name), []byte(text), 0o644))
 	}
 	inRepository(s, 10*time.Minute, "go", "-C", source, "build", "-mod=mod", "-o", "weakest", ".")
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/isolate/hungmount"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -212,20 +213,12 @@ func movedBootTime(s *stand) {
 	s.ownMounts()
 	j := steady{batches: 900, step: 50 * time.Millisecond, item: time.Millisecond, workers: 2, more: []string{"--epoch", "90"}}
 	c := j.start(s)
-	text, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		s.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("/proc/stat"))(s)
 	var paces []string
 	for _, btime := range []string{"0", "4102444800", "18446744073709551615", "-1"} {
-		dir, err := os.MkdirTemp(s.work, "btime-")
-		if err != nil {
-			s.Fatal(err)
-		}
+		dir := must.Get(os.MkdirTemp(s.work, "btime-"))(s)
 		moved := filepath.Join(dir, "stat")
-		if err := os.WriteFile(moved, regexp.MustCompile(`(?m)^btime .*$`).ReplaceAll(text, []byte("btime "+btime)), 0o644); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.WriteFile(moved, regexp.MustCompile(`(?m)^btime .*$`).ReplaceAll(text, []byte("btime "+btime)), 0o644))
 		path := filepath.Join(dir, "report.json")
 		p := s.pipetune([]string{"diagnose", "--pid", strconv.Itoa(c.pid()), "--duration", "6s", "--warmup", "1s", "-o", path}, inNamespace("--mount", "mount --bind "+moved+" /proc/stat"))
 		if status := p.wait(time.Minute); status != 0 {

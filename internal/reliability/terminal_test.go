@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pipetune/pipetune/internal/isolate/hungmount"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 var terminalTrials = []trial{
@@ -184,21 +185,14 @@ func twiceAtOnce(s *stand) {
 func (s *stand) fullPipe() *os.File {
 	s.Helper()
 	var ends [2]int
-	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, unix.Pipe2(ends[:], unix.O_CLOEXEC))
 	r, w := os.NewFile(uintptr(ends[0]), "pipe"), os.NewFile(uintptr(ends[1]), "pipe")
 	s.Cleanup(func() {
 		r.Close()
 		w.Close()
 	})
-	size, err := unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, os.Getpagesize())
-	if err != nil {
-		s.Fatal(err)
-	}
-	if _, err := w.Write(make([]byte, size)); err != nil {
-		s.Fatal(err)
-	}
+	size := must.Get(unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, os.Getpagesize()))(s)
+	must.Get(w.Write(make([]byte, size)))(s)
 	return w
 }
 
@@ -285,13 +279,9 @@ func signalInRename(s *stand) {
 	c := j.start(s)
 	for _, times := range []int{1, 2} {
 		report := filepath.Join(s.work, "report.json")
-		if err := os.WriteFile(report, []byte(oldText), 0o600); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.WriteFile(report, []byte(oldText), 0o600))
 		log := filepath.Join(s.work, "strace.log")
-		if err := os.WriteFile(log, nil, 0o600); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, os.WriteFile(log, nil, 0o600))
 		p := s.watch(c, report, "6s", func(cmd *exec.Cmd) {
 			cmd.Args = append([]string{"/usr/bin/strace", "-f", "-qq", "-o", log, "-e", "trace=renameat", "-e", "inject=renameat:delay_enter=3s", cmd.Path}, cmd.Args[1:]...)
 			cmd.Path = cmd.Args[0]

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // trial is one row of the page.
@@ -193,15 +195,10 @@ func (s *stand) row(c trial) row {
 
 // newStand makes the folders and looks at the end for what is left in them.
 func newStand(t *testing.T, m machine) *stand {
-	work, err := os.MkdirTemp("/var/tmp", "pipetune-trial-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	work := must.Get(os.MkdirTemp("/var/tmp", "pipetune-trial-"))(t)
 	s := &stand{T: t, machine: m, work: work, home: filepath.Join(work, "home"), tmp: filepath.Join(work, "tmp"), runtime: filepath.Join(work, "run")}
 	for _, dir := range []string{s.home, s.tmp, s.runtime} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(dir, 0o700))
 	}
 	t.Cleanup(func() {
 		if err := os.RemoveAll(work); err != nil {
@@ -215,10 +212,7 @@ func newStand(t *testing.T, m machine) *stand {
 func (s *stand) leftNothing() {
 	s.Helper()
 	for _, dir := range []string{s.tmp, s.runtime} {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			s.Fatal(err)
-		}
+		entries := must.Get(os.ReadDir(dir))(s)
 		for _, e := range entries {
 			s.Errorf("pipetune left %s", filepath.Join(dir, e.Name()))
 		}
@@ -263,10 +257,7 @@ func (s *stand) until(limit time.Duration, what string, holds func() bool) {
 // testdata is the absolute path of a file or folder of testdata: the programs of a trial run in a folder of its own.
 func (s *stand) testdata(name string) string {
 	s.Helper()
-	path, err := filepath.Abs(filepath.Join("../../testdata", name))
-	if err != nil {
-		s.Fatal(err)
-	}
+	path := must.Get(filepath.Abs(filepath.Join("../../testdata", name)))(s)
 	return path
 }
 
@@ -274,10 +265,7 @@ func (s *stand) testdata(name string) string {
 type machine struct{ binary, python string }
 
 func findMachine(t *testing.T) machine {
-	binary, err := filepath.Abs(envOr("PIPETUNE_BIN", "../../bin/pipetune"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := must.Get(filepath.Abs(envOr("PIPETUNE_BIN", "../../bin/pipetune")))(t)
 	if _, err := os.Stat(binary); errors.Is(err, os.ErrNotExist) {
 		t.Fatalf("no %s: run make build", binary)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/isolate/hungmount"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
@@ -197,14 +198,9 @@ func (s *stand) asNobody(cmd *exec.Cmd) {
 // everybody copies pipetune to where another user may execute it.
 func (s *stand) everybody() string {
 	s.Helper()
-	text, err := os.ReadFile(s.binary)
-	if err != nil {
-		s.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(s.binary))(s)
 	path := filepath.Join(s.work, "pipetune")
-	if err := os.WriteFile(path, text, 0o755); err != nil {
-		s.Fatal(err)
-	}
+	must.Do(s, os.WriteFile(path, text, 0o755))
 	return path
 }
 

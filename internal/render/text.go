@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/document"
+	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // text lays a document out for a terminal: the answer and what to do next first, then the sections, then lines to copy
@@ -130,7 +131,7 @@ func (p *page) Figures(list document.Figures) {
 		return
 	}
 	w := figureWidths(list)
-	p.line(p.paint(dim, spaces(w[0])+pad("now", w[1])+pad("95 % CI", w[2])+"free data (modelled)"))
+	p.line(p.paint(dim, spaces(w[0])+pad("now", w[1])+pad("95 % CI", w[2])+"no wait (modelled)"))
 	for _, f := range list {
 		p.line(pad(safe(f.Name), w[0]), pad(safe(f.Now), w[1]), pad(safe(f.Interval), w[2]), safe(f.Free))
 	}
@@ -207,7 +208,7 @@ func (p *page) Gaps(list document.Gaps) {
 		if g.Cure != "" {
 			p.wrapped("    → ", safe(g.Cure))
 		}
-		p.wrapped("    leaves out ", safe(g.Names))
+		p.wrapped("    not judged ", safe(g.Names))
 	}
 }
 
@@ -259,4 +260,12 @@ func (p *page) command(c document.Code) {
 		return
 	}
 	p.line(first, text)
+}
+
+// Answer writes the answer of a report and nothing else, as the first lines of its text.
+func Answer(r *report.Report, o Options) string {
+	p, d := newPage(o), document.Of(r, nil)
+	d.Subject = ""
+	p.answer(d)
+	return p.b.String()
 }

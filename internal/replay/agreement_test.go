@@ -1,8 +1,12 @@
 package replay
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
+	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -70,6 +74,8 @@ func TestOneVoice(t *testing.T) {
 		folder := filepath.Base(filepath.Dir(path))
 		var r *report.Report
 		switch {
+		case strings.HasSuffix(path, ".jsonl.gz") && folder == "suite":
+			r = judged(t, unpacked(t, path))
 		case filepath.Ext(path) == ".jsonl" && strings.Contains(path, "recordings"), folder == "cases" && filepath.Ext(path) == ".jsonl":
 			r = judged(t, path)
 		case folder == "cases" && filepath.Ext(path) == ".json":
@@ -90,6 +96,28 @@ func TestOneVoice(t *testing.T) {
 	if err != nil || judgedAll < 100 || changes < 50 {
 		t.Errorf("%d reports with %d changes: %v", judgedAll, changes, err)
 	}
+}
+
+// unpacked is a recording out of gzip.
+func unpacked(t *testing.T, path string) string {
+	t.Helper()
+	packed, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(path), ".gz"))
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // FuzzOneVoice judges made-up evidence: whatever is seen, a report does not contradict itself.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -22,13 +23,8 @@ const (
 // knownMisses tells of which recordings a figure is not as near the truth as is promised, and why; e2e's TestDevice has the same. Any other miss
 // fails, and so does one that is listed and is none.
 func knownMisses(t *testing.T, folder string) (known map[string]string) {
-	text, err := os.ReadFile(filepath.Join(folder, "known.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &known); err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(folder, "known.json")))(t)
+	must.Do(t, json.Unmarshal(text, &known))
 	return known
 }
 
@@ -45,14 +41,9 @@ type deviceTruth struct {
 // TestDeviceRecordings replays loops that ran on the stand-in GPU and holds the reports to its truth.
 func TestDeviceRecordings(t *testing.T) {
 	folder := "../../testdata/recordings/device"
-	text, err := os.ReadFile(filepath.Join(folder, "truth.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(folder, "truth.json")))(t)
 	var truths []deviceTruth
-	if err := json.Unmarshal(text, &truths); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &truths))
 	if files, _ := filepath.Glob(filepath.Join(folder, "*.jsonl")); len(files) != len(truths) || len(files) == 0 {
 		t.Fatalf("%d recordings and %d truths", len(files), len(truths))
 	}

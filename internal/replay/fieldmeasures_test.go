@@ -11,6 +11,7 @@ import (
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/rules"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -25,10 +26,7 @@ func fieldRecording(t *testing.T, name string) *recording.Recording {
 
 func measuredIn(t *testing.T, name string, d metric.Desc) float64 {
 	t.Helper()
-	e, err := evidence.FromRecording(fieldRecording(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(evidence.FromRecording(fieldRecording(t, name)))(t)
 	v, ok := e.Get(d)
 	if !ok {
 		t.Fatalf("%s has no %s", name, d.Name)
@@ -101,10 +99,7 @@ func TestWorkersFollowFromCosts(t *testing.T) {
 			}
 		}
 	}
-	e, err := evidence.FromRecording(rec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(evidence.FromRecording(rec))(t)
 	r := diagnose.Run(e, rules.All())
 	f := finding(r, "loader/workers-too-few")
 	if f == nil {
@@ -129,10 +124,7 @@ func TestMemoryIsWhatTheDriverTells(t *testing.T) {
 			}
 		}
 	}
-	e, err := evidence.FromRecording(rec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(evidence.FromRecording(rec))(t)
 	r := diagnose.Run(e, rules.All())
 	if f := finding(r, "gpu/batch-headroom"); f == nil || !strings.Contains(f.Summary, "33 % of the 24 GiB of NVIDIA GeForce RTX 5090") {
 		t.Errorf("%+v", f)
@@ -141,10 +133,7 @@ func TestMemoryIsWhatTheDriverTells(t *testing.T) {
 
 // Every claim that does not hold is answered, and the page for users has each.
 func TestEveryWrongClaimIsAnswered(t *testing.T) {
-	page, err := os.ReadFile("../../docs/field-reports.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../docs/field-reports.md"))(t)
 	answered := map[int]bool{}
 	for _, c := range fieldCases {
 		for _, claim := range c.claims {

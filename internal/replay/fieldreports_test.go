@@ -11,6 +11,7 @@ import (
 	"github.com/pipetune/pipetune/internal/benchmark/benchmarktest"
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/rules"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -202,16 +203,9 @@ func fieldReport(t *testing.T, name string) *report.Report {
 // decoded is a report as it was kept.
 func decoded(t *testing.T, path string) *report.Report {
 	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(path))(t)
 	defer file.Close()
-	r, err := report.Decode(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(report.Decode(file))(t)
 }
 
 func (c fieldCase) check(t *testing.T, r *report.Report) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/rules"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -13,24 +14,15 @@ import (
 
 func readRecording(t *testing.T, path string) *recording.Recording {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(path))(t)
 	defer f.Close()
-	rec, err := recording.Read(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rec := must.Get(recording.Read(f))(t)
 	return rec
 }
 
 func evidenceOf(t *testing.T, path string) *evidence.Evidence {
 	t.Helper()
-	e, err := evidence.FromRecording(readRecording(t, path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(evidence.FromRecording(readRecording(t, path)))(t)
 	return e
 }
 

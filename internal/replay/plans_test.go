@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -25,9 +26,7 @@ func TestPlansOfRecordings(t *testing.T) {
 	for _, path := range recorded(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			r := judged(t, path)
-			if err := r.Validate(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, r.Validate())
 			if r.Verdict.Class == report.Inconclusive { // the verdict says what is missing
 				if r.Outlook != nil || len(r.Plans) > 0 {
 					t.Errorf("plans of a job that is %s", r.Verdict.Class)
@@ -107,10 +106,7 @@ func TestPlansOfALoaderThatKeepsUp(t *testing.T) {
 
 func TestPlansAreRepeatable(t *testing.T) {
 	path := "../../testdata/recordings/launched-no-workers.jsonl"
-	one, err := json.Marshal(judged(t, path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := must.Get(json.Marshal(judged(t, path)))(t)
 	two, err := json.Marshal(judged(t, path))
 	if err != nil || string(one) != string(two) {
 		t.Errorf("two reports of one recording differ, %v", err)

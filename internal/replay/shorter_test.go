@@ -9,6 +9,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/rules"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -53,10 +54,7 @@ func first(r *report.Report) string {
 
 func reportOf(t *testing.T, rec *recording.Recording) *report.Report {
 	t.Helper()
-	e, err := evidence.FromRecording(rec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(evidence.FromRecording(rec))(t)
 	return diagnose.Run(e, rules.All())
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // fiveLayouts makes HDF5 datasets x of 128 items of 64 x 64 x 3 bytes.
@@ -124,9 +125,7 @@ func TestRun(t *testing.T) {
 func TestRepackOfManyFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a folder")
 	for _, sub := range []string{"", "sub"} {
-		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Join(dir, sub), 0o700))
 		runPython(t, fiveLayouts, filepath.Join(dir, sub))
 	}
 	sample, access := surveyed(t, dir)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func TestTryHDF5(t *testing.T) {
@@ -25,9 +26,7 @@ func TestTryHDF5(t *testing.T) {
 	runPython(t, hdf5Of(56), path)
 	s := trying(t, path)
 	s.Scratch = within
-	if err := Layouts(t.Context(), s.Job); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Layouts(t.Context(), s.Job))
 	want := []string{"as-is", "chunk-item", "chunk-item-unfiltered", "contiguous", "unfiltered"}
 	measured, sized := s.names()
 	if !slices.Equal(measured, want) || !slices.Equal(sized, want) {
@@ -70,9 +69,7 @@ assert got == sys.argv[3], got`, path, made, layout)
 func runCommand(t *testing.T, command string) {
 	t.Helper()
 	bin := t.TempDir()
-	if err := os.Symlink(testPython(), filepath.Join(bin, "python3")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(testPython(), filepath.Join(bin, "python3")))
 	shell := exec.Command("/bin/bash", "-euc", command)
 	shell.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 	if out, err := shell.CombinedOutput(); err != nil {
@@ -85,15 +82,11 @@ func TestTryPictures(t *testing.T) {
 	size := image.Pt(400, 300)
 	pngs(t, filepath.Join(dir, "cats"), size, size, size)
 	pngs(t, filepath.Join(dir, "dogs"), size, size)
-	if err := os.WriteFile(filepath.Join(dir, "dogs", "broken.png"), []byte("\x89PNG\r\n\x1a\nrubbish"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "dogs", "broken.png"), []byte("\x89PNG\r\n\x1a\nrubbish"), 0o600))
 	s := trying(t, dir)
 	s.Scratch = within
 	s.ends = time.Now().Add(10 * time.Second) // a slow machine is to reach the broken one too
-	if err := Layouts(t.Context(), s.Job); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Layouts(t.Context(), s.Job))
 	measured, sized := s.names()
 	want := []string{"as-is", "jpeg-90", "packed-npy", "packed-tar", "resized-256"}
 	if !slices.Equal(measured, want) || !slices.Equal(sized, want) {
@@ -109,9 +102,7 @@ func TestTryPictures(t *testing.T) {
 		t.Errorf("left behind: %q", got)
 	}
 
-	if err := os.Remove(filepath.Join(dir, "dogs", "broken.png")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, "dogs", "broken.png")))
 	for _, tc := range []struct{ name, check string }{
 		{"jpeg-90", "assert len(f) == 5 and all(Image.open(p).format == 'JPEG' and Image.open(p).size == (400, 300) for p in f), f"},
 		{"resized-256", "assert len(f) == 5 and all(Image.open(p).size == (341, 256) for p in f), f"},
@@ -129,9 +120,7 @@ func TestTryPicturesOfSeveralSizes(t *testing.T) {
 	pngs(t, dir, image.Pt(40, 30), image.Pt(50, 30), image.Pt(40, 30))
 	s := trying(t, dir)
 	s.Scratch = within
-	if err := Layouts(t.Context(), s.Job); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Layouts(t.Context(), s.Job))
 	if got, _ := s.names(); !slices.Equal(got, []string{"as-is", "jpeg-90", "packed-tar"}) {
 		t.Errorf("measured %q", got)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -198,10 +199,7 @@ with h5py.File(sys.argv[1], "w") as f:
 // surveyed is what lies at a path, as bench-io finds it.
 func surveyed(t *testing.T, path string) (dataset.Sample, *dataset.Access) {
 	t.Helper()
-	r, err := dataset.Survey(path, dataset.SurveyOptions{Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(dataset.Survey(path, dataset.SurveyOptions{Seed: 1}))(t)
 	return r.Sample, r.Access
 }
 
@@ -215,19 +213,13 @@ func pngs(t *testing.T, dir string, sizes ...image.Point) {
 			p.SetNRGBA(x, y, color.NRGBA{byte(x), byte(y * 3), byte(i * 40), 255})
 		}
 		var file bytes.Buffer
-		if err := png.Encode(&file, p); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, png.Encode(&file, p))
 		written(t, filepath.Join(dir, fmt.Sprintf("%d.png", i)), file.Bytes())
 	}
 }
 
 func written(t *testing.T, path string, content []byte) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must.Do(t, os.WriteFile(path, content, 0o600))
 }

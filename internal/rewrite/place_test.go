@@ -11,6 +11,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // kinds makes a dataset of each kind.
@@ -36,30 +37,18 @@ func TestTierCopies(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "data")
 			make(t, path)
 			s := trying(t, path)
-			q, err := s.placeRun()
-			if err != nil {
-				t.Fatal(err)
-			}
+			q := must.Get(s.placeRun())(t)
 			q.Into = []byte(t.TempDir())
-			made, err := newWriter(t.Context(), *s.Job.Sample, q).write()
-			if err != nil {
-				t.Fatal(err)
-			}
+			made := must.Get(newWriter(t.Context(), *s.Job.Sample, q).write())(t)
 			here := s.original(q, made)
 			w, there := dataset.NewOpened(here, dataset.Source.Open), dataset.NewOpened(made.Sample, dataset.Source.Open)
 			if len(here.Items) == 0 || len(here.Items) != len(made.Sample.Items) {
 				t.Fatalf("%d items here, %d there", len(here.Items), len(made.Sample.Items))
 			}
 			for i := range here.Items {
-				was, err := w.Read(here.Items[i])
-				if err != nil {
-					t.Fatal(err)
-				}
+				was := must.Get(w.Read(here.Items[i]))(t)
 				was = bytes.Clone(was)
-				got, err := there.Read(made.Sample.Items[i])
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := must.Get(there.Read(made.Sample.Items[i]))(t)
 				if len(got) == 0 || !bytes.Equal(got, was) {
 					t.Errorf("item %d: %d bytes there are not the %d here", i, len(got), len(was))
 				}
@@ -71,18 +60,13 @@ func TestTierCopies(t *testing.T) {
 }
 
 func TestTier(t *testing.T) {
-	memory, err := os.MkdirTemp("/dev/shm", "pipetune-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	memory := must.Get(os.MkdirTemp("/dev/shm", "pipetune-test-"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(memory) })
 	path := filepath.Join(t.TempDir(), "data.h5")
 	runPython(t, hdf5Of(16), path)
 	s := trying(t, path)
 	s.Other = memory
-	if err := Place(t.Context(), s.Job); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Place(t.Context(), s.Job))
 	if want := []string{"here warm", "here cold", "at --compare-path warm"}; !slices.Equal(s.read, want) || len(s.abstained) != 0 {
 		t.Errorf("measured %q, abstained %+v", s.read, s.abstained)
 	}
@@ -96,9 +80,7 @@ func TestTierAbstains(t *testing.T) {
 	written(t, path, make([]byte, 1<<20))
 	s := trying(t, path)
 	s.Other = filepath.Join(t.TempDir(), "missing")
-	if err := Place(t.Context(), s.Job); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Place(t.Context(), s.Job))
 	if a := s.abstained; len(a) != 1 || !strings.Contains(a[0].Reason, "--compare-path: looking for the folder") || !strings.Contains(a[0].Reason, "no such file") || a[0].Cure == "" {
 		t.Errorf("%+v", a)
 	}
@@ -118,12 +100,8 @@ func TestTierOfVanishedFiles(t *testing.T) {
 	pngs(t, dir, image.Pt(30, 20), image.Pt(31, 20), image.Pt(32, 20))
 	s := trying(t, dir)
 	s.Other = other
-	if err := os.Remove(filepath.Join(dir, "1.png")); err != nil {
-		t.Fatal(err)
-	}
-	if err := Place(t.Context(), s.Job); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, "1.png")))
+	must.Do(t, Place(t.Context(), s.Job))
 	if u := s.failures; len(u) != 1 || u[0].Class != dataset.Vanished {
 		t.Errorf("unread: %+v", u)
 	}

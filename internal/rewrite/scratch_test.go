@@ -18,6 +18,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // roles are what this program does when it is started as "__role NAME FOLDER".
@@ -76,10 +77,7 @@ func scratchSession(t *testing.T) writing {
 // left lists what is in a folder.
 func left(t *testing.T, folder string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(folder))(t)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -89,23 +87,16 @@ func left(t *testing.T, folder string) []string {
 
 func TestScratch(t *testing.T) {
 	within, s := t.TempDir(), scratchSession(t)
-	k, err := s.scratchIn(t.Context(), optionScratch, []string{within}, nil, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(s.scratchIn(t.Context(), optionScratch, []string{within}, nil, 1<<20))(t)
 	info, err := os.Lstat(string(k.Path))
 	if err != nil || !info.IsDir() || info.Mode().Perm() != 0o700 || filepath.Dir(string(k.Path)) != within {
 		t.Errorf("made %s: %v, %v", k.Path, info, err)
 	}
 	for _, name := range []string{"candidate.h5", "a/b/c"} {
 		path := filepath.Join(string(k.Path), name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("x"), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("x"), 0o600)))
 	}
-	if err := k.empty(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, k.empty(t.Context()))
 	if got := left(t, string(k.Path)); !slices.Equal(got, []string{lockName}) {
 		t.Errorf("emptied, there are still %q", got)
 	}
@@ -139,9 +130,7 @@ func TestScratchIsRefused(t *testing.T) {
 		{"the dataset's folder, named by the person", []string{data}, "", 1, "", data},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if err := os.MkdirAll(filepath.Join(data, "sub"), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(filepath.Join(data, "sub"), 0o700))
 			var avoid []byte
 			if tc.avoid != "" {
 				avoid = []byte(tc.avoid)
@@ -168,47 +157,30 @@ func TestScratchIsRefused(t *testing.T) {
 func TestScratchOfKilledRun(t *testing.T) {
 	within := t.TempDir()
 	parent := exec.Command("/proc/self/exe", "__role", "keep a scratch folder", within)
-	out, err := parent.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(parent.StdoutPipe())(t)
+	must.Do(t, parent.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	theirs := strings.TrimSpace(line)
 	if err != nil || filepath.Dir(theirs) != within {
 		t.Fatalf("the other run says %q, %v", line, err)
 	}
-	if err := os.WriteFile(filepath.Join(theirs, "candidate.h5"), []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(theirs, "candidate.h5"), []byte("x"), 0o600))
 	notOurs := filepath.Join(within, "pipetune-notes")
-	if err := os.Mkdir(notOurs, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(notOurs, 0o700))
 
 	s := scratchSession(t)
-	k, err := s.scratchIn(t.Context(), optionScratch, []string{within}, nil, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(s.scratchIn(t.Context(), optionScratch, []string{within}, nil, 1))(t)
 	if got := left(t, theirs); len(got) != 2 {
 		t.Errorf("the folder of a run that goes on holds %q", got)
 	}
 	k.remove(t.Context())
 
-	if err := parent.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, parent.Process.Kill())
 	_ = parent.Wait() // it was killed
 	// Its child, which holds the lock, is killed by the kernel when the parent's thread ends; how soon after, nobody says.
 	deadline := time.Now().Add(10 * time.Second)
 	for {
-		k, err = s.scratchIn(t.Context(), optionScratch, []string{within}, nil, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k = must.Get(s.scratchIn(t.Context(), optionScratch, []string{within}, nil, 1))(t)
 		k.remove(t.Context())
 		if _, err := os.Lstat(theirs); err != nil || time.Now().After(deadline) {
 			break
@@ -225,9 +197,7 @@ func TestScratchOfKilledRun(t *testing.T) {
 // TestUnused holds the folders that have no lock, or nobody who holds it, against what is known of their process.
 func TestUnused(t *testing.T) {
 	gonePID := exec.Command("/bin/true")
-	if err := gonePID.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, gonePID.Run())
 	dead, alive := fmt.Sprint(gonePID.Process.Pid), fmt.Sprint(os.Getpid())
 	old := time.Now().Add(-time.Hour)
 	for _, tc := range []struct {
@@ -244,18 +214,12 @@ func TestUnused(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "pipetune-"+tc.pid+"-0123456789abcdef")
-			if err := os.Mkdir(path, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Mkdir(path, 0o700))
 			if tc.lock {
-				if err := os.WriteFile(filepath.Join(path, lockName), nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(filepath.Join(path, lockName), nil, 0o600))
 			}
 			if tc.old {
-				if err := os.Chtimes(path, old, old); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.Chtimes(path, old, old))
 			}
 			lock, free := unused(path, tc.pid)
 			if free != tc.want {
@@ -267,9 +231,7 @@ func TestUnused(t *testing.T) {
 		})
 	}
 	link := filepath.Join(t.TempDir(), "pipetune-1-0123456789abcdef")
-	if err := os.Symlink("/", link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("/", link))
 	if _, free := unused(link, dead); free {
 		t.Error("a symbolic link is taken for a scratch folder")
 	}
@@ -301,18 +263,12 @@ func TestScratchInMemoryNeedsMemory(t *testing.T) {
 	if err := unix.Statfs("/dev/shm", &fs); err != nil || int64(fs.Type) != unix.TMPFS_MAGIC {
 		t.Fatal("/dev/shm is no tmpfs")
 	}
-	disk, err := os.MkdirTemp("/var/tmp", "pipetune-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	disk := must.Get(os.MkdirTemp("/var/tmp", "pipetune-test-"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(disk) })
 	s := scratchSession(t)
 	s.spare = 8 << 20
 	for needed, memory := range map[int64]bool{4 << 20: true, 16 << 20: false} {
-		k, err := s.scratchIn(t.Context(), "", []string{"/dev/shm", disk}, nil, needed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(s.scratchIn(t.Context(), "", []string{"/dev/shm", disk}, nil, needed))(t)
 		if k.InMemory != memory {
 			t.Errorf("%d MiB of 8: in %s", needed>>20, k.Path)
 		}

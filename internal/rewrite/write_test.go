@@ -5,6 +5,8 @@ import (
 	"image"
 	"path/filepath"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // TestRewriters holds what is written against what was read.
@@ -29,10 +31,7 @@ func TestRewriters(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", how, err)
 			}
-			was, err := w.Read(sample.Items[i])
-			if err != nil {
-				t.Fatal(err)
-			}
+			was := must.Get(w.Read(sample.Items[i]))(t)
 			pixels, _, err := w.decoder.Decode(was)
 			if err != nil {
 				t.Fatal(err)

@@ -70,7 +70,7 @@ func TestHeadlineWithoutDecoding(t *testing.T) {
 	holds(t, said(r), "no item could be decoded", "!items/s", "none of the sampled items")
 
 	// An archive without pictures has nothing to decode.
-	tar := benchmark(report.Benchmark{Path: "/data/x.tar", Kind: "tar", Format: "tar", Files: 1, Bytes: 100 << 20, Items: i64(4000)}, new(figures).read(20e-6, 100e-6))
+	tar := benchmark(report.Benchmark{Path: "/data/x.tar", Kind: "tar", Format: "tar", Files: 1, Bytes: 100 << 20, Items: new(int64(4000))}, new(figures).read(20e-6, 100e-6))
 	tar.Abstained = []report.Abstained{{Missing: []string{report.ProbeDecode}, Reason: "decoding: none of the sampled items could be read"}}
 	holds(t, said(tar), "50,000 items/s", "!reading alone")
 	tar.Abstained, tar.Findings, tar.Metrics = nil, nil, map[string]report.Metric{}
@@ -80,7 +80,7 @@ func TestHeadlineWithoutDecoding(t *testing.T) {
 // An archive's pictures are named by their own format, and several are named all.
 func TestDecodingNamesTheFormats(t *testing.T) {
 	f := new(figures).read(20e-6, 100e-6).add(report.ProbeDecode, metric.DecodeTime, 0.00126, "decoder", "libjpeg-turbo", "format", "jpeg")
-	tar := report.Benchmark{Path: "/data/x.tar", Kind: "tar", Format: "tar", Files: 1, Bytes: 100 << 20, Items: i64(4000)}
+	tar := report.Benchmark{Path: "/data/x.tar", Kind: "tar", Format: "tar", Files: 1, Bytes: 100 << 20, Items: new(int64(4000))}
 	holds(t, said(benchmark(tar, f)), "decoding JPEG", "!tar")
 	f.add(report.ProbeDecode, metric.DecodeTime, 0.0106, "decoder", "go/png", "format", "png")
 	holds(t, said(benchmark(tar, f)), "decoding JPEG and PNG")
@@ -117,7 +117,7 @@ func TestFirstEpochPromisesClearGainsOnly(t *testing.T) {
 	for kind, speaks := range map[string]string{"disk": "storage/cold-cache", "network": "storage/fits-in-memory"} {
 		for _, vague := range []bool{false, true} {
 			b := arrays(nil, 0, 0, 0)
-			b.Bytes, b.Items, b.Storage = 2<<30, i64(400000), &report.Storage{Path: "/", Kind: kind, FSType: kind}
+			b.Bytes, b.Items, b.Storage = 2<<30, new(int64(400000)), &report.Storage{Path: "/", Kind: kind, FSType: kind}
 			r := benchmark(b, new(figures).read(100e-6, 200e-6))
 			if vague {
 				r.Measurements[0].Value.Hi = 250e-6

@@ -15,8 +15,8 @@ import (
 // loading is where the time goes that loading takes, as shares of that time: of a worker's busy time or, without workers, of the
 // time the trainer loads.
 type loading struct {
-	running, storage, open, fileLock, elsewhere float64
-	busy                                        float64 // seconds of loading per second, over all workers of one trainer
+	running, storage, open, fileLock float64
+	busy                             float64 // seconds of loading per second, over all workers of one trainer
 }
 
 // loadingOf splits the time loading takes; false where no split is known.
@@ -39,7 +39,7 @@ func loadingOf(p *diagnose.Pass) (loading, bool) {
 	}
 	of := func(d metric.Desc) float64 { v, _ := p.Maybe(d); return share(v / busy) }
 	return loading{running: of(metric.WorkerRunning) + of(metric.WorkerPrograms), storage: of(metric.WorkerStorage), open: of(metric.WorkerOpenWait),
-		fileLock: of(metric.WorkerFileLock), elsewhere: of(metric.WorkerOtherWait), busy: busy * workers}, true
+		fileLock: of(metric.WorkerFileLock), busy: busy * workers}, true
 }
 
 // cpuOf is the CPU time loading takes, in seconds per second over all loading of one trainer. Unlike the time workers run or are ready to
@@ -202,8 +202,6 @@ func limits(own ...diagnose.Limit) []diagnose.Limit {
 
 func whole(x float64) string { return strconv.Itoa(int(x + 0.5)) }
 
-func text(s string) *string { return &s }
-
 // count says "1 worker", "4 workers".
 func count(n float64, noun string) string {
 	if whole(n) == "1" {
@@ -228,10 +226,10 @@ func fromFact[T any](v *T) *string {
 	switch x := any(*v).(type) {
 	case bool:
 		if x {
-			return text("True")
+			return new("True")
 		}
-		return text("False")
+		return new("False")
 	default:
-		return text(fmt.Sprint(x))
+		return new(fmt.Sprint(x))
 	}
 }

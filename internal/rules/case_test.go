@@ -1,9 +1,11 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -21,7 +24,7 @@ import (
 // A case is one part of a rule's txtar: what is seen, and what the rule is to say of it. Its lines are
 //
 //	signal NAME VALUE            a derived signal; VALUE may end in Ki, Mi or Gi
-//	fact KEY VALUE               a fact, by the keys of setFact
+//	fact KEY VALUE               a fact, by the name of its field in evidence.Facts, and as setFact has it
 //	candidate NAME SECONDS STORED    what --try measured: time per item, and its size over that of the sample as it is
 //	decoder NAME SECONDS         what a library of the user's Python needs for an item
 //	hook KEY VALUE               what a launched job told of itself, by the keys of setHook; the first one makes the job a launched one
@@ -170,15 +173,11 @@ func parseNumber(s string) (float64, error) {
 }
 
 func setFact(f *evidence.Facts, key, value string) error {
-	layout := func() *evidence.HDF5 {
-		if f.HDF5 == nil {
-			f.HDF5 = &evidence.HDF5{}
-		}
-		return f.HDF5
+	if inner, ok := strings.CutPrefix(key, "hdf5_"); ok {
+		f.HDF5 = cmp.Or(f.HDF5, &evidence.HDF5{})
+		return setField(f.HDF5, inner, value)
 	}
 	switch key {
-	case "framework":
-		f.Framework = value
 	case "fed":
 		kind, name, _ := strings.Cut(value, " ")
 		f.Fed = &evidence.Fed{Threads: kind == "threads", Name: name}
@@ -187,54 +186,37 @@ func setFact(f *evidence.Facts, key, value string) error {
 		x, err := parseNumber(part)
 		f.Remotes = append(f.Remotes, evidence.Remote{Address: address, Share: x})
 		return err
-	case "start_method":
-		f.StartMethod = value
-	case "persistent":
-		b := value == "true"
-		f.Persistent = &b
-	case "pin_memory":
-		b := value == "true"
-		f.PinMemory = &b
-	case "prefetch":
-		n, err := strconv.Atoi(value)
-		f.Prefetch = &n
-		return err
-	case "batch_size":
-		n, err := strconv.Atoi(value)
-		f.BatchSize = &n
-		return err
-	case "dataset":
-		f.Dataset = value
-	case "dataset_kind":
-		f.DatasetKind = value
-	case "extension":
-		f.Extension = value
-	case "fstype":
-		f.FSType = value
-	case "storage_kind":
-		f.StorageKind = value
-	case "device":
-		f.Device = value
-	case "gpu_name":
-		f.GPUName = value
-	case "gpu_why_not":
-		f.GPUWhyNot = value
-	case "throttle":
-		f.Throttle = strings.Split(value, ",")
-	case "hdf5_name":
-		layout().Name = value
-	case "hdf5_shape":
-		layout().Shape = value
-	case "hdf5_chunk":
-		layout().Chunk = value
-	case "hdf5_item":
-		layout().Item = value
-	case "hdf5_filters":
-		layout().Filters = value
 	default:
-		return fmt.Errorf("unknown fact %q", key)
+		return setField(f, key, value)
 	}
 	return nil
+}
+
+// setField sets the field of a struct that a key names: pin_memory is PinMemory.
+func setField(row any, key, value string) error {
+	name := strings.ReplaceAll(key, "_", "")
+	field := reflect.ValueOf(row).Elem().FieldByNameFunc(func(s string) bool { return strings.EqualFold(s, name) })
+	if !field.IsValid() {
+		return fmt.Errorf("unknown key %q", key)
+	}
+	var err error
+	switch to := field.Addr().Interface().(type) {
+	case *string:
+		*to = value
+	case *bool:
+		*to, err = strconv.ParseBool(value)
+	case **bool:
+		*to = new(bool)
+		**to, err = strconv.ParseBool(value)
+	case **int:
+		*to = new(int)
+		**to, err = strconv.Atoi(value)
+	case *[]string:
+		*to = strings.Split(value, ",")
+	default:
+		err = fmt.Errorf("%q is no word, number or truth", key)
+	}
+	return err
 }
 
 // caseFile is where a rule's cases lie.
@@ -253,10 +235,7 @@ func TestCases(t *testing.T) {
 		}
 		for _, part := range archive.Files {
 			t.Run(rule.ID+"/"+part.Name, func(t *testing.T) {
-				c, err := parseCase(string(part.Data))
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := must.Get(parseCase(string(part.Data)))(t)
 				judge := diagnose.Judge
 				name, measured := strings.CutPrefix(part.Name, "measured-")
 				if measured {
@@ -382,10 +361,7 @@ func TestNoStrayCases(t *testing.T) {
 	for _, r := range All() {
 		mine[filepath.Base(caseFile(r))] = true
 	}
-	files, err := os.ReadDir("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(os.ReadDir("testdata"))(t)
 	for _, f := range files {
 		if !mine[f.Name()] {
 			t.Errorf("testdata/%s belongs to no rule", f.Name())

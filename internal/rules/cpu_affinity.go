@@ -39,7 +39,7 @@ var cpuAffinity = diagnose.Rule{
 			Summary: fmt.Sprintf("The job may use %s of %s cores and fills them, while %s of the machine's idle",
 				unit.Number(usable), unit.Number(present), unit.Number(idle)),
 			Evidence: seen(p, metric.UsableCPUs, metric.PresentCPUs, metric.UsableBusy, metric.CPUBusyRatio, metric.JobCPU),
-			Recommendations: []report.Recommendation{{Setting: "cores the job may use", From: text(unit.Number(usable)), To: unit.Number(to),
+			Recommendations: []report.Recommendation{{Setting: "cores the job may use", From: new(unit.Number(usable)), To: unit.Number(to),
 				Why: "the cost of a batch over the step without waiting; then num_workers can follow", Caveat: "idle cores may be promised to others", Effect: effect}},
 			Unhelpful: against(wontHelpWorkers(usable), moreWorkers),
 		})

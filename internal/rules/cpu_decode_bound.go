@@ -80,7 +80,7 @@ func quickerLibrary(p *diagnose.Pass) (report.Recommendation, bool) {
 	if gain(effect) < gainLimit.Value {
 		return report.Recommendation{}, false
 	}
-	return report.Recommendation{Setting: "decoder", From: text(slow.Name), To: fast.Name, Why: "measured on these files in this Python",
+	return report.Recommendation{Setting: "decoder", From: new(slow.Name), To: fast.Name, Why: "measured on these files in this Python",
 		Caveat: "decoders differ in the last bits of a pixel; which one the job uses was not seen", Effect: effect}, true
 }
 
@@ -123,7 +123,7 @@ func cheaper(p *diagnose.Pass) []report.Recommendation {
 		return []report.Recommendation{rec}
 	}
 	target := loader.Target()
-	rec.From = text(unit.Seconds(loader.CPU.Center))
+	rec.From = new(unit.Seconds(loader.CPU.Center))
 	if target <= 0 || target >= loader.CPU.Center {
 		target = loader.CPU.Center / 2
 		rec.Why += "; each halving nearly doubles the rate until the step is the limit"
@@ -155,7 +155,7 @@ func onTheGPU(p *diagnose.Pass) []report.Recommendation {
 	if effect == nil {
 		return nil
 	}
-	rec := report.Recommendation{Setting: "transforms of an item", From: text("in the workers"), To: "on the GPU, a batch at a time", Effect: effect,
+	rec := report.Recommendation{Setting: "transforms of an item", From: new("in the workers"), To: "on the GPU, a batch at a time", Effect: effect,
 		Why:    fmt.Sprintf("up to %s of an item's time are transforms: torchvision.transforms.v2 and kornia take whole batches on the GPU", unit.Percent(m.other)),
 		Caveat: "reading by other libraries counts as the dataset's own code and stays"}
 	if effect.Lo < effect.Before {

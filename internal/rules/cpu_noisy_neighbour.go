@@ -49,7 +49,7 @@ var cpuNoisyNeighbour = diagnose.Rule{
 			Evidence: seen(p, metric.OtherCPU, metric.JobCPU, metric.UsableCPUs, metric.UsableBusy, metric.WorkerRunDelay, metric.MainRunDelay,
 				metric.CPUPressure, metric.StealRatio),
 			Recommendations: []report.Recommendation{{
-				Setting: "other programs on this machine", From: text(unit.Number(others) + " CPUs"), To: "none, or lower priority (nice 19), or another CPU set",
+				Setting: "other programs on this machine", From: new(unit.Number(others) + " CPUs"), To: "none, or lower priority (nice 19), or another CPU set",
 				Why:    "the job alone has the cores it needs: the wait comes from sharing them",
 				Effect: speedup(p, lost/2, lost, "the job's own next limit"),
 			}},

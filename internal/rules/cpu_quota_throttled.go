@@ -24,7 +24,7 @@ var cpuQuotaThrottled = diagnose.Rule{
 		}
 		main, _ := p.Maybe(metric.MainRunDelay) // run-queue time includes being held back by a quota
 		score := max(steadyWait(p)*queued(p), min(throttled, share(main)))
-		rec := report.Recommendation{Setting: "CPU quota", From: text(unit.Number(quota) + " CPUs"), To: "more, or none",
+		rec := report.Recommendation{Setting: "CPU quota", From: new(unit.Number(quota) + " CPUs"), To: "more, or none",
 			Why: "the job uses it up", Effect: speedup(p, 0, min(score, throttled), "the next slowest part")}
 		if loader, ok := p.Loader(); ok && loader.FreeStep.Center > 0 {
 			need := math.Ceil(coresForStep(p, loader))

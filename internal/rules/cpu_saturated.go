@@ -43,7 +43,7 @@ var cpuSaturated = diagnose.Rule{
 		usable := p.Get(metric.UsableCPUs)
 		own := max(usable/trainers(p), 1) // num_workers is that of each trainer, the CPUs are those of all; each trainer keeps one worker
 		if ok && usable >= 1 && workers > p.Limit(tooManyLimit.Name)*own && !waiting {
-			f.Recommendations = []report.Recommendation{{Setting: "num_workers", From: text(whole(workers)), To: whole(float64(int(own))),
+			f.Recommendations = []report.Recommendation{{Setting: "num_workers", From: new(whole(workers)), To: whole(float64(int(own))),
 				Why: "more workers than cores only take turns" + sharedCPUs(p, usable)}}
 		}
 		p.Report(f)

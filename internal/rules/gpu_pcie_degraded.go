@@ -32,7 +32,7 @@ var gpuPcieDegraded = diagnose.Rule{
 			Severity: besideLoader(p, score), Score: score,
 			Summary:  fmt.Sprintf("The PCIe link gives %s of what device and slot allow", unit.Percent(link)),
 			Evidence: seen(p, metric.PcieGenRatio, metric.PcieRxRate, metric.GPUBusy),
-			Recommendations: []report.Recommendation{{Setting: "PCIe link", From: text(unit.Percent(link) + " of its bandwidth"), To: "all of it",
+			Recommendations: []report.Recommendation{{Setting: "PCIe link", From: new(unit.Percent(link) + " of its bandwidth"), To: "all of it",
 				Why: "copies to the GPU take that much longer; lspci -vv shows LnkCap and LnkSta", Effect: speedup(p, 0, score, "the device")}},
 		})
 		return nil

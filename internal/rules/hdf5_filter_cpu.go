@@ -110,7 +110,7 @@ func filterMeasured(p *diagnose.Pass) error {
 // filtersNow names the dataset's filters; nil unknown.
 func filtersNow(p *diagnose.Pass) *string {
 	if f := p.Evidence.Facts.HDF5; f != nil && f.Filters != "" {
-		return text(f.Filters)
+		return new(f.Filters)
 	}
 	return nil
 }

@@ -36,11 +36,15 @@ func reopenedInside(p *diagnose.Pass, m made) {
 		summary += ", at " + where
 	}
 	summary += fmt.Sprintf(": opening and closing takes %s, %s of the %s a worker needs for an item", unit.Seconds(m.open*m.item), unit.Percent(m.open), unit.Seconds(m.item))
-	rec := reopenCure(text(often))
+	rec := reopenCure(new(often))
 	if files := openedFiles(p, distinct); files >= 2 {
-		rec = reopenEach(text(often), files)
+		rec = reopenEach(new(often), files)
 	}
-	rec.Why += "; keep the dataset (self.file[\"data\"]) as well, which saves looking it up for each item"
+	name := "NAME"
+	if f := p.Evidence.Facts.HDF5; f != nil && f.Name != "" {
+		name = f.Name
+	}
+	rec.Why += fmt.Sprintf("; keep the dataset (self.file[%q]) as well, which saves looking it up for each item", name)
 	f := cause{part: (lo + hi) / 2, lo: lo, hi: max(hi, lo), summary: summary, change: rec,
 		seen: seen(p, metric.MadeItem, metric.MadeOpen, metric.MadeRead, metric.MadePerS, metric.HDF5Opens, metric.OpensPerBatch)}.finding(p)
 	f.Location, f.Unhelpful = at(top.File, top.Line), slices.Concat(tooSlowly(p), notStorage(p), notCompression(p))

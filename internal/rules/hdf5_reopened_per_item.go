@@ -61,7 +61,7 @@ var hdf5ReopenedPerItem = diagnose.Rule{
 		if present, ok := p.Maybe(metric.HandlePresent); ok {
 			hi = max(hi, share(present))
 		}
-		often := text(fmt.Sprintf("%s opens per second", unit.Number(opens)))
+		often := new(fmt.Sprintf("%s opens per second", unit.Number(opens)))
 		rec := reopenCure(often)
 		if files, ok := p.Maybe(metric.DatasetFileN); ok && files >= 2 {
 			rec = reopenEach(often, files)
@@ -131,7 +131,7 @@ func openedMeasured(p *diagnose.Pass) error {
 		Effect: item.effect()}
 	whose := "Each item is an HDF5 file of its own"
 	if n, ok := p.Maybe(metric.DatasetFileN); ok {
-		rec.From = text(unit.Number(n) + " files")
+		rec.From = new(unit.Number(n) + " files")
 		if per, ok := p.Maybe(metric.BenchPerFile); ok && whole(per) != "1" {
 			whose = fmt.Sprintf("The items lie in %s HDF5 files, more than a process keeps open", unit.Number(n))
 		}

@@ -52,35 +52,11 @@ func setHook(f *evidence.Facts, key, value string) error {
 		h.Syncs, err = addSite(h.Syncs, value)
 	case "slow":
 		h.Slow, err = addSlow(h.Slow, value)
-	case "collate":
-		call.Collate = value
 	case "anew":
 		call.Anew = true
 		call.Made, err = strconv.Atoi(value)
-	case "start_method":
-		call.StartMethod = value
-	case "iterable":
-		call.Iterable = value == "true"
-	case "shards":
-		call.Shards, err = wholeNumber(value)
-	case "workers":
-		call.Workers, err = wholeNumber(value)
-	case "prefetch":
-		call.Prefetch, err = wholeNumber(value)
-	case "batch_size":
-		call.BatchSize, err = wholeNumber(value)
-	case "persistent":
-		call.Persistent, err = truth(value)
-	case "pin_memory":
-		call.PinMemory, err = truth(value)
-	case "sharing":
-		call.Sharing = value
-	case "open_files":
-		call.OpenFiles, err = wholeNumber(value)
-	case "in_order":
-		call.InOrder, err = truth(value)
 	default:
-		err = fmt.Errorf("unknown key %q of the hook", key)
+		err = setField(call, key, value)
 	}
 	return err
 }
@@ -115,14 +91,4 @@ func addSlow(slow []evidence.SlowItem, value string) ([]evidence.SlowItem, error
 	var s evidence.SlowItem
 	_, err := fmt.Sscanf(value, "%d %g %d", &s.Index, &s.Seconds, &s.Times)
 	return append(slow, s), err
-}
-
-func wholeNumber(s string) (*int, error) {
-	n, err := strconv.Atoi(s)
-	return &n, err
-}
-
-func truth(s string) (*bool, error) {
-	b, err := strconv.ParseBool(s)
-	return &b, err
 }

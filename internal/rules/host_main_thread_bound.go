@@ -11,7 +11,7 @@ import (
 
 var hostMainThreadBound = diagnose.Rule{
 	ID:       "host/main-thread-bound",
-	Title:    "The training loop's own Python holds the job back",
+	Title:    "The training loop's own work on the CPU holds the job back",
 	Needs:    []metric.Desc{metric.HostTime},
 	Limits:   limits(nativeCores),
 	Explains: []string{"cpu/saturated"},
@@ -42,6 +42,10 @@ var hostMainThreadBound = diagnose.Rule{
 		}
 		if cores, ok := onCPU(p); ok {
 			p.Report(modelOnCPU(p, cores, score))
+			return nil
+		}
+		if diagnose.TrainsOnCPU(p.Evidence) {
+			p.Report(trainsOnCPU(p, host, score))
 			return nil
 		}
 		if score < host-diagnose.Moderate.Value {
@@ -79,6 +83,19 @@ func modelOnCPU(p *diagnose.Pass, cores, score float64) report.Finding {
 	}
 }
 
+// trainsOnCPU is the finding where the job has no GPU, so that the model itself is among what the main thread computes.
+func trainsOnCPU(p *diagnose.Pass, host, score float64) report.Finding {
+	return report.Finding{
+		Severity: report.Info, Score: score,
+		Summary: fmt.Sprintf("The job trains on the CPU: no GPU is open, and the main thread computes the model, and what Python does around it, %s of the time",
+			unit.Percent(host)),
+		Evidence: seen(p, metric.HostTime, metric.TrainerCPU, metric.InputWait, metric.MainCPU, metric.MainRunDelay, metric.UsableCPUs),
+		Recommendations: []report.Recommendation{{Setting: "where the model trains", From: new("on the CPU"), To: "on a GPU",
+			Why: "what of the time is the model and what is Python tells a sampling profiler: py-spy record --native --pid PID"}},
+		Unhelpful: unlessStarved(p, "work of the main thread", readyInTime()),
+	}
+}
+
 // spinning is the part of the host's time that the hook saw in calls that wait for the GPU, where no GPU counters took it off already.
 func spinning(p *diagnose.Pass) float64 {
 	if _, counted := p.Maybe(metric.GPUBusy); counted {
@@ -94,5 +111,5 @@ func perStep(p *diagnose.Pass, host float64) *string {
 	if !ok {
 		return nil
 	}
-	return text(unit.Seconds(host*step) + " per step")
+	return new(unit.Seconds(host*step) + " per step")
 }

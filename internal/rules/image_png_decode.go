@@ -58,7 +58,7 @@ var imagePNGDecode = diagnose.Rule{
 
 // toJPEG is what to do about PNG.
 func toJPEG(why string) report.Recommendation {
-	return report.Recommendation{Setting: "picture format", From: text("PNG"), Why: why,
+	return report.Recommendation{Setting: "picture format", From: new("PNG"), Why: why,
 		To:     "JPEG for photographs, smaller PNG or arrays for the rest",
 		Caveat: "JPEG loses detail: never for labels, masks, medical or depth data"}
 }
@@ -85,7 +85,7 @@ func pngMeasured(p *diagnose.Pass) error {
 	recs := []report.Recommendation{toJPEG("JPEG decodes in less of the time")}
 	recs[0].Effect = times.effect()
 	if t, c, ok := tried(p, "packed-npy"); ok && t.saved() >= diagnose.Moderate.Value {
-		recs = append(recs, report.Recommendation{Setting: "picture format", From: text("PNG"), To: "one array of decoded pictures", Why: "nothing is left to decode, and nothing is lost",
+		recs = append(recs, report.Recommendation{Setting: "picture format", From: new("PNG"), To: "one array of decoded pictures", Why: "nothing is left to decode, and nothing is lost",
 			Caveat: sizeCaveat(p, c), Effect: t.effect()})
 	}
 	p.Report(report.Finding{

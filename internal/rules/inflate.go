@@ -155,7 +155,7 @@ func inAndOut(p *diagnose.Pass) string {
 // chunkShape is the chunk of now, "" unknown.
 func chunkShape(p *diagnose.Pass) *string {
 	if f := p.Evidence.Facts.HDF5; f != nil && f.Chunk != "" {
-		return text(f.Chunk)
+		return new(f.Chunk)
 	}
 	return nil
 }

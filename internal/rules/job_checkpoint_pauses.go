@@ -43,10 +43,10 @@ var jobCheckpointPauses = diagnose.Rule{
 				unit.Seconds(every), unit.Bytes(bytes), unit.Seconds(pause)),
 			Evidence: seen(p, metric.SaveTime, metric.SavePause, metric.SaveEvery, metric.SaveBytes, metric.IOPressure),
 			Recommendations: []report.Recommendation{
-				{Setting: "who writes checkpoints", From: text("the main thread"), To: "a thread, from a copy in memory",
+				{Setting: "who writes checkpoints", From: new("the main thread"), To: "a thread, from a copy in memory",
 					Why:    "training stands still for the copy only: torch.distributed.checkpoint.async_save, Lightning's AsyncCheckpointIO",
 					Caveat: "only if these are checkpoints; memory for a copy of " + unit.Bytes(bytes), Effect: speedup(p, 0, spent, "training itself")},
-				{Setting: "time between checkpoints", From: text(unit.Seconds(every)), To: unit.Seconds(2 * every),
+				{Setting: "time between checkpoints", From: new(unit.Seconds(every)), To: unit.Seconds(2 * every),
 					Why:    fmt.Sprintf("half of %s of the time goes back to training", unit.Percent(spent)),
 					Caveat: "only if these are checkpoints; a crash costs up to that much of training", Effect: speedup(p, spent/2, spent/2, "training itself")},
 			},

@@ -55,7 +55,7 @@ var jobEpochGap = diagnose.Rule{
 			Summary: fmt.Sprintf("%s pass between epochs; starting workers and making a batch explain at most %s of them",
 				unit.Seconds(each), unit.Seconds(explained)),
 			Evidence: seen(p, metric.RestartGap, metric.EpochGap, metric.Restarts, metric.EpochTime),
-			Recommendations: []report.Recommendation{{Setting: "work between epochs", From: text(unit.Seconds(each)), To: unit.Seconds(explained),
+			Recommendations: []report.Recommendation{{Setting: "work between epochs", From: new(unit.Seconds(each)), To: unit.Seconds(explained),
 				Why: gapCure(p), Effect: speedup(p, 0, score, "the loader between epochs")}},
 		})
 		return nil

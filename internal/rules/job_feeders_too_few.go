@@ -30,7 +30,7 @@ var jobFeedersTooFew = diagnose.Rule{
 			f.Summary = fmt.Sprintf("%s feed the trainer, and %s of them are at work at once while it waits: they wait for "+
 				"the interpreter's lock, or are given one batch at a time",
 				count(n, "thread"), unit.Number(p.Get(metric.FeedersAtOnce)))
-			f.Recommendations = []report.Recommendation{{Setting: "who makes the batches", From: text("threads"),
+			f.Recommendations = []report.Recommendation{{Setting: "who makes the batches", From: new("threads"),
 				To:  "processes, or threads in code that releases the interpreter's lock",
 				Why: "threads that run Python take turns; if they are given one batch at a time, ask for more ahead"}}
 			f.Unhelpful = against("more threads: one of them is at work at a time",
@@ -64,7 +64,7 @@ var jobFeedersTooFew = diagnose.Rule{
 		f.Severity, f.Score = diagnose.Grade(saved), saved
 		f.Summary = "The trainer is fed by " + diagnose.FedBy(p.Evidence) + " with no time to spare" + room(p, split)
 		f.Recommendations = []report.Recommendation{{
-			Setting: setting, From: text(whole(n)), To: whole(float64(need.Workers)), Caveat: caveat, Effect: effect,
+			Setting: setting, From: new(whole(n)), To: whole(float64(need.Workers)), Caveat: caveat, Effect: effect,
 			Why: fmt.Sprintf("a batch takes one of them %s times as long as the step without waiting; the setting is the program's",
 				unit.Number((loader.Seen.CPU.Center+loader.Seen.Wait.Center)/loader.Seen.FreeStep.Center)),
 		}}

@@ -54,7 +54,7 @@ var loaderCollateCost = diagnose.Rule{
 		}
 		if excess < p.Limit(mostLimit.Name) {
 			f.Severity = report.Info // the score stays 0: what it does is needed
-			f.Recommendations = []report.Recommendation{{Setting: "bytes of a batch", From: text(unit.Bytes(size)), To: "fewer",
+			f.Recommendations = []report.Recommendation{{Setting: "bytes of a batch", From: new(unit.Bytes(size)), To: "fewer",
 				Why: "the function copies, and does little else: what is stored as uint8 can stay so until it is on the GPU, a quarter of float32; how much that saves depends on the data"}}
 			p.Report(f)
 			return nil
@@ -109,7 +109,7 @@ func collateCures(p *diagnose.Pass, avoidable float64) []report.Recommendation {
 		Why:    "torch.stack or pad_sequence on whole tensors, or a batch that is allocated once and filled; no cat in a loop, no tensor for each value; padding can also be done on the GPU",
 		Caveat: "work that the function does beside copying (tokenizing, mixing) stays"}
 	if c := callOf(p).Collate; c != "" {
-		first.From = text(c)
+		first.From = new(c)
 	}
 	if defaultCollate(p) {
 		first = report.Recommendation{Setting: "what __getitem__ returns", To: "a few arrays or tensors",

@@ -36,7 +36,7 @@ var loaderFewerShardsThanWorkers = diagnose.Rule{
 				f.Recommendations = []report.Recommendation{shardsFor(p, workers, fed, even.WithWorkers(int(workers)))}
 			}
 			if f.Score < p.Limit(gainLimit.Name) {
-				f.Score, f.Recommendations = 0, []report.Recommendation{{Setting: "num_workers", From: text(whole(workers)), To: whole(fed),
+				f.Score, f.Recommendations = 0, []report.Recommendation{{Setting: "num_workers", From: new(whole(workers)), To: whole(fed),
 					Why: "the others take memory and time to start, and read nothing"}}
 			}
 			p.Report(f)
@@ -63,7 +63,7 @@ func idleWorkers(p *diagnose.Pass, workers, fed float64) {
 }
 
 func shardsFor(p *diagnose.Pass, workers, fed float64, effect *report.Effect) report.Recommendation {
-	return report.Recommendation{Setting: "shards of the dataset", From: text(whole(fed)), To: "a multiple of " + whole(workers),
+	return report.Recommendation{Setting: "shards of the dataset", From: new(whole(fed)), To: "a multiple of " + whole(workers),
 		Why: "each worker then reads its own" + inEachTrainer(p), Effect: effect}
 }
 

@@ -49,7 +49,7 @@ var loaderManyTensors = diagnose.Rule{
 		}
 		f := report.Finding{Score: score, Evidence: seen(p, metric.BatchTensors, metric.NumWorkers, metric.BatchesPerS)}
 		f.Summary = fmt.Sprintf("A batch is handed over with %s in lists of one entry a sample, each a shared-memory file of its own", count(tensors, "tensor"))
-		cure := report.Recommendation{Setting: "tensors of a batch", From: text(whole(tensors)), To: "one for each field, about " + whole(fields),
+		cure := report.Recommendation{Setting: "tensors of a batch", From: new(whole(tensors)), To: "one for each field, about " + whole(fields),
 			Why:    "pad, or concatenate and keep the lengths, in collate_fn; each tensor less is a file less to make, send and map",
 			Caveat: "the training loop then splits what it needs apart"}
 		if score >= diagnose.Moderate.Value {
@@ -60,13 +60,13 @@ var loaderManyTensors = diagnose.Rule{
 		f.Recommendations = []report.Recommendation{cure}
 		if sharing := callOf(p).Sharing; sharing == byDescriptor && score >= diagnose.Moderate.Value {
 			f.Recommendations = append(f.Recommendations, report.Recommendation{Setting: "torch.multiprocessing.set_sharing_strategy",
-				From: text(sharing), To: byName, Why: "a tensor then costs a tenth to two fifths (measured), and no descriptor",
+				From: new(sharing), To: byName, Why: "a tensor then costs a tenth to two fifths (measured), and no descriptor",
 				Caveat: "shared memory of a job that is killed may stay (PyTorch, torch.multiprocessing)",
 				Effect: speedup(p, lo*(1-p.Limit(namedMost.Name)), hi*(1-p.Limit(namedLeast.Name)), "the next part of the loader")})
 		}
 		if short {
 			f.Summary += fmt.Sprintf("; where a worker lags the trainer holds up to %s descriptors and may have %s: beyond that the job ends", whole(need), whole(limit))
-			f.Recommendations = append(f.Recommendations, report.Recommendation{Setting: "ulimit -n", From: text(whole(limit)),
+			f.Recommendations = append(f.Recommendations, report.Recommendation{Setting: "ulimit -n", From: new(whole(limit)),
 				To: whole(math.Exp2(math.Ceil(math.Log2(2 * need)))), Why: "room for the descriptors of all batches in the queue, and as much again",
 				Caveat: "no change of speed is expected"})
 		}

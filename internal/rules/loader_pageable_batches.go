@@ -41,7 +41,7 @@ var loaderPageableBatches = diagnose.Rule{
 			Summary: fmt.Sprintf("pin_memory is off: %s per batch are copied to the GPU from pageable memory; %s of the step",
 				unit.Bytes(p.Get(metric.BatchBytes)), least),
 			Evidence: seen(p, metric.BatchBytes, metric.BatchesPerS, metric.PcieRxRate, metric.GPUCount),
-			Recommendations: []report.Recommendation{{Setting: "pin_memory", From: text("False"), To: "True",
+			Recommendations: []report.Recommendation{{Setting: "pin_memory", From: new("False"), To: "True",
 				Why: "with non_blocking=True copies run beside the computation", Caveat: "page-locked memory, rounded up to powers of two, for each batch in the queue",
 				Effect: effect}},
 		})

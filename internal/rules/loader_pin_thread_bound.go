@@ -41,7 +41,7 @@ var loaderPinThreadBound = diagnose.Rule{
 				moreWorkers, deeperPrefetch),
 		}
 		if tensors, ok := p.Maybe(metric.BatchTensors); ok {
-			f.Recommendations[0].From = text(whole(tensors))
+			f.Recommendations[0].From = new(whole(tensors))
 		}
 		if took, ok := p.Maybe(metric.PinBatch); ok {
 			f.Summary += ": " + unit.Seconds(took) + " for a batch"

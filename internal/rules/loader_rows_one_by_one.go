@@ -37,7 +37,7 @@ var loaderRowsOneByOne = diagnose.Rule{
 		if score < diagnose.Moderate.Value {
 			return nil
 		}
-		rec := report.Recommendation{Setting: "reading of the table", From: text("dataset[index]"), To: "dataset[indices], once a batch",
+		rec := report.Recommendation{Setting: "reading of the table", From: new("dataset[index]"), To: "dataset[indices], once a batch",
 			Why: "where a dataset has __getitems__, PyTorch hands it all indices of a batch; a table by itself has it, " +
 				"a class around one needs its own",
 			Caveat: "collate_fn then gets what __getitems__ returns", Effect: saving(p, lo, hi)}

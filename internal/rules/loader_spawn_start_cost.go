@@ -30,7 +30,7 @@ var loaderSpawnStartCost = diagnose.Rule{
 			Severity: besideLoader(p, gap), Score: gap,
 			Summary:  fmt.Sprintf("Workers are started by %s anew with each epoch, which takes %s of the time", method, unit.Percent(gap)),
 			Evidence: seen(p, metric.Restarts, metric.EpochGap, metric.RestartGap, metric.NumWorkers),
-			Recommendations: []report.Recommendation{{Setting: "multiprocessing_context", From: text(method), To: "fork",
+			Recommendations: []report.Recommendation{{Setting: "multiprocessing_context", From: new(method), To: "fork",
 				Why:    "a forked worker starts in 0.1 s or less; " + paidOnce(p),
 				Caveat: "not where the parent process already uses CUDA in ways workers need, or runs threads that hold locks",
 				Effect: speedup(p, gap/2, gap, "the loader between epochs")}},

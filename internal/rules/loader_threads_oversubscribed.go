@@ -26,9 +26,9 @@ var loaderThreadsOversubscribed = diagnose.Rule{
 			return nil
 		}
 		score := p.Stall() * max(delay, 1-1/cores) * ownPart(p)
-		from := text(unit.Number(cores) + " cores per worker")
+		from := new(unit.Number(cores) + " cores per worker")
 		if n, ok := p.Maybe(metric.WorkerThreads); ok {
-			from = text(whole(n))
+			from = new(whole(n))
 		}
 		p.Report(report.Finding{
 			Score: score,

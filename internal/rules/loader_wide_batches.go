@@ -45,7 +45,7 @@ var loaderWideBatches = diagnose.Rule{
 			return nil
 		}
 		score := (least + most) / 2
-		rec := report.Recommendation{Setting: "type of the batch's values", From: text(from), To: to,
+		rec := report.Recommendation{Setting: "type of the batch's values", From: new(from), To: to,
 			Why: fmt.Sprintf("%s a batch instead of %s; %s", unit.Bytes(size-spared), unit.Bytes(size), how), Effect: speedup(p, 0, copies, "the device")}
 		if to == "uint8" {
 			rec.Caveat = "for pictures of 8 bits a channel; transforms that need floating point move to the GPU with it"

@@ -35,7 +35,7 @@ var loaderWorkerImbalance = diagnose.Rule{
 			Score:    score,
 			Summary:  fmt.Sprintf("One of %s uses %s times the CPU time of the median worker", count(workers, "worker"), unit.Number(ratio)),
 			Evidence: seen(p, metric.WorkerImbalance, metric.NumWorkers, metric.WorkerCPU, metric.InputWait),
-			Recommendations: []report.Recommendation{{Setting: "share of data per worker", From: text(unit.Number(ratio) + " times the median"), To: "equal",
+			Recommendations: []report.Recommendation{{Setting: "share of data per worker", From: new(unit.Number(ratio) + " times the median"), To: "equal",
 				Why: "split by bytes or by cost, not by number of files", Effect: speedup(p, 0, score, "the workers' mean rate")}},
 			Unhelpful: against("more workers: the heavy shard stays with one of them", moreWorkers),
 		})

@@ -32,7 +32,7 @@ var loaderWorkersPinned = diagnose.Rule{
 			Score:    score,
 			Summary:  fmt.Sprintf("%s may run on %s only, although the job may use %s", count(workers, "worker"), count(cores, "core"), unit.Number(usable)),
 			Evidence: seen(p, metric.WorkersOneCPUSet, metric.NumWorkers, metric.UsableCPUs, metric.WorkerRunDelay),
-			Recommendations: []report.Recommendation{{Setting: "CPU affinity of the workers", From: text(count(cores, "core")), To: count(usable, "core"),
+			Recommendations: []report.Recommendation{{Setting: "CPU affinity of the workers", From: new(count(cores, "core")), To: count(usable, "core"),
 				Why: "os.sched_setaffinity in worker_init_fn; or unset OMP_PROC_BIND, GOMP_CPU_AFFINITY, KMP_AFFINITY", Effect: speedup(p, score/2, score, "the usable CPUs")}},
 			Unhelpful: against("more workers: they would share the same cores", moreWorkers),
 		})

@@ -69,7 +69,7 @@ const whereMade = "where the DataLoader is made"
 // makeOnce recommends to make the DataLoader before the first epoch, where each epoch makes its own.
 func makeOnce(p *diagnose.Pass, effect *report.Effect) report.Recommendation {
 	line := cmp.Or(lineOf(callOf(p).File, callOf(p).Line), "one line")
-	return report.Recommendation{Setting: whereMade, From: text("at " + line + ", for each epoch"), To: "once, before the loop", With: []report.Value{{Setting: "persistent_workers", To: "True"}},
+	return report.Recommendation{Setting: whereMade, From: new("at " + line + ", for each epoch"), To: "once, before the loop", With: []report.Value{{Setting: "persistent_workers", To: "True"}},
 		Why:    fmt.Sprintf("it is made at %s each epoch (%s so far), and its workers end with it; made once, persistent_workers=True keeps them", line, timesOf(float64(callOf(p).Made))),
 		Caveat: "keeps the workers' memory between epochs; persistent_workers=True alone changes nothing", Effect: effect}
 }

@@ -53,7 +53,7 @@ var loaderWorkersTooFew = diagnose.Rule{
 			Evidence: seen(p, metric.NumWorkers, metric.WorkerBusy, metric.WorkerCPUBatch, metric.WorkerWaitBatch, metric.FreeStepTime,
 				metric.UsableCPUs, metric.UsableBusy, metric.FetchTime, metric.FetchP99),
 			Recommendations: []report.Recommendation{{
-				Setting: "num_workers", From: text(whole(workers)), To: whole(float64(need.Workers)),
+				Setting: "num_workers", From: new(whole(workers)), To: whole(float64(need.Workers)),
 				Why:    why(loader, need),
 				Caveat: memoryOf(p, loader, need.Workers),
 				Effect: effect,
@@ -75,7 +75,7 @@ var loaderWorkersTooFew = diagnose.Rule{
 func moreShards(f *report.Finding, shards int) {
 	c := &f.Recommendations[0]
 	c.With = []report.Value{{Setting: c.Setting, To: c.To}}
-	c.Setting, c.From, c.To = "shards of the dataset", text(whole(float64(shards))), c.To+" or more"
+	c.Setting, c.From, c.To = "shards of the dataset", new(whole(float64(shards))), c.To+" or more"
 	c.Why = fmt.Sprintf("the dataset is divided among the workers by shard, of which there are %d: more workers get none; %s", shards, c.Why)
 	f.Unhelpful = append(f.Unhelpful, against(fmt.Sprintf("a larger num_workers alone: the dataset has %s", count(float64(shards), "shard")), moreWorkers)...)
 }

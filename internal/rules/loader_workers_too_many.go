@@ -41,7 +41,7 @@ var loaderWorkersTooMany = diagnose.Rule{
 			Severity: report.Info, // it costs memory, no time: the score stays 0
 			Summary:  fmt.Sprintf("%s, idle %s of the time; %s would keep up", count(workers, "worker"), unit.Percent(share(p.Get(metric.WorkerIdle))), whole(to)),
 			Evidence: seen(p, metric.NumWorkers, metric.WorkerIdle, metric.LoaderIsAhead, metric.WorkerCPUBatch, metric.FreeStepTime, metric.WorkerPrivate),
-			Recommendations: []report.Recommendation{{Setting: "num_workers", From: text(whole(workers)), To: whole(to),
+			Recommendations: []report.Recommendation{{Setting: "num_workers", From: new(whole(workers)), To: whole(to),
 				Why: "no faster, but less memory and a quicker start; " + why(loader, diagnose.Needed{}), Caveat: caveat}},
 		})
 		return nil

@@ -53,7 +53,7 @@ var loaderWorkersZero = diagnose.Rule{
 			Evidence: seen(p, metric.NumWorkers, metric.InWorkerless, metric.FetchTime, metric.MainStorage, metric.MainReadBytes, metric.UsableCPUs, metric.UsableBusy,
 				metric.TrainerCPU, metric.OtherCPU),
 			Recommendations: []report.Recommendation{{
-				Setting: "num_workers", From: text("0"), To: whole(float64(need.Workers)), With: []report.Value{kept},
+				Setting: "num_workers", From: new("0"), To: whole(float64(need.Workers)), With: []report.Value{kept},
 				Why:    "loading then runs beside the step instead of between two steps; the number follows from the loading time, the step and the usable CPUs",
 				Caveat: "each worker is a process with its own memory; open files on first use in the worker, not before",
 				Effect: effect,

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
@@ -194,12 +195,7 @@ func firstPass(p *diagnose.Pass, f report.Finding) report.Finding {
 // ofKind is the Applies of measured rules about one kind of data.
 func ofKind(kinds ...string) func(*evidence.Evidence) bool {
 	return func(e *evidence.Evidence) bool {
-		for _, k := range kinds {
-			if e.Facts.DatasetKind == k {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(kinds, e.Facts.DatasetKind)
 	}
 }
 

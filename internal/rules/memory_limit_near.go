@@ -33,7 +33,7 @@ var memoryLimitNear = diagnose.Rule{
 		if spare := (used - p.Limit(nearFull.Name)) * limit; ok && ok2 && each > 0 && n >= 2 {
 			each *= trainers(p) // num_workers is that of each trainer, the memory that of all
 			fewer := min(float64(int(spare/each))+1, n-1)
-			f.Recommendations = []report.Recommendation{{Setting: "num_workers", From: text(whole(n)), To: whole(n - fewer),
+			f.Recommendations = []report.Recommendation{{Setting: "num_workers", From: new(whole(n)), To: whole(n - fewer),
 				Why: fmt.Sprintf("frees up to %s%s", unit.Bytes(fewer*each), forAllTrainers(p)), Caveat: "each worker's figure includes pages it still shares with the trainer: less may come free"}}
 		}
 		p.Report(f)

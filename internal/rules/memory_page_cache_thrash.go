@@ -28,7 +28,7 @@ var memoryPageCacheThrash = diagnose.Rule{
 			rec.To = unit.Bytes(size)
 		}
 		if room, ok := p.Maybe(metric.Available); ok {
-			rec.From = text(unit.Bytes(room))
+			rec.From = new(unit.Bytes(room))
 		}
 		p.Report(storageCause(waits*again,
 			fmt.Sprintf("%s of what is fetched from storage had been in the page cache shortly before; loading waits for storage %s of its time",

@@ -45,7 +45,7 @@ var memoryShmTooSmall = diagnose.Rule{
 				unit.Bytes(free), unit.Bytes(total), inEachTrainer(p), unit.Bytes(oneMore)),
 			Evidence: seen(p, metric.ShmFree, metric.ShmTotal, metric.BatchBytes, metric.NumWorkers, metric.QueueCapacity),
 			Recommendations: []report.Recommendation{{
-				Setting: "size of /dev/shm", From: text(unit.Bytes(total)), To: unit.Bytes(to),
+				Setting: "size of /dev/shm", From: new(unit.Bytes(total)), To: unit.Bytes(to),
 				Why:    fmt.Sprintf("room for %s%s with their queues, and as much again: docker run --shm-size=%dm", count(target, "worker"), inEachTrainer(p), int(to/(1<<20))),
 				Caveat: "it counts against the job's memory limit as it fills; no change of speed is expected",
 			}},

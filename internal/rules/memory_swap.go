@@ -32,7 +32,7 @@ var memorySwap = diagnose.Rule{
 			Unhelpful: against("more workers or a deeper prefetch_factor: both take more memory", moreWorkers, deeperPrefetch),
 		}
 		if n, ok := p.Maybe(metric.NumWorkers); ok && n >= 2 {
-			rec := report.Recommendation{Setting: "num_workers", From: text(whole(n)), To: whole(n / 2), Why: "each worker has its own memory"}
+			rec := report.Recommendation{Setting: "num_workers", From: new(whole(n)), To: whole(n / 2), Why: "each worker has its own memory"}
 			if each, ok := p.Maybe(metric.WorkerPrivate); ok {
 				rec.Why = fmt.Sprintf("frees up to %s", unit.Bytes((n-float64(int(n/2+0.5)))*each))
 			}

@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 var update = flag.Bool("update", false, "write docs/rules anew")
@@ -26,16 +28,12 @@ func TestPagesAreCurrent(t *testing.T) {
 		want[PageFile(r.ID)] = Page(r)
 	}
 	if *update {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(dir, 0o755))
 	}
 	for name, text := range want {
 		path := filepath.Join(dir, name)
 		if *update {
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 		}
 		got, err := os.ReadFile(path)
 		if err != nil {
@@ -46,10 +44,7 @@ func TestPagesAreCurrent(t *testing.T) {
 			t.Errorf("%s is not current; run go test ./internal/rules -update\n%s", name, diff)
 		}
 	}
-	files, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(os.ReadDir(dir))(t)
 	for _, f := range files {
 		if _, ok := want[f.Name()]; !ok {
 			t.Errorf("docs/rules/%s belongs to no rule", f.Name())
@@ -60,18 +55,12 @@ func TestPagesAreCurrent(t *testing.T) {
 // TestPagesReadWell finds pages that belong to no rule, and lines that a person would have to scroll to read.
 func TestPagesReadWell(t *testing.T) {
 	const wide = 120
-	files, err := pages.ReadDir("pages")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(pages.ReadDir("pages"))(t)
 	if len(files) != len(All()) {
 		t.Errorf("%d pages for %d rules", len(files), len(All()))
 	}
 	for _, f := range files {
-		text, err := pages.ReadFile("pages/" + f.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(pages.ReadFile("pages/" + f.Name()))(t)
 		for line := range strings.SplitSeq(string(text), "\n") {
 			if n := utf8.RuneCountInString(line); n > wide {
 				t.Errorf("%s: %d columns: %s", f.Name(), n, line)
@@ -113,19 +102,14 @@ func TestPagesSayHowTheyAreTested(t *testing.T) {
 			continue
 		}
 		file := filepath.Join("pages", strings.NewReplacer("/", "_", "-", "_").Replace(r.ID)+".md")
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))(t)
 		watch, measured, both := strings.Cut(string(text), benchHeading)
 		watch, _, _ = strings.Cut(watch, testedHeading)
 		page := strings.TrimRight(watch, "\n") + "\n\n" + testedHeading + want + "\n"
 		if both {
 			page += "\n" + benchHeading + measured
 		}
-		if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(page), 0o644))
 	}
 }
 
@@ -133,16 +117,10 @@ func TestPagesSayHowTheyAreTested(t *testing.T) {
 // which one rule has to come first, and the single rules called first.
 func planted(t *testing.T) map[string]string {
 	t.Helper()
-	sources, err := filepath.Glob(filepath.Join("..", "e2e", "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sources := must.Get(filepath.Glob(filepath.Join("..", "e2e", "*_test.go")))(t)
 	tested := map[string]string{}
 	for _, name := range sources {
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution))(t)
 		ast.Inspect(file, func(n ast.Node) bool {
 			pair, ok := n.(*ast.KeyValueExpr)
 			if !ok {

@@ -27,12 +27,12 @@ var qualityPartialVisibility = diagnose.Rule{
 			summary += ": " + reason
 		}
 		if cure == "" {
-			cure = "readable: run pipetune as root, or launch the job through it"
+			cure = "readable: run pipetune as the job's own user, or launch the job through it"
 		}
 		p.Report(report.Finding{
 			Severity: report.Info, Summary: summary,
 			Evidence:        seen(p, metric.SyscallSeen, metric.LookCover),
-			Recommendations: []report.Recommendation{{Setting: "/proc/PID/syscall", From: text("hidden"), To: cure, Why: "waiting for data can then be told from other waiting"}},
+			Recommendations: []report.Recommendation{{Setting: "/proc/PID/syscall", From: new("hidden"), To: cure, Why: "waiting for data can then be told from other waiting"}},
 		})
 		return nil
 	},

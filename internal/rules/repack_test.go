@@ -7,24 +7,19 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // judgedCase is the one finding of a case of a rule.
 func judgedCase(t *testing.T, rule diagnose.Rule, name string) report.Finding {
 	t.Helper()
-	archive, err := txtar.ParseFile(caseFile(rule))
-	if err != nil {
-		t.Fatal(err)
-	}
+	archive := must.Get(txtar.ParseFile(caseFile(rule)))(t)
 	for _, part := range archive.Files {
 		if part.Name != name {
 			continue
 		}
-		c, err := parseCase(string(part.Data))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(parseCase(string(part.Data)))(t)
 		findings, _, err := diagnose.JudgeMeasured(&rule, c.evidence)
 		if err != nil || len(findings) != 1 {
 			t.Fatalf("%d findings, %v", len(findings), err)

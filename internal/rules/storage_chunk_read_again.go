@@ -57,7 +57,7 @@ var storageChunkReadAgain = diagnose.Rule{
 		}
 		hi := spared * part
 		lo := min(spared*share(bytes/trainers(p)/p.Limit(unpackSpeed.Name)/cpu)*split.running, hi)
-		rec := report.Recommendation{Setting: "order of items", From: text("another file for each item"), To: "file by file, in random order",
+		rec := report.Recommendation{Setting: "order of items", From: new("another file for each item"), To: "file by file, in random order",
 			Why:    "each file is then decompressed once an epoch, and its items come from memory",
 			Caveat: "items of one file come together: mix those of several in a buffer; or store items in files of their own"}
 		f := cause{part: (lo + hi) / 2, lo: lo, hi: hi, change: rec,

@@ -37,7 +37,7 @@ var storageColdCache = diagnose.Rule{
 				unit.Percent(share(1-hits)), unit.Bytes(size), unit.Bytes(room)),
 			Evidence: seen(p, metric.CacheHits, metric.StorageBytes, metric.DatasetBytes, metric.Available, metric.RefaultRate, metric.WorkerStorage),
 			Recommendations: []report.Recommendation{{
-				Setting: "page cache", From: text(unit.Percent(hits) + " of bytes read"), To: "the whole dataset, read once before training",
+				Setting: "page cache", From: new(unit.Percent(hits) + " of bytes read"), To: "the whole dataset, read once before training",
 				Why:    "the second epoch reads from memory by itself; reading the files once ahead does the same for the first" + when,
 				Effect: speedup(p, score/2, score, "the next slowest part of loading"),
 			}},

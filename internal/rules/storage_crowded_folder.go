@@ -70,7 +70,7 @@ func crowdMeasured(p *diagnose.Pass) error {
 	p.Report(report.Finding{
 		Severity: cautious(score), Score: score, Summary: summary,
 		Evidence:        seen(p, metric.BenchFolder, metric.BenchOpen, metric.BenchColdOpen, metric.BenchItem, metric.BenchColdItem, metric.DatasetFileN),
-		Recommendations: []report.Recommendation{{Setting: "files in one folder", From: text(unit.Number(files)), To: to, Why: why}},
+		Recommendations: []report.Recommendation{{Setting: "files in one folder", From: new(unit.Number(files)), To: to, Why: why}},
 	})
 	return nil
 }

@@ -37,7 +37,7 @@ var storageLatencyBound = diagnose.Rule{
 		}
 		f.Recommendations = append(f.Recommendations, moreReaders(p)...)
 		if size, ok := p.Maybe(metric.BytesPerRead); ok {
-			rec := report.Recommendation{Setting: "bytes per read", From: text(unit.Bytes(size)), To: "1 MiB or more",
+			rec := report.Recommendation{Setting: "bytes per read", From: new(unit.Bytes(size)), To: "1 MiB or more",
 				Why: "fewer, larger requests wait less often: pack items, or read the items of a batch together in __getitems__"}
 			f.Recommendations = append(f.Recommendations, rec)
 		}
@@ -113,6 +113,6 @@ func moreReaders(p *diagnose.Pass) []report.Recommendation {
 	if usable := loader.UsableCPUs; usable > 0 && float64(need.Workers) > usable {
 		caveat += "; PyTorch warns above one worker per core, which does not matter for workers that wait"
 	}
-	return []report.Recommendation{{Setting: "num_workers", From: text(whole(float64(loader.Setting.Workers))), To: whole(float64(need.Workers)),
+	return []report.Recommendation{{Setting: "num_workers", From: new(whole(float64(loader.Setting.Workers))), To: whole(float64(need.Workers)),
 		Why: "more requests in flight at once; " + why(loader, need), Caveat: caveat, Effect: effect}}
 }

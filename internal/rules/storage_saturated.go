@@ -48,7 +48,7 @@ func throttled(p *diagnose.Pass, waits float64, reads bool, limit float64) (stri
 	if reads {
 		now, what = unit.Number(limit)+" reads per second", "reads"
 	}
-	rec := report.Recommendation{Setting: "read limit of the job's cgroup", From: text(now), To: "none", Why: "the job reads at that limit",
+	rec := report.Recommendation{Setting: "read limit of the job's cgroup", From: new(now), To: "none", Why: "the job reads at that limit",
 		Caveat: "whoever set it had a reason; ask before raising it"}
 	if loader, ok := p.Loader(); ok {
 		if to, ok := allowed(loader, limit, reads, p); ok {
@@ -58,7 +58,7 @@ func throttled(p *diagnose.Pass, waits float64, reads bool, limit float64) (stri
 	}
 	recs := []report.Recommendation{rec}
 	if size, ok := p.Maybe(metric.BytesPerRead); ok && reads {
-		recs = append(recs, report.Recommendation{Setting: "bytes per read", From: text(unit.Bytes(size)), To: "1 MiB or more",
+		recs = append(recs, report.Recommendation{Setting: "bytes per read", From: new(unit.Bytes(size)), To: "1 MiB or more",
 			Why: "the limit counts requests: store items that are read together next to each other and read them at once"})
 	}
 	return fmt.Sprintf("Loading waits for storage %s of its time: the job's cgroup allows %s, and all the %s it allows are used", unit.Percent(waits), now, what), recs
@@ -85,9 +85,9 @@ func place(p *diagnose.Pass) *string {
 	f := p.Evidence.Facts
 	switch {
 	case f.FSType != "" && f.Device != "":
-		return text(f.FSType + " on " + f.Device)
+		return new(f.FSType + " on " + f.Device)
 	case f.FSType != "":
-		return text(f.FSType)
+		return new(f.FSType)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ var storageSmallFiles = diagnose.Rule{
 		if n, ok := p.Maybe(metric.DatasetFileN); ok {
 			from = unit.Number(n) + " files of " + unit.Bytes(size)
 		}
-		rec := report.Recommendation{Setting: "files of the dataset", From: text(from), To: "shards of 100 MiB or more",
+		rec := report.Recommendation{Setting: "files of the dataset", From: new(from), To: "shards of 100 MiB or more",
 			Why: "one request then brings many items; storage is asked less often"}
 		p.Report(cause{part: waits, hi: waits, storage: true, change: rec,
 			summary: fmt.Sprintf("%s files are opened per second, nearly each another one of %s; loading waits for storage %s of its time",
@@ -83,7 +83,7 @@ func smallFilesMeasured(p *diagnose.Pass) error {
 			unit.Bytes(size), unit.Percent(score), unit.Seconds(item.before.Center), state),
 		Evidence: seen(p, metric.DatasetFileN, metric.FileBytes, metric.BenchOpen, metric.BenchColdOpen, metric.BenchItem, metric.BenchColdItem, metric.BenchOpenRatio,
 			metric.BenchDeviceBytes),
-		Recommendations: []report.Recommendation{{Setting: "files of the dataset", From: text(unit.Number(files) + " files of " + unit.Bytes(size)), To: "shards of 100 MiB or more",
+		Recommendations: []report.Recommendation{{Setting: "files of the dataset", From: new(unit.Number(files) + " files of " + unit.Bytes(size)), To: "shards of 100 MiB or more",
 			Why: "one request then brings many items, and nothing is opened for each", Effect: item.effect()}},
 		Unhelpful: tooLarge(p),
 	})

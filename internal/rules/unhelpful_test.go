@@ -9,6 +9,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -17,15 +18,9 @@ func TestWhatWillNotHelpIsData(t *testing.T) {
 	asked := 0
 	for _, r := range All() {
 		for _, half := range []func(*diagnose.Rule, *evidence.Evidence) ([]report.Finding, []report.Abstained, error){diagnose.Judge, diagnose.JudgeMeasured} {
-			archive, err := txtar.ParseFile(caseFile(r))
-			if err != nil {
-				t.Fatal(err)
-			}
+			archive := must.Get(txtar.ParseFile(caseFile(r)))(t)
 			for _, file := range archive.Files {
-				c, err := parseCase(string(file.Data))
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := must.Get(parseCase(string(file.Data)))(t)
 				findings, _, err := half(&r, c.evidence)
 				if err != nil {
 					t.Fatal(err)

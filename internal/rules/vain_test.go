@@ -6,12 +6,13 @@ import (
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
 // A disk that is full of chunks read in vain is a symptom: the chunks stand first, whoever else uses the disk.
 func TestChunksInVainRankBeforeTheDisk(t *testing.T) {
-	c, err := parseCase(`signal num_workers 8
+	c := must.Get(parseCase(`signal num_workers 8
 signal input_wait_ratio 0.8
 signal worker_busy_ratio 1
 signal worker_idle_ratio 0
@@ -37,10 +38,7 @@ signal batch_bytes 1Mi
 signal batches_per_s 8
 fact dataset_kind hdf5
 fact hdf5_filters gzip-4
-`)
-	if err != nil {
-		t.Fatal(err)
-	}
+`))(t)
 	r := diagnose.Run(c.evidence, All())
 	at := func(rule string) int {
 		return slices.IndexFunc(r.Findings, func(f report.Finding) bool { return f.Rule == rule })
@@ -63,10 +61,7 @@ func TestLargePicturesPointToTry(t *testing.T) {
 	if !slices.Contains(r.Next, command) || !slices.ContainsFunc(r.Abstained, func(a report.Abstained) bool { return a.Rule == "image/oversized" && a.Cure == command }) {
 		t.Errorf("%q, %+v", r.Next, r.Abstained)
 	}
-	c, err := parseCase("fact dataset_kind image\nfact dataset /data/my pictures")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(parseCase("fact dataset_kind image\nfact dataset /data/my pictures"))(t)
 	p := &diagnose.Pass{Evidence: c.evidence}
 	if _, command := cheaperHow(p); command != "pipetune bench-io '/data/my pictures' --try" {
 		t.Error(command)

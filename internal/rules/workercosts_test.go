@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // What more workers take is told as what is added, and of each trainer where there are several.
@@ -28,10 +29,7 @@ signal worker_private_bytes 100Mi
 		"":               "up to 300 MiB more memory for the workers, and 900 MiB more of finished batches in /dev/shm",
 		"signal ranks 4": "of finished batches in /dev/shm in each of 4 trainers",
 	} {
-		c, err := parseCase(text + extra)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(parseCase(text + extra))(t)
 		findings, _, err := diagnose.Judge(&loaderWorkersTooFew, c.evidence)
 		if err != nil || len(findings) != 1 {
 			t.Fatalf("%v, %v", findings, err)

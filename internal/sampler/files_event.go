@@ -17,6 +17,9 @@ func (d *dataset) row(r untrusted.Redaction, virtual bool) recording.Dataset {
 	if d.looked {
 		row.Kind = untrusted.Sanitize(d.look.Kind)
 		row.Bytes, row.Files, row.FileBytes = d.look.Bytes, d.look.Files, d.look.FileBytes
+		if d.look.Layout == nil {
+			row.Items = untrusted.Sanitize(d.look.Items)
+		}
 	}
 	if row.Extension == "" {
 		row.Extension = extensionOf(d.file)
@@ -65,7 +68,7 @@ func (d *dataset) layout(r untrusted.Redaction, library string) recording.Layout
 	row := recording.Layout{
 		File: untrusted.Path(d.file, r), Name: untrusted.Sanitize(l.Name), Shape: untrusted.Sanitize(l.Shape), Chunk: untrusted.Sanitize(l.Chunk),
 		Dtype: untrusted.Sanitize(l.Dtype), Layout: untrusted.Sanitize(l.Layout), Filters: untrusted.Sanitize(l.Filters), FilterCount: &l.FilterCount,
-		Library: untrusted.Sanitize(library), Items: untrusted.Sanitize(l.Items), ChunkBytes: l.ChunkBytes, StoredBytes: l.StoredBytes,
+		Library: untrusted.Sanitize(library), Items: untrusted.Sanitize(d.look.Items), ChunkBytes: l.ChunkBytes, StoredBytes: l.StoredBytes,
 	}
 	// Among many files each holds one sample, most likely, and an index of the first axis is not an item.
 	if !d.folder || d.look.Files != nil && *d.look.Files < manyFiles {

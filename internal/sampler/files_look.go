@@ -3,6 +3,7 @@ package sampler
 import (
 	"context"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/pipetune/pipetune/internal/format"
@@ -17,6 +18,7 @@ type DatasetLook struct {
 	Files     *int64
 	FileBytes *int64 // median of a folder's files
 	Extension string // the most frequent of a folder, with its dot
+	Items     string // hashes of some items, as dataset.Digest has them; "" unknown
 	Layout    *HDF5Layout
 	// Refused says why an HDF5 file's layout could not be told; sanitized, "" where it could or where there is none to tell.
 	Refused string
@@ -25,7 +27,6 @@ type DatasetLook struct {
 // HDF5Layout is the layout of the HDF5 dataset a job most likely reads. All texts are sanitized.
 type HDF5Layout struct {
 	Name, Shape, Dtype, Layout, Chunk, Filters string
-	Items                                      string // shape, type and hashes of some items, as dataset.Digest has them; "" unknown
 	FilterCount                                int
 	ChunkBytes, ItemBytes, ItemsPerChunk       *int64
 	ChunksPerItem, StoredBytes                 *int64
@@ -55,10 +56,8 @@ func mayBeData(file string) bool {
 		return false
 	}
 	ext, known := strings.ToLower(path.Ext(name)), isKnownData(name)
-	for _, e := range notDataEnds {
-		if ext == e {
-			return false
-		}
+	if slices.Contains(notDataEnds, ext) {
+		return false
 	}
 	for _, part := range notDataParts {
 		if strings.Contains(file, part) {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/untrusted"
@@ -64,37 +65,25 @@ func TestWithin(t *testing.T) {
 // counted watches paths and returns the dataset.
 func counted(t *testing.T, paths, apart []string) (*openCounter, *dataset) {
 	t.Helper()
-	c, err := newOpenCounter()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(newOpenCounter())(t)
 	t.Cleanup(c.close)
 	d := &dataset{names: map[uint64]struct{}{}}
-	if err := c.add(d, paths, apart); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.add(d, paths, apart))
 	return c, d
 }
 
 func open(t *testing.T, file string, times int) {
 	t.Helper()
 	for range times {
-		f, err := os.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(os.Open(file))(t)
 		f.Close()
 	}
 }
 
 func create(t *testing.T, file string) string {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte("x"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	must.Do(t, os.WriteFile(file, []byte("x"), 0o644))
 	return file
 }
 
@@ -160,10 +149,7 @@ func FuzzOpenEvents(f *testing.F) {
 }
 
 func TestAWatchThatFailsLeavesNothing(t *testing.T) {
-	c, err := newOpenCounter()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(newOpenCounter())(t)
 	defer c.close()
 	if err := c.add(&dataset{}, []string{filepath.Join(t.TempDir(), "none")}, nil); err == nil {
 		t.Error("no error for a path that is not there")
@@ -177,10 +163,7 @@ func TestAFolderTakesOverItsFiles(t *testing.T) {
 	f := NewFiles(FilesConfig{FS: procfs.FS{Root: t.TempDir()}})
 	dir := t.TempDir()
 	file := create(t, filepath.Join(dir, "a.h5"))
-	count, err := newOpenCounter()
-	if err != nil {
-		t.Fatal(err)
-	}
+	count := must.Get(newOpenCounter())(t)
 	f.count = count
 	defer f.Close()
 	sink := newTally()
@@ -230,8 +213,7 @@ func TestDatasetAttributes(t *testing.T) {
 	if _, there := recording.Attrs(d.layout(r, ""))["cache_bytes"]; there {
 		t.Error("a cache size without a version")
 	}
-	many := int64(5000)
-	d.folder, d.look.Files = true, &many
+	d.folder, d.look.Files = true, new(int64(5000))
 	if _, there := recording.Attrs(d.layout(r, "1.10"))["amplification"]; there {
 		t.Error("an amplification for files of one sample each")
 	}
@@ -245,26 +227,14 @@ func TestDatasetAttributes(t *testing.T) {
 func TestWhatATrainerWritesIsNoData(t *testing.T) {
 	dir := t.TempDir()
 	data := create(t, filepath.Join(dir, "train.h5"))
-	checkpoint, err := os.Create(filepath.Join(dir, "last.pt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkpoint := must.Get(os.Create(filepath.Join(dir, "last.pt")))(t)
 	defer checkpoint.Close()
-	reading, err := os.Open(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reading := must.Get(os.Open(data))(t)
 	defer reading.Close()
-	self, err := procfs.FS{}.Open(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(procfs.FS{}.Open(os.Getpid()))(t)
 	defer self.Close()
 	for worker, want := range map[bool][]string{false: {data}, true: {data, checkpoint.Name()}} {
-		got, err := openData(self, worker, func(string) bool { return false })
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(openData(self, worker, func(string) bool { return false }))(t)
 		ours := slices.DeleteFunc(got, func(file string) bool { return !strings.HasPrefix(file, dir) })
 		slices.Sort(ours)
 		slices.Sort(want)

@@ -119,7 +119,7 @@ func TestGPUThatCannotBeOpened(t *testing.T) {
 		return nvml.Opened{Devices: []nvml.Device{d}}, nil
 	}
 	source.samples = func(n int, _, _ bool) (nvml.Reading, error) {
-		return nvml.Reading{Devices: []nvml.DeviceReading{{UUID: "GPU-cccc-1", UtilizationRatio: pointer(0.5)}}}, nil
+		return nvml.Reading{Devices: []nvml.DeviceReading{{UUID: "GPU-cccc-1", UtilizationRatio: new(0.5)}}}, nil
 	}
 	sink, _ := watchGPUs(t, source, true, 10*time.Second)
 	if got := sink.get(t, metric.GPUUtil, "gpu/GPU-cccc-1"); got != 0.5 || source.opened != 2 {
@@ -161,12 +161,12 @@ func TestGPUInSlices(t *testing.T) {
 
 func TestGPUOfOthersToo(t *testing.T) {
 	source := &playedGPUs{samples: func(n int, slow, processes bool) (nvml.Reading, error) {
-		b := nvml.DeviceReading{UUID: "GPU-b", UtilizationRatio: pointer(0.9)}
+		b := nvml.DeviceReading{UUID: "GPU-b", UtilizationRatio: new(0.9)}
 		if slow {
 			b.ProcessUse = []nvml.ProcessUse{{PID: 4711, SMRatio: 0.5}, {PID: 9, SMRatio: 0.25}, {PID: 10, SMRatio: 0.125}}
 		}
 		if processes {
-			b.Processes = []nvml.Process{{PID: 4711, MemoryBytes: pointer(3e9)}, {PID: 9}, {PID: 10}}
+			b.Processes = []nvml.Process{{PID: 4711, MemoryBytes: new(3e9)}, {PID: 9}, {PID: 10}}
 		}
 		return nvml.Reading{Devices: []nvml.DeviceReading{b}}, nil
 	}}

@@ -14,6 +14,7 @@ import (
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/nvml"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/recording"
@@ -72,8 +73,7 @@ func (p *playedGPUs) sample(ctx context.Context, slow, processes bool) (nvml.Rea
 func (p *playedGPUs) close() { p.closed = true }
 
 func twoGPUs() nvml.Inventory {
-	mig := true
-	return nvml.Inventory{Devices: []nvml.Device{{UUID: "GPU-b", Place: "#0", Name: "B", MemoryBytes: 80 << 30, MIG: &mig}, {UUID: "GPU-a", Place: "#1", Name: "A"}}}
+	return nvml.Inventory{Devices: []nvml.Device{{UUID: "GPU-b", Place: "#0", Name: "B", MemoryBytes: 80 << 30, MIG: new(true)}, {UUID: "GPU-a", Place: "#1", Name: "A"}}}
 }
 
 // oneProcess is a job of one process.
@@ -97,9 +97,7 @@ func watchGPUsOf(t *testing.T, source *playedGPUs, members Members, prepare func
 	g.source = source
 	prepare(g)
 	synctest.Test(t, func(t *testing.T) {
-		if err := g.Start(t.Context(), sink); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, g.Start(t.Context(), sink))
 		for i := range length / g.Every() {
 			at(i * g.Every())
 			time.Sleep(g.Every()) // of the played clock
@@ -114,21 +112,19 @@ func watchGPUsOf(t *testing.T, source *playedGPUs, members Members, prepare func
 	return sink, g
 }
 
-func pointer(v float64) *float64 { return &v }
-
 func TestGPURecordsReadings(t *testing.T) {
 	source := &playedGPUs{samples: func(n int, slow, processes bool) (nvml.Reading, error) {
-		b := nvml.DeviceReading{UUID: "GPU-b", UtilizationRatio: pointer(0.31), PowerWatts: pointer(300), PCIeRxPerSec: pointer(1e9)}
-		a := nvml.DeviceReading{UUID: "GPU-a", UtilizationRatio: pointer(0)}
+		b := nvml.DeviceReading{UUID: "GPU-b", UtilizationRatio: new(0.31), PowerWatts: new(float64(300)), PCIeRxPerSec: new(1e9)}
+		a := nvml.DeviceReading{UUID: "GPU-a", UtilizationRatio: new(float64(0))}
 		if n == 1 {
 			a.Absent = map[nvml.Field]string{nvml.FieldActivity: "needs Hopper", nvml.FieldPower: nvml.ReasonNoPermission, nvml.FieldPCIeTraffic: nvml.ReasonNoFunction + "x"}
 		}
 		if slow {
-			b.PowerLimitWatts = pointer(700)
+			b.PowerLimitWatts = new(float64(700))
 		}
 		if processes {
-			b.Processes = []nvml.Process{{PID: 4711, MemoryBytes: pointer(3e9)}, {PID: 9, MemoryBytes: pointer(7e9)}}
-			a.Processes = []nvml.Process{{PID: 9, MemoryBytes: pointer(7e9)}}
+			b.Processes = []nvml.Process{{PID: 4711, MemoryBytes: new(3e9)}, {PID: 9, MemoryBytes: new(7e9)}}
+			a.Processes = []nvml.Process{{PID: 9, MemoryBytes: new(7e9)}}
 		}
 		return nvml.Reading{Devices: []nvml.DeviceReading{b, a}}, nil
 	}}
@@ -170,7 +166,7 @@ func TestGPURecordsReadings(t *testing.T) {
 
 func TestGPUInAContainer(t *testing.T) {
 	source := &playedGPUs{samples: func(int, bool, bool) (nvml.Reading, error) {
-		return nvml.Reading{Devices: []nvml.DeviceReading{{UUID: "GPU-b", Processes: []nvml.Process{{PID: 4711, MemoryBytes: pointer(3e9)}}}}}, nil
+		return nvml.Reading{Devices: []nvml.DeviceReading{{UUID: "GPU-b", Processes: []nvml.Process{{PID: 4711, MemoryBytes: new(3e9)}}}}}, nil
 	}}
 	sink, g := watchGPUs(t, source, false, time.Second)
 	if _, found := sink.last[metric.GPUJobMemory.Name+" gpu/GPU-b"]; found || g.GPUs()[0].OfJob {
@@ -218,11 +214,11 @@ func TestGPUUnavailable(t *testing.T) {
 
 func TestGPULostWhileWatched(t *testing.T) {
 	source := &playedGPUs{samples: func(n int, _, _ bool) (nvml.Reading, error) {
-		b := nvml.DeviceReading{UUID: "GPU-b", UtilizationRatio: pointer(0.5)}
+		b := nvml.DeviceReading{UUID: "GPU-b", UtilizationRatio: new(0.5)}
 		if n > 5 {
 			b = nvml.DeviceReading{UUID: "GPU-b", Lost: true}
 		}
-		return nvml.Reading{Devices: []nvml.DeviceReading{b, {UUID: "GPU-a", UtilizationRatio: pointer(float64(n) / 100)}}}, nil
+		return nvml.Reading{Devices: []nvml.DeviceReading{b, {UUID: "GPU-a", UtilizationRatio: new(float64(n) / 100)}}}, nil
 	}}
 	sink, _ := watchGPUs(t, source, true, 4*time.Second)
 	if sink.get(t, metric.GPULost, "gpu/GPU-b") != 1 || len(sink.events) != 3 || len(sink.unseen) != 1 || sink.unseen[0].entity != "gpu/GPU-b" {
@@ -239,7 +235,7 @@ func TestGPUChildDies(t *testing.T) {
 		if n == 3 {
 			return nvml.Reading{}, death
 		}
-		return nvml.Reading{Devices: []nvml.DeviceReading{{UUID: "GPU-b", UtilizationRatio: pointer(0.5)}}}, nil
+		return nvml.Reading{Devices: []nvml.DeviceReading{{UUID: "GPU-b", UtilizationRatio: new(0.5)}}}, nil
 	}}
 	sink, _ := watchGPUs(t, source, true, 5*time.Second)
 	if source.opened != 2 || source.sampled < 15 {
@@ -289,9 +285,7 @@ func TestGPUNeverBlocksTheTick(t *testing.T) {
 		sink := newBook()
 		g := NewGPU(procfs.FS{}, nil, oneProcess(1), true)
 		g.source = hanging{}
-		if err := g.Start(t.Context(), sink); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, g.Start(t.Context(), sink))
 		begin := time.Now()
 		for range 100 {
 			g.Sample(t.Context(), sink)

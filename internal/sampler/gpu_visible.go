@@ -15,7 +15,7 @@ func visibleGPUs(c job.GPUChoice, gpus []nvml.Device) (uuids []string, certain b
 	if !c.Read || !c.Set {
 		return nil, false
 	}
-	for _, id := range strings.Split(c.Visible, ",") {
+	for id := range strings.SplitSeq(c.Visible, ",") {
 		uuid, valid, certain := gpuOf(strings.TrimSpace(id), c, gpus)
 		if !certain || slices.Contains(uuids, uuid) { // what CUDA makes of one named twice is not documented
 			return nil, false

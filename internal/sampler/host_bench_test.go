@@ -4,6 +4,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
@@ -11,17 +12,12 @@ import (
 // of a core, on a busy machine with 2 cores and Linux 6.18.
 func BenchmarkHost(b *testing.B) {
 	cmd := exec.Command("/usr/bin/python3", "-c", "while True: pass")
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, cmd.Start())
 	defer func() {
 		_ = cmd.Process.Kill() // it goes on for ever
 		_ = cmd.Wait()
 	}()
-	p, err := procfs.FS{}.Open(cmd.Process.Pid)
-	if err != nil {
-		b.Fatal(err)
-	}
+	p := must.Get(procfs.FS{}.Open(cmd.Process.Pid))(b)
 	defer p.Close()
 	h := NewHost(procfs.FS{}, oneTrainer(p.ID))
 	defer h.Close()
@@ -36,33 +32,18 @@ func BenchmarkHost(b *testing.B) {
 // code that is not known: 3 ms of a process that has imported PyTorch 1.13, on the same machine.
 func BenchmarkReadCode(b *testing.B) {
 	cmd := exec.Command("/usr/bin/python3", "-c", "import torch, sys; print(1, flush=True); sys.stdin.read()")
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	stdin := must.Get(cmd.StdinPipe())(b)
+	out := must.Get(cmd.StdoutPipe())(b)
+	must.Do(b, cmd.Start())
 	defer func() {
 		_ = stdin.Close()
 		_ = cmd.Wait() // its end is that of its input
 	}()
-	if _, err := out.Read(make([]byte, 8)); err != nil {
-		b.Fatal(err)
-	}
-	p, err := procfs.FS{}.Open(cmd.Process.Pid)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Get(out.Read(make([]byte, 8)))(b)
+	p := must.Get(procfs.FS{}.Open(cmd.Process.Pid))(b)
 	defer p.Close()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := readCode(procfs.FS{}, p.ID); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(readCode(procfs.FS{}, p.ID))(b)
 	}
 }

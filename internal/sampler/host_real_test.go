@@ -11,6 +11,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
@@ -48,9 +49,7 @@ while True:
 func TestHostTellsASpinFromPython(t *testing.T) {
 	dir := t.TempDir()
 	library := filepath.Join(dir, "libcuda.so.1")
-	if err := os.WriteFile(filepath.Join(dir, "spin.c"), []byte(spinner), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "spin.c"), []byte(spinner), 0o600))
 	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-O1", "-o", library, filepath.Join(dir,
 		"spin.c")).CombinedOutput(); err != nil {
 		t.Fatalf("building the driver: %v\n%s", err, out)
@@ -94,13 +93,8 @@ func (o oneTrainer) Tree() *job.Tree {
 func pythonJob(t *testing.T, program string, args ...string) procfs.ID {
 	t.Helper()
 	cmd := exec.Command("/usr/bin/python3", append([]string{"-c", program}, args...)...)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it goes on for ever
 		_ = cmd.Wait()
@@ -108,10 +102,7 @@ func pythonJob(t *testing.T, program string, args ...string) procfs.ID {
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
 		t.Fatalf("the job says %q, %v", line, err)
 	}
-	p, err := procfs.FS{}.Open(cmd.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(procfs.FS{}.Open(cmd.Process.Pid))(t)
 	defer p.Close()
 	return p.ID
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
@@ -189,10 +190,7 @@ func TestCodeOf(t *testing.T) {
 			t.Errorf("%s: %d, want %d", file, got, want)
 		}
 	}
-	ranges, err := procfs.ParseCode(strings.NewReader("7000-8000 r-xp 00000000 00:00 0 [vdso]\n1000-2000 r-xp 00000000 fe:00 1 /usr/bin/python3\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ranges := must.Get(procfs.ParseCode(strings.NewReader("7000-8000 r-xp 00000000 00:00 0 [vdso]\n1000-2000 r-xp 00000000 fe:00 1 /usr/bin/python3\n")))(t)
 	m := newCodeMap(ranges)
 	for ip, want := range map[uint64]codeClass{0x1000: codeOther, 0x1fff: codeOther,
 		0x7000: codeOther} { // no device: the clock is nobody's

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
@@ -21,17 +22,12 @@ func startSleepers(b *testing.B, workers int) sleepers {
 	tree := &job.Tree{}
 	for i := range workers + 1 {
 		cmd := exec.Command("sleep", "600")
-		if err := cmd.Start(); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, cmd.Start())
 		b.Cleanup(func() {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 		})
-		p, err := procfs.FS{}.Open(cmd.Process.Pid)
-		if err != nil {
-			b.Fatal(err)
-		}
+		p := must.Get(procfs.FS{}.Open(cmd.Process.Pid))(b)
 		member := job.Process{ID: p.ID, InnerPID: p.PID, Role: job.Trainer}
 		p.Close()
 		if i > 0 {
@@ -62,8 +58,6 @@ func BenchmarkPass(b *testing.B) {
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, unix.Getrusage(unix.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

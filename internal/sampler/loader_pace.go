@@ -20,6 +20,7 @@ const (
 type lookPace struct {
 	random   *rand.Rand
 	interval time.Duration // mean
+	least    time.Duration // where looks are cheap
 	recent   [16]time.Duration
 	n        int
 }
@@ -44,11 +45,12 @@ func (p *lookPace) took(d time.Duration) {
 		}
 	}
 	cost := sorted[len(sorted)/4]
-	p.interval = min(max(LookInterval, time.Duration(float64(cost)/lookBudget)), slowestLooks)
+	p.interval = min(max(p.least, time.Duration(float64(cost)/lookBudget)), slowestLooks)
 }
 
 // listingPace spreads the listings of descriptors over the workers.
 type listingPace struct {
+	slower   bool          // half as often
 	next     time.Duration // when the next is due
 	turn     int
 	searched int // listings at the faster pace
@@ -81,6 +83,9 @@ func (p *listingPace) after(now, cost time.Duration, workers int, searching bool
 	if searching && p.searched < searchListings {
 		p.searched++
 		wait = listSearchEvery
+	}
+	if p.slower {
+		wait *= 2
 	}
 	p.recent[p.n%len(p.recent)] = cost
 	p.n++

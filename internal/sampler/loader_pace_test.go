@@ -30,7 +30,7 @@ func TestLookAllocatesNothing(t *testing.T) {
 
 // TestPaceKeepsItsBudget: looks get rarer as they get dearer, and are jittered.
 func TestPaceKeepsItsBudget(t *testing.T) {
-	p := lookPace{random: rand.New(rand.NewPCG(1, 1)), interval: LookInterval}
+	p := lookPace{random: rand.New(rand.NewPCG(1, 1)), interval: LookInterval, least: LookInterval}
 	for _, c := range []struct{ cost, want time.Duration }{
 		{40 * time.Microsecond, LookInterval}, {150 * time.Microsecond, 50 * time.Millisecond}, {time.Second, slowestLooks},
 		{40 * time.Microsecond, LookInterval},

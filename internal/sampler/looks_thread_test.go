@@ -9,6 +9,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // TestStatesThatSystemCallsHide holds what only the state letter and the kernel function tell.
@@ -80,9 +81,7 @@ func TestRefusedSystemCalls(t *testing.T) {
 		m.process(100, job.Trainer, 0)
 		m.process(101, job.Worker, 100)
 		for _, pid := range []int{100, 101} {
-			if err := os.Remove(filepath.Join(m.root, "proc", strconv.Itoa(pid), "task", strconv.Itoa(pid), "syscall")); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(filepath.Join(m.root, "proc", strconv.Itoa(pid), "task", strconv.Itoa(pid), "syscall")))
 		}
 		refused(t, m, "")
 		return
@@ -91,9 +90,7 @@ func TestRefusedSystemCalls(t *testing.T) {
 	m.process(100, job.Trainer, 0)
 	m.process(101, job.Worker, 100)
 	for _, pid := range []int{100, 101} {
-		if err := os.Chmod(filepath.Join(m.root, "proc", strconv.Itoa(pid), "task", strconv.Itoa(pid), "syscall"), 0); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(filepath.Join(m.root, "proc", strconv.Itoa(pid), "task", strconv.Itoa(pid), "syscall"), 0))
 	}
 	refused(t, m, "run pipetune as the user of the job, or as root")
 }
@@ -116,12 +113,8 @@ func TestBlindCures(t *testing.T) {
 		m := newMachine(t)
 		if scope != "" {
 			dir := filepath.Join(m.root, "proc/sys/kernel/yama")
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, "ptrace_scope"), []byte(scope), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(dir, 0o755))
+			must.Do(t, os.WriteFile(filepath.Join(dir, "ptrace_scope"), []byte(scope), 0o644))
 		}
 		if got := m.watch().blindCure(os.ErrPermission); !strings.Contains(got, want) {
 			t.Errorf("scope %q: %q", scope, got)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
 	"github.com/pipetune/pipetune/internal/procfs/fakeroot"
 )
@@ -20,18 +21,10 @@ import (
 // fakeMachine unpacks one machine of testdata/proc and names a process of it.
 func fakeMachine(t *testing.T, name string, pid int) (procfs.FS, procfs.ID) {
 	t.Helper()
-	archive, err := os.ReadFile(filepath.Join("../../testdata/proc", name+".txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	archive := must.Get(os.ReadFile(filepath.Join("../../testdata/proc", name+".txtar")))(t)
 	fs := procfs.FS{Root: t.TempDir()}
-	if err := fakeroot.Unpack(archive, fs.Root); err != nil {
-		t.Fatal(err)
-	}
-	p, err := fs.Open(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, fakeroot.Unpack(archive, fs.Root))
+	p := must.Get(fs.Open(pid))(t)
 	defer p.Close()
 	return fs, p.ID
 }
@@ -40,9 +33,7 @@ func fakeMachine(t *testing.T, name string, pid int) (procfs.FS, procfs.ID) {
 func sampled(t *testing.T, s Sampler) *book {
 	t.Helper()
 	b := newBook()
-	if err := s.Start(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Start(t.Context(), b))
 	defer s.Close()
 	s.Sample(t.Context(), b)
 	return b
@@ -123,9 +114,7 @@ func TestTmpfsDoesNotGiveWay(t *testing.T) {
 		{"anon 5000\nfile 10000\n", -1},
 	} {
 		fs, id := fakeMachine(t, "cgroup-v2", 4700)
-		if err := os.WriteFile(filepath.Join(fs.Root, "sys/fs/cgroup/user.slice/job.slice/memory.stat"), []byte(c.stat), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(fs.Root, "sys/fs/cgroup/user.slice/job.slice/memory.stat"), []byte(c.stat), 0o600))
 		got, told := sampled(t, NewCgroup(fs, id, nil)).last["cgroup_memory_file_bytes cgroup/job"]
 		if told != (c.want >= 0) || told && got != c.want {
 			t.Errorf("%q: %v (%v), want %v", c.stat, got, told, c.want)
@@ -139,15 +128,11 @@ func TestChangedLimitIsSeen(t *testing.T) {
 	fs, id := fakeMachine(t, "cgroup-v2", 4700)
 	c := NewCgroup(fs, id, nil)
 	b := newBook()
-	if err := c.Start(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Start(t.Context(), b))
 	defer c.Close()
 	c.Sample(t.Context(), b)
 	own := fs.Path("sys/fs/cgroup/user.slice/job.slice/train.service/cpu.max")
-	if err := os.WriteFile(own, []byte("100000 100000\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(own, []byte("100000 100000\n"), 0o644))
 	for range 10 {
 		c.Sample(t.Context(), b)
 	}
@@ -156,9 +141,7 @@ func TestChangedLimitIsSeen(t *testing.T) {
 	}
 	for file, text := range map[string]string{"cpu.stat": "usage_usec 1\nnr_periods 10\nnr_throttled 4\nthrottled_usec 2000000\n", "memory.max": "1073741824\n",
 		"memory.stat": "anon 1\nfile 1\nshmem 0\nworkingset_refault_file 5000\n"} {
-		if err := os.WriteFile(filepath.Join(filepath.Dir(own), file), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(filepath.Dir(own), file), []byte(text), 0o644))
 	}
 	for range 20 {
 		c.Sample(t.Context(), b)
@@ -176,17 +159,13 @@ func TestThrottledFromAbove(t *testing.T) {
 	fs, id := fakeMachine(t, "cgroup-v2", 4700)
 	slice, job := fs.Path("sys/fs/cgroup/user.slice"), fs.Path("sys/fs/cgroup/user.slice/job.slice")
 	write := func(dir, file, text string) {
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644))
 	}
 	write(slice, "cpu.max", "800000 100000\n")
 	write(slice, "cpu.stat", "nr_periods 5000\nnr_throttled 4000\nthrottled_usec 9000000\n")
 	c := NewCgroup(fs, id, nil)
 	b := newBook()
-	if err := c.Start(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Start(t.Context(), b))
 	defer c.Close()
 	c.Sample(t.Context(), b)
 	before := b.get(t, metric.CgroupCPUThrottled, jobGroup)
@@ -202,9 +181,7 @@ func TestThrottledFromAbove(t *testing.T) {
 func TestLimitOnAVolume(t *testing.T) {
 	fs, id := fakeMachine(t, "cgroup-v2", 4700)
 	for device, want := range map[string]float64{"253:1": 1 << 20, "253:0": 1 << 20, "9:0": 0} {
-		if err := os.WriteFile(fs.Path("sys/fs/cgroup/user.slice/job.slice/train.service/io.max"), []byte(device+" rbps=1048576 wbps=max riops=max wiops=max\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(fs.Path("sys/fs/cgroup/user.slice/job.slice/train.service/io.max"), []byte(device+" rbps=1048576 wbps=max riops=max wiops=max\n"), 0o644))
 		b := sampled(t, NewCgroup(fs, id, NewPlacement(fs, id, func() []string { return []string{"/home/me/data"} })))
 		if got, ok := b.last[metric.CgroupReadBPSMax.Name+" "+jobGroup]; got != want || ok != (want > 0) {
 			t.Errorf("with a limit on %s: %v (%v), want %v", device, got, ok, want)
@@ -217,9 +194,7 @@ func TestDiskOfAFixture(t *testing.T) {
 	var data []string
 	d := NewDisk(fs, NewPlacement(fs, id, func() []string { return data }))
 	b := newBook()
-	if err := d.Start(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Start(t.Context(), b))
 	defer d.Close()
 	d.Sample(t.Context(), b)
 	if b.adds > 0 {
@@ -309,15 +284,9 @@ func (s size) Statfs(_ context.Context, _, path string) (isolate.FileSystem, err
 func TestShmOfAnotherContainer(t *testing.T) {
 	fs, id := fakeMachine(t, "container-v2", 7)
 	own := fs.Path("proc/self/ns/mnt")
-	if err := os.Remove(own); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("mnt:[4026531841]", own); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(fs.Path("proc/meminfo"), []byte("MemTotal: 100 kB\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(own))
+	must.Do(t, os.Symlink("mnt:[4026531841]", own))
+	must.Do(t, os.WriteFile(fs.Path("proc/meminfo"), []byte("MemTotal: 100 kB\n"), 0o644))
 	b := sampled(t, NewMemory(fs, id, size{Type: unix.TMPFS_MAGIC, TotalBytes: 64 << 20, FreeBytes: 1 << 20}))
 	if total, used := b.get(t, metric.ShmSize, "host"), b.get(t, metric.ShmUsed, "host"); total != 64<<20 || used != 63<<20 {
 		t.Errorf("%v of %v used", used, total)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
@@ -52,10 +53,7 @@ func (b *book) get(t *testing.T, d metric.Desc, entity string) float64 {
 // self is this test's own process.
 func self(t testing.TB) procfs.ID {
 	t.Helper()
-	p, err := procfs.FS{}.Open(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(procfs.FS{}.Open(os.Getpid()))(t)
 	defer p.Close()
 	return p.ID
 }
@@ -68,10 +66,7 @@ func all(fs procfs.FS, id procfs.ID, data ...string) []Sampler {
 
 // TestSamplersOnThisMachine looks at real values: they must be plausible, not merely there.
 func TestSamplersOnThisMachine(t *testing.T) {
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := must.Get(os.Executable())(t)
 	b := newBook()
 	for _, s := range all(procfs.FS{}, self(t), filepath.Dir(exe)) {
 		if err := s.Start(t.Context(), b); err != nil {
@@ -103,10 +98,7 @@ func TestSamplersOnThisMachine(t *testing.T) {
 // TestSamplersEmitDeclaredSignals holds each sampler to its own list in the catalogue.
 func TestSamplersEmitDeclaredSignals(t *testing.T) {
 	lists := map[string][]metric.Desc{"cpu": metric.CPU, "memory": metric.Memory, "disk": metric.Disk, "pressure": metric.Pressure, "cgroup": metric.Cgroup}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := must.Get(os.Executable())(t)
 	for _, s := range all(procfs.FS{}, self(t), exe) {
 		declared := make(map[string]bool)
 		for _, d := range lists[s.Name()] {
@@ -147,9 +139,7 @@ func BenchmarkTick(b *testing.B) {
 	sink := &discard{}
 	samplers := all(procfs.FS{}, self(b), "/")
 	for _, s := range samplers {
-		if err := s.Start(b.Context(), sink); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, s.Start(b.Context(), sink))
 		defer s.Close()
 		b.Run(s.Name(), func(b *testing.B) {
 			b.ReportAllocs()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/job"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
@@ -22,17 +23,12 @@ func (c *handClock) read() time.Time { return c.now }
 func sleeper(t *testing.T) (procfs.ID, *exec.Cmd) {
 	t.Helper()
 	cmd := exec.Command("/bin/sleep", "60")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // may have ended in the test
 		_ = cmd.Wait()
 	})
-	p, err := procfs.FS{}.Open(cmd.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(procfs.FS{}.Open(cmd.Process.Pid))(t)
 	defer p.Close()
 	return p.ID, cmd
 }
@@ -43,10 +39,7 @@ func processSampler(tree *job.Tree) (*Process, *handClock) {
 }
 
 func TestProcessReadsEverySignal(t *testing.T) {
-	self, err := procfs.FS{}.Open(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(procfs.FS{}.Open(os.Getpid()))(t)
 	defer self.Close()
 	tree := &job.Tree{Processes: []job.Process{{ID: self.ID, Role: job.Trainer, AutogradThreads: []int{os.Getpid()}}}, Generation: 1}
 	s, _ := processSampler(tree)
@@ -154,9 +147,7 @@ func TestProcessStopsAtTheEnd(t *testing.T) {
 	defer s.Close()
 	sink := newTally()
 	s.Sample(context.Background(), sink)
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Process.Kill())
 	_ = cmd.Wait() // killed
 	clock.now = clock.now.Add(time.Second)
 	s.Sample(context.Background(), sink)
@@ -186,17 +177,12 @@ func BenchmarkProcess17(b *testing.B) {
 	var tree job.Tree
 	for range 17 {
 		cmd := exec.Command("/bin/sleep", "600")
-		if err := cmd.Start(); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, cmd.Start())
 		defer func() {
 			_ = cmd.Process.Kill() // it sleeps
 			_ = cmd.Wait()
 		}()
-		p, err := procfs.FS{}.Open(cmd.Process.Pid)
-		if err != nil {
-			b.Fatal(err)
-		}
+		p := must.Get(procfs.FS{}.Open(cmd.Process.Pid))(b)
 		tree.Processes = append(tree.Processes, job.Process{ID: p.ID})
 		p.Close()
 	}
@@ -214,17 +200,9 @@ func BenchmarkProcess17(b *testing.B) {
 // TestProcessCountsWhatEndedChildrenUsed: a worker that runs a program for each item uses next to no CPU itself.
 func TestProcessCountsWhatEndedChildrenUsed(t *testing.T) {
 	cmd := exec.Command("/bin/sh", "-c", `sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'; echo done; read line`)
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdin := must.Get(cmd.StdinPipe())(t)
+	stdout := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	defer func() {
 		_ = stdin.Close() // ends the shell, whose status is that of a read without a line
 		_ = cmd.Wait()
@@ -232,10 +210,7 @@ func TestProcessCountsWhatEndedChildrenUsed(t *testing.T) {
 	if _, err := stdout.Read(make([]byte, 8)); err != nil { // the loop is over
 		t.Fatal(err)
 	}
-	p, err := procfs.FS{}.Open(cmd.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(procfs.FS{}.Open(cmd.Process.Pid))(t)
 	defer p.Close()
 	s, _ := processSampler(&job.Tree{Processes: []job.Process{{ID: p.ID, Role: job.Worker}}, Generation: 1})
 	defer s.Close()

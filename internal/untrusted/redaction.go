@@ -44,7 +44,7 @@ func Path(p string, r Redaction) string {
 
 // Message returns a message for a person's terminal, or the log that it goes to: without secrets, passed through the gate. A name that the
 // person has typed stays as it was typed.
-func Message(text string) string { return Sanitize(hideSecrets(bound(text, 4*MaxBytes))) }
+func Message(text string) string { return Sanitize(hideInProse(bound(text, 4*MaxBytes))) }
 
 // places replaces folders, user and host wherever they stand as whole words inside s.
 func (r Redaction) places(s string) string {

@@ -118,3 +118,17 @@ func FuzzText(f *testing.F) {
 }
 
 func max4(a, b int) int { return max(a, b, 4) }
+
+// A file may be called passwd: what an error says of it is no password.
+func TestMessageKeepsOurSentences(t *testing.T) {
+	for text, want := range map[string]string{
+		"reading report /etc/passwd: not a pipetune report":           "reading report /etc/passwd: not a pipetune report",
+		"open passwd: no such file or directory":                      "open passwd: no such file or directory",
+		"--password: hunter2":                                         "--password: " + Secret,
+		"curl -H 'X-Api-Key: 0a1b2c3d4e5f' failed: exit status seven": "curl -H 'X-Api-Key: " + Secret + "' failed: exit status seven",
+	} {
+		if got := Message(text); got != want {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+}

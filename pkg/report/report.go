@@ -88,7 +88,7 @@ type Job struct {
 	Ranks     int      `json:"ranks"`               // trainers watched
 	Dataset   string   `json:"dataset,omitempty"`   // the folder or file it reads most, redacted
 	// Items tells what an HDF5 dataset holds, whatever its chunks, filters and place: shape, type, and of up to four items the index and a hash of
-	// the bytes. Empty: not known. Since 1.5.0.
+	// the bytes; since 1.6.0 what a folder of files holds: number, hash of the names, and of four files a hash. Empty: not known. Since 1.5.0.
 	Items  string  `json:"items,omitempty"`
 	Chunk  string  `json:"chunk,omitempty"` // of the HDF5 dataset: "64x64x128"; empty: not chunked, or not known. Since 1.5.0
 	Loader *Loader `json:"loader"`

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 // TestFromKernel has the kernel's timer send a signal, as it does Ctrl-C's, and a process another before anybody asks.
@@ -18,9 +20,7 @@ func TestFromKernel(t *testing.T) {
 	defer signal.Stop(c)
 	WatchSender(s)
 	kill := func() {
-		if err := syscall.Kill(os.Getpid(), s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, syscall.Kill(os.Getpid(), s))
 		<-c
 	}
 	kill()

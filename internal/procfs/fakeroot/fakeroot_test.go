@@ -4,14 +4,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/must"
 )
 
 func TestUnpack(t *testing.T) {
 	dir := t.TempDir()
 	archive := "a comment\n-- proc/1/cmdline --\npython\ntrain.py\n-- sys/x -> ../proc --\n-- proc/empty/ --\n-- proc/last --\nno newline"
-	if err := Unpack([]byte(archive), dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Unpack([]byte(archive), dir))
 	if b, err := os.ReadFile(filepath.Join(dir, "sys/x/1/cmdline")); err != nil || string(b) != "python\x00train.py\x00" {
 		t.Errorf("cmdline through the link: %q, %v", b, err)
 	}

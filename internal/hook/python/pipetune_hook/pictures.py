@@ -1,6 +1,6 @@
-"""Times Pillow and OpenCV: opening a picture, reading it and decoding it."""
+"""Times Pillow and OpenCV: opening a picture, reading it and decoding it; counts the values that are decoded."""
 
-from .look import class_fields, class_module, text
+from .look import class_fields, class_module, fields, text
 from .timed import wrap
 
 
@@ -15,19 +15,37 @@ def patch(module):
         wrap(module, "imdecode", decoded)
 
 
+BANDS = {"1": 1, "L": 1, "P": 1, "I": 1, "F": 1, "LA": 2, "PA": 2, "La": 2, "RGB": 3, "YCbCr": 3, "LAB": 3, "HSV": 3}
+OPENED = 64  # pictures that were opened and not decoded yet, of which the last are remembered
+
+
 def decoded(work, took, args, result, done):
     work.decode_time += took
     work.decodes += 1
+    size = getattr(result, "size", None)
+    if type(size) is int:
+        work.values += size
 
 
 def pillow(work, took, args, result, done):
     """Image.open reads the header only; load decodes, and some formats have one of their own."""
     work.decode_time += took
     work.decodes += 1
+    if done:
+        work.opened_pictures[id(result)] = None
+        if len(work.opened_pictures) > OPENED:
+            del work.opened_pictures[next(iter(work.opened_pictures))]
     kind = type(result)
     if "load" in class_fields(kind) and text(class_module(kind)).startswith("PIL."):
         wrap(kind, "load", load)
 
 
 def load(work, took, args, result, done):
+    """Whatever asks for pixels calls load; the first time decodes, at the size that draft may have made smaller."""
     work.decode_time += took
+    if not done or not args or work.opened_pictures.pop(id(args[0]), work) is work:
+        return
+    own = fields(args[0])
+    size, mode = own.get("_size", own.get("size")), own.get("_mode", own.get("mode"))
+    if type(size) is tuple and len(size) == 2:
+        work.values += int(size[0]) * int(size[1]) * BANDS.get(mode, 4)

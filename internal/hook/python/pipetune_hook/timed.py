@@ -24,16 +24,19 @@ def wrap(holder, name, count, around=False):
         if work is None or local.inside or not process.on:
             return original(*args, **kwargs)
         result, done = None, False
-        begun, before = clock(), work.timed()
+        try:
+            begun, before = clock(), work.timed()
+        except Exception as error:
+            state.failed(error)
+            return original(*args, **kwargs)
         try:
             local.inside = not around
             result = original(*args, **kwargs)
             done = True
         finally:
-            took = clock() - begun - (work.timed() - before)
             local.inside = False
             try:
-                count(work, took, args, result, done)
+                count(work, clock() - begun - (work.timed() - before), args, result, done)
             except Exception as error:
                 state.failed(error)
         return result

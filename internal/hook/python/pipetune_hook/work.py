@@ -29,6 +29,8 @@ class Work:
         self.fetches = self.items = 0
         self.fetch_time = self.fetch_cpu = self.item_time = self.collate = 0
         self.opens = self.open_time = self.reads = self.read_time = self.decodes = self.decode_time = 0
+        self.values = 0  # of the pictures decoded
+        self.opened_pictures = {}  # by their id, the oldest first
         self.rows = self.row_time = 0
         self.opened = False  # a file was opened since the batch was begun, and none closed after it
         self.mark = self.collated = 0  # of the batch being made: when its last item was ready, and the nanoseconds it took to put it together
@@ -102,6 +104,7 @@ class Work:
             "fetches": self.fetches, "items": self.items, "fetch_time": self.fetch_time, "fetch_cpu": self.fetch_cpu,
             "item_time": self.item_time, "collate": self.collate, "opens": self.opens, "open_time": self.open_time, "reads": self.reads,
             "read_time": self.read_time, "decodes": self.decodes, "decode_time": self.decode_time,
+            "decoded_values": self.values,
             "rows": self.rows, "row_time": self.row_time,
         }
         if self.times:

@@ -1,0 +1,279 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pipetune/pipetune/internal/isolate"
+	"github.com/pipetune/pipetune/internal/job"
+	"github.com/pipetune/pipetune/internal/live"
+	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/render"
+	"github.com/pipetune/pipetune/internal/top"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+func newTop(env Env) *cobra.Command {
+	o := &diagnoseOptions{}
+	c := &cobra.Command{
+		Use:   "top",
+		Short: "watch a training job live, full screen: what it does now, and what holds it back",
+		Long: `top shows a running training job second by second: GPU and its memory, what the
+trainer waits for, what each loader worker does, batches per second, CPU, memory
+and disks, and from the tenth second on the verdict of diagnose on the last
+minute, with the change that cures it. It finds the job as diagnose does, and
+like it changes nothing: no key does anything to the job.
+
+Keys: q quit, ? help, Tab next view, Space hold still, s save a report.
+
+It needs a terminal; in scripts and logs, diagnose reports without one.`,
+		Example: `  pipetune top
+  pipetune top --pid 41207 -o run.json -o run.md`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return runTop(c.Context(), env, o, c.Flags().Changed("pid")) },
+	}
+	f := c.Flags()
+	f.IntVar(&o.pid, "pid", 0, "process to watch: the trainer, one of its workers, or what launched it")
+	f.StringArrayVarP(&o.outputs, "output", "o", nil, "what the key s writes: `FILE`, format from its suffix: .md .json .txt (repeatable; default: a new name each time, .json and .md)")
+	f.IntVar(&o.batchSize, "batch-size", 0, "samples per batch, to report samples/s (0: not known)")
+	f.StringVar(&o.color, "color", "auto", "auto, always or never")
+	f.BoolVar(&o.noRedact, "no-redact", false, "keep user name, host name, folders and command line as they are")
+	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
+	complete(c, "color", colors...)
+	o.metrics.addFlags(c)
+	completePIDs(c)
+	return c
+}
+
+// endless is the duration of a watch that has none.
+const endless = time.Duration(math.MaxInt64)
+
+// endlessInterval is the time between two ticks of such a watch: a worker that lives for less than a fifth of a second may be missed.
+const endlessInterval = 200 * time.Millisecond
+
+// runTop finds the job, and shows it until the person quits.
+func runTop(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool) error {
+	o.duration, o.warmup, o.interval, o.quiet = endless, defaultWarmup(endless), endlessInterval, true
+	if err := o.check(pidGiven); err != nil {
+		return err
+	}
+	if err := oneOf("color", o.color, colors...); err != nil {
+		return err
+	}
+	outs, err := parseOutputs(o.outputs, render.Formats(), false)
+	if err != nil {
+		return err
+	}
+	for _, out := range outs {
+		if err := out.check(); err != nil {
+			return err
+		}
+	}
+	if !env.StdinTerminal || !env.StdoutTerminal || env.Getenv("TERM") == "dumb" || env.Getenv("TERM") == "" {
+		return fail(exitUsage, "without one: pipetune diagnose; over ssh: ssh -t", "top needs a terminal that it can draw on, as input and output (TERM=%s)", env.Getenv("TERM"))
+	}
+	m, err := o.metrics.open(env)
+	if err != nil {
+		return err
+	}
+	defer m.close()
+	asked, stop := heed(env)
+	defer stop()
+	isolate.FirstVictim()
+	if err := roomFor(procfs.FS{}, os.Getpid(), "top", watchRoom); err != nil {
+		return err
+	}
+	s, err := newSession(ctx, env, o, asked)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	s.meter = m
+	v := &liveView{session: s, o: o, outs: outs}
+	return v.run(ctx, asked)
+}
+
+// liveView is one job on the screen.
+type liveView struct {
+	*session
+	o       *diagnoseOptions
+	outs    []output
+	screen  *top.Screen
+	tracker live.Tracker
+	judged  provisional
+	save    chan struct{} // a report is to be saved; one at a time
+	stop    chan os.Signal
+	left    chan struct{} // closed when the screen is left
+	held    bytes.Buffer  // what is to be said when the screen is the terminal's own again
+	last    *report.Report
+}
+
+// run watches and draws until the person quits, a signal asks for that, or the terminal is gone.
+func (v *liveView) run(ctx context.Context, asked <-chan os.Signal) error {
+	stderr, out := v.env.Stderr, v.env.Stdout
+	if o, ok := out.(*outlet); ok {
+		out = o.w // the terminal itself
+	}
+	v.env.Stderr, v.endless = &v.held, true
+	if v.meter != nil {
+		v.meter.env = v.env
+	}
+	v.save, v.stop, v.left = make(chan struct{}, 1), make(chan os.Signal, 1), make(chan struct{})
+	h := v.job.Header()
+	v.screen = top.New(top.Config{
+		In: v.env.Stdin, Out: out, Job: &report.Job{PID: h.PID, Command: h.Command, Ranks: len(h.Trainers)},
+		Color: useColor(v.o.color, v.env.Getenv, true), ASCII: !unicodeTerminal(v.env.Getenv),
+		Save: func() {
+			select {
+			case v.save <- struct{}{}:
+			default:
+			}
+		},
+	})
+	v.judged = provisional{endless: true, next: firstGlance, show: func(string) {}, tell: v.glance,
+		amend: func(h *recording.Header) { v.amend(ctx, h) }}
+	watched := make(chan error, 1)
+	go func() { watched <- v.watchOn(ctx) }()
+	var by os.Signal
+	go func() {
+		select {
+		case by = <-asked:
+			v.screen.Quit()
+		case <-v.left:
+		}
+	}()
+	drawn := v.screen.Run()
+	close(v.left)
+	v.stop <- os.Interrupt
+	err := <-watched
+	// Where stderr is gone there is nobody left to tell.
+	_, _ = stderr.Write(v.held.Bytes())
+	v.env.Stderr = stderr
+	switch {
+	case by != nil:
+		return quietExit(requestCode(by))
+	case err != nil:
+		return err
+	case drawn != nil:
+		return fail(exitUsage, "pipetune diagnose reports without a terminal", "the terminal cannot be drawn on any more: %w", drawn)
+	}
+	return nil
+}
+
+// watchOn watches until the job has ended or the screen is left; then it saves reports of what it saw for as long as the screen is there.
+func (v *liveView) watchOn(ctx context.Context) error {
+	rec, err := v.watch(ctx, v.o, nil, bounds{asked: v.stop, enough: v.tick})
+	if err != nil {
+		v.screen.Quit()
+		return err
+	}
+	if rec.End.Reason == recording.EndInterrupted {
+		v.meter.end(v.last)
+		return nil
+	}
+	r, err := judge(rec.From(rec.End.At - lastStretch))
+	if err != nil {
+		r = v.last
+	}
+	v.last = r
+	v.meter.end(r)
+	v.screen.End(r, rec.End.At)
+	for {
+		select {
+		case <-v.save:
+			v.write(v.last, errNothingSeen)
+		case <-v.left:
+			return nil
+		}
+	}
+}
+
+// tick implements bounds.enough: it draws a frame where one is due, and judges now and then.
+func (v *liveView) tick(at time.Duration, tree *job.Tree, rec *recording.Recorder) string {
+	if v.tracker.Due(at) {
+		f := v.tracker.Update(rec, members(tree), at)
+		v.screen.Show(f)
+		v.meter.frame(f)
+	}
+	if len(v.save) > 0 && v.judged.glance == nil {
+		v.judged.now.Store(true)
+	}
+	return v.judged.enough(at, tree, rec)
+}
+
+// members are the processes of a job as package live has them.
+func members(tree *job.Tree) (list []live.Member) {
+	for _, p := range tree.Processes {
+		m := live.Member{ID: strings.TrimPrefix(job.Entity(p.ID), "process/"), PID: p.PID, Trains: p.Role == job.Trainer}
+		if p.Role == job.Trainer || p.Role == job.Worker {
+			m.Rank = strconv.Itoa(p.Rank)
+		}
+		if p.Role == job.Worker {
+			m.Trainer = strings.TrimPrefix(job.Entity(p.Trainer), "process/")
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// glance shows what the watch has come to, and saves it where that was asked for.
+func (v *liveView) glance(g glance) {
+	if g.Report != nil {
+		v.last = g.Report
+	}
+	v.screen.Judge(g.Report, g.at)
+	v.meter.judge(g.Report)
+	select {
+	case <-v.save:
+		go v.write(g.Report, g.err) // a disk may take its time
+	default:
+	}
+}
+
+var errNothingSeen = errors.New("too little was seen")
+
+// write writes the report to the files of -o, or to new ones, and says so.
+func (v *liveView) write(r *report.Report, why error) {
+	if r == nil {
+		v.screen.Say(fmt.Sprintf("nothing to save yet: %v", why))
+		return
+	}
+	outs := v.outs
+	if len(outs) == 0 {
+		name := "pipetune-" + time.Now().Format("20060102-150405")
+		for _, f := range render.Formats() {
+			if f.Name == "json" || f.Name == "md" {
+				outs = append(outs, output{path: name + f.Suffix, format: f})
+			}
+		}
+	}
+	var names []string
+	for _, out := range outs {
+		if err := out.write(render.Report(r)); err != nil {
+			v.screen.Say(err.Error())
+			return
+		}
+		names = append(names, out.path)
+	}
+	v.screen.Say("saved " + strings.Join(names, ", "))
+}
+
+// unicodeTerminal reports whether the terminal shows more than ASCII, by the locale. The Linux console has a font of 512 characters at most.
+func unicodeTerminal(getenv func(string) string) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := strings.ToUpper(getenv(name)); v != "" {
+			return (strings.Contains(v, "UTF-8") || strings.Contains(v, "UTF8")) && getenv("TERM") != "linux"
+		}
+	}
+	return false
+}

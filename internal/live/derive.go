@@ -1,0 +1,236 @@
+package live
+
+import (
+	"math"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/metric"
+)
+
+// States are what a worker may be doing, each with the looks that found it so. They are those that package evidence tells apart, but for a
+// worker's waits outside of the job.
+var States = []struct {
+	Name  string
+	looks []metric.Desc
+}{
+	{"running", []metric.Desc{metric.LooksRunning}},
+	{"storage", []metric.Desc{metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen}},
+	{"lock", []metric.Desc{metric.LooksFutex, metric.LooksFutexTime, metric.LooksFileLock}},
+	{"hand-over", []metric.Desc{metric.LooksPipeWrite}},
+	{"other", []metric.Desc{metric.LooksPipeRead, metric.LooksSleep, metric.LooksDevice, metric.LooksChild, metric.LooksOther, metric.LooksStopped}},
+	{"idle", []metric.Desc{metric.LooksQueuePoll}},
+}
+
+// wanted are the signals that are read.
+var wanted = func() map[string]bool {
+	names := map[string]bool{}
+	for _, d := range []metric.Desc{
+		metric.LoaderLooks, metric.LoaderWaiting, metric.LoaderBatches, metric.LoaderQueued, metric.LoaderTensorsPer, metric.LoaderWorkers,
+		metric.LooksTotal, metric.ProcCPU, metric.ProcRSS, metric.ProcReadChars, metric.ProcReadBytes,
+		metric.GPUUtil, metric.GPUMemUsed, metric.GPUMemTotal, metric.GPUPower, metric.GPUSMActivity,
+		metric.CPUBusy, metric.CPUIdle, metric.CPUIowait, metric.CPUSteal, metric.CPUUsable, metric.MemTotal, metric.MemAvailable,
+		metric.CgroupMemLimit, metric.CgroupMemUsed, metric.PressureCPUSome, metric.PressureIOSome, metric.PressureMemFull,
+		metric.DiskReadBytes, metric.DiskBusy,
+	} {
+		names[d.Name] = true
+	}
+	for _, s := range States {
+		for _, d := range s.looks {
+			names[d.Name] = true
+		}
+	}
+	return names
+}()
+
+// value is a figure in one frame.
+type value struct {
+	signal metric.Desc
+	of     Owner
+	now    float64
+	amount float64 // what it adds to the total
+	flow   bool
+}
+
+// values gathers those of one frame.
+type values []value
+
+// level adds what stands at a moment.
+func (vs *values) level(d metric.Desc, of Owner, v float64) {
+	if !math.IsNaN(v) {
+		*vs = append(*vs, value{signal: d, of: of, now: v})
+	}
+}
+
+// flow adds an amount that came about in some seconds.
+func (vs *values) flow(d metric.Desc, of Owner, amount, seconds float64) {
+	if seconds > 0 {
+		*vs = append(*vs, value{d, of, amount / seconds, amount, true})
+	}
+}
+
+// share adds the part of some seconds that a ratio of counts stands for.
+func (vs *values) share(d metric.Desc, of Owner, part, whole reading) {
+	if whole.grown > 0 {
+		vs.flow(d, of, part.grown/whole.grown*whole.over, whole.over)
+	}
+}
+
+// of returns what became of a series; false where it was not read.
+func (t *Tracker) of(d metric.Desc, entity string) (reading, bool) {
+	r, ok := t.now[key{d.Name, entity}]
+	return r, ok
+}
+
+// level is the last reading; NaN where there is none.
+func (t *Tracker) level(d metric.Desc, entity string) float64 {
+	if r, ok := t.of(d, entity); ok {
+		return r.last
+	}
+	return math.NaN()
+}
+
+// derive makes the values of a frame, and adds the workers to it.
+func (t *Tracker) derive(members []Member, f *Frame) values {
+	var vs values
+	t.devices(&vs)
+	for _, m := range members {
+		if m.Trains {
+			f.Ranks = append(f.Ranks, m.Rank)
+			t.trainer(&vs, m, members, f)
+		}
+	}
+	t.job(&vs, members)
+	t.machine(&vs)
+	return vs
+}
+
+// trainer takes what one trainer and its loader do.
+func (t *Tracker) trainer(vs *values, m Member, members []Member, f *Frame) {
+	of, loader := Owner{Rank: m.Rank}, "loader/"+m.ID
+	looks, _ := t.of(metric.LoaderLooks, loader)
+	waits, _ := t.of(metric.LoaderWaiting, loader)
+	vs.share(metric.InputWait, of, waits, looks)
+	batches, _ := t.of(metric.LoaderBatches, loader)
+	vs.flow(metric.BatchesPerS, of, batches.grown, batches.over)
+	if queued, ok := t.of(metric.LoaderQueued, loader); ok {
+		vs.level(metric.QueueBatches, of, queued.mean/t.level(metric.LoaderTensorsPer, loader))
+	}
+	vs.level(metric.NumWorkers, of, t.level(metric.LoaderWorkers, loader))
+	busy, seconds := make([]float64, len(States)), 0.0
+	for _, w := range members {
+		if w.Trainer != m.ID {
+			continue
+		}
+		shares, over := t.states("process/" + w.ID)
+		for i, share := range shares {
+			busy[i] += share * over
+		}
+		seconds = max(seconds, over)
+		cpu, _ := t.of(metric.ProcCPU, "process/"+w.ID)
+		f.Workers = append(f.Workers, Worker{PID: w.PID, Rank: w.Rank, CPU: cpu.grown / cpu.over,
+			RSS: t.level(metric.ProcRSS, "process/"+w.ID), States: shares})
+	}
+	for i, s := range States {
+		vs.flow(metric.Workers, Owner{Rank: m.Rank, State: s.Name}, busy[i], seconds)
+	}
+}
+
+// states are the shares of its time that a worker spent in each state, and how long that was; nil where it was not looked at.
+func (t *Tracker) states(entity string) (shares []float64, seconds float64) {
+	looks, _ := t.of(metric.LooksTotal, entity)
+	if looks.grown <= 0 {
+		return nil, 0
+	}
+	for _, s := range States {
+		share := 0.0
+		for _, d := range s.looks {
+			r, _ := t.of(d, entity)
+			share += r.grown / looks.grown
+		}
+		shares = append(shares, min(share, 1))
+	}
+	return shares, looks.over
+}
+
+// job takes what all processes of the job use together.
+func (t *Tracker) job(vs *values, members []Member) {
+	total := func(d metric.Desc, only func(Member) bool) (grown, over float64) {
+		for _, m := range members {
+			if r, ok := t.of(d, "process/"+m.ID); ok && only(m) {
+				grown, over = grown+r.grown, max(over, r.over)
+			}
+		}
+		return grown, over
+	}
+	all := func(Member) bool { return true }
+	loads := all // without workers the trainer does; with them what it reads is what they hand over
+	for _, m := range members {
+		if m.Trainer != "" {
+			loads = func(m Member) bool { return m.Trainer != "" }
+			break
+		}
+	}
+	for _, each := range []struct {
+		d, raw metric.Desc
+		whose  func(Member) bool
+	}{{metric.JobCPU, metric.ProcCPU, all}, {metric.ReadBytes, metric.ProcReadChars, loads}, {metric.StorageBytes, metric.ProcReadBytes, all}} {
+		grown, over := total(each.raw, each.whose)
+		vs.flow(each.d, Owner{}, grown, over)
+	}
+}
+
+// machine takes what all of the machine does.
+func (t *Tracker) machine(vs *values) {
+	const host = "host"
+	busy, _ := t.of(metric.CPUBusy, host)
+	whole := reading{over: busy.over}
+	for _, d := range []metric.Desc{metric.CPUBusy, metric.CPUIdle, metric.CPUIowait, metric.CPUSteal} {
+		r, _ := t.of(d, host)
+		whole.grown += r.grown
+	}
+	vs.share(metric.CPUBusyRatio, Owner{}, busy, whole)
+	for _, d := range []metric.Desc{metric.CPUUsable, metric.MemTotal, metric.MemAvailable} {
+		vs.level(d, Owner{}, t.level(d, host))
+	}
+	for _, d := range []metric.Desc{metric.CgroupMemLimit, metric.CgroupMemUsed} {
+		vs.level(d, Owner{}, t.level(d, "cgroup/job"))
+	}
+	for _, p := range []struct{ d, raw metric.Desc }{
+		{metric.CPUPressure, metric.PressureCPUSome}, {metric.IOPressure, metric.PressureIOSome}, {metric.MemPressure, metric.PressureMemFull},
+	} {
+		r, ok := t.of(p.raw, "cgroup/job")
+		if !ok {
+			r, _ = t.of(p.raw, host)
+		}
+		vs.flow(p.d, Owner{}, r.grown, r.over)
+	}
+}
+
+// devices takes what GPUs and disks do.
+func (t *Tracker) devices(vs *values) {
+	for k, r := range t.now {
+		if gpu, is := strings.CutPrefix(k.entity, "gpu/"); is {
+			of := Owner{Device: gpu}
+			switch k.metric {
+			case metric.GPUUtil.Name:
+				vs.flow(metric.GPUUtil, of, r.mean*Every.Seconds(), Every.Seconds())
+			case metric.GPUSMActivity.Name:
+				vs.flow(metric.GPUSMActivity, of, r.mean*Every.Seconds(), Every.Seconds())
+			default:
+				for _, d := range []metric.Desc{metric.GPUMemUsed, metric.GPUMemTotal, metric.GPUPower} {
+					if d.Name == k.metric {
+						vs.level(d, of, r.last)
+					}
+				}
+			}
+		}
+		if disk, is := strings.CutPrefix(k.entity, "disk/"); is {
+			switch k.metric {
+			case metric.DiskReadBytes.Name:
+				vs.flow(metric.DiskByteRate, Owner{Device: disk}, r.grown, r.over)
+			case metric.DiskBusy.Name:
+				vs.flow(metric.DiskUtil, Owner{Device: disk}, r.grown, r.over)
+			}
+		}
+	}
+}

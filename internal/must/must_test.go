@@ -1,0 +1,30 @@
+package must
+
+import (
+	"errors"
+	"testing"
+)
+
+// ended stands in for a test, and goes on where that would end.
+type ended struct {
+	testing.TB
+	with []any
+}
+
+func (e *ended) Helper() {}
+
+func (e *ended) Fatal(args ...any) { e.with = append(e.with, args...) }
+
+func TestOnlyAnErrorEndsATest(t *testing.T) {
+	failed := errors.New("no such luck")
+	var e ended
+	Do(&e, nil)
+	if n := Get(7, nil)(&e); n != 7 || len(e.with) != 0 {
+		t.Errorf("%d, ended with %v", n, e.with)
+	}
+	Do(&e, failed)
+	Get("", failed)(&e)
+	if len(e.with) != 2 || e.with[0] != failed || e.with[1] != failed {
+		t.Errorf("ended with %v, want the error twice", e.with)
+	}
+}
