@@ -58,9 +58,12 @@ It needs a terminal; in scripts and logs, diagnose reports without one.`,
 // endless is the duration of a watch that has none.
 const endless = time.Duration(math.MaxInt64)
 
+// endlessInterval is the time between two ticks of such a watch: a worker that lives for less than a fifth of a second may be missed.
+const endlessInterval = 200 * time.Millisecond
+
 // runTop finds the job, and shows it until the person quits.
 func runTop(ctx context.Context, env Env, o *diagnoseOptions, pidGiven bool) error {
-	o.duration, o.warmup, o.interval, o.quiet = endless, defaultWarmup(endless), 100*time.Millisecond, true
+	o.duration, o.warmup, o.interval, o.quiet = endless, defaultWarmup(endless), endlessInterval, true
 	if err := o.check(pidGiven); err != nil {
 		return err
 	}

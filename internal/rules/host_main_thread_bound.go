@@ -11,7 +11,7 @@ import (
 
 var hostMainThreadBound = diagnose.Rule{
 	ID:       "host/main-thread-bound",
-	Title:    "The training loop's own Python holds the job back",
+	Title:    "The training loop's own work on the CPU holds the job back",
 	Needs:    []metric.Desc{metric.HostTime},
 	Limits:   limits(nativeCores),
 	Explains: []string{"cpu/saturated"},

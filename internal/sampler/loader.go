@@ -61,10 +61,10 @@ func NewLoader(fs procfs.FS, members Members) *Loader {
 	return l
 }
 
-// Unhurried has the loader looked at less often, for a watch without an end: a minute at this pace tells a share of time as closely as the 25 s
+// Unhurried has the loader looked at and its descriptors listed less often, for a watch without an end: a minute at this pace tells a share of time as closely as the 25 s
 // that remain of a usual watch at the other. It is called before Start.
 func (l *Loader) Unhurried() {
-	l.pace.interval, l.pace.least = unhurriedInterval, unhurriedInterval
+	l.pace.interval, l.pace.least, l.listing.slower = unhurriedInterval, unhurriedInterval, true
 }
 
 // unhurriedInterval is the mean time between two looks then.

@@ -50,6 +50,7 @@ func (p *lookPace) took(d time.Duration) {
 
 // listingPace spreads the listings of descriptors over the workers.
 type listingPace struct {
+	slower   bool          // half as often
 	next     time.Duration // when the next is due
 	turn     int
 	searched int // listings at the faster pace
@@ -82,6 +83,9 @@ func (p *listingPace) after(now, cost time.Duration, workers int, searching bool
 	if searching && p.searched < searchListings {
 		p.searched++
 		wait = listSearchEvery
+	}
+	if p.slower {
+		wait *= 2
 	}
 	p.recent[p.n%len(p.recent)] = cost
 	p.n++

@@ -42,7 +42,7 @@ type (
 )
 
 // keysPerSecond bounds how often the screen is drawn after keys; frames come once a second.
-const keysPerSecond = 20
+const keysPerSecond = 10
 
 // New makes a screen. Nothing is drawn before Run.
 func New(c Config) *Screen {
