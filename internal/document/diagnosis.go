@@ -99,7 +99,7 @@ var figureRows = []struct {
 func figures(r *report.Report) (carrying, others Figures) {
 	for _, row := range figureRows {
 		m, ok := r.Metrics[row.metric]
-		if !ok || row.metric == metric.Evaluation.Name && m.Center == 0 {
+		if !ok || !row.carries && m.Center == 0 { // a row of nothing tells nothing
 			continue
 		}
 		f := Figure{Name: row.name, Now: unit.Format(m.Center, m.Unit), Free: freeText(r, row.free)}

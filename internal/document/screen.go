@@ -120,7 +120,7 @@ func fix(r *report.Report) (lines []Line) {
 }
 
 // mostAfterwards bounds the changes that stand behind the first.
-const mostAfterwards = 3
+const mostAfterwards = 2
 
 // afterwardsSection lists what else is decided, without the reasons.
 func afterwardsSection(r *report.Report) Section {

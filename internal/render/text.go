@@ -206,7 +206,7 @@ func (p *page) Gaps(list document.Gaps) {
 		if g.Cure != "" {
 			p.wrapped("    → ", safe(g.Cure))
 		}
-		p.wrapped("    leaves out ", safe(g.Names))
+		p.wrapped("    not judged ", safe(g.Names))
 	}
 }
 
