@@ -53,8 +53,8 @@ func shownGrids(r *rand.Rand, tensors, workers, sightings int, off float64) *per
 	return e
 }
 
-// TestPeriodFromNumbersAlone finds the tensors per batch where all are of one size, or each of its own, and the dataset writes files:
-// then only the numbers tell.
+// TestPeriodFromNumbersAlone finds the tensors per batch where all are of one size, or each of its own, and the dataset
+// writes files: then only the numbers tell.
 func TestPeriodFromNumbersAlone(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, tensors := range []int{1, 2, 3, 4, 5, 8, 21} {
@@ -78,7 +78,8 @@ func TestPeriodFromNumbersAlone(t *testing.T) {
 	}
 }
 
-// TestPeriodFromWrites finds it where few tensors were seen but the writes were counted, and is not misled where they fit nothing.
+// TestPeriodFromWrites finds it where few tensors were seen but the writes were counted, and is not misled where they
+// fit nothing.
 func TestPeriodFromWrites(t *testing.T) {
 	for tensors := 1; tensors <= 5; tensors++ {
 		const batches = 400
@@ -101,8 +102,8 @@ func TestPeriodFromWrites(t *testing.T) {
 	}
 }
 
-// TestPeriodOfLists: a list of tensors for each sample makes more of a batch than are looked for at first; a divisor of their number fits the
-// same sightings, and a prime number has none.
+// TestPeriodOfLists: a list of tensors for each sample makes more of a batch than are looked for at first; a divisor of
+// their number fits the same sightings, and a prime number has none.
 func TestPeriodOfLists(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, tensors := range []int{113, 225, 226, 640} {
@@ -193,7 +194,8 @@ func TestBatchBytes(t *testing.T) {
 	}
 }
 
-// TestLedgerCountsFromFirstSight: a worker that was there counts from what is seen first, one born under our eyes from its first tensor.
+// TestLedgerCountsFromFirstSight: a worker that was there counts from what is seen first, one born under our eyes from
+// its first tensor.
 func TestLedgerCountsFromFirstSight(t *testing.T) {
 	list := func(l *tensorLedger, writes, smallest, largest int64) {
 		l.readIO(writes, 0, 0)
@@ -287,7 +289,8 @@ func TestPickledBatches(t *testing.T) {
 	}
 }
 
-// TestBurstsOfASlowLoader reads the tensors per batch off the writes of single batches, and keeps silent where they are not single.
+// TestBurstsOfASlowLoader reads the tensors per batch off the writes of single batches, and keeps silent where they are
+// not single.
 func TestBurstsOfASlowLoader(t *testing.T) {
 	play := func(idle int, bursts ...int64) *tensorLedger {
 		l := &tensorLedger{}
@@ -319,8 +322,8 @@ func TestBurstsOfASlowLoader(t *testing.T) {
 	}
 }
 
-// TestLateFirstSightingLosesNothing: what a worker's writes told before its first tensor was sighted stays counted, whether the worker
-// or the trainer is seen to hold it.
+// TestLateFirstSightingLosesNothing: what a worker's writes told before its first tensor was sighted stays counted,
+// whether the worker or the trainer is seen to hold it.
 func TestLateFirstSightingLosesNothing(t *testing.T) {
 	for name, sight := range map[string]func(l *tensorLedger, number int64){
 		"with the trainer": func(l *tensorLedger, n int64) { l.received(n, n, true) },
@@ -342,8 +345,8 @@ func TestLateFirstSightingLosesNothing(t *testing.T) {
 	}
 }
 
-// TestWritesOfProgramsTellNothing: the kernel adds what programs wrote to the account of the worker that ran them, in bursts that may look like
-// batches of so many tensors.
+// TestWritesOfProgramsTellNothing: the kernel adds what programs wrote to the account of the worker that ran them, in
+// bursts that may look like batches of so many tensors.
 func TestWritesOfProgramsTellNothing(t *testing.T) {
 	play := func(growth float64) (*tensorLedger, Loader) {
 		l, f := &tensorLedger{}, Loader{}

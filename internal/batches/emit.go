@@ -45,8 +45,8 @@ func (f *Loader) Emit(sink recording.Sink, entity string, samples uint64) {
 	}
 }
 
-// When to say that something cannot be told, which may turn out otherwise later: after so many tensors and 12 s of looks, or after
-// 20 s of looks.
+// When to say that something cannot be told, which may turn out otherwise later: after so many tensors and 12 s of
+// looks, or after 20 s of looks.
 const (
 	undecidedTensors = 100
 	undecidedLooks   = 600

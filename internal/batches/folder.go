@@ -8,8 +8,8 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// tensorFolder is the job's /dev/shm, where the file_system sharing strategy leaves its tensors as named files, from their making
-// until the trainer drops them. Workers then hold no descriptors that could be listed.
+// tensorFolder is the job's /dev/shm, where the file_system sharing strategy leaves its tensors as named files, from
+// their making until the trainer drops them. Workers then hold no descriptors that could be listed.
 type tensorFolder struct {
 	dir string
 }
@@ -17,12 +17,12 @@ type tensorFolder struct {
 // folderLimit bounds the names looked at in one listing.
 const folderLimit = 4096
 
-// namedHeader is what torch puts before the data of a named file: a count of references, padded (libshm/manager.h, THManagedMapAllocator;
-// measured with torch 1.13.1: 64 bytes more than the tensor).
+// namedHeader is what torch puts before the data of a named file: a count of references, padded (libshm/manager.h,
+// THManagedMapAllocator; measured with torch 1.13.1: 64 bytes more than the tensor).
 const namedHeader = 64
 
-// openTensorFolder returns the job's /dev/shm as the trainer sees it; nil where it is not a memory file system, because anything else
-// may hang.
+// openTensorFolder returns the job's /dev/shm as the trainer sees it; nil where it is not a memory file system, because
+// anything else may hang.
 func openTensorFolder(fs procfs.FS, trainer *procfs.Process) *tensorFolder {
 	mounts, err := trainer.Mounts()
 	if err != nil {

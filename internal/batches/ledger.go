@@ -2,7 +2,8 @@ package batches
 
 import "math"
 
-// sizeMemory is how many of a worker's last tensors have their sizes kept: some batches of a detection model with 20 tensors each.
+// sizeMemory is how many of a worker's last tensors have their sizes kept: some batches of a detection model with 20
+// tensors each.
 const sizeMemory = 128
 
 // longestBurst is the most writes that are taken for one batch: one of 16 tensors.
@@ -14,8 +15,8 @@ const heldMemory = 64
 // runsPrograms is at how many looks, up to four a second, the CPU time of a worker's ended programs must have grown.
 const runsPrograms = 3
 
-// tensorLedger follows the tensors one worker hands over. Numbers are those of its shared-memory names. The zero value is that of a
-// worker that was there before the watch began.
+// tensorLedger follows the tensors one worker hands over. Numbers are those of its shared-memory names. The zero value
+// is that of a worker that was there before the watch began.
 type tensorLedger struct {
 	born bool // its birth was seen, so its count starts at base
 
@@ -23,9 +24,9 @@ type tensorLedger struct {
 	next    int64 // largest number seen, plus one
 	sighted bool
 
-	// Writes are the worker's write calls: a constant number for each tensor and each batch (see tensorPeriod). They bridge the time
-	// between two sightings. Tensors below the smallest number held have been passed on, so their writes are all made: passed pairs
-	// with writesAtPassed.
+	// Writes are the worker's write calls: a constant number for each tensor and each batch (see tensorPeriod). They
+	// bridge the time between two sightings. Tensors below the smallest number held have been passed on, so their
+	// writes are all made: passed pairs with writesAtPassed.
 	writes, wroteChars, reads int64 // now
 	passed, writesAtPassed    int64 // at the last sighting
 	firstPassed, firstWrites  int64 // at the first sighting
@@ -37,8 +38,9 @@ type tensorLedger struct {
 	readings, bursts int
 	burstSizes       [longestBurst + 1]int
 
-	// Of programs that the worker ran and waited for, the kernel adds the account to its own: CPU time of them at the last look, looks at which it had
-	// grown, and whether the writes are therefore not the worker's own and are left alone.
+	// Of programs that the worker ran and waited for, the kernel adds the account to its own: CPU time of them at the
+	// last look, looks at which it had grown, and whether the writes are therefore not the worker's own and are left
+	// alone.
 	programs float64
 	looked   bool
 	ran      int
@@ -89,8 +91,8 @@ func (l *tensorLedger) readIO(writes, wroteChars, reads int64) {
 	l.writes, l.wroteChars, l.reads = writes, wroteChars, reads
 }
 
-// sawPrograms takes the CPU time of the programs that the worker has waited for. One or two at its start are the imports' doing; a worker that goes on
-// running them does so for its items.
+// sawPrograms takes the CPU time of the programs that the worker has waited for. One or two at its start are the
+// imports' doing; a worker that goes on running them does so for its items.
 func (l *tensorLedger) sawPrograms(seconds float64) {
 	if l.looked && seconds > l.programs {
 		l.ran++
@@ -105,10 +107,12 @@ func (l *tensorLedger) sawPrograms(seconds float64) {
 	l.readings, l.bursts, l.burstSizes = 0, 0, [longestBurst + 1]int{}
 }
 
-// startListing begins a listing of what the worker holds; tensor is then called for each name, and endListing closes it.
+// startListing begins a listing of what the worker holds; tensor is then called for each name, and endListing closes
+// it.
 func (l *tensorLedger) startListing() { l.heldCount = 0 }
 
-// hold takes one tensor held by the worker. One that is being passed on may be listed twice, under two descriptors, for an instant.
+// hold takes one tensor held by the worker. One that is being passed on may be listed twice, under two descriptors, for
+// an instant.
 func (l *tensorLedger) hold() { l.heldCount++ }
 
 // inherit takes a tensor of the trainer that the worker got by fork: its own numbers go on from there.
@@ -138,9 +142,9 @@ func (l *tensorLedger) endListing(smallest, largest int64) {
 	}
 }
 
-// received takes the smallest and the largest number of the worker's tensors that the trainer holds: those up to the largest have been
-// passed on. whole says that it holds all between them, as it does of the batch it is working on; a trainer that keeps single tensors of
-// earlier batches tells nothing about where a batch begins.
+// received takes the smallest and the largest number of the worker's tensors that the trainer holds: those up to the
+// largest have been passed on. whole says that it holds all between them, as it does of the batch it is working on; a
+// trainer that keeps single tensors of earlier batches tells nothing about where a batch begins.
 func (l *tensorLedger) received(smallest, largest int64, whole bool) {
 	if whole {
 		l.note(smallest, largest+1)
@@ -158,8 +162,8 @@ func (l *tensorLedger) received(smallest, largest int64, whole bool) {
 	}
 }
 
-// firstCounted is the number to count from at the first sighting, when next is the number after the largest seen. What was credited by the
-// worker's writes until then has been handed over before it: counting from next would lose it.
+// firstCounted is the number to count from at the first sighting, when next is the number after the largest seen. What
+// was credited by the worker's writes until then has been handed over before it: counting from next would lose it.
 func (l *tensorLedger) firstCounted(next int64) int64 { return next - int64(math.Round(l.credited)) }
 
 // note keeps where a run of tensors begins and where the next would.
@@ -190,7 +194,8 @@ func (l *tensorLedger) handedOver(writesPerTensor float64) float64 {
 	return n
 }
 
-// credit returns what was handed over since the last call, never less than nothing: an estimate that ran ahead waits to be caught up.
+// credit returns what was handed over since the last call, never less than nothing: an estimate that ran ahead waits to
+// be caught up.
 func (l *tensorLedger) credit(writesPerTensor float64) float64 {
 	grown := l.handedOver(writesPerTensor) - l.credited
 	if grown <= 0 {
@@ -200,8 +205,8 @@ func (l *tensorLedger) credit(writesPerTensor float64) float64 {
 	return grown
 }
 
-// finish returns what is still to be credited to a worker that has ended. It handed over whole batches, of which the last look may have
-// missed the end: the exchange of its last tensors comes just before the end of the epoch.
+// finish returns what is still to be credited to a worker that has ended. It handed over whole batches, of which the
+// last look may have missed the end: the exchange of its last tensors comes just before the end of the epoch.
 func (l *tensorLedger) finish(writesPerTensor float64, tensors int) float64 {
 	grown := l.credit(writesPerTensor)
 	if tensors <= 0 || l.credited <= 0 {

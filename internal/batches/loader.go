@@ -1,6 +1,6 @@
 // Package batches counts the batches that the workers of a DataLoader hand over to their trainer, from outside: by the
-// numbers in the names of the shared-memory files that carry their tensors, and by the workers' counts of write calls. It
-// opens none of these files, and where neither tells what a batch is, it says so and counts none.
+// numbers in the names of the shared-memory files that carry their tensors, and by the workers' counts of write calls.
+// It opens none of these files, and where neither tells what a batch is, it says so and counts none.
 package batches
 
 import (
@@ -10,7 +10,8 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// buriedLedgers is how many ledgers of workers that are gone are kept to find the tensors per batch of a job with short epochs.
+// buriedLedgers is how many ledgers of workers that are gone are kept to find the tensors per batch of a job with short
+// epochs.
 const buriedLedgers = 32
 
 // Loader adds up what the workers of one trainer hand over. It is not for use by several goroutines at once.
@@ -57,8 +58,8 @@ func New(fs procfs.FS, trainer *procfs.Process, links *procfs.FDLinks, inner int
 	return &Loader{fs: fs, proc: trainer, links: links, inner: inner}
 }
 
-// Adopt begins to follow a worker, or takes up one that was lost and is found again: what it handed over before is credited
-// already. born says that it began during the watch.
+// Adopt begins to follow a worker, or takes up one that was lost and is found again: what it handed over before is
+// credited already. born says that it began during the watch.
 func (f *Loader) Adopt(w Worker, born bool) *Worker {
 	w.ledger = &tensorLedger{born: born}
 	for i, b := range f.buried {
@@ -108,8 +109,9 @@ func (f *Loader) List(worker int) {
 	f.listReceived()
 }
 
-// A starved loader's tensors live for milliseconds, so hardly a listing at a fixed pace meets one. While the tensors per batch are not
-// known, some workers are listed whenever the trainer is seen receiving: then one of them holds a batch.
+// A starved loader's tensors live for milliseconds, so hardly a listing at a fixed pace meets one. While the tensors
+// per batch are not known, some workers are listed whenever the trainer is seen receiving: then one of them holds a
+// batch.
 const (
 	passingWorkers  = 4
 	passingListings = 400
@@ -132,8 +134,9 @@ type run struct {
 	count             int64
 }
 
-// listReceived looks for workers' tensors among the trainer's own descriptors: it keeps those of the batch it is working on. A starved
-// loader's tensors stay with their worker for a millisecond and with the trainer for the whole step.
+// listReceived looks for workers' tensors among the trainer's own descriptors: it keeps those of the batch it is
+// working on. A starved loader's tensors stay with their worker for a millisecond and with the trainer for the whole
+// step.
 func (f *Loader) listReceived() {
 	clear(f.runs)
 	if f.runs == nil {
@@ -221,8 +224,8 @@ func (f *Loader) Estimate() {
 	}
 }
 
-// calibrated is how many batches must have passed between sightings for the writes per tensor to be taken from them: the ends of the
-// stretch are off by a batch at most.
+// calibrated is how many batches must have passed between sightings for the writes per tensor to be taken from them:
+// the ends of the stretch are off by a batch at most.
 const calibrated = 20
 
 // calibrate finds the writes per tensor and the tensors per batch.

@@ -2,9 +2,9 @@ package batches
 
 import "bytes"
 
-// tensorName is what the name of a shared-memory file of torch tells: /torch_<pid>_<random>_<n>, made by NewProcessWideShmHandle
-// (torch/csrc or aten/src/ATen/MapAllocator.cpp). n counts the tensors shared by the process since its start, from 0; a forked child
-// goes on with the number of its parent.
+// tensorName is what the name of a shared-memory file of torch tells: /torch_<pid>_<random>_<n>, made by
+// NewProcessWideShmHandle (torch/csrc or aten/src/ATen/MapAllocator.cpp). n counts the tensors shared by the process
+// since its start, from 0; a forked child goes on with the number of its parent.
 type tensorName struct {
 	pid    int
 	number int64
@@ -13,8 +13,8 @@ type tensorName struct {
 // sharedTensorFolder is where the names lie; parseTensorName takes a name with or without it.
 const sharedTensorFolder = "/dev/shm/"
 
-// parseTensorName parses a name, or the target of a descriptor; false for any other. Names without n (before torch 1.11) tell nothing
-// and are refused.
+// parseTensorName parses a name, or the target of a descriptor; false for any other. Names without n (before torch
+// 1.11) tell nothing and are refused.
 func parseTensorName(b []byte) (tensorName, bool) {
 	if i := bytes.LastIndex(b, []byte(sharedTensorFolder)); i >= 0 { // not at the start for a job in a chroot
 		b = b[i+len(sharedTensorFolder):]

@@ -18,19 +18,22 @@ import (
 //   - The sizes repeat with that step, where batches are of one size.
 const (
 	maxPeriod = 64 // tensors per batch looked for; graph and detection batches have some 10 to 30
-	// longestPeriod bounds those that are looked for where neither sizes nor writes tell that they are few: a list of tensors for each sample makes
-	// hundreds. Of 225 the divisor 45 fits as well, and five times as many batches would be counted.
+	// longestPeriod bounds those that are looked for where neither sizes nor writes tell that they are few: a list of
+	// tensors for each sample makes hundreds. Of 225 the divisor 45 fits as well, and five times as many batches would
+	// be counted.
 	longestPeriod = 1024
-	// anchored is the share of sightings assumed to fall on the grid; the rest is taken as evenly spread. Chosen low: a starved loader
-	// with small tensors was seen with a third of the sightings off the grid.
+	// anchored is the share of sightings assumed to fall on the grid; the rest is taken as evenly spread. Chosen low: a
+	// starved loader with small tensors was seen with a third of the sightings off the grid.
 	anchored = 0.7
-	// decideMargin and changeMargin are log-likelihoods by which the best step must lead to be believed (e^5 = 150 to 1), and by which
-	// another one must lead to replace it.
+	// decideMargin and changeMargin are log-likelihoods by which the best step must lead to be believed (e^5 = 150 to
+	// 1), and by which another one must lead to replace it.
 	decideMargin = 5.0
 	changeMargin = 6.0
-	// parsimony is the handicap of each further tensor, which decides between a step and its multiples where nothing else does.
+	// parsimony is the handicap of each further tensor, which decides between a step and its multiples where nothing
+	// else does.
 	parsimony = 0.05
-	// writesSpread is the standard deviation assumed of writes per tensor at best; a step is told from the next up to T = 6.
+	// writesSpread is the standard deviation assumed of writes per tensor at best; a step is told from the next up to T
+	// = 6.
 	writesSpread = 0.006
 )
 
@@ -48,7 +51,8 @@ type tensorPeriod struct {
 
 // periodEvidence is what a decision is drawn from.
 type periodEvidence struct {
-	// grids are the first and last numbers held, one list per worker; anchors are the first numbers of workers seen from birth, -1 otherwise.
+	// grids are the first and last numbers held, one list per worker; anchors are the first numbers of workers seen
+	// from birth, -1 otherwise.
 	grids   [][]int64
 	anchors []int64
 	// writes over tensors, both summed over workers between their first and last sighting; tensors = 0 means unknown.
@@ -105,9 +109,9 @@ func (e *periodEvidence) mayBeMany() bool {
 	return e.tensors >= 4 && ratio <= 1.0/maxPeriod+2*writesSpread
 }
 
-// tensorsOfBursts tells the tensors per batch of a slow loader by the writes its workers make at once: passing T tensors takes
-// perTensor × T, and one more where the batch was put on the result pipe within the same tenth of a second. Few of its tensors are ever
-// sighted: at half a batch a second they live for 5 ms in 2 s. 0 = cannot be told.
+// tensorsOfBursts tells the tensors per batch of a slow loader by the writes its workers make at once: passing T
+// tensors takes perTensor × T, and one more where the batch was put on the result pipe within the same tenth of a
+// second. Few of its tensors are ever sighted: at half a batch a second they live for 5 ms in 2 s. 0 = cannot be told.
 func tensorsOfBursts(ledgers []*tensorLedger, perTensor int) int {
 	const (
 		enough = 6    // batches
@@ -178,7 +182,8 @@ func commonResidue(numbers []int64, step int64) int64 {
 	return best
 }
 
-// writesScore is the log-likelihood of the writes per tensor, or 0 where they fit no step: then the dataset writes, too.
+// writesScore is the log-likelihood of the writes per tensor, or 0 where they fit no step: then the dataset writes,
+// too.
 func (e *periodEvidence) writesScore(t int) float64 {
 	if e.tensors < 4 || e.perTensor == 0 {
 		return 0
@@ -193,10 +198,11 @@ func (e *periodEvidence) writesScore(t int) float64 {
 	return -min(z*z/2, 20) - math.Log(spread)
 }
 
-// repeatingSizes returns the smallest step at which the sizes of a worker's tensors repeat; 0 where all are alike, too few were seen or
-// they do not repeat.
+// repeatingSizes returns the smallest step at which the sizes of a worker's tensors repeat; 0 where all are alike, too
+// few were seen or they do not repeat.
 func repeatingSizes(ledgers []*tensorLedger) int {
-	// enough is how many tensors must agree with an earlier one of the same place; with fewer, variable sizes repeat by chance.
+	// enough is how many tensors must agree with an earlier one of the same place; with fewer, variable sizes repeat by
+	// chance.
 	const enough = 12
 	for step := 1; step <= maxPeriod; step++ {
 		compared, agree := 0, 0
@@ -236,8 +242,8 @@ func (l *tensorLedger) repeats(step int) (compared, agree int) {
 	return compared, agree
 }
 
-// batchBytes returns the median size of the batches whose tensors were all seen, else the sum of each tensor's median size; false
-// where some tensor of a batch was never seen.
+// batchBytes returns the median size of the batches whose tensors were all seen, else the sum of each tensor's median
+// size; false where some tensor of a batch was never seen.
 func batchBytes(ledgers []*tensorLedger, tensors int) (int64, bool) {
 	var sums []int64
 	byPlace := make([][]int64, tensors)

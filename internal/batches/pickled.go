@@ -1,8 +1,9 @@
 package batches
 
-// pickledFlow counts batches that hold no tensors (numpy arrays, images, lists): they are pickled through the result pipe, so nothing
-// in shared memory shows them. Each is one write call, or two where it is longer than 16,384 bytes, the length in front of it being
-// written on its own (multiprocessing/connection.py, Connection._send_bytes; measured on Python 3.11: 1.00 and 2.00 writes per batch).
+// pickledFlow counts batches that hold no tensors (numpy arrays, images, lists): they are pickled through the result
+// pipe, so nothing in shared memory shows them. Each is one write call, or two where it is longer than 16,384 bytes,
+// the length in front of it being written on its own (multiprocessing/connection.py, Connection._send_bytes; measured
+// on Python 3.11: 1.00 and 2.00 writes per batch).
 type pickledFlow struct {
 	writesPerBatch int64 // 0 = not known, or no pickled batches
 	batches        float64
@@ -11,8 +12,8 @@ type pickledFlow struct {
 
 const (
 	oneWriteBytes = 16384
-	// pickledWrites is how many writes without a tensor in sight make batches pickled ones; a batch with a tensor is five writes or
-	// more.
+	// pickledWrites is how many writes without a tensor in sight make batches pickled ones; a batch with a tensor is
+	// five writes or more.
 	pickledWrites = 40
 	// pickledListings is how many listings must have found no tensor.
 	pickledListings = 20
@@ -20,8 +21,8 @@ const (
 	passingBytes = 2048
 )
 
-// estimate decides how many writes make a batch. socket says that a worker holds a socket, without which no tensor's descriptor can be
-// passed.
+// estimate decides how many writes make a batch. socket says that a worker holds a socket, without which no tensor's
+// descriptor can be passed.
 func (f *pickledFlow) estimate(all []*tensorLedger, socket bool) {
 	var writes, chars, reads int64
 	listings := 0
@@ -44,7 +45,8 @@ func (f *pickledFlow) estimate(all []*tensorLedger, socket bool) {
 	case mean < (oneWriteBytes+4)/2:
 		f.writesPerBatch = 1
 	case 2*reads < 3*writes:
-		// Taking an index from its queue is two reads at least: less than 1.5 reads per write leaves two writes for a batch.
+		// Taking an index from its queue is two reads at least: less than 1.5 reads per write leaves two writes for a
+		// batch.
 		f.writesPerBatch = 2
 	case 10*reads > 19*writes && 10*reads < 21*writes:
 		f.writesPerBatch = 1

@@ -7,7 +7,8 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// Worker is one worker of a trainer. The process and its links stay the caller's, and must be open while it is followed.
+// Worker is one worker of a trainer. The process and its links stay the caller's, and must be open while it is
+// followed.
 type Worker struct {
 	Process *procfs.Process
 	Links   *procfs.FDLinks

@@ -39,8 +39,8 @@ func Likely(file hdf5.File) (Access, bool) {
 	return access(*best), true
 }
 
-// preference is 3 for what looks like samples, 2 for what has one axis (labels, most often), 1 for what was never written and would read as
-// nothing but fill values, 0 for the rest.
+// preference is 3 for what looks like samples, 2 for what has one axis (labels, most often), 1 for what was never
+// written and would read as nothing but fill values, 0 for the rest.
 func preference(d hdf5.Dataset) int {
 	switch {
 	case len(d.Shape) == 0 || d.Shape[0] == 0:

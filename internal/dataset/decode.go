@@ -19,8 +19,9 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-// Pixels is a decoded picture, row by row without gaps, in the mode that Pillow opens it in, with these exceptions: one bit becomes 8-bit gray,
-// a palette RGB or, with transparency, RGBA; CMYK becomes RGB; 16-bit gray keeps its 16 bits. What is wholly transparent in a GIF is black.
+// Pixels is a decoded picture, row by row without gaps, in the mode that Pillow opens it in, with these exceptions: one
+// bit becomes 8-bit gray, a palette RGB or, with transparency, RGBA; CMYK becomes RGB; 16-bit gray keeps its 16 bits.
+// What is wholly transparent in a GIF is black.
 type Pixels struct {
 	Width, Height int
 	Channels      int    // 1 gray, 2 gray and alpha, 3 RGB, 4 RGBA; alpha is never multiplied in
@@ -28,7 +29,8 @@ type Pixels struct {
 	Bytes         []byte // good until the next call of Decode
 }
 
-// ErrPicture is what errors.Is finds in every error that is the picture's fault: damaged, cut, of an unsupported kind, too large.
+// ErrPicture is what errors.Is finds in every error that is the picture's fault: damaged, cut, of an unsupported kind,
+// too large.
 var ErrPicture = errors.New("the picture cannot be decoded")
 
 // Decoder decodes pictures one after the other. Its zero value is ready. It is used by one goroutine.
@@ -45,7 +47,8 @@ type codec struct {
 	each    decodeEach // nil: decode alone can do it
 }
 
-// codecs is the table, by the names of formats. Of Go's decoders for each format these are the fastest that are kept up by Go's own project.
+// codecs is the table, by the names of formats. Of Go's decoders for each format these are the fastest that are kept up
+// by Go's own project.
 var codecs = map[string]codec{
 	"jpeg": {"libjpeg-turbo", nil, (*Decoder).decodeJPEG, (*Decoder).eachJPEG},
 	"png":  {"go/png", configOf(png.DecodeConfig), (*Decoder).decodePNG, nil},
@@ -59,10 +62,10 @@ func configOf(read func(io.Reader) (image.Config, error)) func([]byte) (image.Co
 	return func(data []byte) (image.Config, error) { return read(bytes.NewReader(data)) }
 }
 
-// Decode decodes a picture by what its first bytes say it is, and names the library that did: libjpeg-turbo, go/png, … Of several frames it
-// is the first. An orientation in EXIF is not applied, as Pillow does not; that of a TIFF is not either, which Pillow applies. The header is
-// looked at first: more than jpeg.MaxPixels pixels are refused before a buffer is made. The library is named with an error too, where there is one
-// for the format.
+// Decode decodes a picture by what its first bytes say it is, and names the library that did: libjpeg-turbo, go/png, …
+// Of several frames it is the first. An orientation in EXIF is not applied, as Pillow does not; that of a TIFF is not
+// either, which Pillow applies. The header is looked at first: more than jpeg.MaxPixels pixels are refused before a
+// buffer is made. The library is named with an error too, where there is one for the format.
 func (d *Decoder) Decode(data []byte) (p Pixels, library string, err error) {
 	name := format.OfBytes(data).Name
 	c, ok := codecs[name]
@@ -90,7 +93,8 @@ func (d *Decoder) Decode(data []byte) (p Pixels, library string, err error) {
 	return p, c.library, nil
 }
 
-// damaged keeps the decoder's words and nothing else: an end that comes too soon inside of a picture is not a file that became shorter.
+// damaged keeps the decoder's words and nothing else: an end that comes too soon inside of a picture is not a file that
+// became shorter.
 func damaged(format string, err error) error {
 	if errors.Is(err, jpeg.ErrTooLarge) {
 		return fmt.Errorf("%w (%s): %w", ErrPicture, format, err)
@@ -129,8 +133,8 @@ func (d *Decoder) decodePNG(data []byte) (Pixels, error) {
 	if err != nil {
 		return Pixels{}, err
 	}
-	// The header is the first chunk; its depth and color type are bytes 24 and 25 of the file. A color that stands for transparency makes Go
-	// add a channel and Pillow not.
+	// The header is the first chunk; its depth and color type are bytes 24 and 25 of the file. A color that stands for
+	// transparency makes Go add a channel and Pillow not.
 	depth, colors := data[24], data[25]
 	switch {
 	case depth == 16 && colors == 0:

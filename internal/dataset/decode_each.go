@@ -16,9 +16,10 @@ type decodeEach func(d *Decoder, files []byte, at []Span, took []time.Duration, 
 // DecodesEach tells whether pictures of a format, as PictureFormat names it, can be decoded by DecodeEach.
 func DecodesEach(format string) bool { return codecs[format].each != nil }
 
-// DecodeEach decodes pictures of one format, which lie in files one behind the other, and puts how long each took into took, which is as long as
-// at. It stops after the picture with which they have lasted for longest together, the first at the soonest, and returns how many it decoded; or
-// before the first that Decode refuses, with the same error. No picture is kept.
+// DecodeEach decodes pictures of one format, which lie in files one behind the other, and puts how long each took into
+// took, which is as long as at. It stops after the picture with which they have lasted for longest together, the first
+// at the soonest, and returns how many it decoded; or before the first that Decode refuses, with the same error. No
+// picture is kept.
 func (d *Decoder) DecodeEach(format string, files []byte, at []Span, took []time.Duration, longest time.Duration) (done int, library string, err error) {
 	c := codecs[format]
 	if c.each == nil {

@@ -20,8 +20,8 @@ func (d *Decoder) room(bounds image.Rectangle, channels, bits int) Pixels {
 	return p
 }
 
-// pack lays a picture of Go's out without gaps, in as many channels as asked for; 0 is as many as the picture's type has. What is alike
-// already is not copied.
+// pack lays a picture of Go's out without gaps, in as many channels as asked for; 0 is as many as the picture's type
+// has. What is alike already is not copied.
 func (d *Decoder) pack(picture image.Image, channels int) (Pixels, error) {
 	switch p := picture.(type) {
 	case *image.Gray:
@@ -89,7 +89,8 @@ func (d *Decoder) pick(pix []byte, stride int, bounds image.Rectangle, sampleByt
 	return out
 }
 
-// divide takes multiplied alpha out as Pillow does, rounding down, of wide samples from their high bytes; for the rare TIFF that has it so.
+// divide takes multiplied alpha out as Pillow does, rounding down, of wide samples from their high bytes; for the rare
+// TIFF that has it so.
 func (d *Decoder) divide(pix []byte, stride int, bounds image.Rectangle, sampleBytes int) Pixels {
 	out := d.pick(pix, stride, bounds, sampleBytes, 4)
 	for to := out.Bytes; len(to) > 0; to = to[4:] {
@@ -102,8 +103,8 @@ func (d *Decoder) divide(pix []byte, stride int, bounds image.Rectangle, sampleB
 	return out
 }
 
-// look looks a palette's colors up. 0 channels are four where a color is transparent, else three. An index that the palette lacks is black;
-// Pillow has the gray of that number.
+// look looks a palette's colors up. 0 channels are four where a color is transparent, else three. An index that the
+// palette lacks is black; Pillow has the gray of that number.
 func (d *Decoder) look(p *image.Paletted, channels int) Pixels {
 	var colors [256]shade
 	transparent := false
@@ -132,7 +133,8 @@ func (d *Decoder) look(p *image.Paletted, channels int) Pixels {
 	return out
 }
 
-// grayRamp tells whether a palette holds grays that rise in steps from black, as formats have it that know no gray but by a palette.
+// grayRamp tells whether a palette holds grays that rise in steps from black, as formats have it that know no gray but
+// by a palette.
 func grayRamp(p color.Palette, step int) bool {
 	for i, c := range p {
 		want := uint32(i * step)

@@ -55,7 +55,8 @@ func load(tb testing.TB, path string) []byte {
 	return data
 }
 
-// Not one bit differs, of lossy formats too: JPEG is decoded by the same library, and WebP's decoding is defined to the bit.
+// Not one bit differs, of lossy formats too: JPEG is decoded by the same library, and WebP's decoding is defined to the
+// bit.
 func TestDecodeAsPillow(t *testing.T) {
 	dir, pictures := pillow(t)
 	var d Decoder

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// decodeWebP decodes what libwebp's own decoder makes of the file, bit by bit: x/image/webp leaves a lossy picture as VP8 has it, and turning
-// that into RGB is done here as libwebp does, which is not what Go's color.YCbCr does.
+// decodeWebP decodes what libwebp's own decoder makes of the file, bit by bit: x/image/webp leaves a lossy picture as
+// VP8 has it, and turning that into RGB is done here as libwebp does, which is not what Go's color.YCbCr does.
 func (d *Decoder) decodeWebP(data []byte) (Pixels, error) {
 	picture, err := webp.Decode(bytes.NewReader(data))
 	if err != nil {
@@ -39,8 +39,8 @@ func (d *Decoder) decodeWebP(data []byte) (Pixels, error) {
 	return Pixels{}, fmt.Errorf("pixels of type %T are not laid out", picture)
 }
 
-// webpAlpha tells whether a lossless picture has alpha (WebP Container Specification; WebP Lossless Bitstream Specification, section 3). It
-// was decoded before, so that its header is whole.
+// webpAlpha tells whether a lossless picture has alpha (WebP Container Specification; WebP Lossless Bitstream
+// Specification, section 3). It was decoded before, so that its header is whole.
 func webpAlpha(data []byte) bool {
 	switch string(data[12:16]) {
 	case "VP8X":
@@ -62,8 +62,8 @@ func fromVP8(out Pixels, p *image.YCbCr) {
 	}
 }
 
-// vp8Row brings a row's colors to full resolution: the nearest of four weighs 9/16, its neighbours 3/16 each, the last 1/16, rounded in the
-// steps of libwebp's upsampling (src/dsp/upsampling.c).
+// vp8Row brings a row's colors to full resolution: the nearest of four weighs 9/16, its neighbours 3/16 each, the last
+// 1/16, rounded in the steps of libwebp's upsampling (src/dsp/upsampling.c).
 func vp8Row(to []byte, channels int, light, nearU, nearV, farU, farV []byte) {
 	u, v := int(nearU[0]), int(nearV[0])
 	otherU, otherV := int(farU[0]), int(farV[0])

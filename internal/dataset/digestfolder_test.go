@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A folder is known wherever it lies; a file written anew changes the contents and not the names, another file changes both.
+// A folder is known wherever it lies; a file written anew changes the contents and not the names, another file changes
+// both.
 func TestDigestOfAFolder(t *testing.T) {
 	fill := func(suffix, text string, files int) string {
 		folder := t.TempDir()

@@ -10,7 +10,8 @@ import (
 	"github.com/pipetune/pipetune/internal/hdf5"
 )
 
-// drawnRoom is how many bytes the files that a sample draws on may take as JSON: with pathRoom and itemRoom it stays below one answer of a child.
+// drawnRoom is how many bytes the files that a sample draws on may take as JSON: with pathRoom and itemRoom it stays
+// below one answer of a child.
 const drawnRoom = 512 << 10
 
 // Why a file's Drawn may not be all, beside hdf5.Drawn's reasons.
@@ -48,7 +49,8 @@ func (s *surveyor) drawsOn(f File, name string) File {
 	return f
 }
 
-// countDrawn adds to the dataset's size what its files draw on outside of its path; where not every file was looked at, by the mean of those that were.
+// countDrawn adds to the dataset's size what its files draw on outside of its path; where not every file was looked at,
+// by the mean of those that were.
 func (s *surveyor) countDrawn() {
 	within := s.path
 	if real, err := filepath.EvalSymlinks(s.path); err == nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/pipetune/pipetune/internal/jpeg"
 )
 
-// EncodeJPEG makes a JPEG file of a picture, as Pillow does at this quality, 1 to 100: in gray or RGB, without alpha, of 16 bits the upper 8.
+// EncodeJPEG makes a JPEG file of a picture, as Pillow does at this quality, 1 to 100: in gray or RGB, without alpha,
+// of 16 bits the upper 8.
 func EncodeJPEG(p Pixels, quality int) ([]byte, error) {
 	p = p.plain()
 	return jpeg.Encode(p.Bytes, p.Width, p.Height, p.Channels, quality)
@@ -33,8 +34,8 @@ func (p Pixels) plain() Pixels {
 	return out
 }
 
-// Shrink scales the picture, bilinear and without gaps, so that its shorter side has so many pixels; a smaller one stays as large as it is. What comes
-// out is 8-bit gray or RGB.
+// Shrink scales the picture, bilinear and without gaps, so that its shorter side has so many pixels; a smaller one
+// stays as large as it is. What comes out is 8-bit gray or RGB.
 func (p Pixels) Shrink(side int) Pixels {
 	p = p.plain()
 	scale := float64(side) / float64(min(p.Width, p.Height))

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// plainFile is a regular file that is read by pread(2), so that no position is shared and no page is mapped: one that shrinks gives an error,
-// not SIGBUS.
+// plainFile is a regular file that is read by pread(2), so that no position is shared and no page is mapped: one that
+// shrinks gives an error, not SIGBUS.
 type plainFile struct {
 	fd   int
 	path string

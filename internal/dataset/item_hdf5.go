@@ -58,8 +58,8 @@ func (h *hdf5Items) Queue(item Ref, list *Sweep) error {
 	return list.Item(h.reader, item.Index)
 }
 
-// ReadBatch reads whole items with one call of H5Dread, as h5py's indexing with a list does; see hdf5.Reader.Items. Patches, which libhdf5 cannot
-// deliver one after the other, are read one by one.
+// ReadBatch reads whole items with one call of H5Dread, as h5py's indexing with a list does; see hdf5.Reader.Items.
+// Patches, which libhdf5 cannot deliver one after the other, are read one by one.
 func (h *hdf5Items) ReadBatch(items []Ref, buf []byte) ([]byte, error) {
 	if h.patch != nil {
 		return h.patches(items, buf)
@@ -100,7 +100,8 @@ func (h *hdf5Items) noPatch() error {
 	return fmt.Errorf("reading a patch of dataset %s: the source has no item shape", h.reader.Dataset().Path)
 }
 
-// ReadRaw reads what is stored of an item without running a filter: of chunked data every chunk that holds a part of it, whole; else its elements.
+// ReadRaw reads what is stored of an item without running a filter: of chunked data every chunk that holds a part of
+// it, whole; else its elements.
 func (h *hdf5Items) ReadRaw(item Ref, buf []byte) (raw int64, err error) {
 	if cap(buf) < cap(h.raw) {
 		buf = h.raw

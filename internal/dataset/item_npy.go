@@ -118,8 +118,8 @@ func (a *array) layOut(element int64) error {
 	return nil
 }
 
-// Read delivers the elements of an item in C order, as numpy.load(…, mmap_mode="r")[index] does once it is copied. A patch that lies in several
-// pieces takes one read(2) for each, where a mapped file would take none.
+// Read delivers the elements of an item in C order, as numpy.load(…, mmap_mode="r")[index] does once it is copied. A
+// patch that lies in several pieces takes one read(2) for each, where a mapped file would take none.
 func (a *array) Read(item Ref, buf []byte) ([]byte, error) {
 	from, err := a.locate(item)
 	if err != nil {

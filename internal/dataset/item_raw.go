@@ -23,7 +23,8 @@ func openBlocks(s Source, f File) (Handle, error) {
 	return b, nil
 }
 
-// Read delivers the block of the item's index. The last block of a file ends where the file did when the dataset was looked through.
+// Read delivers the block of the item's index. The last block of a file ends where the file did when the dataset was
+// looked through.
 func (b blocks) Read(item Ref, buf []byte) ([]byte, error) {
 	size := b.size
 	if b.seen > 0 {

@@ -2,8 +2,8 @@ package dataset
 
 import "fmt"
 
-// MaxItemBytes is the most that one item may have. The largest picture that is decoded has half of it, decoded; a job that reads larger items
-// reads them in patches.
+// MaxItemBytes is the most that one item may have. The largest picture that is decoded has half of it, decoded; a job
+// that reads larger items reads them in patches.
 const MaxItemBytes = 1 << 30
 
 // Reader is how items of a kind are read.
@@ -26,10 +26,10 @@ var Readers = map[Kind]Reader{
 	Other: {openBlocks, (*surveyor).lookRaw},
 }
 
-// Open opens one file of the dataset to read its items. What it does not read before the first item, Read does: of a picture it opens the
-// file and asks for its size, of a NumPy array it reads the header too. Only regular files are opened; a path may end in a symbolic link.
-// Errors of the file system are there for errors.Is; io.ErrUnexpectedEOF, of Open and of Read, says that a file is shorter than it was or than
-// its header says. They hold the raw path.
+// Open opens one file of the dataset to read its items. What it does not read before the first item, Read does: of a
+// picture it opens the file and asks for its size, of a NumPy array it reads the header too. Only regular files are
+// opened; a path may end in a symbolic link. Errors of the file system are there for errors.Is; io.ErrUnexpectedEOF, of
+// Open and of Read, says that a file is shorter than it was or than its header says. They hold the raw path.
 func (s Source) Open(f File) (Handle, error) {
 	r := Readers[s.Kind]
 	if r.Open == nil {
@@ -38,5 +38,6 @@ func (s Source) Open(f File) (Handle, error) {
 	return r.Open(s, f)
 }
 
-// ItemIsFile tells whether a file is one item: a job then opens, reads and closes it for each, and so does who measures it.
+// ItemIsFile tells whether a file is one item: a job then opens, reads and closes it for each, and so does who measures
+// it.
 func (s Source) ItemIsFile() bool { return s.Kind.Items().WholeFile }

@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// reservoir draws files at random from a stream whose length is not known. Every file gets a number made of the seed and its path, and the
-// files of the smallest numbers are kept (bottom-k sampling: Cohen and Kaplan, PODC 2007). So what is drawn does not depend on the order
-// in which a file system lists its names, a copy of the tree elsewhere gives the same sample, and the reservoir may shrink while it fills.
+// reservoir draws files at random from a stream whose length is not known. Every file gets a number made of the seed
+// and its path, and the files of the smallest numbers are kept (bottom-k sampling: Cohen and Kaplan, PODC 2007). So
+// what is drawn does not depend on the order in which a file system lists its names, a copy of the tree elsewhere gives
+// the same sample, and the reservoir may shrink while it fills.
 type reservoir struct {
 	seed     uint64
 	files    int // at most this many
@@ -58,8 +59,8 @@ func (r *reservoir) inDrawnOrder() []string {
 	return paths
 }
 
-// drawKey is FNV-1a over the seed and the path, its bits mixed as in SplitMix64, because FNV alone leaves paths that differ in their last
-// byte close together.
+// drawKey is FNV-1a over the seed and the path, its bits mixed as in SplitMix64, because FNV alone leaves paths that
+// differ in their last byte close together.
 func drawKey(seed uint64, folder, name []byte) uint64 {
 	h := seed ^ 0xcbf29ce484222325
 	for _, part := range [2][]byte{folder, name} {

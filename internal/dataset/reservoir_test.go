@@ -14,8 +14,8 @@ func fill(r *reservoir, n, turn int) {
 	}
 }
 
-// Each of 100 files is drawn by 10 in 100 of 4000 seeds: 400 times, give or take 19, which is one standard deviation. Of 100 counts, one
-// beyond five of them comes up in 1 of 17,000 such tests, and this one always has the same outcome.
+// Each of 100 files is drawn by 10 in 100 of 4000 seeds: 400 times, give or take 19, which is one standard deviation.
+// Of 100 counts, one beyond five of them comes up in 1 of 17,000 such tests, and this one always has the same outcome.
 func TestReservoirIsFair(t *testing.T) {
 	counts := map[string]int{}
 	for seed := range 4000 {

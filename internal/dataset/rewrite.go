@@ -13,8 +13,9 @@ type Relayout struct {
 	Unfiltered   bool    // else the filters are those of the source
 }
 
-// Rewrite copies a run of items of the source's dataset into a new HDF5 file at dst, under the same name, and returns how many items and how many
-// bytes that file has. Its errors are those of hdf5.Rewrite. It is to be called in a child process that may write to where dst is.
+// Rewrite copies a run of items of the source's dataset into a new HDF5 file at dst, under the same name, and returns
+// how many items and how many bytes that file has. Its errors are those of hdf5.Rewrite. It is to be called in a child
+// process that may write to where dst is.
 func (s Source) Rewrite(f File, dst string, how Relayout) (items, bytes int64, err error) {
 	from := hdf5.ReaderOptions{Dataset: s.Dataset, Follow: s.Follow, Locked: s.Locked}
 	r, err := hdf5.OpenReader(string(f.Path), from)

@@ -20,15 +20,18 @@ type lot struct {
 	more  bool    // there are members beyond those
 }
 
-// runItems is how many neighbours are drawn together where a file holds many items: a reader that goes through them in order meets the same
-// chunk, the same pages and the kernel's read-ahead again, as it does in the whole dataset. 64 is twice the items of a usual batch; 64 runs
-// of 64 fill the default sample, each in its own 64th of the file, so that random order still leads all over it.
+// runItems is how many neighbours are drawn together where a file holds many items: a reader that goes through them in
+// order meets the same chunk, the same pages and the kernel's read-ahead again, as it does in the whole dataset. 64 is
+// twice the items of a usual batch; 64 runs of 64 fill the default sample, each in its own 64th of the file, so that
+// random order still leads all over it.
 const runItems = 64
 
-// itemRoom is what a sample's items may take as JSON; with pathRoom's paths it stays below 4 MiB, one answer of a child.
+// itemRoom is what a sample's items may take as JSON; with pathRoom's paths it stays below 4 MiB, one answer of a
+// child.
 const itemRoom = 3 << 19
 
-// draw takes items from all lots and puts the sample together, in the order in which files are named and items lie in them.
+// draw takes items from all lots and puts the sample together, in the order in which files are named and items lie in
+// them.
 func (s *surveyor) draw() error {
 	if len(s.lots) == 0 {
 		return s.unreadable()
@@ -87,8 +90,8 @@ func (s *surveyor) countItems() {
 // itemText is how long one item may be as JSON: four numbers, their names, and a corner.
 func (s *surveyor) itemText() int { return 128 + 20*len(s.out.Sample.ItemShape) }
 
-// shares divides the wanted items among files evenly; what small files do not have goes to the larger ones. When there are more files than
-// items are wanted, the first files, which were drawn at random, have one each.
+// shares divides the wanted items among files evenly; what small files do not have goes to the larger ones. When there
+// are more files than items are wanted, the first files, which were drawn at random, have one each.
 func shares(lots []lot, wanted int64) []int64 {
 	out := make([]int64, len(lots))
 	order := make([]int, min(int64(len(lots)), wanted))
@@ -103,9 +106,10 @@ func shares(lots []lot, wanted int64) []int64 {
 	return out
 }
 
-// spread draws up to n distinct numbers below total, rising: all of them where there are not more; else in runs of neighbours, each from its
-// own part of the range and beginning where a chunk begins. A run is as long as the whole chunks that hold runItems, so that what reading a
-// chunk costs is shared by as many items as in the whole dataset; but no longer than a quarter of n, so that there are four runs at least.
+// spread draws up to n distinct numbers below total, rising: all of them where there are not more; else in runs of
+// neighbours, each from its own part of the range and beginning where a chunk begins. A run is as long as the whole
+// chunks that hold runItems, so that what reading a chunk costs is shared by as many items as in the whole dataset; but
+// no longer than a quarter of n, so that there are four runs at least.
 func spread(chance *rand.Rand, total, n, chunk int64) []int64 {
 	if n <= 0 || total <= 0 {
 		return nil

@@ -24,11 +24,12 @@ var (
 	errShape  = errors.New("its array has another shape than those before it")
 )
 
-// votes is how many files of a folder are looked at before it is decided which dataset most of them have, and what an item is.
+// votes is how many files of a folder are looked at before it is decided which dataset most of them have, and what an
+// item is.
 const votes = 8
 
-// A file of a folder that holds one item, a picture say, looks the same as one that holds many short ones, its rows. These are the bounds of
-// what is taken for one item when nothing says otherwise.
+// A file of a folder that holds one item, a picture say, looks the same as one that holds many short ones, its rows.
+// These are the bounds of what is taken for one item when nothing says otherwise.
 const (
 	wholeBytes = 8 << 20 // a whole item is seldom larger, and what is split into files of many items is split into larger ones
 	wholeFiles = 256     // so many files, all small, are a file for each item

@@ -10,14 +10,16 @@ import (
 // part is where a member of an archive lies.
 type part struct{ at, bytes int64 }
 
-// maxParts bounds the members that are held to draw from, of all archives together: 4 MiB. A shard of WebDataset has some 10,000.
+// maxParts bounds the members that are held to draw from, of all archives together: 4 MiB. A shard of WebDataset has
+// some 10,000.
 const maxParts = 1 << 18
 
 const reasonDamage = "damaged archive, of which only the members before the damage are read"
 
 var errNoMember = errors.New("the archive has no member to read")
 
-// lookTar goes through the headers of archives and makes lots of their members: the pictures where there are some, else all.
+// lookTar goes through the headers of archives and makes lots of their members: the pictures where there are some, else
+// all.
 func (s *surveyor) lookTar(files []File) error {
 	held, sparse := 0, int64(0)
 	for i, f := range files {

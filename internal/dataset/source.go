@@ -8,15 +8,16 @@ import (
 	"github.com/pipetune/pipetune/internal/hdf5"
 )
 
-// Source says how the items of a dataset are read. It travels to worker processes as JSON, together with the files and items to read.
+// Source says how the items of a dataset are read. It travels to worker processes as JSON, together with the files and
+// items to read.
 type Source struct {
 	Kind   Kind
 	Format string // more exactly: hdf5, jpeg, png, npy, zip, tar, parquet, …; "" where unknown
 
 	// Dataset is the path of the dataset inside an HDF5 file.
 	Dataset string `json:",omitempty"`
-	// ItemShape is the shape of one item where it is a patch of what lies at an index of the first axis: nil means all of it. It has as many
-	// axes as the dataset; the first is how many indices an item takes.
+	// ItemShape is the shape of one item where it is a patch of what lies at an index of the first axis: nil means all
+	// of it. It has as many axes as the dataset; the first is how many indices an item takes.
 	ItemShape []int64 `json:",omitempty"`
 	// BlockBytes is the size of an item of raw bytes (Kind Other); 0 is DefaultBlockBytes.
 	BlockBytes int64 `json:",omitempty"`
@@ -32,7 +33,8 @@ type Source struct {
 // pixels of three bytes, half a gigabyte, beside its file and its chunk.
 const PictureMemory = 3 << 30
 
-// ReadMemory is the address space of a process that reads the items and writes nothing, beyond what it has at its start.
+// ReadMemory is the address space of a process that reads the items and writes nothing, beyond what it has at its
+// start.
 func (s Source) ReadMemory() int64 {
 	if s.Kind == HDF5 {
 		return hdf5.ProcessBytes
@@ -51,7 +53,8 @@ type File struct {
 	// Device and Inode name the file whatever its path, so that links to it are known; both are 0 where nobody asked.
 	Device uint64 `json:",omitempty"`
 	Inode  uint64 `json:",omitempty"`
-	// Drawn are the files that its items are read from beside it, where HDF5's way into other files is followed; they draw on none themselves.
+	// Drawn are the files that its items are read from beside it, where HDF5's way into other files is followed; they
+	// draw on none themselves.
 	Drawn []File `json:",omitempty"`
 	// ChunkRows is the length along the first axis of the longest chunk in Drawn; 0 where none is chunked.
 	ChunkRows int64 `json:",omitempty"`
@@ -137,9 +140,9 @@ func (s *Sample) Within(settled bool) []string {
 
 // Handle is an open file of a dataset. It is used by one goroutine.
 type Handle interface {
-	// Read brings one item's bytes as a training job gets them before it decodes: the encoded bytes of a picture or an archive's
-	// member, the elements of an array; of HDF5 the elements, decompressed. It may use buf and return it, longer if need be; what it
-	// returns is good until the next call.
+	// Read brings one item's bytes as a training job gets them before it decodes: the encoded bytes of a picture or an
+	// archive's member, the elements of an array; of HDF5 the elements, decompressed. It may use buf and return it,
+	// longer if need be; what it returns is good until the next call.
 	Read(item Ref, buf []byte) ([]byte, error)
 	Close() error
 }
@@ -154,23 +157,25 @@ type Placed interface {
 
 // BatchReader is a Handle that can read several items of its file with one call, as a sampler of batches does.
 type BatchReader interface {
-	// ReadBatch brings the items one after the other, in the order they are named. For buf, the same holds as for Handle's Read.
+	// ReadBatch brings the items one after the other, in the order they are named. For buf, the same holds as for
+	// Handle's Read.
 	ReadBatch(items []Ref, buf []byte) ([]byte, error)
 }
 
 // ChunkReader is a Handle of a format that stores data in compressed pieces.
 type ChunkReader interface {
-	// ReadRaw reads every stored piece that holds a part of the item, and decompresses nothing. It returns what they occupy, 0 where nothing was
-	// ever written. It may use buf, and keeps what it needs for the next call.
+	// ReadRaw reads every stored piece that holds a part of the item, and decompresses nothing. It returns what they
+	// occupy, 0 where nothing was ever written. It may use buf, and keeps what it needs for the next call.
 	ReadRaw(item Ref, buf []byte) (raw int64, err error)
 }
 
-// Sweep is a list of items that are read with one call, each to the same place, and timed one by one; HDF5 alone has that so far.
+// Sweep is a list of items that are read with one call, each to the same place, and timed one by one; HDF5 alone has
+// that so far.
 type Sweep = hdf5.Sweep
 
 // Sweeper is a Handle whose items can be put on the list of a sweep.
 type Sweeper interface {
-	// Queue puts an item on the list, beside those of other handles. It reads nothing. An item that it refuses with an error is one that Read refuses
-	// too. The handle has to stay open until the list is read or cleared.
+	// Queue puts an item on the list, beside those of other handles. It reads nothing. An item that it refuses with an
+	// error is one that Read refuses too. The handle has to stay open until the list is read or cleared.
 	Queue(item Ref, list *Sweep) error
 }

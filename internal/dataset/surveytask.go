@@ -11,12 +11,12 @@ import (
 // SurveyTask is the name under which a child process offers SurveyHandler.
 const SurveyTask = "survey"
 
-// SurveyMemory is what a child with that task may map of memory: looking takes some 30 MiB, and libhdf5 takes all that it is given for a few
-// false bytes in the header of a group.
+// SurveyMemory is what a child with that task may map of memory: looking takes some 30 MiB, and libhdf5 takes all that
+// it is given for a few false bytes in the header of a group.
 const SurveyMemory = 512 << 20
 
-// SurveyRequest asks for a survey of one path, as raw bytes. The path must be absolute: a child has a working folder of its own. The time
-// limit of the child must be longer than that in the options.
+// SurveyRequest asks for a survey of one path, as raw bytes. The path must be absolute: a child has a working folder of
+// its own. The time limit of the child must be longer than that in the options.
 type SurveyRequest struct {
 	Path    []byte
 	Options SurveyOptions
@@ -49,8 +49,8 @@ var refusals = hdf5.Causes{
 // Err returns the refusal as the error that Survey returned, nil for the zero value.
 func (r SurveyRefusal) Err() error { return refusals.Undo(r.Refused) }
 
-// SurveyHandler answers one SurveyRequest with a SurveyAnswer. It is to run in a child process. Its error is one of the file system (no
-// such file, permission denied); what the dataset itself is to blame for is in SurveyAnswer.Refused.
+// SurveyHandler answers one SurveyRequest with a SurveyAnswer. It is to run in a child process. Its error is one of the
+// file system (no such file, permission denied); what the dataset itself is to blame for is in SurveyAnswer.Refused.
 func SurveyHandler(_ context.Context, body json.RawMessage) (any, error) {
 	var request SurveyRequest
 	if err := json.Unmarshal(body, &request); err != nil {

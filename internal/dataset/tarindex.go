@@ -19,8 +19,8 @@ type Member struct {
 	Picture bool // by its name
 }
 
-// TarIndex sums up the members of a tar file. A WebDataset shard (https://github.com/webdataset/webdataset) holds samples: members that follow
-// each other and have the same name up to the first dot after the last slash.
+// TarIndex sums up the members of a tar file. A WebDataset shard (https://github.com/webdataset/webdataset) holds
+// samples: members that follow each other and have the same name up to the first dot after the last slash.
 type TarIndex struct {
 	Members  int64
 	Pictures int64          // of the members
@@ -30,9 +30,10 @@ type TarIndex struct {
 	Problem  untrusted.Text `json:",omitzero"` // why what follows the members counted cannot be read
 }
 
-// IndexTar goes through the headers of a tar file of the given size (ustar, pax, GNU) in the order they lie, which reads about a page for
-// each, and calls visit with every regular member until it returns false. It holds no list: memory does not grow with the file. A file that
-// is damaged or cut is no error but a Problem of the index, with the members before. The error is that of reading.
+// IndexTar goes through the headers of a tar file of the given size (ustar, pax, GNU) in the order they lie, which
+// reads about a page for each, and calls visit with every regular member until it returns false. It holds no list:
+// memory does not grow with the file. A file that is damaged or cut is no error but a Problem of the index, with the
+// members before. The error is that of reading.
 func IndexTar(r io.ReaderAt, size int64, visit func(Member) bool) (TarIndex, error) {
 	var index TarIndex
 	file := &jumper{r: r, size: size}
@@ -94,8 +95,8 @@ func sparse(h *tar.Header) bool {
 	return false
 }
 
-// jumper reads a file for archive/tar, which between two headers asks for the last byte of a member, for the padding and for a block: 1024 bytes
-// at most, so that one call serves all three.
+// jumper reads a file for archive/tar, which between two headers asks for the last byte of a member, for the padding
+// and for a block: 1024 bytes at most, so that one call serves all three.
 type jumper struct {
 	r    io.ReaderAt
 	size int64

@@ -69,8 +69,9 @@ func TestSurveySaysWhatItTook(t *testing.T) {
 	fmt.Printf("spent %s\n", line)
 }
 
-// BenchmarkSurveyTree runs find and a survey of the same tree by turns, from a warm cache, and reports the medians: of find -type f, of the walk,
-// of the walk with every file's size, of the whole survey with its 2048 sizes and 256 heads, and the peak of the process's memory.
+// BenchmarkSurveyTree runs find and a survey of the same tree by turns, from a warm cache, and reports the medians: of
+// find -type f, of the walk, of the walk with every file's size, of the whole survey with its 2048 sizes and 256 heads,
+// and the peak of the process's memory.
 //
 //	go test -run xxx -bench SurveyTree -benchtime 11x ./internal/dataset
 func BenchmarkSurveyTree(b *testing.B) {

@@ -60,7 +60,8 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// many makes files of one content in a new folder, quickly. Their names are 20 digits and an ending; a tab in it stands for their number.
+// many makes files of one content in a new folder, quickly. Their names are 20 digits and an ending; a tab in it stands
+// for their number.
 func many(t *testing.T, dir string, n int, content, ending string) {
 	t.Helper()
 	must.Do(t, os.Mkdir(dir, 0o700))
@@ -175,7 +176,8 @@ func TestWalkWithoutPermission(t *testing.T) {
 	})
 }
 
-// special makes one of each that must not be opened and returns their names. Without the right to make devices it makes none.
+// special makes one of each that must not be opened and returns their names. Without the right to make devices it makes
+// none.
 func special(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	must.Do(t, unix.Mkfifo(filepath.Join(dir, "fifo.jpg"), 0o600))

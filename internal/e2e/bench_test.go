@@ -33,11 +33,12 @@ var layoutCases = []layoutCase{
 	{layout: "healthy_hdf5"},
 }
 
-// benchBudget is what each dataset is measured for. The shares of an item's time that rules judge are known to a few points in it.
+// benchBudget is what each dataset is measured for. The shares of an item's time that rules judge are known to a few
+// points in it.
 const benchBudget = "12s"
 
-// TestLayouts makes each dataset with the usual libraries, has bench-io measure it as a user would, and holds the findings against what was
-// planted.
+// TestLayouts makes each dataset with the usual libraries, has bench-io measure it as a user would, and holds the
+// findings against what was planted.
 func TestLayouts(t *testing.T) {
 	m := findMachine(t)
 	var tries account

@@ -93,8 +93,8 @@ func (g grid) ranks() int {
 // never reports whether the trainer goes on without waiting for its device after each step.
 func (w deviceWorkload) never() bool { return strings.HasSuffix(w.name, "async") }
 
-// deviceGrid draws five settings of a workload: none or one worker, then two to four, and one of these again. All workers
-// are forked: how new programs start does not depend on the device, and takes long.
+// deviceGrid draws five settings of a workload: none or one worker, then two to four, and one of these again. All
+// workers are forked: how new programs start does not depend on the device, and takes long.
 func deviceGrid(workload string, dice *rand.Rand) (part []grid) {
 	for part == nil || slices.ContainsFunc(part, func(g grid) bool { return g == g.base() }) || twice(part) {
 		workers := append(shuffled(dice, 0, 1)[:1], 2, 3, 4, 2+dice.IntN(3))
@@ -112,7 +112,8 @@ func deviceGrid(workload string, dice *rand.Rand) (part []grid) {
 	return part
 }
 
-// Seconds that a loop trains for: with nobody watching, launched, and watched from outside, with the time until it flows.
+// Seconds that a loop trains for: with nobody watching, launched, and watched from outside, with the time until it
+// flows.
 const (
 	loopSeconds, launchedSeconds, attachedSeconds = "12", "15", "21"
 	attachedFor                                   = 15 * time.Second
@@ -215,7 +216,8 @@ func (d *deviceCalibration) answer() (a answer, err error) {
 // settling is how much of a loop without epochs is left out, in seconds since its first step.
 const settling = 2.5
 
-// stretch is how many steps the device did in how many seconds: of whole epochs after the first, or since it has settled.
+// stretch is how many steps the device did in how many seconds: of whole epochs after the first, or since it has
+// settled.
 func (l deviceRankLog) stretch(bin float64, epoch int) (steps, seconds float64) {
 	at := []float64{} // at[k] is when step k+1 was done
 	for i, n := range l.Steps {

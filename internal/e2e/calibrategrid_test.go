@@ -56,7 +56,8 @@ const (
 	byPID    way = "attached"
 )
 
-// ways are how the run is watched that a configuration is predicted from: on the stand-in GPU both, each for a row of its own.
+// ways are how the run is watched that a configuration is predicted from: on the stand-in GPU both, each for a row of
+// its own.
 func (g grid) ways() []way {
 	if onDevice(g.Workload) {
 		return []way{byLaunch, byPID}
@@ -67,8 +68,9 @@ func (g grid) ways() []way {
 // watched is the name of the configuration's run that is watched.
 func (g grid) watched(how way) string { return g.name() + " " + string(how) }
 
-// base is the run that a configuration is predicted from: one worker and the rest as PyTorch has it, which is how a job that starves was
-// often begun. What starting workers costs can only be known from a run that starts them in the same way; where it is paid once, fork will do.
+// base is the run that a configuration is predicted from: one worker and the rest as PyTorch has it, which is how a job
+// that starves was often begun. What starting workers costs can only be known from a run that starts them in the same
+// way; where it is paid once, fork will do.
 func (g grid) base() grid {
 	from := grid{Workload: g.Workload, Workers: 1, Prefetch: 2, Start: predict.Fork}
 	if g.Workers > 0 && !g.Persistent {
@@ -77,8 +79,9 @@ func (g grid) base() grid {
 	return from
 }
 
-// calibrationGrid is a part of workers 0–4 × prefetch_factor 1–8 × persistent_workers × start methods for each workload, drawn so that each
-// value comes equally often: decks are dealt out, as long until none is what is predicted from and none comes twice.
+// calibrationGrid is a part of workers 0–4 × prefetch_factor 1–8 × persistent_workers × start methods for each
+// workload, drawn so that each value comes equally often: decks are dealt out, as long until none is what is predicted
+// from and none comes twice.
 func calibrationGrid() (all []grid) {
 	for i, w := range workloads {
 		if onDevice(w) {

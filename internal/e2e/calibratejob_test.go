@@ -96,7 +96,8 @@ func (j *calibrationJob) run(g grid) (a answer, err error) {
 	return readAnswer(line)
 }
 
-// quietly runs something until others leave it alone, and returns what came of the time they disturbed least, with the cores they used.
+// quietly runs something until others leave it alone, and returns what came of the time they disturbed least, with the
+// cores they used.
 func quietly[T any](pid int, run func() (T, error)) (best T, least float64, err error) {
 	least = math.Inf(1)
 	for range mostAttempts {
@@ -118,11 +119,12 @@ func quietly[T any](pid int, run func() (T, error)) (best T, least float64, err 
 	return best, least, nil
 }
 
-// adopt makes this process the parent of what its jobs leave behind, such as the server that forkserver forks from, so that their CPU time is
-// counted among its children's.
+// adopt makes this process the parent of what its jobs leave behind, such as the server that forkserver forks from, so
+// that their CPU time is counted among its children's.
 func adopt() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// adoptEnded waits for adopted processes that have ended or are about to. No command of this process's own ends meanwhile.
+// adoptEnded waits for adopted processes that have ended or are about to. No command of this process's own ends
+// meanwhile.
 func adoptEnded() {
 	for range 5 {
 		time.Sleep(50 * time.Millisecond)

@@ -85,8 +85,9 @@ type named struct {
 	summary
 }
 
-// judgeTrials holds the intervals that a report tells against the runs; and, as these may rest on earlier runs of the same settings, such that
-// each half of the trials gets by the error that the other half had, so that no interval knows the setting it is held against.
+// judgeTrials holds the intervals that a report tells against the runs; and, as these may rest on earlier runs of the
+// same settings, such that each half of the trials gets by the error that the other half had, so that no interval knows
+// the setting it is held against.
 func judgeTrials(trials []trial) (calibration, error) {
 	halves(trials)
 	c := calibration{trials: trials, classes: map[string]summary{}}
@@ -279,7 +280,8 @@ func (c calibration) write(page string) error {
 	return os.WriteFile(filepath.Join(filepath.Dir(page), "data", "calibration.csv"), b.Bytes(), 0o644)
 }
 
-// writeBetweenMarkers replaces the part of a page that a command has generated: what lies between its two marking lines.
+// writeBetweenMarkers replaces the part of a page that a command has generated: what lies between its two marking
+// lines.
 func writeBetweenMarkers(path, command, text string) error {
 	begins, ends := "<!-- "+command+": begin -->\n", "<!-- "+command+": end -->\n"
 	page, err := os.ReadFile(path)

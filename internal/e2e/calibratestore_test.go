@@ -21,8 +21,8 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// calibrationResults is the environment variable that names the folder in which what was measured is kept. What is there
-// already is not measured again, so that an interrupted calibration goes on, and a complete one is judged anew.
+// calibrationResults is the environment variable that names the folder in which what was measured is kept. What is
+// there already is not measured again, so that an interrupted calibration goes on, and a complete one is judged anew.
 const calibrationResults = "E2E_RESULTS"
 
 // results are the runs that were measured: a line of runs.jsonl each, and beside it the recordings of those watched.
@@ -187,7 +187,8 @@ func (r *results) watch(by runner, from grid, how way) error {
 	return r.add(w.answer.kept(from.watched(how), others, time.Since(began)), w.recording)
 }
 
-// trials predicts each configuration from the runs that were watched. Those that cannot be predicted are told with the reason.
+// trials predicts each configuration from the runs that were watched. Those that cannot be predicted are told with the
+// reason.
 func (r *results) trials(asked []grid) (trials []trial, refused []string, err error) {
 	known := map[string]*known{}
 	for _, g := range asked {

@@ -19,7 +19,8 @@ type testCase struct {
 	seconds string         // how long the job trains; "": jobSeconds
 	ranks   int            // that it starts, each with a GPU of its own; 0: one
 
-	// unseen: the loader hands nothing over between processes, or to another thread, so input wait and batches/s may be absent (never wrong).
+	// unseen: the loader hands nothing over between processes, or to another thread, so input wait and batches/s may be
+	// absent (never wrong).
 	unseen bool
 }
 
@@ -36,7 +37,8 @@ type surroundings struct {
 
 func one(c report.Class) []report.Class { return []report.Class{c} }
 
-// Jobs whose step is the limit are gpu-bound where the GPU can be seen and balanced where it cannot; both are right here.
+// Jobs whose step is the limit are gpu-bound where the GPU can be seen and balanced where it cannot; both are right
+// here.
 var (
 	inputBound = one(report.InputBound)
 	hostBound  = one(report.HostBound)
@@ -49,8 +51,8 @@ var (
 // cases is the whole table.
 var cases = append(slices.Clone(suite), variations...)
 
-// live are the jobs that `make test` runs, attached and launched; a loop on the stand-in GPU is the fifth. Of the other rows of the suite it
-// replays what was recorded (replay_test.go).
+// live are the jobs that `make test` runs, attached and launched; a loop on the stand-in GPU is the fifth. Of the other
+// rows of the suite it replays what was recorded (replay_test.go).
 var live = map[string][]string{
 	"TestJobs":   {"workers_few", "control_keeps_up"},
 	"TestLaunch": {"hdf5_reopened", "workers_restart"},

@@ -16,10 +16,11 @@ type heldTrial struct {
 	observed float64      // the same rate, above 0
 }
 
-// calibrate returns the least error of a predict.Calibration with whose intervals so many of the trials hold what was observed, confidence being
-// the share, that one more trial like them is expected to do so as often: their ⌈(n+1)·confidence⌉-th smallest (split conformal prediction,
-// Lei et al., "Distribution-Free Predictive Inference for Regression", 2018). False where the trials are too few for that, or one of
-// them is no rate. Trials that it was reckoned from say nothing about how well it holds.
+// calibrate returns the least error of a predict.Calibration with whose intervals so many of the trials hold what was
+// observed, confidence being the share, that one more trial like them is expected to do so as often: their
+// ⌈(n+1)·confidence⌉-th smallest (split conformal prediction, Lei et al., "Distribution-Free Predictive Inference for
+// Regression", 2018). False where the trials are too few for that, or one of them is no rate. Trials that it was
+// reckoned from say nothing about how well it holds.
 func calibrate(trials []heldTrial, confidence float64) (float64, bool) {
 	rank := int(math.Ceil(float64(len(trials)+1)*confidence - 1e-9))
 	if !(confidence > 0) || rank > len(trials) {
@@ -35,7 +36,8 @@ func calibrate(trials []heldTrial, confidence float64) (float64, bool) {
 	return math.Expm1(own[rank-1]), true
 }
 
-// own is the model's own error, as a logarithm, with which the interval just reaches what was observed: nothing where it does without.
+// own is the model's own error, as a logarithm, with which the interval just reaches what was observed: nothing where
+// it does without.
 func (t heldTrial) own() float64 {
 	f := t.forecast
 	if !(f.Center > 0 && f.Lo > 0 && t.observed > 0) {
@@ -68,7 +70,8 @@ func coverage(c predict.Calibration, all []heldTrial) float64 {
 	return n / float64(len(all))
 }
 
-// Over many draws, what 40 trials teach holds for others as often as asked for, however much of the error the inputs tell already.
+// Over many draws, what 40 trials teach holds for others as often as asked for, however much of the error the inputs
+// tell already.
 func TestCalibrateCoversTrialsItDidNotSee(t *testing.T) {
 	for _, told := range []float64{0, 0.02, 0.05} {
 		dice, sum := rand.New(rand.NewPCG(7, 1)), 0.0

@@ -16,7 +16,8 @@ import (
 // loaderTolerance is how far bench-io's rates may be from those of a real DataLoader.
 const loaderTolerance = 0.15
 
-// loaderCases are datasets whose items take long enough for the hand-over of batches between processes to be a small part.
+// loaderCases are datasets whose items take long enough for the hand-over of batches between processes to be a small
+// part.
 var loaderCases = []struct {
 	layout  string
 	decoder string // of the user's own libraries
@@ -25,16 +26,17 @@ var loaderCases = []struct {
 	{"photographs", "pillow"},
 }
 
-// What it costs the trainer's process to take a batch of one tensor: measured with three versions of torch (internal/evidence/receive.go). Where
-// there are as many workers as CPUs, they do not have the CPUs to themselves.
+// What it costs the trainer's process to take a batch of one tensor: measured with three versions of torch
+// (internal/evidence/receive.go). Where there are as many workers as CPUs, they do not have the CPUs to themselves.
 const (
 	takeBatch = 0.46e-3 // seconds
 	batchSize = 32      // of testdata/jobs/dataloader_rate.py
 )
 
-// TestDataLoader holds bench-io's rates of one and two worker processes against a real DataLoader with as many workers over the same files,
-// in the page cache. What Python adds to an item is taken from bench-io's own timing of the user's libraries: their time per item, and that
-// of handing an item over in batches of a real DataLoader, less the time per item of one worker of bench-io.
+// TestDataLoader holds bench-io's rates of one and two worker processes against a real DataLoader with as many workers
+// over the same files, in the page cache. What Python adds to an item is taken from bench-io's own timing of the user's
+// libraries: their time per item, and that of handing an item over in batches of a real DataLoader, less the time per
+// item of one worker of bench-io.
 func TestDataLoader(t *testing.T) {
 	m := findMachine(t)
 	for _, c := range loaderCases {

@@ -18,9 +18,9 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// TestDeviceDrawn watches loops that nobody chose: their parts are drawn by chance. E2E_DRAWN=20 says how many (else one),
-// E2E_SEED the first one's number; E2E_DEVICE_HOW and E2E_KEEP as for TestDevice. What class is right follows from the
-// loop's own timeline.
+// TestDeviceDrawn watches loops that nobody chose: their parts are drawn by chance. E2E_DRAWN=20 says how many (else
+// one), E2E_SEED the first one's number; E2E_DEVICE_HOW and E2E_KEEP as for TestDevice. What class is right follows
+// from the loop's own timeline.
 func TestDeviceDrawn(t *testing.T) {
 	wanted, seed := environmentNumber(t, "E2E_DRAWN", 1), environmentNumber(t, "E2E_SEED", 1)
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)

@@ -56,7 +56,8 @@ var hostileCases = []hostileCase{
 	{name: "pipetune killed", way: "long", after: func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }, gone: true},
 }
 
-// TestHostile runs each job bare and launched by pipetune: stdout must be the same byte for byte, and so must the exit status.
+// TestHostile runs each job bare and launched by pipetune: stdout must be the same byte for byte, and so must the exit
+// status.
 func TestHostile(t *testing.T) {
 	m := findMachine(t)
 	script := must.Get(filepath.Abs("../../testdata/hostile/job.py"))(t)
@@ -101,7 +102,8 @@ func runHostile(t *testing.T, c hostileCase, argv []string, after func(int) erro
 	defer cancel()
 	dir := t.TempDir()
 	status := filepath.Join(dir, "status")
-	// The job's own shell notes its end, so that it is known also where pipetune is gone. It stands between: a shell that waits.
+	// The job's own shell notes its end, so that it is known also where pipetune is gone. It stands between: a shell
+	// that waits.
 	note := []string{"/bin/sh", "-c", `"$@"; s=$?; echo $s > "$STATUS"; exit $s`, "sh"}
 	for i, arg := range argv {
 		if arg == "--" {

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// jobSeconds ends every job by itself, also where this program was killed and could not: some seconds to flow, 20 s watched, and room for a
-// machine that is so busy that patience is needed.
+// jobSeconds ends every job by itself, also where this program was killed and could not: some seconds to flow, 20 s
+// watched, and room for a machine that is so busy that patience is needed.
 const jobSeconds = "700"
 
 // bench is where jobs run: an interpreter, perhaps in a chroot, and a work folder of this case alone.
@@ -56,8 +56,9 @@ func newBench(python, root string) (bench, error) {
 	return b, nil
 }
 
-// newGPUBench is a bench with the stand-in GPU, one for each rank, that the case's job trains on and that pipetune sees. There is none in a
-// chroot, as its libraries are of this system, and where the job has a /dev/shm of its own, as its timeline is there.
+// newGPUBench is a bench with the stand-in GPU, one for each rank, that the case's job trains on and that pipetune
+// sees. There is none in a chroot, as its libraries are of this system, and where the job has a /dev/shm of its own, as
+// its timeline is there.
 func (m machine) newGPUBench(c testCase) (bench, error) {
 	b, err := newBench(m.python, m.root)
 	if err != nil || m.root != "" || c.around.shmBytes > 0 {
@@ -93,8 +94,9 @@ func (b bench) remove() error {
 // workPrefix begins the names of work folders and cgroups; the pid of their owner follows.
 const workPrefix = "pipetune-e2e-"
 
-// shell returns a command that becomes args where jobs of this bench run: in the chroot, whose mounts are in a mount namespace
-// that ends with the job. The lines of prelude run before, outside the chroot, by the process that becomes the job.
+// shell returns a command that becomes args where jobs of this bench run: in the chroot, whose mounts are in a mount
+// namespace that ends with the job. The lines of prelude run before, outside the chroot, by the process that becomes
+// the job.
 func (b bench) shell(prelude []string, args ...string) *exec.Cmd {
 	if b.root != "" {
 		prelude = append([]string{
@@ -161,8 +163,8 @@ func (b bench) start(ctx context.Context, c testCase, prelude []string) (*job, e
 	return j, nil
 }
 
-// stop ends the job and everything it started, and waits for it. The group is named by the pid of a child that has not been
-// waited for, or whose group outlives it, so the number cannot have been given to someone else.
+// stop ends the job and everything it started, and waits for it. The group is named by the pid of a child that has not
+// been waited for, or whose group outlives it, so the number cannot have been given to someone else.
 func (j *job) stop() error {
 	err := syscall.Kill(-j.pid, syscall.SIGKILL)
 	if err != nil && err != syscall.ESRCH {

@@ -28,7 +28,8 @@ const (
 	watchFor   = 20 * time.Second
 	watchDrops = 3 * time.Second
 
-	// patience ends what hangs. It says nothing of how long anything may take: a busy machine may need minutes to import torch.
+	// patience ends what hangs. It says nothing of how long anything may take: a busy machine may need minutes to
+	// import torch.
 	patience = 5 * time.Minute
 
 	// neighboursSettle is how long batches that were ready before the neighbours came may last.

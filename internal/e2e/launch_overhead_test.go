@@ -96,15 +96,16 @@ func hookOverhead(t *testing.T, workers string, how watchedHow) {
 	}
 }
 
-// medianBetween is the 95 % interval of the median by the ranks of what was measured (binomial, 20 of them: sixth and fifteenth).
+// medianBetween is the 95 % interval of the median by the ranks of what was measured (binomial, 20 of them: sixth and
+// fifteenth).
 func medianBetween(sorted []float64) (low, high float64) {
 	n := float64(len(sorted))
 	rank := max(int(n/2-0.98*math.Sqrt(n)), 0)
 	return sorted[rank], sorted[len(sorted)-1-rank]
 }
 
-// TestLaunchHookByTurns compares stretches of steps with the hook's wrappers and without them in one process, which tells apart what pairs of
-// whole jobs cannot.
+// TestLaunchHookByTurns compares stretches of steps with the hook's wrappers and without them in one process, which
+// tells apart what pairs of whole jobs cannot.
 func TestLaunchHookByTurns(t *testing.T) {
 	for _, workers := range []string{"0", "4"} {
 		t.Run(workers+" workers", func(t *testing.T) {

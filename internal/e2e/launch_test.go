@@ -19,8 +19,8 @@ import (
 	"testing"
 )
 
-// TestLaunch launches each job with the hook, as a user would, and holds the exact figures against the trainer's own stop-watch, and what
-// the same recording tells without the hook against what it tells with it.
+// TestLaunch launches each job with the hook, as a user would, and holds the exact figures against the trainer's own
+// stop-watch, and what the same recording tells without the hook against what it tells with it.
 func TestLaunch(t *testing.T) {
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -105,7 +105,8 @@ func (m machine) launchOnce(ctx context.Context, t *testing.T, c launchCase) (l 
 // hookDir is where the hook's private folder of this bench's launches is made.
 func (b bench) hookDir() string { return filepath.Join(b.work, "hook") }
 
-// showHook lets a job in a chroot see that folder by the name it has outside. A container is given it as a volume in the same way.
+// showHook lets a job in a chroot see that folder by the name it has outside. A container is given it as a volume in
+// the same way.
 func (b bench) showHook() []string {
 	if b.root == "" {
 		return nil

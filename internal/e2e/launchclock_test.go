@@ -11,8 +11,8 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// align takes the hook's totals over the report's window, and the stop-watch's over exactly the stretch that these are about. Of several
-// ranks it is the one that waits most.
+// align takes the hook's totals over the report's window, and the stop-watch's over exactly the stretch that these are
+// about. Of several ranks it is the one that waits most.
 func (l *launched) align(stopwatch string) error {
 	files, err := stopwatchFiles(stopwatch)
 	if err != nil {
@@ -74,8 +74,8 @@ func (l *launched) align(stopwatch string) error {
 	return l.count(stopwatch)
 }
 
-// count takes the stop-watch's batches per second over the seconds that are seen from outside. The window reaches to the end of the job; after the
-// trainer's last record no batch came.
+// count takes the stop-watch's batches per second over the seconds that are seen from outside. The window reaches to
+// the end of the job; after the trainer's last record no batch came.
 func (l *launched) count(stopwatch string) error {
 	if l.outside.Window == nil {
 		return nil // absent is not zero: agreement says that nothing was seen

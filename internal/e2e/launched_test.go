@@ -70,7 +70,8 @@ func (l launched) location() *report.Location {
 	return l.rep.Job.Loader.Location
 }
 
-// try holds an attempt to its bounds. The verdict is judged where what was planted showed; what the hook tells holds in any case.
+// try holds an attempt to its bounds. The verdict is judged where what was planted showed; what the hook tells holds in
+// any case.
 func (l launched) try() try {
 	share := l.own.wait / (l.own.to - l.own.from)
 	t := try{others: l.others, unshown: share < l.wait[0] || share > l.wait[1]}
@@ -124,7 +125,8 @@ func (l launched) opens() (misses []miss) {
 	return misses
 }
 
-// agreement holds what is seen from outside against what the hook tells of the same time, and against the trainer's own stop-watch.
+// agreement holds what is seen from outside against what the hook tells of the same time, and against the trainer's own
+// stop-watch.
 func (l launched) agreement() (misses []miss) {
 	if l.unseen || l.apart {
 		return nil
@@ -138,13 +140,13 @@ func (l launched) agreement() (misses []miss) {
 	if !ok || !ok2 {
 		return append(misses, wrongFigure("batches/s by the hook: %t, from outside: %t", ok, ok2))
 	}
-	// Their windows are not the same seconds, and the pace changes from second to second: two estimates of it agree where they are close, or
-	// where each lies within what the other leaves open.
+	// Their windows are not the same seconds, and the pace changes from second to second: two estimates of it agree
+	// where they are close, or where each lies within what the other leaves open.
 	if math.Abs(b.Center-o.Center) > maxBatchesDiff*b.Center && !meet(b, o) {
 		misses = append(misses, wrongFigure("%.2f batches/s (%.2f to %.2f) by the hook, %.2f (%.2f to %.2f) from outside", b.Center, b.Lo, b.Hi, o.Center, o.Lo, o.Hi))
 	}
-	// A count is held to the trainer's own over the same seconds, which end with the job: what its workers had made ahead by then was handed over
-	// and never taken.
+	// A count is held to the trainer's own over the same seconds, which end with the job: what its workers had made
+	// ahead by then was handed over and never taken.
 	if diff := math.Abs(o.Center - l.passed); diff > maxBatchesDiff*l.passed+l.ahead() || math.IsNaN(diff) {
 		misses = append(misses, wrongFigure("%.2f batches/s from outside, %.2f by the stop-watch over the same seconds", o.Center, l.passed))
 	}
@@ -160,7 +162,8 @@ func (l launched) ahead() float64 {
 	return float64(*loader.NumWorkers**loader.PrefetchFactor) / window.DurationS
 }
 
-// meet says whether the intervals of two figures have a value in common. A figure without an interval has none with any other.
+// meet says whether the intervals of two figures have a value in common. A figure without an interval has none with any
+// other.
 func meet(a, b report.Metric) bool {
 	return a.Confidence > 0 && b.Confidence > 0 && a.Lo <= b.Hi && b.Lo <= a.Hi
 }
@@ -178,7 +181,8 @@ func lineOf(source, pattern string) int {
 	return 0
 }
 
-// gather takes a report and its recording together with the job's source, and with the stop-watch over the same stretches.
+// gather takes a report and its recording together with the job's source, and with the stop-watch over the same
+// stretches.
 func (l *launched) gather(rep *report.Report, rec *recording.Recording, stopwatch string) error {
 	source, err := os.ReadFile(filepath.Join("../../testdata/jobs", l.file()))
 	if err != nil {

@@ -78,7 +78,8 @@ func series(t *testing.T, prometheus, query string) int {
 	return len(answer.Data.Result)
 }
 
-// TestMetrics has a real Prometheus scrape a watch of a real job, holds what is offered to promtool's rules, and asks each query of the dashboard.
+// TestMetrics has a real Prometheus scrape a watch of a real job, holds what is offered to promtool's rules, and asks
+// each query of the dashboard.
 func TestMetrics(t *testing.T) {
 	m, j, p := startTop(t, 100, 30)
 	at, prometheus, file := freePort(t), freePort(t), filepath.Join(p.folder, "pipetune.prom")

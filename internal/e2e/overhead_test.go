@@ -29,9 +29,9 @@ const (
 	settleBefore = 8 * time.Second
 )
 
-// TestOverhead measures what pipetune costs: its own CPU time and memory, and the throughput of a job with 16 workers that keeps all cores
-// busy, so that whatever pipetune takes is taken from it. Stretches with and without pipetune alternate, each pair in the other order
-// than the one before, so that a drift of the machine falls on both.
+// TestOverhead measures what pipetune costs: its own CPU time and memory, and the throughput of a job with 16 workers
+// that keeps all cores busy, so that whatever pipetune takes is taken from it. Stretches with and without pipetune
+// alternate, each pair in the other order than the one before, so that a drift of the machine falls on both.
 func TestOverhead(t *testing.T) {
 	m := findMachine(t)
 	ctx := context.Background()
@@ -97,7 +97,8 @@ func undecided(values []float64, promise float64) bool {
 	return low <= promise && median(sorted) > promise
 }
 
-// watchOnce runs diagnose for one stretch and returns its report and the CPU time of the whole command, its children included.
+// watchOnce runs diagnose for one stretch and returns its report and the CPU time of the whole command, its children
+// included.
 func watchOnce(ctx context.Context, m machine, b bench, pid int) (*report.Report, time.Duration, error) {
 	out := filepath.Join(b.work, "overhead.json")
 	cmd := exec.CommandContext(ctx, m.binary, "diagnose", "--pid", strconv.Itoa(pid), "--duration", stretch.String(), "-q", "-o", out)

@@ -22,8 +22,8 @@ type patchCase struct {
 	settings []string // that the patch must change
 }
 
-// TestPatch launches jobs whose settings are literals, applies the patch as a person would, launches them again, and holds what came of it
-// against the interval that was predicted.
+// TestPatch launches jobs whose settings are literals, applies the patch as a person would, launches them again, and
+// holds what came of it against the interval that was predicted.
 func TestPatch(t *testing.T) {
 	m := findMachine(t)
 	var tries account
@@ -59,7 +59,8 @@ func (m machine) patchOnce(ctx context.Context, b bench, c patchCase) (one try, 
 	one.others = others
 	wrong := func(format string, args ...any) { one.misses = append(one.misses, wrongVerdict(format, args...)) }
 	if m.root != "" {
-		// The source lies in the chroot, where pipetune does not look for it; that must be said, and no other file taken.
+		// The source lies in the chroot, where pipetune does not look for it; that must be said, and no other file
+		// taken.
 		if before.Patch != nil || !slices.ContainsFunc(before.Warnings, func(w string) bool { return strings.Contains(w, "could not be made a patch") }) {
 			wrong("a job in a chroot got the patch %+v, warnings %q", before.Patch, before.Warnings)
 		}
@@ -120,7 +121,8 @@ func patchCommand(b bench) *exec.Cmd {
 	return cmd
 }
 
-// reportOf launches a job and returns its report, and how many cores others used meanwhile; the patch, if any, lies in fix.patch of the work folder.
+// reportOf launches a job and returns its report, and how many cores others used meanwhile; the patch, if any, lies in
+// fix.patch of the work folder.
 func (m machine) reportOf(ctx context.Context, b bench, name, when string) (*report.Report, float64, error) {
 	out := filepath.Join(b.work, when+".json")
 	flags := []string{"-q", "--warmup", watchDrops.String(), "-o", out}
@@ -146,8 +148,8 @@ func (m machine) reportOf(ctx context.Context, b bench, name, when string) (*rep
 	return rep, others, err
 }
 
-// predicted is the effect that was promised for these settings: that of the plan whose patch it is, else the first recommendation of each, or all of
-// them together.
+// predicted is the effect that was promised for these settings: that of the plan whose patch it is, else the first
+// recommendation of each, or all of them together.
 func predicted(rep *report.Report, settings []string) (*report.Effect, error) {
 	if p := rep.Recommended(); p != nil && p.Effect != nil && planned(rep.Patch, p) {
 		return p.Effect, nil

@@ -44,7 +44,8 @@ type duel struct {
 	ok         bool
 }
 
-// TestPeers measures the same files with bench-io and with the best tool of each kind, in turn, and prints medians and ratios.
+// TestPeers measures the same files with bench-io and with the best tool of each kind, in turn, and prints medians and
+// ratios.
 func TestPeers(t *testing.T) {
 	m := findMachine(t)
 	for _, tool := range []string{"fio", "tjbench", "find"} {
@@ -174,8 +175,8 @@ func (m machine) againstH5py(t *testing.T) (duels []duel) {
 
 var tjbenchRate = regexp.MustCompile(`(?m)Decompress.*?([0-9.]+) Megapixels/sec|Throughput: *([0-9.]+) Megapixels/sec`)
 
-// againstJPEG compares decoding of photographs in memory: the same few for all, because tjbench decodes one file again and again, which the
-// processor's caches then hold.
+// againstJPEG compares decoding of photographs in memory: the same few for all, because tjbench decodes one file again
+// and again, which the processor's caches then hold.
 func (m machine) againstJPEG(t *testing.T) (duels []duel) {
 	all, err := filepath.Glob(filepath.Join(m.layout(t, "photographs"), "*.jpg"))
 	if err != nil || len(all) < fewPhotographs {

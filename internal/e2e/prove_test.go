@@ -26,7 +26,8 @@ const (
 	ofTheBest   = 0.90 // of the best rate that an exhaustive search within the plan's reach finds, in each job
 )
 
-// How long runs go on: what is predicted from, what was predicted, and each setting of the search. The first seconds are the start's.
+// How long runs go on: what is predicted from, what was predicted, and each setting of the search. The first seconds
+// are the start's.
 const (
 	proveSeconds, followSeconds, searchSeconds = "20", 14, 9
 	proveWarmup                                = 3.0
@@ -56,8 +57,9 @@ type proof struct {
 func (p proof) inside() bool    { return p.predicted.Lo <= p.observed && p.observed <= p.predicted.Hi }
 func (p proof) ofBest() float64 { return p.observed / math.Max(p.best, p.observed) }
 
-// TestProve diagnoses jobs whose loaders have head-room, follows the plan of each report by the job's own flags, runs the job again, and holds
-// what was predicted against it; an exhaustive search over num_workers tells how much there was to win. E2E_JOBS='workers' runs some of them.
+// TestProve diagnoses jobs whose loaders have head-room, follows the plan of each report by the job's own flags, runs
+// the job again, and holds what was predicted against it; an exhaustive search over num_workers tells how much there
+// was to win. E2E_JOBS='workers' runs some of them.
 func TestProve(t *testing.T) {
 	m := findMachine(t)
 	wanted := regexp.MustCompile(os.Getenv("E2E_JOBS"))
@@ -182,7 +184,8 @@ func (m machine) prove(ctx context.Context, t *testing.T, c testCase) (p proof, 
 	return p, nil
 }
 
-// mostLaunches is how often a job is diagnosed until its report has a plan: beside other programs the model may not fit what was seen.
+// mostLaunches is how often a job is diagnosed until its report has a plan: beside other programs the model may not fit
+// what was seen.
 const mostLaunches = 2
 
 // withoutPlan says why a report has no plan.
@@ -214,7 +217,8 @@ func perBatch(e report.Effect, r *report.Report) (report.Effect, error) {
 	return e, nil
 }
 
-// rate runs the job with other settings and nobody watching, and returns the batches per second that its stop-watch counts after the start.
+// rate runs the job with other settings and nobody watching, and returns the batches per second that its stop-watch
+// counts after the start.
 func (p *proof) rate(ctx context.Context, b bench, seconds int, settings []string) (float64, error) {
 	stopwatch := filepath.Join(b.work, "stopwatch.jsonl")
 	c := p.testCase

@@ -12,11 +12,12 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// suiteRecordings holds what E2E_KEEP kept of each row of the suite, with its stop-watch (testdata/recordings/README.md).
+// suiteRecordings holds what E2E_KEEP kept of each row of the suite, with its stop-watch
+// (testdata/recordings/README.md).
 const suiteRecordings = "../../testdata/recordings/suite"
 
-// TestSuiteReplayed judges the recordings of the suite's jobs anew, and holds each report to the bounds of the live row. A row that has no
-// recording fails.
+// TestSuiteReplayed judges the recordings of the suite's jobs anew, and holds each report to the bounds of the live
+// row. A row that has no recording fails.
 func TestSuiteReplayed(t *testing.T) {
 	for _, c := range suite {
 		t.Run(c.name, func(t *testing.T) {

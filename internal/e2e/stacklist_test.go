@@ -14,7 +14,8 @@ type stack struct {
 	first    string   // the finding that comes first where items are slow, and the setting is what it recommends; "": loader/workers-too-few
 	others   bool     // of make e2e-others, whose environment has what it needs
 
-	// known are misses of today, as "launched: verdict", each with its reason. A miss that is not among them fails the test.
+	// known are misses of today, as "launched: verdict", each with its reason. A miss that is not among them fails the
+	// test.
 	known map[string]string
 }
 
@@ -43,8 +44,8 @@ var plantQuick = []string{"--item", "0", "--step", "0"}
 
 var attachedIsPlain = map[string]string{"attached: setting": "from outside nothing tells who makes the loader"}
 
-// The processes of torchdata's nodes and of batchgenerators are none of a DataLoader's: they are told as what feeds the job, without the name of
-// a setting. Launched, the waits for nodes are told.
+// The processes of torchdata's nodes and of batchgenerators are none of a DataLoader's: they are told as what feeds the
+// job, without the name of a setting. Launched, the waits for nodes are told.
 var (
 	nodesAreNoLoader = map[string]string{
 		"attached: setting": "none",
@@ -56,13 +57,14 @@ var (
 	}
 )
 
-// takenAside: a thread takes the batches, and how long that waits is not what a step waits; the report says so and names what it leaves out.
+// takenAside: a thread takes the batches, and how long that waits is not what a step waits; the report says so and
+// names what it leaves out.
 var takenAside = map[string]string{
 	"launched: finding": "none: whether a step waits is not known", "launched: setting": "none, for the same reason",
 }
 
-// inAnActor: Ray runs the loop in a thread of an actor's process, whose main thread waits for Ray, and passes on what it prints in lines of
-// its own.
+// inAnActor: Ray runs the loop in a thread of an actor's process, whose main thread waits for Ray, and passes on what
+// it prints in lines of its own.
 var inAnActor = map[string]string{
 	"attached: finding": "none: whether a step waits is not known", "attached: setting": "none, for the same reason",
 	"launched: finding": "none: whether a step waits is not known", "launched: setting": "none, for the same reason",

@@ -43,8 +43,9 @@ type stackRun struct {
 	others float64        // cores that others used meanwhile
 }
 
-// TestStacks holds both modes to the frameworks that people train with: the class, the first finding, the setting that is
-// named, and that the job prints and ends as it does alone. PYTHON is to be the interpreter that scripts/python-env makes.
+// TestStacks holds both modes to the frameworks that people train with: the class, the first finding, the setting that
+// is named, and that the job prints and ends as it does alone. PYTHON is to be the interpreter that scripts/python-env
+// makes.
 func TestStacks(t *testing.T) {
 	m := findMachine(t)
 	var tries account
@@ -217,7 +218,8 @@ func printStacks(w io.Writer, rows []string) {
 	_ = table.Flush() // to the test's own output
 }
 
-// result is what runs of a job are compared by; what a framework prints beside, and before it on the line, may hold times.
+// result is what runs of a job are compared by; what a framework prints beside, and before it on the line, may hold
+// times.
 func result(stdout []byte) string {
 	for line := range strings.Lines(string(stdout)) {
 		if _, said, ok := strings.Cut(line, "job: "); ok {

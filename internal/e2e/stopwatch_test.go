@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reading is one record of a trainer's stop-watch (testdata/jobs/stopwatch.py): running totals at a moment of CLOCK_MONOTONIC.
+// reading is one record of a trainer's stop-watch (testdata/jobs/stopwatch.py): running totals at a moment of
+// CLOCK_MONOTONIC.
 type reading struct {
 	T       float64 `json:"t"`
 	Wait    float64 `json:"wait"`
@@ -123,8 +124,8 @@ func at(readings []reading, t float64) (reading, bool) {
 	return reading{T: t, Wait: a.Wait + share*(b.Wait-a.Wait), Batches: a.Batches + share*(b.Batches-a.Batches)}, true
 }
 
-// over returns what the stop-watches say about [from, to]: the input wait of the worst rank, which is what a report on several
-// ranks is about, and the mean of their batches/s, which are the same because they train in step.
+// over returns what the stop-watches say about [from, to]: the input wait of the worst rank, which is what a report on
+// several ranks is about, and the mean of their batches/s, which are the same because they train in step.
 func over(ranks [][]reading, from, to float64) (measured, bool) {
 	var m measured
 	for _, readings := range ranks {

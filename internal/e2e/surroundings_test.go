@@ -24,8 +24,8 @@ type errNotRun struct{ what, why string }
 
 func (e errNotRun) Error() string { return "not run: " + e.why }
 
-// around prepares a case's surroundings. It returns the lines of shell that the job's own process runs before it becomes
-// the job, and a function that undoes everything, to be called in any case and after the job ended.
+// around prepares a case's surroundings. It returns the lines of shell that the job's own process runs before it
+// becomes the job, and a function that undoes everything, to be called in any case and after the job ended.
 func (s surroundings) around(ctx context.Context, b bench, c testCase) (prelude []string, undo func() error, err error) {
 	var undos []func() error
 	undo = func() error {
@@ -62,8 +62,8 @@ func (s surroundings) around(ctx context.Context, b bench, c testCase) (prelude 
 	return prelude, undo, nil
 }
 
-// makeCold makes the data set in a run of its own, and drops its pages from the cache. The run also warms the interpreter
-// and its libraries, which a throttled job would otherwise load for minutes.
+// makeCold makes the data set in a run of its own, and drops its pages from the cache. The run also warms the
+// interpreter and its libraries, which a throttled job would otherwise load for minutes.
 func makeCold(ctx context.Context, b bench, c testCase) error {
 	cmd := b.shell(nil, b.scriptArgs(c, "--make-only")...)
 	if output, err := cmd.CombinedOutput(); err != nil {
@@ -88,8 +88,8 @@ func makeCold(ctx context.Context, b bench, c testCase) error {
 	})
 }
 
-// startNeighbours starts n CPU hogs beside the job; they end by themselves after jobSeconds. They come when the job already
-// trains: beside them it would import torch for minutes.
+// startNeighbours starts n CPU hogs beside the job; they end by themselves after jobSeconds. They come when the job
+// already trains: beside them it would import torch for minutes.
 //
 // pid is their process group, 0 where there are none.
 func startNeighbours(n int) (pid int, stop func() error, err error) {

@@ -66,7 +66,8 @@ func (o outcome) batchesOK() bool {
 	return math.Abs(*o.outside.batchesPerSec-o.inside.batchesPerSec) <= maxBatchesDiff*o.inside.batchesPerSec
 }
 
-// try holds an attempt to its bounds. The verdict is judged where what was planted showed; the figures hold in any case.
+// try holds an attempt to its bounds. The verdict is judged where what was planted showed; the figures hold in any
+// case.
 func (o outcome) try() try {
 	t := try{others: o.others, unshown: !o.showed(), unranked: o.showed() && len(o.planted) > 0 && !o.ranked()}
 	if o.err != nil {
@@ -206,7 +207,8 @@ func judge(c testCase, rep *report.Report, inside measured) outcome {
 	return o
 }
 
-// window is the stretch of CLOCK_MONOTONIC that the report's figures are about; where it does not say, all of the command.
+// window is the stretch of CLOCK_MONOTONIC that the report's figures are about; where it does not say, all of the
+// command.
 func window(rep *report.Report, from, to float64) (float64, float64) {
 	if rep.Window != nil && rep.Window.StartMono > 0 && rep.Window.DurationS > 0 {
 		return rep.Window.StartMono, rep.Window.StartMono + rep.Window.DurationS

@@ -49,7 +49,8 @@ func startTop(t *testing.T, width, height int) (machine, *job, terminal) {
 // top is the command line that watches the job.
 func top(m machine, j *job) string { return m.binary + " top --pid " + strconv.Itoa(j.pid) }
 
-// TestTop looks at a real job in terminals of three sizes, presses each key, changes the size while it draws, and finds the terminal as it was.
+// TestTop looks at a real job in terminals of three sizes, presses each key, changes the size while it draws, and finds
+// the terminal as it was.
 func TestTop(t *testing.T) {
 	for _, size := range [][2]int{{60, 18}, {100, 30}, {160, 50}} {
 		width, height := size[0], size[1]

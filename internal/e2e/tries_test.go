@@ -13,8 +13,8 @@ import (
 const (
 	attempts = "3" // E2E_ATTEMPTS sets another number
 
-	// quiet is how many cores others may use for a wrong verdict to be pipetune's alone; a machine with a desktop or a CI agent that idles
-	// stays below it.
+	// quiet is how many cores others may use for a wrong verdict to be pipetune's alone; a machine with a desktop or a
+	// CI agent that idles stays below it.
 	quiet = 0.1
 
 	// mostAgain is how many rows of a suite may need a second try. Where more do, right answers are a matter of luck.
@@ -151,8 +151,8 @@ func envOr(name, other string) string {
 	return other
 }
 
-// measure makes attempts at a row until the policy has ruled, and fails the test where it fails. once measures, and says its figures in a line;
-// its error ends the row. best is the attempt that counts.
+// measure makes attempts at a row until the policy has ruled, and fails the test where it fails. once measures, and
+// says its figures in a line; its error ends the row. best is the attempt that counts.
 func (a *account) measure(t *testing.T, once func() (try, string, error)) (best int, err error) {
 	t.Helper()
 	most := mostTries(t)

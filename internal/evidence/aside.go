@@ -2,7 +2,8 @@ package evidence
 
 import "github.com/pipetune/pipetune/internal/metric"
 
-// mostlyAside is the share of a loop's steps beyond which another thread than the main one takes its batches: a prefetcher, or one that trains.
+// mostlyAside is the share of a loop's steps beyond which another thread than the main one takes its batches: a
+// prefetcher, or one that trains.
 const mostlyAside = 0.5
 
 // aside is the share of the training loop's steps in the window that another thread than the main one took.
@@ -10,19 +11,22 @@ func (h *hooked) aside() float64 {
 	return orNothing(divide(sum(h.training.of(metric.HookAside)), sum(h.training.of(metric.HookSteps))))
 }
 
-// TakenAside and SeemsAside say why the wait of a step is unknown where another thread takes the batches: as the hook told, and as it looks from outside.
+// TakenAside and SeemsAside say why the wait of a step is unknown where another thread takes the batches: as the hook
+// told, and as it looks from outside.
 const (
 	TakenAside = "batches are taken by another thread than the main one (a prefetcher): how long that thread waits is not what a step waits"
 	SeemsAside = "the workers are never idle, and yet the main thread does not wait for them: another thread seems to take the batches (a prefetcher), and how long a step waits for that one cannot be told"
 )
 
-// AtWorkBeside says why the wait of a step is unknown where a trainer has no workers, and others of the job are at work while its main thread sleeps.
+// AtWorkBeside says why the wait of a step is unknown where a trainer has no workers, and others of the job are at work
+// while its main thread sleeps.
 const AtWorkBeside = "while the trainer's main thread sleeps, other threads or processes of the job use a CPU: they may load data (a prefetcher, a pool of processes) or train (a backward pass), which cannot be told apart from outside"
 
 const inMainThread = "for one watch, let the main thread take the batches"
 
-// What makes a loader look as if another thread took its batches. A main thread that takes them itself either waits for workers that are always at
-// work, or has them idle once the queue is full; in between lies only a loader that is as fast as the step to within these shares.
+// What makes a loader look as if another thread took its batches. A main thread that takes them itself either waits for
+// workers that are always at work, or has them idle once the queue is full; in between lies only a loader that is as
+// fast as the step to within these shares.
 const (
 	alwaysAtWork = 0.95 // of the workers' time: a faster step would bring at most 1/0.95 of the rate. The line from which a wait counts (5 %) from the other side
 	hardlyWaits  = 0.05 // of the trainer's time: the same line
@@ -71,7 +75,8 @@ func (b *builder) seemsAside() bool {
 	return ok && wait < hardlyWaits && atWork >= alwaysAtWork && b.unexplained(wait) >= asleepApart
 }
 
-// loadsBeside tells whether a trainer without workers may load in a thread of its own, or in processes that are no DataLoader's.
+// loadsBeside tells whether a trainer without workers may load in a thread of its own, or in processes that are no
+// DataLoader's.
 func (b *builder) loadsBeside(r *rank) bool {
 	loads, _ := b.center(metric.InWorkerless)
 	main, seen := b.h.of(metric.ProcMainCPU, r.entity).grow(b.spans)
@@ -80,8 +85,8 @@ func (b *builder) loadsBeside(r *rank) bool {
 	return loads < hardlyWaits && beside >= busyBeside && b.unexplained(loads) >= asleepApart
 }
 
-// fromInside is the cure for what only the hook could tell; "" for a job that pipetune has launched: no DataLoader told of itself there, and inside
-// there is nothing more to see.
+// fromInside is the cure for what only the hook could tell; "" for a job that pipetune has launched: no DataLoader told
+// of itself there, and inside there is nothing more to see.
 func (b *builder) fromInside() string {
 	if b.rec.Header.Mode == "launch" {
 		return ""

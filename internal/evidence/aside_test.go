@@ -7,7 +7,8 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// TestHookAside: of batches that a prefetcher takes, counts and costs are told, and no wait of a step; a few of them change nothing.
+// TestHookAside: of batches that a prefetcher takes, counts and costs are told, and no wait of a step; a few of them
+// change nothing.
 func TestHookAside(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -43,8 +44,8 @@ func TestHookAside(t *testing.T) {
 	}
 }
 
-// TestSeemsAside: from outside, workers that are never idle and a main thread that does not wait for them belong together only where something
-// lies between, or the main thread is seen to have something else to do.
+// TestSeemsAside: from outside, workers that are never idle and a main thread that does not wait for them belong
+// together only where something lies between, or the main thread is seen to have something else to do.
 func TestSeemsAside(t *testing.T) {
 	prefetched := moment{wait: 0.01, run: 0.01, asleep: 0.98, idle: 0.01, work: 0.99, batches: 20, gpu: -1}
 	with := func(change func(*moment)) moment {

@@ -32,8 +32,8 @@ func benchOf(about report.Benchmark, list ...report.Measurement) *report.Report 
 		Metrics: map[string]report.Metric{metric.Available.Name: {Center: 20 << 30, Lo: 20 << 30, Hi: 20 << 30, N: 1, Basis: report.Measured}}}
 }
 
-// inflated is 4000 x 64 x 128 float32 in gzip-4 chunks of 64 items. The times per item are those of the C library and of h5py 3.7 with HDF5
-// 1.10.8 on Debian 12: 16.8 and 17.7 ms warm; the storage is taken to add 0.7 ms.
+// inflated is 4000 x 64 x 128 float32 in gzip-4 chunks of 64 items. The times per item are those of the C library and
+// of h5py 3.7 with HDF5 1.10.8 on Debian 12: 16.8 and 17.7 ms warm; the storage is taken to add 0.7 ms.
 func inflated() *report.Report {
 	items, item, chunk, stored, perChunk, perItem := int64(4000), int64(32<<10), int64(2<<20), int64(100<<20), int64(64), int64(1)
 	return benchOf(report.Benchmark{Path: "~/train.h5", Kind: "hdf5", Dataset: "/images", Files: 1, FilesExact: true, Bytes: stored, Items: &items, ItemBytes: &item,

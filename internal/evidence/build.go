@@ -13,8 +13,8 @@ import (
 // errEmpty is returned for a recording that was cut off before its first reading.
 var errEmpty = errors.New("the recording holds no readings")
 
-// FromRecording derives every signal it can from a recording. The error says that there is nothing to derive anything from; what
-// is merely missing is absent from the evidence, with its reason. The recording is not changed and not kept.
+// FromRecording derives every signal it can from a recording. The error says that there is nothing to derive anything
+// from; what is merely missing is absent from the evidence, with its reason. The recording is not changed and not kept.
 func FromRecording(rec *recording.Recording) (*Evidence, error) {
 	b, turns, end, err := begin(rec)
 	if err != nil {
@@ -51,7 +51,8 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 	return b.ev, nil
 }
 
-// begin reads a recording, finds who takes part in it and the trainer that leads, and cuts the steady stretch into windows.
+// begin reads a recording, finds who takes part in it and the trainer that leads, and cuts the steady stretch into
+// windows.
 func begin(rec *recording.Recording) (b *builder, t turns, end float64, err error) {
 	if rec == nil {
 		return nil, t, 0, errEmpty
@@ -148,8 +149,8 @@ func (b *builder) grow(d metric.Desc, entity string) []float64 {
 	return g
 }
 
-// total returns the growth per window of a counter summed over processes, each over its whole life within the window, and how long
-// that was, summed too; false means that none of them was ever read.
+// total returns the growth per window of a counter summed over processes, each over its whole life within the window,
+// and how long that was, summed too; false means that none of them was ever read.
 func (b *builder) total(d metric.Desc, actors []*actor) (growth, lived []float64, ok bool) {
 	growth, lived = make([]float64, len(b.spans)), make([]float64, len(b.spans))
 	for _, a := range actors {
@@ -162,12 +163,13 @@ func (b *builder) total(d metric.Desc, actors []*actor) (growth, lived []float64
 	return growth, lived, sum(lived) > 0
 }
 
-// leastSeen is how long a process must have been read in a window for its rate there to stand for the rest of its life there, in seconds.
+// leastSeen is how long a process must have been read in a window for its rate there to stand for the rest of its life
+// there, in seconds.
 const leastSeen = 0.1
 
-// wholeLife returns a counter's growth per window extrapolated to the life of its process, which is nil where it is not known. Processes
-// are read twice a second: what a worker did after its last reading would be missing, a quarter of all where epochs take a second, and
-// would be put down to processes outside the job.
+// wholeLife returns a counter's growth per window extrapolated to the life of its process, which is nil where it is not
+// known. Processes are read twice a second: what a worker did after its last reading would be missing, a quarter of all
+// where epochs take a second, and would be put down to processes outside the job.
 func (b *builder) wholeLife(t *track, a *actor) (growth, lived []float64) {
 	growth, seen := t.grow(b.spans)
 	lived = make([]float64, len(b.spans))

@@ -34,7 +34,8 @@ type cast struct {
 	all      map[string]*actor
 }
 
-// slackBirth is what a birth may seem later than the first sight of the process, by the 10 ms steps of the kernel's start times.
+// slackBirth is what a birth may seem later than the first sight of the process, by the 10 ms steps of the kernel's
+// start times.
 const slackBirth = 0.05
 
 // readCast learns from the events who took part.
@@ -54,7 +55,8 @@ func readCast(rec *recording.Recording) cast {
 				c.all[e.Entity], first[e.Entity] = a, at
 				if s, err := strconv.ParseFloat(e.Attrs["start_s"], 64); err == nil && s > 0 && s < 1e12 && started > 0 {
 					a.born = s - started
-					// Start times count from boot through suspensions, the monotonic clock does not: nobody is born after first seen.
+					// Start times count from boot through suspensions, the monotonic clock does not: nobody is born
+					// after first seen.
 					if late := a.born - at; late > slackBirth {
 						skew = max(skew, late)
 					}

@@ -8,8 +8,8 @@ import (
 	"github.com/pipetune/pipetune/internal/step"
 )
 
-// collectives tells apart, for each rank of a distributed training with a GPU of its own, what its GPU works and what it waits in
-// collectives for the data of other ranks. NVML calls both busy.
+// collectives tells apart, for each rank of a distributed training with a GPU of its own, what its GPU works and what
+// it waits in collectives for the data of other ranks. NVML calls both busy.
 func (b *builder) collectives() {
 	var peers []*rank
 	for _, r := range b.ranks {
@@ -28,7 +28,8 @@ func (b *builder) collectives() {
 	}
 }
 
-// awaits is what a rank's GPU does in collectives with its peers, window by window: the waits of one rank are the work of others.
+// awaits is what a rank's GPU does in collectives with its peers, window by window: the waits of one rank are the work
+// of others.
 func (b *builder) awaits(r *rank, peers []*rank) step.Peers {
 	peers = slices.DeleteFunc(slices.Clone(peers), func(o *rank) bool { return o == r })
 	stalls := func(i int) (own float64, others []float64) {

@@ -98,14 +98,16 @@ func (b *builder) opens(r *rank) {
 	b.perBatch(r, metric.OpensPerBatch, ratio(opens, batches), metric.DatasetOpens)
 }
 
-// When nearly all files were opened, and how many tell: of fewer, two workers that open the same one make much of the whole.
+// When nearly all files were opened, and how many tell: of fewer, two workers that open the same one make much of the
+// whole.
 const (
 	nearlyAll   = 0.9
 	tellingFile = 8.0
 )
 
-// openedAgain is how often a file of the dataset is opened before nearly all have been opened once, at the least: once where each holds an item, however
-// many epochs pass. Few files are through before the second reading; then it is how often each is opened in a second, for no epoch is that short.
+// openedAgain is how often a file of the dataset is opened before nearly all have been opened once, at the least: once
+// where each holds an item, however many epochs pass. Few files are through before the second reading; then it is how
+// often each is opened in a second, for no epoch is that short.
 func (b *builder) openedAgain() figure {
 	d := b.mainDataset()
 	if d == nil {
@@ -125,7 +127,8 @@ func (b *builder) openedAgain() figure {
 	return exact(again).by(metric.Inferred)
 }
 
-// ofPlaces is the growth of a counter over all places of a kind, "" for any, and for how long of each window any was read.
+// ofPlaces is the growth of a counter over all places of a kind, "" for any, and for how long of each window any was
+// read.
 func (b *builder) ofPlaces(d metric.Desc, kind string) (growth, seen []float64) {
 	growth, seen = make([]float64, len(b.spans)), make([]float64, len(b.spans))
 	for _, p := range b.places {
@@ -239,8 +242,8 @@ func (b *builder) library() string {
 	return b.rec.Header.Job.HDF5Library
 }
 
-// defaultChunkCache returns the chunk cache a version of libhdf5 gives a dataset: rdcc_nbytes is 1 MiB, and 8 MiB from 2.0 on
-// (H5Pset_cache in the HDF5 reference manual; release notes of 2.0.0); 0 for an unknown one.
+// defaultChunkCache returns the chunk cache a version of libhdf5 gives a dataset: rdcc_nbytes is 1 MiB, and 8 MiB from
+// 2.0 on (H5Pset_cache in the HDF5 reference manual; release notes of 2.0.0); 0 for an unknown one.
 func defaultChunkCache(library string) float64 {
 	major, err := strconv.Atoi(strings.SplitN(library, ".", 2)[0])
 	switch {

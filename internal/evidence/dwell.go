@@ -6,11 +6,13 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 )
 
-// dwell turns counts of looks into seconds: in each step between two readings, a state gets the share of the step that it had of the looks.
+// dwell turns counts of looks into seconds: in each step between two readings, a state gets the share of the step that
+// it had of the looks.
 //
-// Looks are not spread evenly over time. pipetune competes for the same cores, so fewer are taken while the machine is full, which is
-// just when a trainer waits for its workers: on two full cores 38 looks a second were taken in the waits of an epoch's start and 50
-// in the steps after it, and the plain share of looks told an input wait of 0.69 where the trainer's own watch said 0.75.
+// Looks are not spread evenly over time. pipetune competes for the same cores, so fewer are taken while the machine is
+// full, which is just when a trainer waits for its workers: on two full cores 38 looks a second were taken in the waits
+// of an epoch's start and 50 in the steps after it, and the plain share of looks told an input wait of 0.69 where the
+// trainer's own watch said 0.75.
 //
 // Afterwards looks are the seconds in which an entity was looked at, and everything counted in looks is in seconds too.
 func (h history) dwell() {

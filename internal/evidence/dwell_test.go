@@ -38,9 +38,9 @@ func TestTicksWithoutALook(t *testing.T) {
 	want(t, s.evidence(), map[metric.Desc]float64{metric.InputWait: 0.6, metric.HostTime: 0.1, metric.WorkerStorage: 0.3})
 }
 
-// TestSpawnedWorkersAreKnownLate is what a real job showed (PyTorch 1.13, spawn, two workers, two full cores): the old workers' death is
-// noticed just after the birth of the first new one, and that one is not known to be a worker for a second, in which the trainer writes the
-// dataset's pickle to it.
+// TestSpawnedWorkersAreKnownLate is what a real job showed (PyTorch 1.13, spawn, two workers, two full cores): the old
+// workers' death is noticed just after the birth of the first new one, and that one is not known to be a worker for a
+// second, in which the trainer writes the dataset's pickle to it.
 func TestSpawnedWorkersAreKnownLate(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1")

@@ -1,8 +1,8 @@
-// Package evidence turns a recording into typed evidence: the derived signals over the steady window, each with its interval and
-// its basis, and the facts a rule may name.
+// Package evidence turns a recording into typed evidence: the derived signals over the steady window, each with its
+// interval and its basis, and the facts a rule may name.
 //
-// It promises that a signal it could not derive is absent, never zero, and that the reason is kept. It judges nothing: no
-// threshold of a finding lives here.
+// It promises that a signal it could not derive is absent, never zero, and that the reason is kept. It judges nothing:
+// no threshold of a finding lives here.
 package evidence
 
 import (
@@ -116,8 +116,9 @@ type Facts struct {
 	Aside       string   // why another thread than the main one takes the batches, or may do so, and how long a step waits is unknown; "" where the main thread does
 }
 
-// Hook is what was told from inside a launched job about the training loop: the loader with the most time among those asked while gradients are enabled or,
-// of several that are gone over in each step, the one that training waits most for.
+// Hook is what was told from inside a launched job about the training loop: the loader with the most time among those
+// asked while gradients are enabled or, of several that are gone over in each step, the one that training waits most
+// for.
 type Hook struct {
 	Torch, Python string
 	Loader        LoaderCall

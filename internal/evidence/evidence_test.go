@@ -68,8 +68,8 @@ func TestInputBoundJob(t *testing.T) {
 	}
 }
 
-// TestFetchesThatNobodyCounts takes what is fetched from storage only where the kernel is known to count it: where it does not, a job on a cold
-// network file system looks as if the page cache had everything.
+// TestFetchesThatNobodyCounts takes what is fetched from storage only where the kernel is known to count it: where it
+// does not, a job on a cold network file system looks as if the page cache had everything.
 func TestFetchesThatNobodyCounts(t *testing.T) {
 	for _, c := range []struct {
 		fs, network, tmpfs string
@@ -238,8 +238,8 @@ func TestCountersThatRunBackwards(t *testing.T) {
 	}
 }
 
-// TestIowaitMayFall lets the kernel take back time it had counted as waiting for a disk and count it as idle: no counter ran backwards, and no
-// time was there twice.
+// TestIowaitMayFall lets the kernel take back time it had counted as waiting for a disk and count it as idle: no
+// counter ran backwards, and no time was there twice.
 func TestIowaitMayFall(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1")
@@ -337,8 +337,8 @@ func TestEmptyRecordings(t *testing.T) {
 	}
 }
 
-// TestEveryDerivedSignalSaysWhatItIsMadeFrom, of a recording in which next to nothing was read; the layout of an HDF5 file is an event
-// and has no raw signal.
+// TestEveryDerivedSignalSaysWhatItIsMadeFrom, of a recording in which next to nothing was read; the layout of an HDF5
+// file is an event and has no raw signal.
 func TestEveryDerivedSignalSaysWhatItIsMadeFrom(t *testing.T) {
 	raw := map[string]bool{}
 	for _, d := range metric.Raw() {

@@ -35,8 +35,8 @@ func (b *builder) facts() {
 	f.PinMemory = b.pinMemory(r)
 }
 
-// pinMemory tells whether a pinning thread is there. Its absence shows only where PyTorch names its threads, which it does since it names
-// its workers pt_data_worker (pull request 128448, June 2024).
+// pinMemory tells whether a pinning thread is there. Its absence shows only where PyTorch names its threads, which it
+// does since it names its workers pt_data_worker (pull request 128448, June 2024).
 func (b *builder) pinMemory(r *rank) *bool {
 	yes := b.pinned(r)
 	named := false

@@ -51,8 +51,8 @@ func (b *builder) feed(r *rank) {
 	}
 }
 
-// idleOnline is how long a feeder waits on TCP connections where that is no work for its trainer, as of a helper that polls a server or
-// blocks on a queue there: it does next to nothing with what comes.
+// idleOnline is how long a feeder waits on TCP connections where that is no work for its trainer, as of a helper that
+// polls a server or blocks on a queue there: it does next to nothing with what comes.
 func idleOnline(grown func(metric.Desc) float64) float64 {
 	if grown(metric.LooksRunning) >= leastFeeding*grown(metric.LooksTotal) {
 		return 0

@@ -10,8 +10,8 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// TestFullRecordingIsJudgedUntilThen: once a recording has no room for new processes, what their workers did is missing, and the figures
-// are of the time before.
+// TestFullRecordingIsJudgedUntilThen: once a recording has no room for new processes, what their workers did is
+// missing, and the figures are of the time before.
 func TestFullRecordingIsJudgedUntilThen(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1")
@@ -37,7 +37,8 @@ func TestFullRecordingIsJudgedUntilThen(t *testing.T) {
 	}
 }
 
-// TestFullAtOnceIsJudgedWhole: a job with more processes than a recording holds from the start leaves no time before to judge.
+// TestFullAtOnceIsJudgedWhole: a job with more processes than a recording holds from the start leaves no time before to
+// judge.
 func TestFullAtOnceIsJudgedWhole(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1")

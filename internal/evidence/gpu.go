@@ -9,7 +9,8 @@ import (
 	"github.com/pipetune/pipetune/internal/step"
 )
 
-// gpu takes the figures of the GPUs the job uses, of the trainer r's own those of how busy they are, and how many nobody uses.
+// gpu takes the figures of the GPUs the job uses, of the trainer r's own those of how busy they are, and how many
+// nobody uses.
 func (b *builder) gpu(r *rank) {
 	g, idle, count := b.gpus, figure{}, figure{}
 	if all := b.h.all(metric.GPUUtil); len(all) > 0 {
@@ -62,8 +63,8 @@ func (b *builder) lasting(means []float64) []float64 {
 	return each(len(means), func(i int) float64 { return means[i] * b.length[i] })
 }
 
-// busyOf is the share of each window in which GPUs ran work, mean over them: by the driver's samples, or, of a slice of one, by what its
-// engines report; NaN where neither was read.
+// busyOf is the share of each window in which GPUs ran work, mean over them: by the driver's samples, or, of a slice of
+// one, by what its engines report; NaN where neither was read.
 func (b *builder) busyOf(gpus []string) []float64 {
 	busy, engines := b.gpuMeans(metric.GPUUtil, gpus), b.gpuMeans(metric.GPUGraphics, gpus)
 	return each(len(busy), func(i int) float64 {
@@ -74,8 +75,8 @@ func (b *builder) busyOf(gpus []string) []float64 {
 	})
 }
 
-// copies is the share of time in which the link to a trainer's GPUs is taken by batches, where its traffic and its speed were read: at
-// least the bytes over what the link carries, at most that over copyEfficiency.
+// copies is the share of time in which the link to a trainer's GPUs is taken by batches, where its traffic and its
+// speed were read: at least the bytes over what the link carries, at most that over copyEfficiency.
 func (b *builder) copies(r *rank) step.Range {
 	received := b.gpuMeans(metric.GPUPcieRx, r.gpus)
 	rate := stat.Ratio(each(len(received), func(i int) float64 { return received[i] * b.length[i] }), b.length)
@@ -86,15 +87,15 @@ func (b *builder) copies(r *rank) step.Range {
 	return step.Share(rate.Lo/link, rate.Center/link/usualEfficiency, rate.Hi/link/leastEfficiency)
 }
 
-// The parts of a link's bandwidth that copies of pinned memory reach: 12 of 15.75 GB/s on PCIe 3.0 x16 and 25 of 31.5 GB/s on PCIe 4.0 x16, as
-// NVIDIA's bandwidthTest is commonly reported for such machines.
+// The parts of a link's bandwidth that copies of pinned memory reach: 12 of 15.75 GB/s on PCIe 3.0 x16 and 25 of 31.5
+// GB/s on PCIe 4.0 x16, as NVIDIA's bandwidthTest is commonly reported for such machines.
 const (
 	usualEfficiency = 0.8
 	leastEfficiency = 0.75
 )
 
-// linkBytes is what the slowest of these GPUs' links carries, bytes per second each way, at the best generation and width seen; 0
-// where neither was read.
+// linkBytes is what the slowest of these GPUs' links carries, bytes per second each way, at the best generation and
+// width seen; 0 where neither was read.
 func (b *builder) linkBytes(gpus []string) float64 {
 	least := math.Inf(1)
 	for _, e := range gpus {
@@ -108,7 +109,8 @@ func (b *builder) linkBytes(gpus []string) float64 {
 	return least
 }
 
-// linkSpeed is what a link of the best generation and width that was read carries, GB/s each way; 0 where they were not read.
+// linkSpeed is what a link of the best generation and width that was read carries, GB/s each way; 0 where they were not
+// read.
 func (b *builder) linkSpeed(gpu string, generation, lanes metric.Desc) float64 {
 	gen, width := b.h.of(generation, gpu).within(b.steady), b.h.of(lanes, gpu).within(b.steady)
 	if len(gen) == 0 || len(width) == 0 {
@@ -178,14 +180,15 @@ func (b *builder) gpuPower(job []string) figure {
 	return ratio(total, n)
 }
 
-// costly are the clock event reasons that cost speed, with their names: SW power cap, HW slowdown, SW thermal slowdown, HW thermal
-// slowdown, HW power brake (nvmlClocksEventReasons in nvml.h).
+// costly are the clock event reasons that cost speed, with their names: SW power cap, HW slowdown, SW thermal slowdown,
+// HW thermal slowdown, HW power brake (nvmlClocksEventReasons in nvml.h).
 var costly = []struct {
 	bit  uint64
 	name string
 }{{0x4, "power cap"}, {0x8, "hardware slowdown"}, {0x20, "thermal (software)"}, {0x40, "thermal (hardware)"}, {0x80, "power brake"}}
 
-// slowedBy is which reasons that cost speed a reading holds, by their place in costly; false where it is no set of reasons.
+// slowedBy is which reasons that cost speed a reading holds, by their place in costly; false where it is no set of
+// reasons.
 func slowedBy(reading float64) (reasons []int, ok bool) {
 	const noMask = 1 << 52 // above it, no reading holds single bits
 	if reading < 0 || reading > noMask {
@@ -231,8 +234,9 @@ func (b *builder) gpuThrottled(job []string) (worst figure) {
 	return worst
 }
 
-// gpuClockLost is what the SM clock lacks of its highest in readings with a reason that costs speed, over all readings, of the GPU that
-// lacks most. The highest clock is not reached under every load, so that no more than this is lost for such a reason.
+// gpuClockLost is what the SM clock lacks of its highest in readings with a reason that costs speed, over all readings,
+// of the GPU that lacks most. The highest clock is not reached under every load, so that no more than this is lost for
+// such a reason.
 func (b *builder) gpuClockLost(job []string) (worst figure) {
 	for _, e := range job {
 		highest, ok := b.usual(metric.GPUSMClockMax, e)
@@ -255,8 +259,8 @@ func (b *builder) gpuClockLost(job []string) (worst figure) {
 // lane is the bandwidth of one PCIe lane by generation, GB/s each way (PCI-SIG; what is lost to encoding taken off).
 var lane = []float64{0, 0.25, 0.5, 0.985, 1.969, 3.938, 7.563}
 
-// gpuLink is the link's bandwidth over what device and slot allow: of each GPU the best that was seen, since links train down when
-// idle, and of these the worst.
+// gpuLink is the link's bandwidth over what device and slot allow: of each GPU the best that was seen, since links
+// train down when idle, and of these the worst.
 func (b *builder) gpuLink(job []string) figure {
 	worst := math.Inf(1)
 	for _, e := range job {

@@ -12,8 +12,8 @@ import (
 // onCPU is a job whose model trains on the CPU: the main thread computes, and sleeps while its native threads do.
 var onCPU = moment{run: 0.4, asleep: 0.6, idle: 1, ahead: 1, batches: 10, gpu: -1}
 
-// others lets GPUs that are not the job's be read once a second, busy as given; held is the memory that the job's processes were found to
-// hold, below 0 where no list of processes could be matched.
+// others lets GPUs that are not the job's be read once a second, busy as given; held is the memory that the job's
+// processes were found to hold, below 0 where no list of processes could be matched.
 func (s *simulation) others(seconds float64, m moment, busy map[string]float64, held float64) {
 	for range int(seconds) {
 		for gpu, x := range busy {
@@ -86,7 +86,8 @@ func TestGPUWithoutAList(t *testing.T) {
 	}
 }
 
-// TestGPUWithAListNotBelieved keeps what stood before where the driver lists nobody on a busy GPU: the idle moments before it are no proof.
+// TestGPUWithAListNotBelieved keeps what stood before where the driver lists nobody on a busy GPU: the idle moments
+// before it are no proof.
 func TestGPUWithAListNotBelieved(t *testing.T) {
 	s := simulate(t, gpusOfHost("A"))
 	s.trainer("100.1")
@@ -96,7 +97,8 @@ func TestGPUWithAListNotBelieved(t *testing.T) {
 	want(t, s.evidence(), map[metric.Desc]float64{metric.GPUCount: 1, metric.GPUBusy: 0.5})
 }
 
-// TestGPUsOfAContainer lets one trainer see eight GPUs in a container, where processes on a GPU cannot be told to be the job's.
+// TestGPUsOfAContainer lets one trainer see eight GPUs in a container, where processes on a GPU cannot be told to be
+// the job's.
 func TestGPUsOfAContainer(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -141,8 +143,8 @@ func barredFrom(h recording.Header, uuids ...string) recording.Header {
 	return h
 }
 
-// TestGPUOfTheEnvironment: in a container with four GPUs that three jobs share, and no list of processes that means anything there, the environment
-// tells which is the job's.
+// TestGPUOfTheEnvironment: in a container with four GPUs that three jobs share, and no list of processes that means
+// anything there, the environment tells which is the job's.
 func TestGPUOfTheEnvironment(t *testing.T) {
 	busy := map[string]float64{"gpu/A": 0.97, "gpu/B": 0.3, "gpu/C": 0.9, "gpu/D": 0}
 	onGPU := onCPU

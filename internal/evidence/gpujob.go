@@ -25,8 +25,8 @@ const offGPU = "no process of the job is on a GPU"
 // cureMatch is how the GPUs of a job are known for certain.
 const cureMatch = "run pipetune on the host, or in a container started with --pid=host"
 
-// idleMemory is the share of a GPU's memory below which it is taken to hold no process's context: the driver itself keeps some hundred
-// megabytes of a large card.
+// idleMemory is the share of a GPU's memory below which it is taken to hold no process's context: the driver itself
+// keeps some hundred megabytes of a large card.
 const idleMemory = 0.02
 
 // findGPUs finds the GPUs of the job. Where it is not known which those are, it takes those in use if there is one, or
@@ -61,8 +61,9 @@ func (b *builder) findGPUs() {
 	}
 }
 
-// shareOut gives each trainer its own GPUs: those whose list of processes held one of its own. Where that is known of none, all trainers have
-// all of the job's. GPUs that nobody used in the watch, and that are not known to be the job's, say nothing of it.
+// shareOut gives each trainer its own GPUs: those whose list of processes held one of its own. Where that is known of
+// none, all trainers have all of the job's. GPUs that nobody used in the watch, and that are not known to be the job's,
+// say nothing of it.
 func (b *builder) shareOut(job []string, matched bool) {
 	used := map[string][]string{}
 	for _, e := range b.rec.Events {
@@ -100,8 +101,9 @@ func (b *builder) unlisted(gpu string) bool {
 	return slices.ContainsFunc(b.rec.Unseen, func(u recording.Unseen) bool { return u.Signal == metric.GPUJobMemory.Name && u.Entity == gpu })
 }
 
-// jobGPUs returns the GPUs of the job, none where each GPU's list of processes was read and never held one of the job; matched is false where
-// neither is known, and those that somebody used are returned, or all where nobody did. A GPU that the job was on at any time of the watch is its own.
+// jobGPUs returns the GPUs of the job, none where each GPU's list of processes was read and never held one of the job;
+// matched is false where neither is known, and those that somebody used are returned, or all where nobody did. A GPU
+// that the job was on at any time of the watch is its own.
 func (b *builder) jobGPUs(all []string) (entities []string, matched bool) {
 	listed := 0
 	for _, e := range all {
@@ -138,8 +140,9 @@ func (b *builder) barred(gpu string) bool {
 	return slices.ContainsFunc(b.rec.Header.Host.GPUs, func(g recording.GPU) bool { return g.Barred && "gpu/"+g.UUID == gpu })
 }
 
-// byEnvironment leaves out of the GPUs in use those that the job's environment kept it from when it started, where no list of processes tells whose
-// they are. why is not empty where that leaves none: then the job's code chose others, or uses none.
+// byEnvironment leaves out of the GPUs in use those that the job's environment kept it from when it started, where no
+// list of processes tells whose they are. why is not empty where that leaves none: then the job's code chose others, or
+// uses none.
 func (b *builder) byEnvironment(all, used []string) (job []string, why string) {
 	open := slices.DeleteFunc(slices.Clone(all), b.barred)
 	job = slices.DeleteFunc(slices.Clone(used), b.barred)
@@ -155,8 +158,8 @@ func (b *builder) byEnvironment(all, used []string) (job []string, why string) {
 	return job, ""
 }
 
-// gpuName is the model of the job's first GPU, or of the machine's first where nothing was read of any; "" where the job has none, or others than
-// it was given.
+// gpuName is the model of the job's first GPU, or of the machine's first where nothing was read of any; "" where the
+// job has none, or others than it was given.
 func (b *builder) gpuName() string {
 	gpus := b.rec.Header.Host.GPUs
 	of := slices.IndexFunc(gpus, func(g recording.GPU) bool { return g.OfJob })

@@ -11,7 +11,8 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// stopped is a watch of 20 s over a trainer and a worker, looked at 50 times a second, of which some are found stopped for a while.
+// stopped is a watch of 20 s over a trainer and a worker, looked at 50 times a second, of which some are found stopped
+// for a while.
 func stopped(t *testing.T, from, to time.Duration, who ...string) *Evidence {
 	t.Helper()
 	rec := must.Get(recording.NewRecorder(recording.Header{Interval: 200 * time.Millisecond, LookInterval: 20 * time.Millisecond}, nil))(t)

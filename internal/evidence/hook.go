@@ -8,15 +8,16 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 )
 
-// hookClock ties the ticks at which a trainer's totals were recorded to the moments up to which they hold. A trainer tells nothing while it waits:
-// a wait of 18 s is told at its end, in one reading, and belongs to the 18 s before.
+// hookClock ties the ticks at which a trainer's totals were recorded to the moments up to which they hold. A trainer
+// tells nothing while it waits: a wait of 18 s is told at its end, in one reading, and belongs to the 18 s before.
 type hookClock struct {
 	ticks, moments []float64 // seconds since the recording's start, rising; at most one tick for each moment
 	all            []float64 // every tick at which the clock was recorded
 }
 
-// How far the hook's moments may lie from the ticks they were recorded at, in seconds, at their nearest. Beyond it the two clocks do not begin at the
-// same time (a time namespace, an edited file), and the nearest is taken to have been told at once.
+// How far the hook's moments may lie from the ticks they were recorded at, in seconds, at their nearest. Beyond it the
+// two clocks do not begin at the same time (a time namespace, an edited file), and the nearest is taken to have been
+// told at once.
 const (
 	earlyMoment = 0.5
 	lateMoment  = 5.0
@@ -46,7 +47,8 @@ func (b *builder) readHookClock(a *actor) *hookClock {
 	return c
 }
 
-// begunAt puts the moment at which the trainer first asked for an iterator before all others: every total was zero then.
+// begunAt puts the moment at which the trainer first asked for an iterator before all others: every total was zero
+// then.
 func (c *hookClock) begunAt(moment float64) {
 	if moment < c.moments[0] {
 		c.ticks, c.moments = slices.Insert(c.ticks, 0, min(moment, c.ticks[0])), slices.Insert(c.moments, 0, moment)
@@ -62,7 +64,8 @@ func (c *hookClock) last(tick float64) int {
 	return i - 1
 }
 
-// retime puts the readings of a trainer's total where they belong. A total that first appears while others are told was zero at the reading before.
+// retime puts the readings of a trainer's total where they belong. A total that first appears while others are told was
+// zero at the reading before.
 func (c *hookClock) retime(t *track) *track {
 	if t == nil {
 		return nil
@@ -96,8 +99,8 @@ func (c *hookClock) retime(t *track) *track {
 	return out
 }
 
-// sinceBirth lets a total of those who make batches begin at zero, at the reading before the one that first has it. They tell it while the trainer
-// waits too, and have no part in its clock.
+// sinceBirth lets a total of those who make batches begin at zero, at the reading before the one that first has it.
+// They tell it while the trainer waits too, and have no part in its clock.
 func (c *hookClock) sinceBirth(t *track) *track {
 	if t == nil {
 		return nil
@@ -117,8 +120,9 @@ func (c *hookClock) told(spans []span) []float64 {
 	return each(len(spans), func(i int) float64 { return spans[i].overlap(whole) })
 }
 
-// How much of the steady window must be told for the hook's figures to stand for it. A step in progress is told when it ends, so that slow steps
-// leave a tail untold; it may be as long as the longest stretch between two readings, and a half more.
+// How much of the steady window must be told for the hook's figures to stand for it. A step in progress is told when it
+// ends, so that slow steps leave a tail untold; it may be as long as the longest stretch between two readings, and a
+// half more.
 const (
 	enoughTold = 0.8
 	leastTold  = 0.3
@@ -142,7 +146,8 @@ func (c *hookClock) covers(steady span, spans []span) (told float64, ok bool) {
 	return told, told >= leastTold*window && tail <= openStep*longest && told+tail >= enoughTold*window
 }
 
-// hookLoop is one call of DataLoader that a trainer goes over: one loader, or, where each epoch makes a new one at the same place, all of them.
+// hookLoop is one call of DataLoader that a trainer goes over: one loader, or, where each epoch makes a new one at the
+// same place, all of them.
 type hookLoop struct {
 	members []string // entities loop/…, in order of construction
 	call    LoaderCall

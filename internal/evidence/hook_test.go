@@ -96,7 +96,8 @@ func TestHookSlowSteps(t *testing.T) {
 	}
 }
 
-// TestHookRestarts lets each epoch of 6 s begin with 0.3 s of starting workers and 0.5 s of waiting for them, and end with 0.2 s of ending them.
+// TestHookRestarts lets each epoch of 6 s begin with 0.3 s of starting workers and 0.5 s of waiting for them, and end
+// with 0.2 s of ending them.
 func TestHookRestarts(t *testing.T) {
 	for _, anew := range []bool{false, true} {
 		l := launch(t, recording.Header{}, "100.1")
@@ -328,7 +329,8 @@ func TestHookClockOfAnotherOrigin(t *testing.T) {
 	near(t, l.derive(rec), 1e-6, map[metric.Desc]float64{metric.InputWait: 0.6, metric.BatchesPerS: 20})
 }
 
-// TestHookLessThanAll: messages that were lost cost no amount, but epochs; a hook that switched itself off late told enough.
+// TestHookLessThanAll: messages that were lost cost no amount, but epochs; a hook that switched itself off late told
+// enough.
 func TestHookLessThanAll(t *testing.T) {
 	l := launch(t, recording.Header{}, "100.1")
 	l.loader(0, 88, 2)

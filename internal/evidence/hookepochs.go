@@ -45,7 +45,8 @@ func firstBegun(epochs []epochTold) (float64, bool) {
 	return epochs[i].Begun, true
 }
 
-// epochsOf gathers the epochs of the training loop in order: those of all loaders that were made by its call, before the window too.
+// epochsOf gathers the epochs of the training loop in order: those of all loaders that were made by its call, before
+// the window too.
 func (b *builder) epochsOf(h *hooked, entities []string, epochs map[string][]epochTold) {
 	l := h.training
 	key, placed := placeOf(l.call)
@@ -70,7 +71,8 @@ func (b *builder) epochsOf(h *hooked, entities []string, epochs map[string][]epo
 	slices.SortStableFunc(h.epochs, func(x, y epochTold) int { return cmp.Compare(x.Begun, y.Begun) })
 }
 
-// anew tells whether the training loop's call makes a loader for each epoch, or most of them: workers live no longer than their loader.
+// anew tells whether the training loop's call makes a loader for each epoch, or most of them: workers live no longer
+// than their loader.
 func (h *hooked) anew() bool { return h.made > 1 && h.again < h.made }
 
 // loadersOf is how many DataLoaders a loop stands for.
@@ -88,14 +90,16 @@ func (b *builder) counted(d metric.Desc, entity string) int {
 // loopNumber is the last part of a loop's name.
 func loopNumber(entity string) string { return entity[strings.LastIndexByte(entity, '.')+1:] }
 
-// never tells whether a loader was not gone over within the window, so that it is none of those gone over beside a loop.
+// never tells whether a loader was not gone over within the window, so that it is none of those gone over beside a
+// loop.
 func (b *builder) never(l *hookLoop, entity string) bool {
 	g, _ := l.clock.retime(b.h.of(metric.HookStepTime, entity)).grow(b.spans)
 	return sum(g) <= 0
 }
 
-// hookEpochs takes what epochs and the restarts of workers between them cost. What a restart costs is the end of the old set of workers, the making
-// of the new, and the wait for its first batch; what the trainer does in between is its own.
+// hookEpochs takes what epochs and the restarts of workers between them cost. What a restart costs is the end of the
+// old set of workers, the making of the new, and the wait for its first batch; what the trainer does in between is its
+// own.
 func (b *builder) hookEpochs(r *rank) {
 	h := r.hook
 	if h.training.loadsItself() {
@@ -155,7 +159,8 @@ func orZero(x *float64) float64 {
 	return *x
 }
 
-// hookRestarts counts the iterators of the training loop that began in the window with workers of their own, the very first left out.
+// hookRestarts counts the iterators of the training loop that began in the window with workers of their own, the very
+// first left out.
 func (b *builder) hookRestarts(h *hooked) float64 {
 	if p := h.training.call.Persistent; p != nil && *p && len(h.training.members) == 1 && b.loadersOf(h.training.members[0]) == 1 {
 		return 0
@@ -176,7 +181,8 @@ func (b *builder) hookRestarts(h *hooked) float64 {
 	return max(math.Round(begun), 0)
 }
 
-// firstBatchTold returns the reading that first told a batch of the training loop, its very first; before the window where that is not known.
+// firstBatchTold returns the reading that first told a batch of the training loop, its very first; before the window
+// where that is not known.
 func (b *builder) firstBatchTold(h *hooked) float64 {
 	t := h.clock.retime(b.h.of(metric.HookSteps, h.training.members[0]))
 	if t == nil || t.v[0] != 0 || h.earlier || len(h.epochs) > 0 && h.epochs[0].Begun < min(t.at[0], b.steady.from) {

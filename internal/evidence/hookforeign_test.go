@@ -10,8 +10,8 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// TestHookLoaderOfNoDataLoader: of a loader that is no DataLoader waits and steps are exact. That no workers of PyTorch's are seen does not say that the
-// trainer loads by itself.
+// TestHookLoaderOfNoDataLoader: of a loader that is no DataLoader waits and steps are exact. That no workers of
+// PyTorch's are seen does not say that the trainer loads by itself.
 func TestHookLoaderOfNoDataLoader(t *testing.T) {
 	l := launch(t, recording.Header{}, "100.1")
 	l.r.Event(recording.EventLoader, l.loop(0), map[string]string{"class": "torchdata.nodes.loader.Loader", "file": "train.py", "line": "9"})

@@ -9,8 +9,8 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// TestHookLoadersThatShareALoop: each epoch makes a loader of its own, of another length, with workers that would persist; the first three are loops
-// of their own, the later ones share one.
+// TestHookLoadersThatShareALoop: each epoch makes a loader of its own, of another length, with workers that would
+// persist; the first three are loops of their own, the later ones share one.
 func TestHookLoadersThatShareALoop(t *testing.T) {
 	l := launch(t, recording.Header{}, "100.1")
 	for i := range 10 {

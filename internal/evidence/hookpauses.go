@@ -9,16 +9,16 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// Evaluating is what evaluations take, in the middle of epochs or between them, per second of the watch. The zero value is that there are none, or that it
-// is not told when they were.
+// Evaluating is what evaluations take, in the middle of epochs or between them, per second of the watch. The zero value
+// is that there are none, or that it is not told when they were.
 type Evaluating struct {
 	Time  float64 // seconds, 0..1
 	CPU   float64 // seconds of CPU of the trainer
 	Delay float64 // seconds for which its main thread was ready to run without a CPU
 }
 
-// Pauses are evaluations in the middle of an epoch: training stands still, and its workers make the batches that are asked of them already. The zero value
-// is that there are none.
+// Pauses are evaluations in the middle of an epoch: training stands still, and its workers make the batches that are
+// asked of them already. The zero value is that there are none.
 type Pauses struct {
 	Every  float64 // steps of training from one to the next
 	Length float64 // seconds, without those for which the main thread was ready to run without a CPU
@@ -65,11 +65,12 @@ func (b *builder) hookPauses(r *rank, out *Hook) {
 	out.Pauses = Pauses{Every: max(steps*length/nested, 1), Length: length * max(1-late, min(cpu, 1)), CPU: length * cpu}
 }
 
-// allEvaluations is the part of the time in evaluations that must be told one by one, and at most that much more may be, for the times that are told to
-// stand for all. The one under way at the end is not told.
+// allEvaluations is the part of the time in evaluations that must be told one by one, and at most that much more may
+// be, for the times that are told to stand for all. The one under way at the end is not told.
 const allEvaluations = 0.6
 
-// evaluationSpans returns when the trainer evaluated, what follows within a step of training as one; nil where most of it is not told one by one.
+// evaluationSpans returns when the trainer evaluated, what follows within a step of training as one; nil where most of
+// it is not told one by one.
 func (b *builder) evaluationSpans(h *hooked, step float64) (out []span) {
 	var told []span
 	for _, l := range h.evaluations {
@@ -104,9 +105,10 @@ func (s span) within(others []span) (total float64) {
 	return total
 }
 
-// rateIn is how much of a counter grows in a second of parts of the windows. Processes are read twice a second, so that most readings hold some of the
-// parts and some of the rest: it is taken to grow at one rate in the parts and at another outside, those that fit all readings best (least squares). False
-// where the readings do not tell the two apart.
+// rateIn is how much of a counter grows in a second of parts of the windows. Processes are read twice a second, so that
+// most readings hold some of the parts and some of the rest: it is taken to grow at one rate in the parts and at
+// another outside, those that fit all readings best (least squares). False where the readings do not tell the two
+// apart.
 func (t *track) rateIn(windows, parts []span) (perSec float64, ok bool) {
 	if t == nil {
 		return 0, false
@@ -133,6 +135,6 @@ func (t *track) rateIn(windows, parts []span) (perSec float64, ok bool) {
 	return min(max((ig*oo-og*io)/det, 0), all/in), true
 }
 
-// leastApart is 1 less the squared cosine between the time in the parts and the time outside, over the readings, from which on two rates are told apart:
-// where each reading holds as much of both, it is 0.
+// leastApart is 1 less the squared cosine between the time in the parts and the time outside, over the readings, from
+// which on two rates are told apart: where each reading holds as much of both, it is 0.
 const leastApart = 0.05

@@ -7,8 +7,9 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// TestHookPauses lets 4 s of training alternate with an evaluation of 2 s, in one piece or of two loaders, after an epoch or in the middle of one. The trainer
-// computes a quarter of the time in training and three quarters in evaluations.
+// TestHookPauses lets 4 s of training alternate with an evaluation of 2 s, in one piece or of two loaders, after an
+// epoch or in the middle of one. The trainer computes a quarter of the time in training and three quarters in
+// evaluations.
 func TestHookPauses(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -99,7 +100,8 @@ func TestHookPausesWithWorkers(t *testing.T) {
 	}
 }
 
-// TestRateInParts tells two rates apart by readings that hold some of both, and abstains where each holds as much of both.
+// TestRateInParts tells two rates apart by readings that hold some of both, and abstains where each holds as much of
+// both.
 func TestRateInParts(t *testing.T) {
 	windows, parts := []span{{0, 30}}, []span{{3.3, 5.1}, {13.3, 15.1}, {23.3, 25.1}}
 	read := func(every float64, parts []span) *track {

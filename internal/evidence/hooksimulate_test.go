@@ -10,8 +10,8 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// launched plays a job with the hook in it: a trainer does one thing after the other, and tells its totals when a thing is done. Meanwhile the
-// outside looks go on.
+// launched plays a job with the hook in it: a trainer does one thing after the other, and tells its totals when a thing
+// is done. Meanwhile the outside looks go on.
 type launched struct {
 	*simulation
 	id      string             // the trainer

@@ -8,20 +8,22 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// Class is a class of durations with how many were of it: K is the class of metric.HookFetchSpread, from 10^(K/20) to 10^((K+1)/20) microseconds.
+// Class is a class of durations with how many were of it: K is the class of metric.HookFetchSpread, from 10^(K/20) to
+// 10^((K+1)/20) microseconds.
 type Class struct {
 	K     int
 	Count float64
 }
 
-// Spread returns how the durations of a signal were spread over classes in the window, the shortest class first, empty ones left out: of
-// metric.HookFetchSpread and metric.HookWaitSpread. It is nil where the hook did not tell them.
+// Spread returns how the durations of a signal were spread over classes in the window, the shortest class first, empty
+// ones left out: of metric.HookFetchSpread and metric.HookWaitSpread. It is nil where the hook did not tell them.
 func (e *Evidence) Spread(d metric.Desc) []Class { return e.read(d).spread }
 
 // SetSpread sets what Spread returns.
 func (e *Evidence) SetSpread(d metric.Desc, classes []Class) { e.row(d).spread = classes }
 
-// spreadClasses is how many classes of durations a decade has, from a microsecond on (metric.HookFetchSpread); mostClasses reaches 10^10 s.
+// spreadClasses is how many classes of durations a decade has, from a microsecond on (metric.HookFetchSpread);
+// mostClasses reaches 10^10 s.
 const (
 	spreadClasses = 20
 	mostClasses   = 320
@@ -48,7 +50,8 @@ func (b *builder) spread(l *hookLoop, d metric.Desc, place func(*track) *track) 
 	return out
 }
 
-// ClassQuantile returns the duration, in seconds, within which a part (0..1) of those that were counted lies; false without any.
+// ClassQuantile returns the duration, in seconds, within which a part (0..1) of those that were counted lies; false
+// without any.
 func ClassQuantile(classes []Class, part float64) (float64, bool) {
 	all := 0.0
 	for _, c := range classes {
@@ -65,7 +68,8 @@ func ClassQuantile(classes []Class, part float64) (float64, bool) {
 	return 0, false
 }
 
-// EpochCost is what the epochs of a training loop were made of, as the hook told it: medians, in seconds. A zero Summary is not told.
+// EpochCost is what the epochs of a training loop were made of, as the hook told it: medians, in seconds. A zero
+// Summary is not told.
 type EpochCost struct {
 	Batches stat.Summary // of an epoch that ran to its end
 	Create  stat.Summary // iter(), of epochs that started workers

@@ -9,8 +9,9 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// Two workers are started anew for each of ten epochs of 20 batches, a batch takes 30 ms of CPU, and their processes took that and 0.6 ms for each
-// batch and what it took to start and end them. A real run with one spawned worker was seen with 50 ms of importing torch in each batch.
+// Two workers are started anew for each of ten epochs of 20 batches, a batch takes 30 ms of CPU, and their processes
+// took that and 0.6 ms for each batch and what it took to start and end them. A real run with one spawned worker was
+// seen with 50 ms of importing torch in each batch.
 func TestCostOfBatchWithoutStarts(t *testing.T) {
 	for name, c := range map[string]struct {
 		starts, threads float64 // seconds of CPU of each worker's start and end, and of threads of their own per batch

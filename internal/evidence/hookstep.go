@@ -7,7 +7,8 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// told puts what the hook told of the trainer that waits most in place of what was seen from outside, and adds what only it can tell.
+// told puts what the hook told of the trainer that waits most in place of what was seen from outside, and adds what
+// only it can tell.
 func (b *builder) told() {
 	r := b.top()
 	if r == nil || r.hook == nil {
@@ -37,7 +38,8 @@ func (b *builder) drop(ds ...metric.Desc) {
 	}
 }
 
-// hookStep takes where a step goes. Rates and shares of the training loop are of the time in which the trainer did not evaluate.
+// hookStep takes where a step goes. Rates and shares of the training loop are of the time in which the trainer did not
+// evaluate.
 func (b *builder) hookStep(r *rank) {
 	h := r.hook
 	trained := h.trained()
@@ -79,7 +81,8 @@ func (b *builder) delayPerCPU(r *rank) float64 {
 	return orNothing(divide(sum(b.grow(metric.ProcRunDelay, r.entity)), sum(b.grow(metric.ProcMainCPU, r.entity))))
 }
 
-// ofWorkers are the signals that mean nothing where the trainer loads by itself; workers seen there are those of an evaluation.
+// ofWorkers are the signals that mean nothing where the trainer loads by itself; workers seen there are those of an
+// evaluation.
 var ofWorkers = slices.Concat(mixed, []metric.Desc{metric.WorkerWaitBatch, metric.WorkerThreads, metric.WorkerRSS,
 	metric.WorkerPrivate, metric.WorkerGrowth, metric.WorkersOneCPUSet, metric.Restarts, metric.EpochGap, metric.EpochTime, metric.RestartGap})
 
@@ -155,8 +158,9 @@ func (b *builder) hookMade(r *rank) {
 	}
 }
 
-// valuesTaken is how many values an item has in its batch, at the most: those of its tensors of float32 with three axes or more, as pictures have,
-// or where there are none one for each byte; 0 where the batch size or its bytes are not known.
+// valuesTaken is how many values an item has in its batch, at the most: those of its tensors of float32 with three axes
+// or more, as pictures have, or where there are none one for each byte; 0 where the batch size or its bytes are not
+// known.
 func (b *builder) valuesTaken(r *rank) float64 {
 	size, bytes := r.hook.training.call.BatchSize, 0.0
 	if v, ok := b.ev.Get(metric.BatchFloat32); ok && v.Center > 0 {
@@ -170,8 +174,9 @@ func (b *builder) valuesTaken(r *rank) float64 {
 	return bytes / float64(*size)
 }
 
-// costOfBatch takes CPU time and waiting of a worker per batch. The hook knows the CPU time of the thread that makes batches; where its process
-// takes more, in threads of its own, that stands, less what workers took to start and to end.
+// costOfBatch takes CPU time and waiting of a worker per batch. The hook knows the CPU time of the thread that makes
+// batches; where its process takes more, in threads of its own, that stands, less what workers took to start and to
+// end.
 func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 	seen, ok := b.ev.Get(metric.WorkerCPUBatch)
 	if besides := b.ofStarts(r, fetches, took); !ok || seen.Center-besides < sum(cpu)/sum(fetches) {
@@ -196,8 +201,9 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 	b.replace(metric.WorkerWaitBatch, notNegative(stat.Ratio(waits, fetches)))
 }
 
-// ofStarts is the most CPU time that workers can have taken to start and to end, per batch made: the wait for the first batch of an epoch, but for
-// making one, and its end. Workers that import torch anew each epoch of 20 batches may take longer for that than for all of these.
+// ofStarts is the most CPU time that workers can have taken to start and to end, per batch made: the wait for the first
+// batch of an epoch, but for making one, and its end. Workers that import torch anew each epoch of 20 batches may take
+// longer for that than for all of these.
 func (b *builder) ofStarts(r *rank, fetches, took []float64) float64 {
 	restarts, ok := b.center(metric.Restarts)
 	workers := r.hook.training.call.Workers

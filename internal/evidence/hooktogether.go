@@ -12,8 +12,8 @@ import (
 // sharedTime is the part of a loop's time that must be another's too for both to be gone over in each step.
 const sharedTime = 0.5
 
-// choose picks, of the loops that are gone over together with the longest one, as by zip, the one that training waits most for: that is where a change
-// helps. The others of them are its partners.
+// choose picks, of the loops that are gone over together with the longest one, as by zip, the one that training waits
+// most for: that is where a change helps. The others of them are its partners.
 func (h *hooked) choose(longest *hookLoop, loops []*hookLoop) {
 	group := []*hookLoop{longest}
 	for _, l := range loops {
@@ -25,7 +25,8 @@ func (h *hooked) choose(longest *hookLoop, loops []*hookLoop) {
 	h.training, h.partners = group[0], group[1:]
 }
 
-// together tells whether two loops take turns within each step: their times cover each other, or the epochs of one lie within the steps of the other.
+// together tells whether two loops take turns within each step: their times cover each other, or the epochs of one lie
+// within the steps of the other.
 func together(x, y *hookLoop, told []float64) bool {
 	xs, ys := x.time(), y.time()
 	shared, within := 0.0, 0.0
@@ -37,8 +38,9 @@ func together(x, y *hookLoop, told []float64) bool {
 	return max(shared, within) >= sharedTime*min(sum(xs), sum(ys))
 }
 
-// hookWorkers tells from inside where the time of the workers goes, where that was not seen from outside, or was seen of several loaders together: those that
-// are gone over in each step have workers each, and what is not known of those of the one loader is not told at all.
+// hookWorkers tells from inside where the time of the workers goes, where that was not seen from outside, or was seen
+// of several loaders together: those that are gone over in each step have workers each, and what is not known of those
+// of the one loader is not told at all.
 func (b *builder) hookWorkers(r *rank) {
 	h := r.hook
 	if _, seen := b.center(metric.WorkerBusy); h.training.loadsItself() || seen && len(h.partners) == 0 {
@@ -77,7 +79,8 @@ var mixed = []metric.Desc{metric.WorkerIdle, metric.WorkerBusy, metric.WorkerRun
 	metric.WorkerLock, metric.WorkerHandOver, metric.WorkerOtherWait, metric.WorkerPrograms, metric.WorkerStopped, metric.WorkerCPU, metric.WorkerRunDelay, metric.WorkerCPUBatch,
 	metric.WorkerImbalance, metric.WithData, metric.QueueBatches, metric.QueueCapacity, metric.HeadOfLine, metric.LoaderIsAhead, metric.IdleWhileWaits}
 
-// besides says what the partners of the training loop leave to it: how short a step can get with them as they are, and the CPUs that they use.
+// besides says what the partners of the training loop leave to it: how short a step can get with them as they are, and
+// the CPUs that they use.
 func (h *hooked) besides() (leastStep, cpus float64) {
 	steps, trained := sum(h.training.of(metric.HookSteps)), sum(h.trained())
 	if steps <= 0 || trained <= 0 {

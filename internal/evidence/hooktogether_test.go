@@ -25,7 +25,8 @@ func (l *launched) both(steps int, waits [2]float64, work float64) {
 	}
 }
 
-// TestHookTellsTheLoaderThatIsWaitedFor: of two loaders of each step the one that training waits for is told of, whichever was made first.
+// TestHookTellsTheLoaderThatIsWaitedFor: of two loaders of each step the one that training waits for is told of,
+// whichever was made first.
 func TestHookTellsTheLoaderThatIsWaitedFor(t *testing.T) {
 	l := launch(t, recording.Header{}, "100.1")
 	l.loader(0, 10, 1)
@@ -72,7 +73,8 @@ func TestHookLoadersInTurnAreNotTogether(t *testing.T) {
 	}
 }
 
-// TestHookTellsUnseenWorkers: of workers that the watch did not find, as those of a trainer that began late, the hook says how busy they are.
+// TestHookTellsUnseenWorkers: of workers that the watch did not find, as those of a trainer that began late, the hook
+// says how busy they are.
 func TestHookTellsUnseenWorkers(t *testing.T) {
 	l := launch(t, afterFive, "100.1")
 	l.loader(0, 88, 2)

@@ -4,11 +4,13 @@ import "github.com/pipetune/pipetune/internal/metric"
 
 // Who of those that could load data gets any: trainers of a distributed training, and workers of one trainer.
 
-// leastFed is the share of the busiest trainer's batches below which another one does not go over its loader. Ranks step together, and each takes as
-// many; one that never asks has those only that its workers prefetch at the beginning of an epoch.
+// leastFed is the share of the busiest trainer's batches below which another one does not go over its loader. Ranks
+// step together, and each takes as many; one that never asks has those only that its workers prefetch at the beginning
+// of an epoch.
 const leastFed = 0.1
 
-// feedingRanks is how many trainers of a distributed training take batches of their own; none where that is not known of each.
+// feedingRanks is how many trainers of a distributed training take batches of their own; none where that is not known
+// of each.
 func (b *builder) feedingRanks() figure {
 	if len(b.ranks) < 2 {
 		return figure{}
@@ -41,11 +43,12 @@ func (b *builder) idleShare(crew []*actor) float64 {
 	return orNothing(divide(sum(b.totals(crew, metric.LooksQueuePoll)), sum(b.totals(crew, metric.LooksTotal))))
 }
 
-// turnsEach is how many batches must have passed for each worker: DataLoader asks all in turn, and in twice as many each is asked again.
+// turnsEach is how many batches must have passed for each worker: DataLoader asks all in turn, and in twice as many
+// each is asked again.
 const turnsEach = 2
 
-// withData is how many workers of the leading trainer have data to read. One of an IterableDataset that came to its end is not asked again in
-// the epoch; with persistent_workers it stays, idle, and else it ends and is not seen.
+// withData is how many workers of the leading trainer have data to read. One of an IterableDataset that came to its end
+// is not asked again in the epoch; with persistent_workers it stays, idle, and else it ends and is not seen.
 func (b *builder) withData(r *rank) figure {
 	n := len(r.crew)
 	switch {

@@ -86,12 +86,12 @@ func (b *builder) standby(r *rank) joint {
 	return out
 }
 
-// parkedIdle is the share of looks at a worker that must find it waiting for work for it to stand by; a worker of a loader in use
-// works at least now and then, and in 25 s some 1,200 looks are taken at each.
+// parkedIdle is the share of looks at a worker that must find it waiting for work for it to stand by; a worker of a
+// loader in use works at least now and then, and in 25 s some 1,200 looks are taken at each.
 const parkedIdle = 0.995
 
-// park takes out of the crew the sets of workers that stood by through the whole window, as those of a validation loader with
-// persistent_workers do while the trainer trains.
+// park takes out of the crew the sets of workers that stood by through the whole window, as those of a validation
+// loader with persistent_workers do while the trainer trains.
 func (b *builder) park(r *rank) {
 	var active, standby []*actor
 	for _, set := range workerSets(r.crew) {
@@ -132,8 +132,9 @@ func (b *builder) numWorkers(r *rank) figure {
 	return positive(math.Floor(n))
 }
 
-// When the queue's greatest depth is taken for num_workers × prefetch_factor. The loader must be ahead for much of the time, for only
-// then is the queue full; and the depth must have been read there often, for one reading may catch a batch that is being made.
+// When the queue's greatest depth is taken for num_workers × prefetch_factor. The loader must be ahead for much of the
+// time, for only then is the queue full; and the depth must have been read there often, for one reading may catch a
+// batch that is being made.
 const (
 	aheadEnough = 0.3 // share of looks
 	fullEnough  = 0.2 // share of readings

@@ -24,8 +24,8 @@ func TestBatchesToldLate(t *testing.T) {
 	want(t, s.evidence(), map[metric.Desc]float64{metric.BatchesPerS: 20})
 }
 
-// TestTensorsPerBatchToldWrong lets the number of tensors per batch be told as a multiple for a third of the watch, in which too few
-// batches are counted, as a real job on full cores showed.
+// TestTensorsPerBatchToldWrong lets the number of tensors per batch be told as a multiple for a third of the watch, in
+// which too few batches are counted, as a real job on full cores showed.
 func TestTensorsPerBatchToldWrong(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1")
@@ -44,8 +44,8 @@ func TestTensorsPerBatchToldWrong(t *testing.T) {
 	want(t, s.evidence(), map[metric.Desc]float64{metric.BatchesPerS: 20, metric.QueueBatches: 1})
 }
 
-// TestLoaderThatStandsBy lets a validation loader's persistent workers wait for work through the whole watch, counted in the joint looks for
-// ten seconds and left out by the sampler from then on.
+// TestLoaderThatStandsBy lets a validation loader's persistent workers wait for work through the whole watch, counted
+// in the joint looks for ten seconds and left out by the sampler from then on.
 func TestLoaderThatStandsBy(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1")
@@ -79,7 +79,8 @@ func TestLoaderThatStandsBy(t *testing.T) {
 	}
 }
 
-// TestPickledBatchesToldLate has batches that pass no shared memory, which are told from the tenth second on but counted from the start.
+// TestPickledBatchesToldLate has batches that pass no shared memory, which are told from the tenth second on but
+// counted from the start.
 func TestPickledBatchesToldLate(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1")

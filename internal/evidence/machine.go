@@ -94,8 +94,8 @@ func (b *builder) usableBusy(used, all, job []float64) figure {
 	if usable >= present-0.01 {
 		return ratio(used, all)
 	}
-	// Which cores the job may use is not told, and a quota is no set of cores: its own use of them is a lower bound, and
-	// where others keep the whole machine busier than that, they take part of its share too.
+	// Which cores the job may use is not told, and a quota is no set of cores: its own use of them is a lower bound,
+	// and where others keep the whole machine busier than that, they take part of its share too.
 	if job == nil {
 		job = make([]float64, len(all))
 	}

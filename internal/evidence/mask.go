@@ -50,17 +50,18 @@ func lostOf(all []lost, s span) (total float64) {
 	return total
 }
 
-// aliveLooks is the rate of looks, per second, from which on a stretch is no gap: the tick was late on a full machine, but looks went on.
-// A stopped pipetune takes one or two at the edges.
+// aliveLooks is the rate of looks, per second, from which on a stretch is no gap: the tick was late on a full machine,
+// but looks went on. A stopped pipetune takes one or two at the edges.
 const aliveLooks = 2.0
 
-// catchUp is how long, in seconds, the counts of a job may take after a gap until they hold all that came in it. A worker's batches are
-// counted by the number on the last one seen of it, and one of two workers was seen so late after a gap of 8 s that half of the gap's batches
-// were counted into the time after it: 43.9 a second where 31 came. A second is several looks at each worker.
+// catchUp is how long, in seconds, the counts of a job may take after a gap until they hold all that came in it. A
+// worker's batches are counted by the number on the last one seen of it, and one of two workers was seen so late after
+// a gap of 8 s that half of the gap's batches were counted into the time after it: 43.9 a second where 31 came. A
+// second is several looks at each worker.
 const catchUp = 1.0
 
-// readGaps returns the stretches in which pipetune itself did not run, widened by an interval before, and after by what counts need to catch
-// up, but no longer than the gap was: readings taken at the edge of a gap belong to it.
+// readGaps returns the stretches in which pipetune itself did not run, widened by an interval before, and after by what
+// counts need to catch up, but no longer than the gap was: readings taken at the edge of a gap belong to it.
 func readGaps(rec *recording.Recording, h history, c cast) (gaps []lost) {
 	for _, e := range rec.Events {
 		lasted, err := strconv.ParseFloat(e.Attrs["lasted_s"], 64)
@@ -82,10 +83,11 @@ func readGaps(rec *recording.Recording, h history, c cast) (gaps []lost) {
 
 // When somebody of the job counts as stopped.
 const (
-	// leastHalt is the shortest stretch that is left out, in seconds: a debugger's touch of a tenth is not, and stays in the share of looks.
+	// leastHalt is the shortest stretch that is left out, in seconds: a debugger's touch of a tenth is not, and stays
+	// in the share of looks.
 	leastHalt = 1.0
-	// stopNotice is how late a stop is noticed at the most, in seconds: the state is read with every 25th look at a thread that sleeps, and some
-	// 50 looks are taken a second.
+	// stopNotice is how late a stop is noticed at the most, in seconds: the state is read with every 25th look at a
+	// thread that sleeps, and some 50 looks are taken a second.
 	stopNotice = 0.5
 	// haltSteps is the share of a step between two readings from which on the whole step counts.
 	haltSteps = 0.5
@@ -146,8 +148,9 @@ func haltsOf(stopped *track) (out []span) {
 	return slices.DeleteFunc(out, func(s span) bool { return s.length() < leastHalt })
 }
 
-// When a job that waits for a batch is taken to stand still rather than to be slow: no batch has come for this long, and for this many times as
-// long as any other took in the same watch. Workers that are started anew take up to 7 s to the first batch (8 of them by spawn on 2 cores).
+// When a job that waits for a batch is taken to stand still rather than to be slow: no batch has come for this long,
+// and for this many times as long as any other took in the same watch. Workers that are started anew take up to 7 s to
+// the first batch (8 of them by spawn on 2 cores).
 const (
 	leastStandstill  = 8.0 // seconds
 	standstillFactor = 10.0
@@ -155,8 +158,8 @@ const (
 	standstillWaits  = 0.9 // share of the looks since that found the trainer waiting
 )
 
-// readStandstill returns the end of a watch in which no batch passes any more although the trainer waits for one: a worker hangs in a dead mount, in a
-// program it started, in a lock. Rates over that time are of nothing.
+// readStandstill returns the end of a watch in which no batch passes any more although the trainer waits for one: a
+// worker hangs in a dead mount, in a program it started, in a lock. Rates over that time are of nothing.
 func readStandstill(h history, c cast, life span) (out []lost) {
 	for _, a := range c.trainers {
 		from, ok := lastBatch(h.of(metric.LoaderTensors, a.loader()), life)

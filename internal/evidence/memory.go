@@ -37,8 +37,8 @@ func (b *builder) memory() {
 	b.take(metric.ShmFree, free, metric.ShmUsed, metric.ShmSize)
 }
 
-// memoryLimit is the limit of the job's control group, 0 where there is none below what the machine has, and what it has, 0
-// where that is not known.
+// memoryLimit is the limit of the job's control group, 0 where there is none below what the machine has, and what it
+// has, 0 where that is not known.
 func (b *builder) memoryLimit() (limit, physical float64) {
 	physical, known := b.usual(metric.MemTotal, host)
 	if !known {

@@ -8,7 +8,8 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// TestWorkersThatRunPrograms: what a worker's programs use is the worker's CPU time and the job's, no wait and nobody else's.
+// TestWorkersThatRunPrograms: what a worker's programs use is the worker's CPU time and the job's, no wait and nobody
+// else's.
 func TestWorkersThatRunPrograms(t *testing.T) {
 	for _, programs := range []float64{0, 0.6} {
 		s := simulate(t, recording.Header{})
@@ -27,7 +28,8 @@ func TestWorkersThatRunPrograms(t *testing.T) {
 	}
 }
 
-// TestProgramsOfWorkersAreCountedOnce: one that lived long enough to be seen is counted by itself while it lives, and as its worker's afterwards.
+// TestProgramsOfWorkersAreCountedOnce: one that lived long enough to be seen is counted by itself while it lives, and
+// as its worker's afterwards.
 func TestProgramsOfWorkersAreCountedOnce(t *testing.T) {
 	for _, ended := range []bool{false, true} {
 		s := simulate(t, recording.Header{})

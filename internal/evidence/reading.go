@@ -63,13 +63,14 @@ func (b *builder) reads(d metric.Desc, of []*actor) []float64 {
 	return growth
 }
 
-// fetchesCounted are the file systems without a block device whose clients count what they fetch as read by the process that asked for it
-// (callers of task_io_account_read: fs/nfs, fs/smb, fs/afs, and fs/netfs for ceph and 9p).
+// fetchesCounted are the file systems without a block device whose clients count what they fetch as read by the process
+// that asked for it (callers of task_io_account_read: fs/nfs, fs/smb, fs/afs, and fs/netfs for ceph and 9p).
 var fetchesCounted = []string{"nfs", "nfs4", "cifs", "smb3", "afs", "ceph", "9p"}
 
-// fetchesUncounted tells why what the job fetches from storage cannot be taken from the kernel's count; "" where it can, or where nothing is
-// known of where the data lies. File systems on block devices count when they ask the device; in memory nothing is fetched. Others may count
-// nothing at all, which would look like a page cache that has everything.
+// fetchesUncounted tells why what the job fetches from storage cannot be taken from the kernel's count; "" where it
+// can, or where nothing is known of where the data lies. File systems on block devices count when they ask the device;
+// in memory nothing is fetched. Others may count nothing at all, which would look like a page cache that has
+// everything.
 func (b *builder) fetchesUncounted() string {
 	d := b.mainDataset()
 	if d == nil || d.FSType == "" {

@@ -32,8 +32,9 @@ var told = []metric.Desc{metric.InputWait, metric.HostTime, metric.DeviceTime, m
 	metric.StepTime, metric.SamplesPerS, metric.WorkerWaitBatch, metric.MadeItem, metric.MadeOpen, metric.MadeRead, metric.MadeDecode,
 	metric.MadeOther, metric.MadeCollate, metric.FetchTime, metric.FetchP99, metric.FetchCPU, metric.Evaluation, metric.EvalWait}
 
-// How far the evidence may be from the trainer's own stop-watch. Share of time; share of the rate, or batches where few passed, because
-// those that workers handed over before the window's end may be received after it (num_workers × prefetch_factor = 4).
+// How far the evidence may be from the trainer's own stop-watch. Share of time; share of the rate, or batches where few
+// passed, because those that workers handed over before the window's end may be received after it (num_workers ×
+// prefetch_factor = 4).
 const (
 	waitTolerance    = 0.05
 	batchTolerance   = 0.05
@@ -125,15 +126,16 @@ func lastTold(t *testing.T, file string) float64 {
 	return last
 }
 
-// How far exact figures may be from the trainer's own stop-watch: as a part of them, and by what the hook itself takes to tell of a step, which is
-// waiting to the stop-watch and none to the hook. On two full cores that was seen at 0.14 to 0.58 ms a step where each step is told.
+// How far exact figures may be from the trainer's own stop-watch: as a part of them, and by what the hook itself takes
+// to tell of a step, which is waiting to the stop-watch and none to the hook. On two full cores that was seen at 0.14
+// to 0.58 ms a step where each step is told.
 const (
 	hookTolerance = 0.01
 	hookOwn       = 0.6e-3 // seconds per batch
 )
 
-// hookAgainstStopwatch holds exact figures against what the trainer timed, up to the moment to which the hook told. The stop-watch counts the waits
-// of evaluations too, and batches of training alone.
+// hookAgainstStopwatch holds exact figures against what the trainer timed, up to the moment to which the hook told. The
+// stop-watch counts the waits of evaluations too, and batches of training alone.
 func hookAgainstStopwatch(t *testing.T, e *Evidence, s stopwatch, told float64) {
 	t.Helper()
 	from, to := e.Window.Start.Seconds(), min(e.Window.End.Seconds(), told)

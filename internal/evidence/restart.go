@@ -7,7 +7,8 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 )
 
-// restart is the start of a trainer's whole set of workers: its first, or one that replaces another, as between two epochs.
+// restart is the start of a trainer's whole set of workers: its first, or one that replaces another, as between two
+// epochs.
 type restart struct {
 	initial bool
 	ended   float64 // death of the last old worker; birth of the first new one where there was no old set
@@ -18,9 +19,10 @@ type restart struct {
 // gap is the stretch between the end of the old set and the first batch of the new.
 func (r restart) gap() span { return span{r.ended, max(r.first, r.ended)} }
 
-// How births make sets. Workers of one iterator are started one after the other; under spawn a start blocks until the dataset's pickle
-// has gone through the pipe, which took up to 2.7 s per worker with a 200 MiB dataset (PyTorch 2.14 on Debian sid, 8 workers). The
-// death of an old worker is noticed up to a scan of the process table later than the birth of a new one happened.
+// How births make sets. Workers of one iterator are started one after the other; under spawn a start blocks until the
+// dataset's pickle has gone through the pipe, which took up to 2.7 s per worker with a 200 MiB dataset (PyTorch 2.14 on
+// Debian sid, 8 workers). The death of an old worker is noticed up to a scan of the process table later than the birth
+// of a new one happened.
 const (
 	setPause   = 4.0 // seconds between two births of one set
 	lateNotice = 1.0 // seconds by which a death may be noticed late
@@ -34,8 +36,8 @@ func workerSets(workers []*actor) [][]*actor {
 			set := sets[n-1]
 			gone := false
 			for _, o := range set {
-				// A death just after a birth may have come before it. It did where the birth is nearer to that death than to the
-				// birth of the one that died: siblings are born soon after each other.
+				// A death just after a birth may have come before it. It did where the birth is nearer to that death
+				// than to the birth of the one that died: siblings are born soon after each other.
 				late := o.died - w.born
 				gone = gone || late <= 0 || late <= lateNotice && late < w.born-o.born
 			}
@@ -49,8 +51,8 @@ func workerSets(workers []*actor) [][]*actor {
 	return sets
 }
 
-// starts finds the births in the watch at which no worker of before was left. Workers of another loader that live on (a validation
-// loader's) mean that not the whole set was replaced.
+// starts finds the births in the watch at which no worker of before was left. Workers of another loader that live on (a
+// validation loader's) mean that not the whole set was replaced.
 func (b *builder) starts(trainer *actor, workers []*actor) []restart {
 	sets := workerSets(workers)
 	var out []restart
@@ -83,9 +85,10 @@ func (b *builder) starts(trainer *actor, workers []*actor) []restart {
 	return out
 }
 
-// firstBatch tells when a new set handed over its first batch: the middle of the step in which the count of tensors grows for the first
-// time; what grows before the new workers are known is the old ones', counted at their death. Where tensors were not seen yet, it is the
-// first step in which the trainer mostly does something else than wait or write to new workers.
+// firstBatch tells when a new set handed over its first batch: the middle of the step in which the count of tensors
+// grows for the first time; what grows before the new workers are known is the old ones', counted at their death. Where
+// tensors were not seen yet, it is the first step in which the trainer mostly does something else than wait or write to
+// new workers.
 func (b *builder) firstBatch(trainer *actor, set []*actor, before float64) float64 {
 	born := set[0].born
 	alive := b.h.of(metric.LoaderWorkers, trainer.loader())
@@ -106,16 +109,17 @@ func (b *builder) firstBatch(trainer *actor, set []*actor, before float64) float
 	return b.endOfWait(trainer, born, latest)
 }
 
-// atWork are the states of a main thread that has a batch and lets the device work on it. It is never there while it starts workers.
+// atWork are the states of a main thread that has a batch and lets the device work on it. It is never there while it
+// starts workers.
 var atWork = []metric.Desc{metric.LooksSleep, metric.LooksDevice}
 
-// backAtWorkShare is the share of a step after a birth that a trainer must be at work to be taken to have its first batch; one look of some
-// ten a step may be chance.
+// backAtWorkShare is the share of a step after a birth that a trainer must be at work to be taken to have its first
+// batch; one look of some ten a step may be chance.
 const backAtWorkShare = 0.25
 
-// backAtWork tells when the main thread was at work again after a birth, +Inf where that does not show. The loader is told a few times a
-// second, and forked workers hand over their first batch within hundredths: what the step that holds the birth has of work beyond the
-// time before the birth came after it.
+// backAtWork tells when the main thread was at work again after a birth, +Inf where that does not show. The loader is
+// told a few times a second, and forked workers hand over their first batch within hundredths: what the step that holds
+// the birth has of work beyond the time before the birth came after it.
 func (b *builder) backAtWork(trainer *actor, born, before float64) float64 {
 	looks := b.h.of(metric.LooksTotal, trainer.entity)
 	if looks == nil {
@@ -137,8 +141,9 @@ func (b *builder) backAtWork(trainer *actor, born, before float64) float64 {
 	return math.Inf(1)
 }
 
-// waitsAtStart is the share of looks below which a trainer no longer waits for its first batch. Then it does nothing but wait and start
-// workers; a trainer that waits for three quarters of its steps later on would seem to start for ever at a half.
+// waitsAtStart is the share of looks below which a trainer no longer waits for its first batch. Then it does nothing
+// but wait and start workers; a trainer that waits for three quarters of its steps later on would seem to start for
+// ever at a half.
 const waitsAtStart = 0.75
 
 // endOfWait returns the first step after a birth in which the trainer does something else than wait for its workers.

@@ -9,8 +9,8 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// TestEpochRestarts lets the workers be replaced every 6 s: 0.2 s without any while the main thread sleeps, then 0.8 s until the first
-// batch of which the main thread waits half and starts workers the other half.
+// TestEpochRestarts lets the workers be replaced every 6 s: 0.2 s without any while the main thread sleeps, then 0.8 s
+// until the first batch of which the main thread waits half and starts workers the other half.
 func TestEpochRestarts(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1")
@@ -49,7 +49,8 @@ func TestEpochRestarts(t *testing.T) {
 	want(t, e, map[metric.Desc]float64{metric.NumWorkers: 2})
 }
 
-// TestValidationLoaderIsNoRestart lets a second set of workers live beside the first: once standing by, once for a while.
+// TestValidationLoaderIsNoRestart lets a second set of workers live beside the first: once standing by, once for a
+// while.
 func TestValidationLoaderIsNoRestart(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1")
@@ -70,7 +71,8 @@ func TestValidationLoaderIsNoRestart(t *testing.T) {
 	}
 }
 
-// TestFirstBatchWithoutTensors restarts workers before any tensor was seen: the end of the wait tells when the first batch came.
+// TestFirstBatchWithoutTensors restarts workers before any tensor was seen: the end of the wait tells when the first
+// batch came.
 func TestFirstBatchWithoutTensors(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.tensors = 0
@@ -98,8 +100,8 @@ func TestFirstBatchWithoutTensors(t *testing.T) {
 	}
 }
 
-// TestTrainerThatAlwaysWaitsStartsOnce has the first workers born in the watch and their tensors told late; the trainer waits for four
-// fifths of all its steps, so that its start must not seem to last until then.
+// TestTrainerThatAlwaysWaitsStartsOnce has the first workers born in the watch and their tensors told late; the trainer
+// waits for four fifths of all its steps, so that its start must not seem to last until then.
 func TestTrainerThatAlwaysWaitsStartsOnce(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1")
@@ -124,8 +126,8 @@ func TestTrainerThatAlwaysWaitsStartsOnce(t *testing.T) {
 	}
 }
 
-// TestCheapRestarts replaces forked workers within a tick: 0.05 s of waiting in a tick of 0.3 s whose rest is the step on the device. A real
-// control of 8 s epochs was told an epoch gap of 4.6 % where it lost half a percent.
+// TestCheapRestarts replaces forked workers within a tick: 0.05 s of waiting in a tick of 0.3 s whose rest is the step
+// on the device. A real control of 8 s epochs was told an epoch gap of 4.6 % where it lost half a percent.
 func TestCheapRestarts(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1")

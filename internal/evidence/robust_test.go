@@ -16,7 +16,8 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// sound fails the test where evidence holds what no report may: not-a-number, a ratio outside of 0..1, an interval beside its center.
+// sound fails the test where evidence holds what no report may: not-a-number, a ratio outside of 0..1, an interval
+// beside its center.
 func sound(t *testing.T, e *Evidence) {
 	t.Helper()
 	units := map[string]metric.Unit{}

@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// LeastSaved is how many bytes the main thread must write between two readings, half a second, to be saving something.
+	// LeastSaved is how many bytes the main thread must write between two readings, half a second, to be saving
+	// something.
 	LeastSaved = 1 << 20
 	// LeastSaveSteps is how many steps must fail to come for a pause to be told.
 	LeastSaveSteps = 2
@@ -21,8 +22,9 @@ type saveStep struct {
 	saves         bool
 }
 
-// saving takes the pauses in which the main thread writes instead of training, as it does for a checkpoint: what is missing
-// meanwhile of the batches that pass elsewhere. Batches that fill the queue count as trained, so that a pause may be longer by them.
+// saving takes the pauses in which the main thread writes instead of training, as it does for a checkpoint: what is
+// missing meanwhile of the batches that pass elsewhere. Batches that fill the queue count as trained, so that a pause
+// may be longer by them.
 func (b *builder) saving(r *rank) {
 	var lost, pause, size, every figure
 	steps, pace := b.saveSteps(r)
@@ -65,10 +67,11 @@ func (b *builder) saving(r *rank) {
 	b.take(metric.SaveEvery, every, metric.ProcMainWriteChars)
 }
 
-// saveSteps returns the steps of the steady window, and how many batches pass in a second, in what counts them, where the main thread saves
-// nothing. A save begins before its first byte, with copies from a device, and ends after the last, with what fsync waits for: the one step
-// before and the one after belong to it where less than half of the usual number passes and the trainer does not wait for its loader; no more,
-// for an evaluation beside it looks the same. New workers are started with what is written to them.
+// saveSteps returns the steps of the steady window, and how many batches pass in a second, in what counts them, where
+// the main thread saves nothing. A save begins before its first byte, with copies from a device, and ends after the
+// last, with what fsync waits for: the one step before and the one after belong to it where less than half of the usual
+// number passes and the trainer does not wait for its loader; no more, for an evaluation beside it looks the same. New
+// workers are started with what is written to them.
 func (b *builder) saveSteps(r *rank) (out []saveStep, pace float64) {
 	wrote := b.h.of(metric.ProcMainWriteChars, r.entity)
 	handed := cmp.Or(b.h.of(metric.LoaderTensors, r.loader()), b.h.of(metric.LoaderBatches, r.loader()))

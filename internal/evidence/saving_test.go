@@ -10,8 +10,9 @@ import (
 // trains is a job whose data is ready.
 var trains = moment{wait: 0, run: 0.1, asleep: 0.9, idle: 0.9, work: 0.1, batches: 20, gpu: -1}
 
-// TestSaving: what the main thread writes at 64 MiB/s for two seconds of ten is a checkpoint while no batch passes, with the one reading before its
-// first byte, however long an evaluation has held batches up before; and nothing that holds training up where batches pass as ever.
+// TestSaving: what the main thread writes at 64 MiB/s for two seconds of ten is a checkpoint while no batch passes,
+// with the one reading before its first byte, however long an evaluation has held batches up before; and nothing that
+// holds training up where batches pass as ever.
 func TestSaving(t *testing.T) {
 	stands := moment{run: 1, idle: 1, gpu: -1}
 	for _, c := range []struct {
@@ -78,7 +79,8 @@ func TestRemoteWaits(t *testing.T) {
 	}
 }
 
-// TestRemoteWaitsOfWorkerlessTrainer: a trainer without workers that waits for the network may load or log, so that none of it is sure to be loading.
+// TestRemoteWaitsOfWorkerlessTrainer: a trainer without workers that waits for the network may load or log, so that
+// none of it is sure to be loading.
 func TestRemoteWaitsOfWorkerlessTrainer(t *testing.T) {
 	s := simulate(t, recording.Header{})
 	s.trainer("100.1", "framework", "pytorch")

@@ -27,8 +27,8 @@ type moment struct {
 	rss               float64 // bytes, each worker
 }
 
-// simulation writes what the samplers would have recorded of a job in a given state. Counters need not be whole here, so that figures
-// come out exactly.
+// simulation writes what the samplers would have recorded of a job in a given state. Counters need not be whole here,
+// so that figures come out exactly.
 type simulation struct {
 	t       *testing.T
 	r       *recording.Recorder

@@ -42,8 +42,9 @@ func (b *builder) trainer(r *rank) {
 	b.take(metric.TrainerStopped, stopped, metric.LooksStopped)
 }
 
-// mainReads is what the trainer itself reads. All that a child has read in its life is counted as its parent's once the parent has waited
-// for its end (kernel/exit.c, wait_task_zombie), so where a worker ended the two cannot be told apart.
+// mainReads is what the trainer itself reads. All that a child has read in its life is counted as its parent's once the
+// parent has waited for its end (kernel/exit.c, wait_task_zombie), so where a worker ended the two cannot be told
+// apart.
 func (b *builder) mainReads(r *rank) figure {
 	for _, w := range b.cast.of(r.actor) {
 		if w.died > b.steady.from-lateNotice && w.died < b.steady.to+lateNotice {
@@ -153,7 +154,8 @@ func (b *builder) modelled(r step.Range) figure {
 	return figure{Summary: summaryOf(r, len(b.spans)), basis: metric.Inferred}
 }
 
-// restarts takes what the restarts of the workers cost. No restart in a window in which the workers were watched is a share of 0.
+// restarts takes what the restarts of the workers cost. No restart in a window in which the workers were watched is a
+// share of 0.
 func (b *builder) restarts(r *rank) {
 	var count, gap, lasted, epoch figure
 	if sum(r.looks) > 0 && len(r.crew) > 0 {

@@ -15,8 +15,8 @@ import (
 // modelConfidence is that of the shares which the model of a step begins with, and so of what it derives.
 const modelConfidence = 0.95
 
-// lead applies the model of a step to each trainer and orders them: the one whose device starves most comes first, and among
-// equals the one that waits most.
+// lead applies the model of a step to each trainer and orders them: the one whose device starves most comes first, and
+// among equals the one that waits most.
 func (b *builder) lead() {
 	accelerators := recording.Rows[struct {
 		Name string `json:"accelerator"`
@@ -65,8 +65,8 @@ func (r *rank) sight() step.Sight {
 	return step.NoDevice
 }
 
-// model decides what a trainer waits and applies the model of a step to what was seen of it. Its step stays nil where its
-// main thread was not sampled, or what it waits is unknown.
+// model decides what a trainer waits and applies the model of a step to what was seen of it. Its step stays nil where
+// its main thread was not sampled, or what it waits is unknown.
 func (b *builder) model(r *rank) {
 	running, asleep, waits := b.mainStates(r)
 	storage := b.range_(waits)
@@ -126,13 +126,13 @@ func (b *builder) ofLooks(r *rank, seconds []float64) []float64 {
 	return each(len(seconds), func(i int) float64 { return divide(seconds[i], r.looks[i]) })
 }
 
-// asleepOutside are the places where a main thread sleeps that are neither its loader nor storage: with a GPU at work it is there that
-// it waits for it, and jobs that only act as if they had one sleep there too.
+// asleepOutside are the places where a main thread sleeps that are neither its loader nor storage: with a GPU at work
+// it is there that it waits for it, and jobs that only act as if they had one sleep there too.
 var asleepOutside = []metric.Desc{metric.LooksFutexTime, metric.LooksFutex, metric.LooksSleep, metric.LooksDevice, metric.LooksOther}
 
-// mainStates are the shares of each window in which a thread of the trainer that may hold the step up runs, in which its main thread
-// sleeps beside its loader, storage and device, and in which it waits for storage. What belongs to its loader is in none of them:
-// waiting for a batch, taking one, starting workers, and what the hook timed as loading.
+// mainStates are the shares of each window in which a thread of the trainer that may hold the step up runs, in which
+// its main thread sleeps beside its loader, storage and device, and in which it waits for storage. What belongs to its
+// loader is in none of them: waiting for a batch, taking one, starting workers, and what the hook timed as loading.
 func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 	ran := b.states(r.entity, metric.LooksHostRun)
 	if b.h.of(metric.LooksHostRun, r.entity) == nil {
@@ -150,7 +150,8 @@ func (b *builder) mainStates(r *rank) (running, asleep, storage []float64) {
 		if !r.noLoader && r.joint != nil {
 			wait, start := divide(r.waiting[i], r.joint[i]), r.startRunning(b, i)
 			running[i] = max(running[i]-start-divide(r.receiving[i], r.looks[i]), 0)
-			// With a pinning thread the wait for a batch is a timed lock wait of the main thread, and no time outside the loader.
+			// With a pinning thread the wait for a batch is a timed lock wait of the main thread, and no time outside
+			// the loader.
 			asleep[i] -= max(divide(r.polled[i], r.joint[i])-polls[i], 0)
 			asleep[i] -= max(wait-divide(r.polled[i]+r.receiving[i], r.joint[i])-start, 0)
 			asleep[i] = max(asleep[i], 0)
@@ -179,8 +180,9 @@ func (r *rank) startRunning(b *builder, i int) float64 {
 	return min(looks, r.starting[i]) / r.looks[i]
 }
 
-// together bounds the data stall window by window, where steps are so long that a window holds less than half of one: then windows
-// differ, and what waits and what works is told apart by time. Shorter steps are all alike, and noise would pass for a difference.
+// together bounds the data stall window by window, where steps are so long that a window holds less than half of one:
+// then windows differ, and what waits and what works is told apart by time. Shorter steps are all alike, and noise
+// would pass for a difference.
 func (b *builder) together(r *rank) *step.Range {
 	if r.busy == nil || r.joint == nil || r.rate.N == 0 || r.rate.Center*sum(b.length) > float64(len(b.spans))/2 {
 		return nil
@@ -212,9 +214,10 @@ func (b *builder) starved(r *rank) (step.Range, bool) {
 	return rangeOf(stat.Ratio(starved, summed(worked, starved))), true
 }
 
-// spin is the share of time in which the trainer's main thread runs within its device's library. Sampled code tells it; of the time
-// in the kernel, which is not sampled, it is unknown. Without samples it is anything up to what runs while the device works, and most
-// likely what the device works beyond the trainer's sleep: a thread that has nothing else to do waits.
+// spin is the share of time in which the trainer's main thread runs within its device's library. Sampled code tells it;
+// of the time in the kernel, which is not sampled, it is unknown. Without samples it is anything up to what runs while
+// the device works, and most likely what the device works beyond the trainer's sleep: a thread that has nothing else to
+// do waits.
 func (b *builder) spin(r *rank, seen step.Seen) (spin step.Range, told bool) {
 	if seen.Device == step.NoDevice {
 		return step.Range{}, false
@@ -233,10 +236,10 @@ func (b *builder) spin(r *rank, seen step.Seen) (spin step.Range, told bool) {
 	return step.Share(0, min(ran.Likely, max(seen.Busy.Likely-seen.Asleep.Likely-seen.OnDevice.Likely, 0)), min(ran.Hi, seen.Busy.Hi)), false
 }
 
-// delay is the share of time in which threads of the trainer that may hold the step up are ready to run and the CPUs are taken by those
-// who load: their part of the CPU time that others than the trainers use. How long it waits for a CPU is known of the main thread; what
-// the process uses beside, as in autograd's threads, is delayed as long per CPU second at most, and likely as far as more is seen to be
-// ready than runs.
+// delay is the share of time in which threads of the trainer that may hold the step up are ready to run and the CPUs
+// are taken by those who load: their part of the CPU time that others than the trainers use. How long it waits for a
+// CPU is known of the main thread; what the process uses beside, as in autograd's threads, is delayed as long per CPU
+// second at most, and likely as far as more is seen to be ready than runs.
 func (b *builder) delay(r *rank, running step.Range) step.Range {
 	loading, own, elapsed := 0.0, 0.0, sum(b.length)
 	for _, o := range b.ranks {
@@ -257,16 +260,18 @@ func (b *builder) delay(r *rank, running step.Range) step.Range {
 	return step.Share(0, part*min(most, max(main, running.Likely-own)), part*most)
 }
 
-// fewestSamples of a thread's code tell its share in the driver to within 10 points (half of a 95 % interval at a share of 0.5).
+// fewestSamples of a thread's code tell its share in the driver to within 10 points (half of a 95 % interval at a share
+// of 0.5).
 const fewestSamples = 100
 
-// activityBytes is the growth of rchar between two readings below which a trainer without workers is not taken to be reading data.
+// activityBytes is the growth of rchar between two readings below which a trainer without workers is not taken to be
+// reading data.
 const activityBytes = 4096
 
-// mayLoad is the share of time in which a trainer without workers may be loading, as it looks from outside: at least what it waits for
-// storage, at most that, what it waits for over the network, and all it runs and does not spin. Most likely it loads between two readings over
-// which it read data; where it reads nothing, and a device idles meanwhile, half of what it runs is a guess as good as any: data in memory
-// reads nothing.
+// mayLoad is the share of time in which a trainer without workers may be loading, as it looks from outside: at least
+// what it waits for storage, at most that, what it waits for over the network, and all it runs and does not spin. Most
+// likely it loads between two readings over which it read data; where it reads nothing, and a device idles meanwhile,
+// half of what it runs is a guess as good as any: data in memory reads nothing.
 func (b *builder) mayLoad(r *rank, seen step.Seen, storage step.Range) step.Range {
 	most := seen.Running.Hi - seen.Spin.Lo + storage.Hi
 	likely := min(b.readsWhileRunning(r), seen.Running.Likely+storage.Likely)
@@ -279,11 +284,12 @@ func (b *builder) mayLoad(r *rank, seen step.Seen, storage step.Range) step.Rang
 	return step.Share(storage.Lo, min(likely, seen.Running.Likely-seen.Spin.Likely+storage.Likely), most)
 }
 
-// activeShare is from where on reads are taken for the loader's: 1 %, below which a log file or a module read now and then would count.
+// activeShare is from where on reads are taken for the loader's: 1 %, below which a log file or a module read now and
+// then would count.
 const activeShare = 0.01
 
-// readsWhileRunning is the share of time in which the main thread runs or waits for storage between two readings over which it read
-// data: by its own count where there is one, else by the process's.
+// readsWhileRunning is the share of time in which the main thread runs or waits for storage between two readings over
+// which it read data: by its own count where there is one, else by the process's.
 func (b *builder) readsWhileRunning(r *rank) float64 {
 	reads := b.h.of(metric.ProcMainReadChars, r.entity)
 	if reads == nil {

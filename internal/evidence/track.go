@@ -9,7 +9,8 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// track is one signal of one entity in order of time, in seconds since the recording's start. A nil track has no readings.
+// track is one signal of one entity in order of time, in seconds since the recording's start. A nil track has no
+// readings.
 type track struct {
 	entity string
 	at, v  []float64
@@ -32,8 +33,8 @@ type history struct {
 
 type trackKey struct{ signal, entity string }
 
-// readHistory takes the series of a recording apart. A recording from a file may hold anything: readings that are not finite or lie
-// outside the watch are left out, the rest is put in order, and of several at one time the last stands.
+// readHistory takes the series of a recording apart. A recording from a file may hold anything: readings that are not
+// finite or lie outside the watch are left out, the rest is put in order, and of several at one time the last stands.
 func readHistory(series []recording.Series) history {
 	h := history{signals: map[string][]*track{}, index: map[trackKey]*track{}}
 	kinds := map[string]metric.Kind{}
@@ -83,7 +84,8 @@ func readHistory(series []recording.Series) history {
 	return h
 }
 
-// maxReading is far above anything a machine can count (2^63 bytes is 9e18) and low enough that sums of readings stay finite.
+// maxReading is far above anything a machine can count (2^63 bytes is 9e18) and low enough that sums of readings stay
+// finite.
 const maxReading = 1e24
 
 func byTime(a, b recording.Point) int { return cmp.Compare(a.At, b.At) }
@@ -94,8 +96,8 @@ func (h history) of(d metric.Desc, entity string) *track { return h.index[trackK
 // all returns the tracks of a signal in order of their entities.
 func (h history) all(d metric.Desc) []*track { return h.signals[d.Name] }
 
-// grow returns by how much a counter grew in each span, and for how long of each span it was seen. Between readings it is taken to
-// grow evenly. A step backwards (wrap, reuse of a name) is no growth, and that stretch counts as not seen.
+// grow returns by how much a counter grew in each span, and for how long of each span it was seen. Between readings it
+// is taken to grow evenly. A step backwards (wrap, reuse of a name) is no growth, and that stretch counts as not seen.
 func (t *track) grow(spans []span) (growth, seen []float64) {
 	growth, seen = make([]float64, len(spans)), make([]float64, len(spans))
 	if t == nil || len(spans) == 0 {
@@ -126,7 +128,8 @@ func (t *track) grown(s span) (growth, seen float64) {
 	return g[0], d[0]
 }
 
-// within returns the readings in a span, or the last one before it where there is none: what changes seldom is read seldom.
+// within returns the readings in a span, or the last one before it where there is none: what changes seldom is read
+// seldom.
 func (t *track) within(s span) []float64 {
 	if t == nil {
 		return nil
@@ -206,7 +209,8 @@ func (t *track) skipZeros() {
 	}
 }
 
-// begin puts a reading of zero before the first: a counter of a process that was born in the watch began there at nothing.
+// begin puts a reading of zero before the first: a counter of a process that was born in the watch began there at
+// nothing.
 func (t *track) begin(at float64) {
 	if t != nil && at < t.at[0] && t.v[0] >= 0 {
 		t.at, t.v = slices.Insert(t.at, 0, at), slices.Insert(t.v, 0, 0)

@@ -127,10 +127,10 @@ func (b *builder) inputWait(r *rank, seen step.Seen, storage step.Range) {
 	r.wait.Center, r.wait.Lo, r.wait.Hi = hold(r.wait.Center), hold(r.wait.Lo), hold(r.wait.Hi)
 }
 
-// waits adds up the time in which the trainer waited for its loader. Three parts, none of them counted twice: it waits for a batch; it does
-// anything else between the birth of the first new worker and their first batch, for it is then starting them; and while no worker is
-// left it ends the old ones or starts the first new one. What else it does meanwhile may be an evaluation or a checkpoint, and counts as
-// its own.
+// waits adds up the time in which the trainer waited for its loader. Three parts, none of them counted twice: it waits
+// for a batch; it does anything else between the birth of the first new worker and their first batch, for it is then
+// starting them; and while no worker is left it ends the old ones or starts the first new one. What else it does
+// meanwhile may be an evaluation or a checkpoint, and counts as its own.
 func (b *builder) waits(r *rank, both []float64) {
 	r.polled = b.grow(metric.LoaderWaiting, r.loader())
 	r.starting = make([]float64, len(b.spans))
@@ -158,8 +158,8 @@ func (b *builder) waits(r *rank, both []float64) {
 	r.waiting = each(len(r.joint), func(i int) float64 { return min(r.polled[i]+r.starting[i], r.joint[i]) })
 }
 
-// waitsOfMain is for recordings without joint looks: the main thread's own waits, and, with a pinning thread, no more timed lock waits
-// than that thread waited for the workers.
+// waitsOfMain is for recordings without joint looks: the main thread's own waits, and, with a pinning thread, no more
+// timed lock waits than that thread waited for the workers.
 func (b *builder) waitsOfMain(r *rank) {
 	r.joint = slices.Clone(r.looks)
 	r.polled = b.grow(metric.LooksQueuePoll, r.entity)
@@ -175,12 +175,13 @@ func (b *builder) waitsOfMain(r *rank) {
 	r.waiting = slices.Clone(r.polled)
 }
 
-// changingStates are where a main thread is while it ends workers, which it joins by a poll on their sentinels, or starts one, to which it
-// writes the dataset (multiprocessing/popen_fork.py, popen_spawn_posix.py).
+// changingStates are where a main thread is while it ends workers, which it joins by a poll on their sentinels, or
+// starts one, to which it writes the dataset (multiprocessing/popen_fork.py, popen_spawn_posix.py).
 var changingStates = []metric.Desc{metric.LooksQueuePoll, metric.LooksPipeRead, metric.LooksChild, metric.LooksPipeWrite}
 
-// changing returns, as a counter, the time between two sets of workers in which none was alive and the trainer was busy with the change. The
-// looks notice a death at once and the table of processes up to a scan later, so it begins before the end of the old set.
+// changing returns, as a counter, the time between two sets of workers in which none was alive and the trainer was busy
+// with the change. The looks notice a death at once and the table of processes up to a scan later, so it begins before
+// the end of the old set.
 func (b *builder) changing(r *rank, s restart) *track {
 	none := b.h.of(metric.LoaderNoWorkers, r.loader())
 	if none == nil {
@@ -215,15 +216,15 @@ func intersect(spans []span, s span) []span {
 	return out
 }
 
-// fewBatches is the count below which a rate is taken between the first and the last batch seen: counting those in the window is off
-// by up to one at each end, which at 40 batches is 5 %.
+// fewBatches is the count below which a rate is taken between the first and the last batch seen: counting those in the
+// window is off by up to one at each end, which at 40 batches is 5 %.
 const fewBatches = 40
 
 // steadyPeriod is the share of readings a number of tensors per batch must hold to be believed where several were told.
 const steadyPeriod = 0.1
 
-// tensorsPerBatch returns how many tensors a batch has. It is found by the repetition of sizes, and what repeats after two tensors also
-// does after sixteen: of several answers the smallest that lasted stands.
+// tensorsPerBatch returns how many tensors a batch has. It is found by the repetition of sizes, and what repeats after
+// two tensors also does after sixteen: of several answers the smallest that lasted stands.
 func (b *builder) tensorsPerBatch(r *rank) (per float64, ok bool) {
 	readings := slices.Clone(b.h.of(metric.LoaderTensorsPer, r.loader()).within(b.steady))
 	slices.Sort(readings)
@@ -240,12 +241,14 @@ func (b *builder) tensorsPerBatch(r *rank) (per float64, ok bool) {
 	return 0, false
 }
 
-// justBegun is how many batches the first reading of a new set of workers may tell for them to have passed since the reading before, some
-// 0.3 s: workers that hand over their first batch have seldom more than a prefetch queue on the way.
+// justBegun is how many batches the first reading of a new set of workers may tell for them to have passed since the
+// reading before, some 0.3 s: workers that hand over their first batch have seldom more than a prefetch queue on the
+// way.
 const justBegun = 16.0
 
-// batches counts the batches a trainer got: from the tensors its workers handed over, which are told from the first on, else as the loader
-// counted them, which takes until it is known what a batch looks like. None in the whole window is no rate: it may be that nothing was seen.
+// batches counts the batches a trainer got: from the tensors its workers handed over, which are told from the first on,
+// else as the loader counted them, which takes until it is known what a batch looks like. None in the whole window is
+// no rate: it may be that nothing was seen.
 func (b *builder) batches(r *rank) {
 	t := b.h.of(metric.LoaderTensors, r.loader())
 	per, known := b.tensorsPerBatch(r)
@@ -269,7 +272,8 @@ func (b *builder) batches(r *rank) {
 		t.skipZeros() // the first reading may come before the count
 		t.begin(since)
 	case inWatch && t.v[0] <= justBegun*per:
-		// A worker born in the watch numbers its tensors from 1, so none had passed at the reading before the first that tells some.
+		// A worker born in the watch numbers its tensors from 1, so none had passed at the reading before the first
+		// that tells some.
 		t.begin(before)
 	case inWatch: // so many that they had not been seen pass: they came since the birth
 		t.begin(all[0].born)

@@ -9,8 +9,8 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 )
 
-// turns is what is left out of a watch in which trainers ran one after the other, as a script runs one training and then the next: they are no ranks of
-// one job, and figures of all of them together are of none.
+// turns is what is left out of a watch in which trainers ran one after the other, as a script runs one training and
+// then the next: they are no ranks of one job, and figures of all of them together are of none.
 type turns struct {
 	life          span // of the trainers that are left, within the watch
 	before, after int  // trainers that ended before these, and that began after them
@@ -57,8 +57,8 @@ func (c *cast) takeTurns(h history, end float64) turns {
 	return out
 }
 
-// lifeOf is from when to when a trainer trained within the watch: from the first batch that the hook told, else from when it was first looked at. One that
-// was never looked at may have trained all the time.
+// lifeOf is from when to when a trainer trained within the watch: from the first batch that the hook told, else from
+// when it was first looked at. One that was never looked at may have trained all the time.
 func lifeOf(h history, a *actor, end float64) span {
 	looks := h.of(metric.LooksTotal, a.entity)
 	if looks == nil {

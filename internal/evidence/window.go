@@ -9,9 +9,10 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// How the steady window is cut into windows. About a second holds some 50 looks at each thread (they are taken 50 to 100 times a
-// second) and ten readings, so that a window's share is known to a few points, while 25 s still give 24 windows. Few windows
-// make no interval, so short watches get shorter ones; many make work without telling more, so long watches get longer ones.
+// How the steady window is cut into windows. About a second holds some 50 looks at each thread (they are taken 50 to
+// 100 times a second) and ten readings, so that a window's share is known to a few points, while 25 s still give 24
+// windows. Few windows make no interval, so short watches get shorter ones; many make work without telling more, so
+// long watches get longer ones.
 const (
 	usualWindow  = 1.0 // seconds
 	leastWindow  = 0.5 // seconds
@@ -19,7 +20,8 @@ const (
 	mostWindows  = 150
 )
 
-// frame is the time the evidence is from: the steady stretch, cut into windows that leave out the gaps of the watch and the halts of the job.
+// frame is the time the evidence is from: the steady stretch, cut into windows that leave out the gaps of the watch and
+// the halts of the job.
 type frame struct {
 	Window
 	steady span
@@ -50,8 +52,8 @@ func watchEnd(rec *recording.Recording, h history, c cast) (end float64, ended b
 	if !ended || len(c.trainers) == 0 {
 		return end, ended
 	}
-	// The end is noticed late and the workers go first: what comes after the trainer's last life, after the last worker's, or after the last step that
-	// any trainer told, is no training.
+	// The end is noticed late and the workers go first: what comes after the trainer's last life, after the last
+	// worker's, or after the last step that any trainer told, is no training.
 	trainers, workers, told := 0.0, 0.0, 0.0
 	for _, a := range c.trainers {
 		trainers = max(trainers, min(a.died, h.of(metric.LooksTotal, a.entity).last()))
@@ -92,7 +94,8 @@ func without(whole span, all []lost) []span {
 	return parts
 }
 
-// cut divides the clean parts into windows of about that width; parts shorter than half of it are left out, unless nothing else is left.
+// cut divides the clean parts into windows of about that width; parts shorter than half of it are left out, unless
+// nothing else is left.
 func cut(parts []span, width float64) []span {
 	var out []span
 	for _, p := range parts {
@@ -146,8 +149,9 @@ func newFrame(rec *recording.Recording, h history, c cast, life span) frame {
 	return f
 }
 
-// LeastSteady is for how many seconds a job must be seen after the warm-up before anything is concluded. A watch that is long enough for that
-// without the warm-up that shows in it keeps so much of it: with a word on it, figures are worth more than none.
+// LeastSteady is for how many seconds a job must be seen after the warm-up before anything is concluded. A watch that
+// is long enough for that without the warm-up that shows in it keeps so much of it: with a word on it, figures are
+// worth more than none.
 const LeastSteady = 5.0
 
 // fringe is left to what gaps and rounding take of these seconds.
@@ -156,8 +160,9 @@ const fringe = 0.05
 // waitFloor is the least difference in a share of time that makes a warm-up: two looks of ten more or less are chance.
 const waitFloor = 0.2
 
-// detectWarmup returns how many seconds at the start of a stretch clearly differ from the rest, by batches per second, the share of looks that wait, or
-// the GPUs' utilization. Starting up differs in all of them, and each alone may be missing.
+// detectWarmup returns how many seconds at the start of a stretch clearly differ from the rest, by batches per second,
+// the share of looks that wait, or the GPUs' utilization. Starting up differs in all of them, and each alone may be
+// missing.
 func detectWarmup(h history, c cast, all []lost, life span) float64 {
 	if life.length() <= 0 {
 		return 0

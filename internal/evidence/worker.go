@@ -144,7 +144,8 @@ func (b *builder) private(w *actor) (float64, bool) {
 	return max(all-common, 0), ok && known
 }
 
-// leastTrend is how long a worker must have lived in the window for the growth of its memory to be told from its start, in seconds.
+// leastTrend is how long a worker must have lived in the window for the growth of its memory to be told from its start,
+// in seconds.
 const leastTrend = 5.0
 
 // memoryGrowth is the median worker's, with its own interval.

@@ -16,8 +16,8 @@ import (
 
 var benchLayouts = []string{"contiguous", "item", "many", "gzip_item", "gzip_many"}
 
-// benchFolder holds bench.h5: the folder in PIPETUNE_BENCH, for a run side by side with h5py on the same file, or one made now, whose pages the
-// kernel may still be writing out.
+// benchFolder holds bench.h5: the folder in PIPETUNE_BENCH, for a run side by side with h5py on the same file, or one
+// made now, whose pages the kernel may still be writing out.
 func benchFolder(b *testing.B) string {
 	if folder := os.Getenv("PIPETUNE_BENCH"); folder != "" {
 		return folder

@@ -45,8 +45,8 @@ func TestMain(m *testing.M) {
 		if err := json.NewEncoder(os.Stdout).Encode(j.do()); err != nil {
 			os.Exit(1)
 		}
-		// As a Go program ends, without C's atexit: with the race detector, os.Exit runs those, and libhdf5 crashes in its own when a file could not be
-		// closed on a full disk.
+		// As a Go program ends, without C's atexit: with the race detector, os.Exit runs those, and libhdf5 crashes in
+		// its own when a file could not be closed on a full disk.
 		syscall.Exit(0)
 	}
 	os.Exit(m.Run())
@@ -136,7 +136,8 @@ func (r *Reader) raw(shape []int64) error {
 	return err
 }
 
-// child runs a job in a process of its own. ok says that the process lived; memory is the most it had at once, in bytes.
+// child runs a job in a process of its own. ok says that the process lived; memory is the most it had at once, in
+// bytes.
 func child(t *testing.T, j job) (out []outcome, ok bool, memory int64) {
 	t.Helper()
 	text := must.Get(json.Marshal(j))(t)

@@ -31,9 +31,10 @@ func (r *Reader) stored(corner []int64, buf []byte) (raw []byte, mask uint32, er
 	return buf[:0], 0, err
 }
 
-// missing tells whether the error of reading a chunk means that none is stored there. Of chunks without filters, libhdf5 1.10 gives the full size or an
-// error then, which is told from others by a walk through the whole index. That is made once for each wording: walking for each of many chunks that were
-// never written takes time quadratic in their number.
+// missing tells whether the error of reading a chunk means that none is stored there. Of chunks without filters,
+// libhdf5 1.10 gives the full size or an error then, which is told from others by a walk through the whole index. That
+// is made once for each wording: walking for each of many chunks that were never written takes time quadratic in their
+// number.
 func (r *Reader) missing(corner []int64, err error) bool {
 	if words := err.Error(); words != r.noChunk {
 		r.walks++
@@ -45,8 +46,8 @@ func (r *Reader) missing(corner []int64, err error) bool {
 	return true
 }
 
-// ChunkPlace says where in the file the chunk that holds the element at coord lies, and what it occupies. libhdf5 1.10 walks the whole chunk index
-// for it, where RawChunk looks the chunk up. Its errors are those of RawChunk.
+// ChunkPlace says where in the file the chunk that holds the element at coord lies, and what it occupies. libhdf5 1.10
+// walks the whole chunk index for it, where RawChunk looks the chunk up. Its errors are those of RawChunk.
 func (r *Reader) ChunkPlace(coord []int64) (at, size int64, err error) {
 	corner, err := r.chunkAt(coord)
 	if err == nil {
@@ -83,8 +84,9 @@ func (r *Reader) chunkAt(coord []int64) ([]int64, error) {
 // MaxChunks bounds the chunks that RawBlock reads.
 const MaxChunks = 1 << 20
 
-// RawBlock reads, one after the other and without running a filter, every chunk that holds a part of a block. It returns how many are stored and
-// the bytes that these occupy; buf is used for each in turn, and returned for the next call. Its errors are those of Block and RawChunk.
+// RawBlock reads, one after the other and without running a filter, every chunk that holds a part of a block. It
+// returns how many are stored and the bytes that these occupy; buf is used for each in turn, and returned for the next
+// call. Its errors are those of Block and RawChunk.
 func (r *Reader) RawBlock(start, count []int64, buf []byte) (chunks, stored int64, into []byte, err error) {
 	n, err := r.blockBytes(start, count)
 	if err != nil || n == 0 {

@@ -11,7 +11,8 @@ import (
 // Drawn is what reading a dataset draws on beside the file that has it.
 type Drawn struct {
 	Files []string // regular files, each once, as libhdf5 finds them; those that are not there are left out
-	// ChunkRows is the length along the first axis of the longest chunk among the sources of a virtual dataset; 0 where none is chunked.
+	// ChunkRows is the length along the first axis of the longest chunk among the sources of a virtual dataset; 0 where
+	// none is chunked.
 	ChunkRows int64
 	// Unsure says why Files may not be all of them; "" where they are.
 	Unsure string
@@ -27,8 +28,9 @@ const (
 // maxNested bounds virtual datasets whose sources are virtual.
 const maxNested = 8
 
-// DrawnBy finds the files that a dataset draws on, following external links, external storage and virtual datasets. It is to be called in a child
-// process that may die. Its errors are those of OpenReader for the dataset itself; what goes wrong further on is in Drawn.Unsure.
+// DrawnBy finds the files that a dataset draws on, following external links, external storage and virtual datasets. It
+// is to be called in a child process that may die. Its errors are those of OpenReader for the dataset itself; what goes
+// wrong further on is in Drawn.Unsure.
 func DrawnBy(path, dataset string) (Drawn, error) {
 	c := drawing{most: maxSources, seen: map[string]bool{}}
 	if err := c.dataset(path, dataset, 0); err != nil {
@@ -128,7 +130,8 @@ func (c *drawing) source(storage Storage, at, file string, names []string, i, de
 	}
 }
 
-// besideOrBare is beside for sources of virtual datasets: libhdf5 looks for the last part of an absolute name too, where there is no such file.
+// besideOrBare is beside for sources of virtual datasets: libhdf5 looks for the last part of an absolute name too,
+// where there is no such file.
 func besideOrBare(at, name string) (string, error) {
 	path, err := beside(at, name)
 	if err != nil && filepath.IsAbs(name) {
@@ -137,7 +140,8 @@ func besideOrBare(at, name string) (string, error) {
 	return path, err
 }
 
-// sourceNames lists the files of external storage, or the sources of a virtual dataset with the datasets in them, and the file that names them.
+// sourceNames lists the files of external storage, or the sources of a virtual dataset with the datasets in them, and
+// the file that names them.
 func (r *Reader) sourceNames() (files, datasets []string, at string, err error) {
 	at = r.found.files[len(r.found.files)-1].at
 	if r.dataset.Storage != External && r.dataset.Storage != Virtual {

@@ -1,11 +1,13 @@
-// Package hdf5 describes what lies in an HDF5 file (Layout: datasets with shape, type, layout, chunks, filters and the bytes they occupy) and reads
-// items of a dataset (Reader). It stands on gonum.org/v1/hdf5, plus cgo files (native*.go) for what that does not bind.
+// Package hdf5 describes what lies in an HDF5 file (Layout: datasets with shape, type, layout, chunks, filters and the
+// bytes they occupy) and reads items of a dataset (Reader). It stands on gonum.org/v1/hdf5, plus cgo files (native*.go)
+// for what that does not bind.
 //
 // libhdf5 dies on files it does not expect, and no Go code can catch that: every function here that takes a path is
 // to be called in a child process that may die, never in the process that watches a job. What a file names outside of
-// itself (external links, external storage, sources of virtual datasets) is named and never followed, unless a Reader is
-// told to, because such a name may lead to a FIFO, a device or somebody else's data. Layout reads no attributes and no data. No
-// filter plugin is ever loaded, and no lock is taken on the file unless a Reader is told to, so that the job can open it for writing.
+// itself (external links, external storage, sources of virtual datasets) is named and never followed, unless a Reader
+// is told to, because such a name may lead to a FIFO, a device or somebody else's data. Layout reads no attributes and
+// no data. No filter plugin is ever loaded, and no lock is taken on the file unless a Reader is told to, so that the
+// job can open it for writing.
 package hdf5
 
 import "github.com/pipetune/pipetune/internal/untrusted"

@@ -68,7 +68,8 @@ func (f *finder) file(path string) (root handle, err error) {
 	return root, nil
 }
 
-// find walks to the dataset link by link, because libhdf5, given a whole path, follows whatever lies on it. It leaves group and last behind.
+// find walks to the dataset link by link, because libhdf5, given a whole path, follows whatever lies on it. It leaves
+// group and last behind.
 func (f *finder) find(path, dataset string) error {
 	at, err := f.file(path)
 	if err != nil {
@@ -164,8 +165,8 @@ func split(path string) []string {
 	return out
 }
 
-// beside finds a file named in another one, whose own path is at: beside that, then in the working folder, as libhdf5 does
-// (H5F_prefix_open_file). It must be a regular file, and it is not opened here.
+// beside finds a file named in another one, whose own path is at: beside that, then in the working folder, as libhdf5
+// does (H5F_prefix_open_file). It must be a regular file, and it is not opened here.
 func beside(at, name string) (string, error) {
 	for _, folder := range []string{filepath.Dir(at), ""} {
 		path := place(folder, name)
@@ -201,9 +202,9 @@ func regular(path, name string) (bool, error) {
 // maxSources bounds the files that a dataset may draw on.
 const maxSources = 4096
 
-// sources looks at the files that a dataset draws on before libhdf5 opens them. It returns the folder in which those of external storage lie, "" for the
-// working folder or for absolute names. Sources of a virtual dataset may be missing, then it reads as its fill value; those that are named by a
-// pattern are not looked at.
+// sources looks at the files that a dataset draws on before libhdf5 opens them. It returns the folder in which those of
+// external storage lie, "" for the working folder or for absolute names. Sources of a virtual dataset may be missing,
+// then it reads as its fill value; those that are named by a pattern are not looked at.
 func (f *finder) sources(plist creation, storage Storage) (folder string, err error) {
 	at := f.files[len(f.files)-1].at
 	if storage == Virtual {
@@ -253,9 +254,9 @@ func cause(err error) error {
 	return err
 }
 
-// openFile opens a regular file with libhdf5, and nothing else: it is looked at without opening it first, so that a FIFO is not waited for and a
-// device not touched. By its name it is opened only where asked to, because what the file itself names is then looked for beside it. The thread
-// must be locked and prepared.
+// openFile opens a regular file with libhdf5, and nothing else: it is looked at without opening it first, so that a
+// FIFO is not waited for and a device not touched. By its name it is opened only where asked to, because what the file
+// itself names is then looked for beside it. The thread must be locked and prepared.
 func openFile(path string, byName, locked bool) (openedFile, error) {
 	f, err := os.OpenFile(path, unix.O_PATH, 0)
 	if err != nil {
@@ -307,8 +308,8 @@ func refused(name string, why error) error {
 	return fmt.Errorf("%w: %w", ErrUnreadable, why)
 }
 
-// slots is how many places a chunk cache of a size gets: a prime, 100 for each chunk that fits, as H5Pset_chunk_cache's manual advises, but at least
-// the library's 521 and at most 8 MiB of pointers.
+// slots is how many places a chunk cache of a size gets: a prime, 100 for each chunk that fits, as H5Pset_chunk_cache's
+// manual advises, but at least the library's 521 and at most 8 MiB of pointers.
 func slots(cacheBytes int64, chunkBytes *int64) int64 {
 	n := int64(521)
 	if chunkBytes != nil && *chunkBytes > 0 {

@@ -9,23 +9,25 @@ import (
 )
 
 const (
-	// MaxHeldBytes is the most memory that one read may take: what it delivers, and what libhdf5 holds of chunks meanwhile. It leaves a child that
-	// may have 1 GiB in all a quarter for the rest.
+	// MaxHeldBytes is the most memory that one read may take: what it delivers, and what libhdf5 holds of chunks
+	// meanwhile. It leaves a child that may have 1 GiB in all a quarter for the rest.
 	MaxHeldBytes = 768 << 20
-	// ProcessBytes is the address space that a process which reads needs, and should have, beyond what it has at its start: what one read holds, an arena
-	// of Go's, and what libhdf5 keeps of open files. A damaged file may have libhdf5 take all of it. With some 30 MiB that such a process holds at its
-	// start and 64 of an arena that is mapped by then, that is 1 GiB.
+	// ProcessBytes is the address space that a process which reads needs, and should have, beyond what it has at its
+	// start: what one read holds, an arena of Go's, and what libhdf5 keeps of open files. A damaged file may have
+	// libhdf5 take all of it. With some 30 MiB that such a process holds at its start and 64 of an arena that is mapped
+	// by then, that is 1 GiB.
 	ProcessBytes = MaxHeldBytes + 160<<20
-	// MaxChunkBytes is the largest chunk that is read; the format allows 4 GiB less a byte. Training sets have chunks of some MiB at the most.
+	// MaxChunkBytes is the largest chunk that is read; the format allows 4 GiB less a byte. Training sets have chunks
+	// of some MiB at the most.
 	MaxChunkBytes = 512 << 20
 
-	// selectedBytes is what libhdf5 1.10 holds for each chunk that a read touches: 6.6 kB with chunks of 64 bytes (119 MiB for 16,000 of them,
-	// 657 MiB for 100,000, where the process has 12 MiB without).
+	// selectedBytes is what libhdf5 1.10 holds for each chunk that a read touches: 6.6 kB with chunks of 64 bytes (119
+	// MiB for 16,000 of them, 657 MiB for 100,000, where the process has 12 MiB without).
 	selectedBytes = 7 << 10
 )
 
-// holding is what libhdf5 holds of chunks while one of them is decoded. It was measured by reading chunks of 200 MiB, one after the other into the
-// same buffer, and looking at the most memory the process had beside that buffer:
+// holding is what libhdf5 holds of chunks while one of them is decoded. It was measured by reading chunks of 200 MiB,
+// one after the other into the same buffer, and looking at the most memory the process had beside that buffer:
 //
 //	no filter                           0, chunks larger than the cache are read in place
 //	one filter, incompressible data     the chunk as it is stored and as it is decoded
@@ -63,7 +65,8 @@ func (d *Dataset) chunks(cache *int64, file int64) holding {
 		h.cached = 0
 	}
 	h.plain = *d.ChunkBytes
-	// A chunk as it is stored is no larger than its file; a filter that finds nothing to compress is left out, and adds nothing worth counting.
+	// A chunk as it is stored is no larger than its file; a filter that finds nothing to compress is left out, and adds
+	// nothing worth counting.
 	if h.stored = min(file, h.plain); d.copies() > 1 {
 		h.stored = h.plain
 	}
@@ -87,9 +90,10 @@ const (
 	filterScaleOffset = 6
 )
 
-// decodedMost is how many bytes a filter may make of a chunk that has so many: no more than that and what the filters before it can have added, which
-// is at most 22 bytes and one in a thousand for each of 32 of them (scaleoffset's head; H5Z_DEFLATE_SIZE_ADJUST in H5Zdeflate.c). chunk is nil for
-// chunks of other datasets, those that a virtual one draws on.
+// decodedMost is how many bytes a filter may make of a chunk that has so many: no more than that and what the filters
+// before it can have added, which is at most 22 bytes and one in a thousand for each of 32 of them (scaleoffset's head;
+// H5Z_DEFLATE_SIZE_ADJUST in H5Zdeflate.c). chunk is nil for chunks of other datasets, those that a virtual one draws
+// on.
 func decodedMost(chunk *int64) int64 {
 	most := int64(MaxChunkBytes)
 	if chunk != nil {
@@ -98,7 +102,8 @@ func decodedMost(chunk *int64) int64 {
 	return most + most/16 + 1024
 }
 
-// bearable refuses to deliver n bytes that lie in so many chunks where that and what libhdf5 holds meanwhile are too much together.
+// bearable refuses to deliver n bytes that lie in so many chunks where that and what libhdf5 holds meanwhile are too
+// much together.
 func (r *Reader) bearable(n, chunks int64) error {
 	h := r.held
 	index := int64(0)
@@ -150,7 +155,8 @@ func (r *Reader) refuseChunk() error {
 	return r.bearable(0, 1)
 }
 
-// touched is how many chunks hold a part of a block; it is MaxHeldBytes where they cannot be counted, which is too many.
+// touched is how many chunks hold a part of a block; it is MaxHeldBytes where they cannot be counted, which is too
+// many.
 func (d *Dataset) touched(start, count []int64) int64 {
 	if d.Storage != Chunked || len(d.Chunk) != len(count) {
 		return 0
@@ -172,8 +178,8 @@ func (d *Dataset) touched(start, count []int64) int64 {
 // largeBytes is from what size on a buffer is not made beside those that are not used any more.
 const largeBytes = 64 << 20
 
-// makeRoom makes a buffer that takes the place of a shorter one. The collector may not have come to that one yet: before a large buffer is made, it has
-// to. A caller that keeps the shorter one meanwhile holds both.
+// makeRoom makes a buffer that takes the place of a shorter one. The collector may not have come to that one yet:
+// before a large buffer is made, it has to. A caller that keeps the shorter one meanwhile holds both.
 func makeRoom(n int64) []byte {
 	if n > largeBytes {
 		debug.FreeOSMemory()

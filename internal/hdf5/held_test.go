@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// heavyScript writes files that declare much and hold next to nothing: all is zeros that compress, or was never written.
+// heavyScript writes files that declare much and hold next to nothing: all is zeros that compress, or was never
+// written.
 const heavyScript = `
 import sys, os, h5py, numpy
 M = 1 << 20
@@ -46,8 +47,8 @@ with h5py.File("sparse.h5", "w") as f:
         h5py.h5d.create(f.id, name, h5py.h5t.NATIVE_UINT8, h5py.h5s.create_simple((1, mib * M)), plist)
 `
 
-// What one read delivers and what libhdf5 holds meanwhile are bounded together, and refused by what the header says before any of it is taken. The
-// children's memory shows that the reckoning is what libhdf5 does.
+// What one read delivers and what libhdf5 holds meanwhile are bounded together, and refused by what the header says
+// before any of it is taken. The children's memory shows that the reckoning is what libhdf5 does.
 func TestHeldTogether(t *testing.T) {
 	folder := t.TempDir()
 	if out, err := exec.Command(python(), "-c", heavyScript, folder).CombinedOutput(); err != nil {

@@ -12,12 +12,13 @@ import (
 	"github.com/pipetune/pipetune/internal/must"
 )
 
-// mostMemory is what reading a damaged file of some kilobytes may take: the runtime's own and what alwaysBytes allows, with room for libhdf5's copies. Of
-// 1,800 damaged files two took more, 384 and 539 MB: libhdf5 1.10.8 needs 5.7 kB for each of the 65,536 chunks that a flipped bit gave a dataset of 37 MB.
+// mostMemory is what reading a damaged file of some kilobytes may take: the runtime's own and what alwaysBytes allows,
+// with room for libhdf5's copies. Of 1,800 damaged files two took more, 384 and 539 MB: libhdf5 1.10.8 needs 5.7 kB for
+// each of the 65,536 chunks that a flipped bit gave a dataset of 37 MB.
 const mostMemory = 256 << 20
 
-// Damaged files, cut short or with bits turned, give data or an error, or kill the child that reads them and nothing else; whatever sizes they
-// claim, next to no memory is taken.
+// Damaged files, cut short or with bits turned, give data or an error, or kill the child that reads them and nothing
+// else; whatever sizes they claim, next to no memory is taken.
 func TestDamagedFiles(t *testing.T) {
 	names := []string{"contiguous", "chunk_many", "chunk_across", "gzip", "gzip_shuffle", "szip", "resizable", "compact", "types/compound", "types/bool", "scaleoffset"}
 	random := rand.New(rand.NewPCG(5, 8))

@@ -47,8 +47,9 @@ func Layout(path string, limits Limits) (File, error) {
 	return walkFile(nameOf(f, info, path), File{Bytes: info.Size(), Superblock: sb.Version}, limits)
 }
 
-// nameOf returns the name by which libhdf5 gets at the open file. libhdf5 resolves a name that is a link (H5F__build_actual_name calls
-// realpath), and the link to a file of a container names a path that does not exist here; such a file keeps the name it came with.
+// nameOf returns the name by which libhdf5 gets at the open file. libhdf5 resolves a name that is a link
+// (H5F__build_actual_name calls realpath), and the link to a file of a container names a path that does not exist here;
+// such a file keeps the name it came with.
 func nameOf(f *os.File, info os.FileInfo, path string) string {
 	name := fmt.Sprintf("/proc/self/fd/%d", f.Fd())
 	target, err := os.Readlink(name)
@@ -99,7 +100,8 @@ func prepare() error {
 	if err := hdf5.DisplayErrors(false); err != nil {
 		return fmt.Errorf("silencing libhdf5: %w", err)
 	}
-	// libhdf5 reads this variable once, when it first has to do with a file, and believes it more than what a file is opened with.
+	// libhdf5 reads this variable once, when it first has to do with a file, and believes it more than what a file is
+	// opened with.
 	if err := os.Unsetenv("HDF5_USE_FILE_LOCKING"); err != nil {
 		return fmt.Errorf("choosing HDF5's file locks: %w", err)
 	}

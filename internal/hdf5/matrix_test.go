@@ -113,7 +113,8 @@ func TestReader(t *testing.T) {
 	t.Run("locks only when told to", func(t *testing.T) { locks(t, filepath.Join(folder, "matrix_v108.h5")) })
 }
 
-// The matrix is every layout by filter by type, written in three versions of the format, one of them behind a user block.
+// The matrix is every layout by filter by type, written in three versions of the format, one of them behind a user
+// block.
 func everyLayoutFilterAndType(t *testing.T, folder string, files map[string]map[string]expected) {
 	var datasets, refused, chunks int
 	var n counts

@@ -147,7 +147,8 @@ import (
 // view is an open dataset in libhdf5's hands. All of its functions may be called from any thread, one at a time.
 type view struct{ c *C.struct_view }
 
-// newView takes the dataset over, also when it fails. empty says that the dataset has no elements and never will (h5py.Empty).
+// newView takes the dataset over, also when it fails. empty says that the dataset has no elements and never will
+// (h5py.Empty).
 func newView(dataset handle) (v view, empty bool, err error) {
 	v.c = (*C.struct_view)(C.calloc(1, C.sizeof_struct_view)) // never nil: cgo's allocation functions end the program instead
 	v.c.dset = C.hid_t(dataset)
@@ -238,7 +239,8 @@ func (v view) place(offset []int64) (at, size int64, mask uint32, err error) {
 // maxTypeDepth bounds how deep compound and array types are looked into; real ones nest two or three deep.
 const maxTypeDepth = 32
 
-// pointsTo says what elements of a type lead to instead of being plain bytes: H5T_VLEN, H5T_STRING, H5T_REFERENCE; H5T_NO_CLASS for nothing.
+// pointsTo says what elements of a type lead to instead of being plain bytes: H5T_VLEN, H5T_STRING, H5T_REFERENCE;
+// H5T_NO_CLASS for nothing.
 func pointsTo(id C.hid_t) C.H5T_class_t { return C.points(id, maxTypeDepth) }
 
 // plain says why the view's elements are no plain bytes; nil when they are.

@@ -72,8 +72,8 @@ func truth(b bool) C.int {
 	return 0
 }
 
-// sweep reads the steps, one at least, whose views are set by then. took and to have room for them. The error is of the step that comes after those
-// that are done.
+// sweep reads the steps, one at least, whose views are set by then. took and to have room for them. The error is of the
+// step that comes after those that are done.
 func sweep(steps []step, numbers []int64, to []byte, limit time.Duration, took []time.Duration) (done int, err error) {
 	var failed C.int
 	n := C.sweep_steps((*C.struct_step)(unsafe.SliceData(steps)), C.size_t(len(steps)), (*C.longlong)(unsafe.SliceData(numbers)),

@@ -2,8 +2,9 @@ package hdf5
 
 // What a chunk that RawBlock reads is held against: that chunk alone.
 
-// RawChunk reads the chunk that holds the element at coord as it is stored: no filter is run. mask has a bit set for each filter that was left out
-// when this chunk was written. The error wraps ErrNoChunk where nothing is stored, and is else like that of Item.
+// RawChunk reads the chunk that holds the element at coord as it is stored: no filter is run. mask has a bit set for
+// each filter that was left out when this chunk was written. The error wraps ErrNoChunk where nothing is stored, and is
+// else like that of Item.
 func (r *Reader) RawChunk(coord []int64, buf []byte) (raw []byte, mask uint32, err error) {
 	corner, err := r.chunkAt(coord)
 	if err == nil {

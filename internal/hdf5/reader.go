@@ -22,14 +22,16 @@ var (
 	ErrNoChunk = errors.New("no chunk is stored there")
 )
 
-// MaxReadBytes is the most that one read delivers where libhdf5 holds nothing beside it. It is far above any sample of a training set and less than
-// half of what h5py can be made to allocate for one element of a hostile file of 1 MB.
+// MaxReadBytes is the most that one read delivers where libhdf5 holds nothing beside it. It is far above any sample of
+// a training set and less than half of what h5py can be made to allocate for one element of a hostile file of 1 MB.
 const MaxReadBytes = MaxHeldBytes
 
 const (
-	// alwaysBytes may be asked for whatever the size of the file: a dataset that was never written reads as its fill value.
+	// alwaysBytes may be asked for whatever the size of the file: a dataset that was never written reads as its fill
+	// value.
 	alwaysBytes = 64 << 20
-	// inflation is how much larger data can be than its compressed form: deflate's bound is 1032 (zlib's technical details).
+	// inflation is how much larger data can be than its compressed form: deflate's bound is 1032 (zlib's technical
+	// details).
 	inflation = 1100
 )
 
@@ -38,13 +40,13 @@ type ReaderOptions struct {
 	Dataset string // its path in the file; soft links inside of the file are followed
 	Follow  bool   // follow external links, external storage and virtual datasets, into regular files only
 	Locked  bool   // with the library's file lock, as h5py opens by default; false: without
-	// ChunkCacheBytes is the size of the cache of decoded chunks: nil for the library's default of 1 MiB, 0 for none. The number of its slots is
-	// chosen to suit, where h5py's rdcc_nbytes alone leaves it at 521.
+	// ChunkCacheBytes is the size of the cache of decoded chunks: nil for the library's default of 1 MiB, 0 for none.
+	// The number of its slots is chosen to suit, where h5py's rdcc_nbytes alone leaves it at 521.
 	ChunkCacheBytes *int64
 }
 
-// Reader reads one dataset, in the type it has in the file: byte for byte what h5py's dset[i].tobytes() gives. It is used by one goroutine at a time.
-// What it returns lies in the buffer it was given where that is large enough.
+// Reader reads one dataset, in the type it has in the file: byte for byte what h5py's dset[i].tobytes() gives. It is
+// used by one goroutine at a time. What it returns lies in the buffer it was given where that is large enough.
 type Reader struct {
 	view    view
 	found   finder
@@ -61,8 +63,8 @@ type Reader struct {
 	walks   int    // how often a whole chunk index was walked through
 }
 
-// OpenReader opens a dataset. It is to be called in a child process that may die. Its errors wrap those of Layout, ErrNoDataset, ErrOutside,
-// ErrPointers, ErrFilter, ErrTooLarge and those of the file system.
+// OpenReader opens a dataset. It is to be called in a child process that may die. Its errors wrap those of Layout,
+// ErrNoDataset, ErrOutside, ErrPointers, ErrFilter, ErrTooLarge and those of the file system.
 func OpenReader(path string, o ReaderOptions) (*Reader, error) {
 	runtime.LockOSThread() // libhdf5's reasons are kept per thread
 	defer runtime.UnlockOSThread()
@@ -193,8 +195,8 @@ func (r *Reader) measure(cache *int64) error {
 	return nil
 }
 
-// bound is how many bytes one read may ask for: no more than MaxReadBytes, and no more than the file could hold, so that a few false bytes in
-// a header make nobody allocate.
+// bound is how many bytes one read may ask for: no more than MaxReadBytes, and no more than the file could hold, so
+// that a few false bytes in a header make nobody allocate.
 func (r *Reader) bound() int64 {
 	if r.dataset.Storage == External || r.dataset.Storage == Virtual {
 		return MaxReadBytes // they lie elsewhere
@@ -283,7 +285,8 @@ func (r *Reader) failed(what string, which any, err error) error {
 	return fmt.Errorf("reading %s %v of dataset %s: %w", what, which, r.dataset.Path, err)
 }
 
-// Block reads a hyperslab: count elements along each axis from start on. Of a scalar, both are empty. Its errors are those of Item.
+// Block reads a hyperslab: count elements along each axis from start on. Of a scalar, both are empty. Its errors are
+// those of Item.
 func (r *Reader) Block(start, count []int64, buf []byte) ([]byte, error) {
 	n, err := r.checkBlock(start, count)
 	if err != nil {
@@ -329,10 +332,11 @@ func (r *Reader) blockBytes(start, count []int64) (int64, error) {
 	return *n, nil
 }
 
-// Items reads several indices of the first axis with one H5Dread and delivers them one after the other, in the order they were asked for. libhdf5 takes
-// a selection in rising order only: where the order is another, or an index comes twice, they are read in rising order, each once, and copied apart.
-// libhdf5 1.10 takes time quadratic in the number of indices that are not neighbours to put the selection together, as h5py's indexing with a
-// list does. Its errors are those of Item.
+// Items reads several indices of the first axis with one H5Dread and delivers them one after the other, in the order
+// they were asked for. libhdf5 takes a selection in rising order only: where the order is another, or an index comes
+// twice, they are read in rising order, each once, and copied apart. libhdf5 1.10 takes time quadratic in the number of
+// indices that are not neighbours to put the selection together, as h5py's indexing with a list does. Its errors are
+// those of Item.
 func (r *Reader) Items(indices []int64, buf []byte) ([]byte, error) {
 	if err := r.ready(r.item, r.spread); err != nil {
 		return nil, r.failed("items", len(indices), err)

@@ -25,8 +25,8 @@ func reader(t *testing.T, path string, o ReaderOptions) *Reader {
 	return r
 }
 
-// Without leave, every name that leads out of the file is an error that says so. With it, the data is what h5py reads; a FIFO is refused either way,
-// or this test would hang.
+// Without leave, every name that leads out of the file is an error that says so. With it, the data is what h5py reads;
+// a FIFO is refused either way, or this test would hang.
 func outside(t *testing.T, folder string, want map[string]expected) {
 	t.Chdir(folder) // h5py finds external storage in the working folder
 	path := filepath.Join(folder, "outside.h5")

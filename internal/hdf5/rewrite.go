@@ -34,10 +34,11 @@ const slabBytes = 16 << 20
 // mostSlabBytes bounds it where whole chunks are more than that.
 const mostSlabBytes = 256 << 20
 
-// Rewrite copies items of a dataset into a new file, under the same name and in another layout, so that the layouts can be measured side by side. dst must
-// not exist; it is removed again when the copy fails. It returns the size of the new file, which is on the disk by then (fsync), so that its pages
-// can be dropped. It is to be called in a child process that may write to where dst is. Its errors are those of OpenReader and Block and those
-// of writing, a full disk among them; after that one the process should end, because libhdf5 holds on to a file that it could not close.
+// Rewrite copies items of a dataset into a new file, under the same name and in another layout, so that the layouts can
+// be measured side by side. dst must not exist; it is removed again when the copy fails. It returns the size of the new
+// file, which is on the disk by then (fsync), so that its pages can be dropped. It is to be called in a child process
+// that may write to where dst is. Its errors are those of OpenReader and Block and those of writing, a full disk among
+// them; after that one the process should end, because libhdf5 holds on to a file that it could not close.
 func Rewrite(src string, from ReaderOptions, dst string, o RewriteOptions) (bytes int64, err error) {
 	r, err := OpenReader(src, from)
 	if err != nil {
@@ -145,7 +146,8 @@ func (o RewriteOptions) copy(r *Reader, name, dst string, shape []int64) (err er
 // mostSlabChunks bounds the chunks that are written or read at once: libhdf5 holds selectedBytes for each of them.
 const mostSlabChunks = MaxHeldBytes / 4 / selectedBytes
 
-// step is how many items are copied at once: whole chunks of what is written, so that none is compressed twice, and of what is read.
+// step is how many items are copied at once: whole chunks of what is written, so that none is compressed twice, and of
+// what is read.
 func (o RewriteOptions) step(r *Reader) int64 {
 	rows := max(1, slabBytes/r.item)
 	most := max(1, min(mostSlabBytes, r.most)/r.item)
@@ -165,7 +167,8 @@ func (o RewriteOptions) step(r *Reader) int64 {
 	return rows
 }
 
-// across is how many chunks lie beside each other in a row of chunks, along all axes but the first; mostSlabChunks where there are more than that.
+// across is how many chunks lie beside each other in a row of chunks, along all axes but the first; mostSlabChunks
+// where there are more than that.
 func across(shape, chunk []int64) int64 {
 	n := int64(1)
 	for axis := 1; axis < len(chunk); axis++ {

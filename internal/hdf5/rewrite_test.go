@@ -144,7 +144,8 @@ func TestRewriteToAFullDisk(t *testing.T) {
 	}
 }
 
-// What is copied at once touches no more chunks than libhdf5 may hold of them: of rows of 64 bytes, a slab of 16 MiB would be 262,144 chunks of one.
+// What is copied at once touches no more chunks than libhdf5 may hold of them: of rows of 64 bytes, a slab of 16 MiB
+// would be 262,144 chunks of one.
 func TestRewriteStepOfSmallChunks(t *testing.T) {
 	for _, c := range []struct {
 		name          string

@@ -4,12 +4,14 @@ import (
 	"time"
 )
 
-// Sweep is a list of items, of one reader or of several, that are read one after the other with one call of C, each to the same place, as a
-// loop over Item and Block reads them. The zero value is an empty list. It is used by the goroutine that uses the readers.
+// Sweep is a list of items, of one reader or of several, that are read one after the other with one call of C, each to
+// the same place, as a loop over Item and Block reads them. The zero value is an empty list. It is used by the
+// goroutine that uses the readers.
 //
-// It is there for measuring. During a call of C that lasts longer than some 20 µs, Go's monitor thread (sysmon) wakes, takes the processor away from
-// the waiting goroutine and stays awake for the next call: reading one item of 150 µs for each call costs a sixth more CPU time than libhdf5 uses,
-// on another core (measured with Go 1.26). And the time of each item is free of what a call of C costs.
+// It is there for measuring. During a call of C that lasts longer than some 20 µs, Go's monitor thread (sysmon) wakes,
+// takes the processor away from the waiting goroutine and stays awake for the next call: reading one item of 150 µs for
+// each call costs a sixth more CPU time than libhdf5 uses, on another core (measured with Go 1.26). And the time of
+// each item is free of what a call of C costs.
 type Sweep struct {
 	steps   []step
 	readers []*Reader
@@ -26,7 +28,8 @@ func (s *Sweep) Clear() {
 // Len is how many items are on the list.
 func (s *Sweep) Len() int { return len(s.steps) }
 
-// Item puts an index of the first axis on the list. It reads nothing, and refuses what the reader's Item refuses, with the same errors.
+// Item puts an index of the first axis on the list. It reads nothing, and refuses what the reader's Item refuses, with
+// the same errors.
 func (s *Sweep) Item(r *Reader, index int64) error {
 	if err := r.checkItem(index); err != nil {
 		return err
@@ -52,9 +55,10 @@ func (s *Sweep) add(r *Reader, one step, bytes int64) {
 	s.largest = max(s.largest, bytes)
 }
 
-// Read reads the items of the list in their order, until one fails or ends later than limit after the beginning: one at least. It returns how many it
-// read, what these delivered, and buf, or a longer one in its place, with the last of them. took has room for Len times; each of those done is from the end
-// of the item before. The error is what Item or Block says of the item that comes after those done. The list stays as it is.
+// Read reads the items of the list in their order, until one fails or ends later than limit after the beginning: one at
+// least. It returns how many it read, what these delivered, and buf, or a longer one in its place, with the last of
+// them. took has room for Len times; each of those done is from the end of the item before. The error is what Item or
+// Block says of the item that comes after those done. The list stays as it is.
 func (s *Sweep) Read(buf []byte, took []time.Duration, limit time.Duration) (done int, bytes int64, into []byte, err error) {
 	if len(s.steps) == 0 {
 		return 0, 0, buf, nil

@@ -27,7 +27,8 @@ func damaged(t *testing.T) string {
 	return path
 }
 
-// A sweep reads what single calls read, whole items and blocks of several readers mixed, and fails where they fail, with the same words.
+// A sweep reads what single calls read, whole items and blocks of several readers mixed, and fails where they fail,
+// with the same words.
 func TestSweepReadsAsSingleCalls(t *testing.T) {
 	path := damaged(t)
 	whole, gzip := reader(t, path, ReaderOptions{Dataset: "contiguous"}), reader(t, path, ReaderOptions{Dataset: "gzip"})

@@ -28,8 +28,8 @@ const (
 	longestName   = len("pipetune-4294967295")
 )
 
-// folder is the private folder: mode 0700, with the hook's files, mode 0400, and the socket. root is held open, so that what is removed at the end
-// is what was made, whatever stands at the path by then.
+// folder is the private folder: mode 0700, with the hook's files, mode 0400, and the socket. root is held open, so that
+// what is removed at the end is what was made, whatever stands at the path by then.
 type folder struct {
 	path string
 	root *os.Root
@@ -144,7 +144,8 @@ func (f *folder) empty() error {
 	return err
 }
 
-// parents lists where the private folder may be made, best first: dir where it is given; else a XDG_RUNTIME_DIR that is one's own, TMPDIR; and /tmp.
+// parents lists where the private folder may be made, best first: dir where it is given; else a XDG_RUNTIME_DIR that is
+// one's own, TMPDIR; and /tmp.
 func parents(dir string, getenv func(string) string, euid int) []string {
 	if dir != "" {
 		return []string{dir, "/tmp"}
@@ -159,8 +160,8 @@ func parents(dir string, getenv func(string) string, euid int) []string {
 	return append(list, "/tmp")
 }
 
-// usable says whether a folder can be written to, and whether what is made there stays where it is: neither it nor a folder above may let others rename
-// what is not theirs, or Python would load what they put in its place.
+// usable says whether a folder can be written to, and whether what is made there stays where it is: neither it nor a
+// folder above may let others rename what is not theirs, or Python would load what they put in its place.
 func usable(dir string, euid int) bool {
 	if !filepath.IsAbs(dir) || unix.Access(dir, unix.W_OK|unix.X_OK) != nil {
 		return false

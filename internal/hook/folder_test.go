@@ -182,7 +182,8 @@ func TestALongParentIsPassedOver(t *testing.T) {
 	}
 }
 
-// TestAParentThatPYTHONPATHWouldSplitIsPassedOver: what stands before its colon would be taken for a folder, and so would what follows.
+// TestAParentThatPYTHONPATHWouldSplitIsPassedOver: what stands before its colon would be taken for a folder, and so
+// would what follows.
 func TestAParentThatPYTHONPATHWouldSplitIsPassedOver(t *testing.T) {
 	split := filepath.Join(short(t), "a:b c")
 	must.Do(t, os.Mkdir(split, 0o700))

@@ -16,12 +16,13 @@ import (
 // mostLeft bounds how many folders are looked at: others may use the name too.
 const mostLeft = 64
 
-// abandoned is the age from which a folder without a socket is one that was left: between the making of the two lie milliseconds.
+// abandoned is the age from which a folder without a socket is one that was left: between the making of the two lie
+// milliseconds.
 const abandoned = time.Minute
 
-// tidy removes the private folders of one's own in parent that a killed pipetune left there, and in no other folder: those with a socket that nobody
-// listens to any more, and old ones without a socket that hold nothing but the hook. One that cannot be removed stays; it is a few kilobytes, and
-// somebody else's trouble is no reason not to begin.
+// tidy removes the private folders of one's own in parent that a killed pipetune left there, and in no other folder:
+// those with a socket that nobody listens to any more, and old ones without a socket that hold nothing but the hook.
+// One that cannot be removed stays; it is a few kilobytes, and somebody else's trouble is no reason not to begin.
 func tidy(parent string, euid int, now time.Time) {
 	list, err := os.ReadDir(parent)
 	if err != nil {

@@ -37,7 +37,8 @@ func TestFoldersOfAKilledPipetuneAreRemoved(t *testing.T) {
 	}
 }
 
-// TestFoldersLeftBeforeTheirSocketWasMadeAreRemoved: old ones that hold the hook or a part of it, and nothing that is anybody else's.
+// TestFoldersLeftBeforeTheirSocketWasMadeAreRemoved: old ones that hold the hook or a part of it, and nothing that is
+// anybody else's.
 func TestFoldersLeftBeforeTheirSocketWasMadeAreRemoved(t *testing.T) {
 	files := must.Get(sources())(t)
 	later := time.Now().Add(2 * abandoned)

@@ -126,8 +126,8 @@ type stepTotals struct {
 }
 
 // workTotals are what one process did to make batches of one loader. Of batches shorter than a millisecond one in
-// sixteen is timed in full; how its time divides into items, collate and CPU stands for those before it. A batch that an
-// iterable dataset makes itself counts as the items along the first axis of its first tensor.
+// sixteen is timed in full; how its time divides into items, collate and CPU stands for those before it. A batch that
+// an iterable dataset makes itself counts as the items along the first axis of its first tensor.
 type workTotals struct {
 	Fetches    int64         `json:"fetches" signal:"hook_fetches"`
 	Items      int64         `json:"items" signal:"hook_items"`

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestHookLeavesCompilingAlone: inductor, export and batches in any order give what they give without the hook, with as many graphs, breaks
-// and frames; and the hook is told of each loader. It needs a C++ compiler, as inductor does.
+// TestHookLeavesCompilingAlone: inductor, export and batches in any order give what they give without the hook, with as
+// many graphs, breaks and frames; and the hook is told of each loader. It needs a C++ compiler, as inductor does.
 func TestHookLeavesCompilingAlone(t *testing.T) {
 	needTorch(t)
 	needFrameworks(t, "torch._inductor.config")

@@ -28,8 +28,8 @@ def fresh(data):
 	return packages
 }
 
-// TestHookKnowsDatasetsAndNotAddresses: of a loader that a library makes, the line told is that of the person's own loader over the same dataset,
-// never that of one whose dataset had the same address before.
+// TestHookKnowsDatasetsAndNotAddresses: of a loader that a library makes, the line told is that of the person's own
+// loader over the same dataset, never that of one whose dataset had the same address before.
 func TestHookKnowsDatasetsAndNotAddresses(t *testing.T) {
 	needTorch(t)
 	t.Parallel()
@@ -60,8 +60,8 @@ func TestHookKnowsDatasetsAndNotAddresses(t *testing.T) {
 	}
 }
 
-// TestHookAsksForNoLengthThatDoesSomething: the length of a dataset is asked for where that only looks at what is there, and what it raises is no
-// affair of the job's or a reason for the hook to go off.
+// TestHookAsksForNoLengthThatDoesSomething: the length of a dataset is asked for where that only looks at what is
+// there, and what it raises is no affair of the job's or a reason for the hook to go off.
 func TestHookAsksForNoLengthThatDoesSomething(t *testing.T) {
 	needTorch(t)
 	t.Parallel()
@@ -89,7 +89,8 @@ func TestHookAsksForNoLengthThatDoesSomething(t *testing.T) {
 	}
 }
 
-// TestHookCountsSamplesOfBatchesMadeInside: where the dataset makes the batches, what they cost is told by sample as far as these can be counted.
+// TestHookCountsSamplesOfBatchesMadeInside: where the dataset makes the batches, what they cost is told by sample as
+// far as these can be counted.
 func TestHookCountsSamplesOfBatchesMadeInside(t *testing.T) {
 	needTorch(t)
 	t.Parallel()
@@ -104,8 +105,8 @@ func TestHookCountsSamplesOfBatchesMadeInside(t *testing.T) {
 	}
 }
 
-// TestHookCountsWhatThreadsDoAtOnce: threads that go over loaders at once are in nobody's way: nothing of what each did is lost, and whoever makes a
-// loader's batches is told as such.
+// TestHookCountsWhatThreadsDoAtOnce: threads that go over loaders at once are in nobody's way: nothing of what each did
+// is lost, and whoever makes a loader's batches is told as such.
 func TestHookCountsWhatThreadsDoAtOnce(t *testing.T) {
 	needTorch(t) // not beside other tests: a worker that ends waits 3 ms for its last message to be taken, and no longer
 	e := listen(t)
@@ -132,7 +133,8 @@ func TestHookCountsWhatThreadsDoAtOnce(t *testing.T) {
 	}
 }
 
-// TestHookReadsWhatABatchIsMadeOf: which tensors there is one of for each sample, which may be pictures, and which are of float64.
+// TestHookReadsWhatABatchIsMadeOf: which tensors there is one of for each sample, which may be pictures, and which are
+// of float64.
 func TestHookReadsWhatABatchIsMadeOf(t *testing.T) {
 	needTorch(t)
 	t.Parallel()
@@ -142,8 +144,8 @@ func TestHookReadsWhatABatchIsMadeOf(t *testing.T) {
 	}
 }
 
-// TestHookCountsLookUpsToTheOpenBeforeThem: what is looked up by name in a file opened for the item is part of what opening it costs; in a file
-// that stays open it is the item's own.
+// TestHookCountsLookUpsToTheOpenBeforeThem: what is looked up by name in a file opened for the item is part of what
+// opening it costs; in a file that stays open it is the item's own.
 func TestHookCountsLookUpsToTheOpenBeforeThem(t *testing.T) {
 	needTorch(t)
 	t.Parallel()
@@ -162,14 +164,15 @@ func TestHookCountsLookUpsToTheOpenBeforeThem(t *testing.T) {
 	}
 }
 
-// What a step may execute of the hook's bytecode: measured on Python 3.11, and a tenth more, as other versions compile otherwise. `make overhead`
-// measures the time that this takes.
+// What a step may execute of the hook's bytecode: measured on Python 3.11, and a tenth more, as other versions compile
+// otherwise. `make overhead` measures the time that this takes.
 const (
 	shortStep   = 85  // where workers make the batch: a step that chance did not choose, as most are
 	countedStep = 340 // where none do
 )
 
-// TestHookAddsFewInstructionsToAStep counts what the wrappers execute where nothing else shows, in the shortest of steps.
+// TestHookAddsFewInstructionsToAStep counts what the wrappers execute where nothing else shows, in the shortest of
+// steps.
 func TestHookAddsFewInstructionsToAStep(t *testing.T) {
 	needTorch(t)
 	t.Parallel()
@@ -196,7 +199,8 @@ func TestHookAddsFewInstructionsToAStep(t *testing.T) {
 	}
 }
 
-// TestHookKnowsWhoseWorkersAreWhereThreadsMakeThemAtOnce: a worker says the number of the loader that it was started for, whatever other threads start.
+// TestHookKnowsWhoseWorkersAreWhereThreadsMakeThemAtOnce: a worker says the number of the loader that it was started
+// for, whatever other threads start.
 func TestHookKnowsWhoseWorkersAreWhereThreadsMakeThemAtOnce(t *testing.T) {
 	needTorch(t)
 	t.Parallel()
@@ -225,8 +229,8 @@ func TestHookKnowsWhoseWorkersAreWhereThreadsMakeThemAtOnce(t *testing.T) {
 	}
 }
 
-// TestHookRestsAsAWorkerDoes: while a worker waits for its next batch, who looks from outside sees a wait as long as torch's own, which is what a
-// wait for work is known by.
+// TestHookRestsAsAWorkerDoes: while a worker waits for its next batch, who looks from outside sees a wait as long as
+// torch's own, which is what a wait for work is known by.
 func TestHookRestsAsAWorkerDoes(t *testing.T) {
 	needTorch(t)
 	t.Parallel()

@@ -10,8 +10,8 @@ import (
 // manyTasks is how many loaders many.py makes at its busiest line.
 const manyTasks = 3000
 
-// TestHookKeepsItsSizeInAJobThatMakesThousandsOfLoaders: what the hook keeps, and what each telling goes over, is bounded; no batch is lost by it, and
-// each is told under the line that made its loader.
+// TestHookKeepsItsSizeInAJobThatMakesThousandsOfLoaders: what the hook keeps, and what each telling goes over, is
+// bounded; no batch is lost by it, and each is told under the line that made its loader.
 func TestHookKeepsItsSizeInAJobThatMakesThousandsOfLoaders(t *testing.T) {
 	needTorch(t)
 	t.Parallel()
@@ -94,7 +94,8 @@ func (e *ear) dearest() int {
 	return most
 }
 
-// TestHookCountsLoadersThatItCannotTell: loaders of more kinds than the hook has numbers for go untold, and how often they are gone over is said.
+// TestHookCountsLoadersThatItCannotTell: loaders of more kinds than the hook has numbers for go untold, and how often
+// they are gone over is said.
 func TestHookCountsLoadersThatItCannotTell(t *testing.T) {
 	needTorch(t)
 	t.Parallel()

@@ -156,7 +156,8 @@ func stopwatchApart(t *testing.T, names []string) (*ear, string) {
 	return e, ""
 }
 
-// TestHookCountsItsOwnTimeToTheWait: what the hook does with a batch, the job waits for within __next__, as for the batch itself; it is no part of the step.
+// TestHookCountsItsOwnTimeToTheWait: what the hook does with a batch, the job waits for within __next__, as for the
+// batch itself; it is no part of the step.
 func TestHookCountsItsOwnTimeToTheWait(t *testing.T) {
 	needTorch(t)
 	t.Parallel()
@@ -228,7 +229,8 @@ func TestHookTimesWhatItemsAreMadeOf(t *testing.T) {
 	}
 }
 
-// TestHookTellsWhoTakesTheBatches: a batch counts as taken aside where another thread than the main one takes it; after a fork the one that forked is.
+// TestHookTellsWhoTakesTheBatches: a batch counts as taken aside where another thread than the main one takes it; after
+// a fork the one that forked is.
 func TestHookTellsWhoTakesTheBatches(t *testing.T) {
 	needTorch(t)
 	t.Parallel()
@@ -252,13 +254,14 @@ func TestHookTellsWhoTakesTheBatches(t *testing.T) {
 	}
 }
 
-// TestHookTimesAPretendedGPU stands in for a GPU: what the hook calls of torch.cuda is there, and the waits for it are sleeps. The methods of Tensor are
-// left alone unless they are asked for.
+// TestHookTimesAPretendedGPU stands in for a GPU: what the hook calls of torch.cuda is there, and the waits for it are
+// sleeps. The methods of Tensor are left alone unless they are asked for.
 func TestHookTimesAPretendedGPU(t *testing.T) {
 	needTorch(t)
 	t.Parallel()
 	file := script(t, "cuda.py")
-	// PyTorch 2 logs why a graph broke, each line with the time and the process: left out, since they differ from run to run.
+	// PyTorch 2 logs why a graph broke, each line with the time and the process: left out, since they differ from run
+	// to run.
 	plain := "TORCH_LOGS_FORMAT=%(levelname)s %(message)s"
 	without := run(t, append(os.Environ(), plain), file)
 	synchronize, item := line(t, file, "torch.cuda.synchronize()"), line(t, file, "total += batch.as")

@@ -7,11 +7,13 @@ import (
 	"testing"
 )
 
-// hookStep are the nanoseconds of CPU time that docs/launch.md promises a step to cost where workers make its batch: 0.3 % of a step of 1 ms.
+// hookStep are the nanoseconds of CPU time that docs/launch.md promises a step to cost where workers make its batch:
+// 0.3 % of a step of 1 ms.
 const hookStep = 3000
 
-// TestHookCostsAStepLittle measures the wrappers against the bare DataLoader by turns in one run. The step is nothing but 4 small items, the most
-// that a wrapper can show in; the least of many rounds is what others on the machine leave alone.
+// TestHookCostsAStepLittle measures the wrappers against the bare DataLoader by turns in one run. The step is nothing
+// but 4 small items, the most that a wrapper can show in; the least of many rounds is what others on the machine leave
+// alone.
 func TestHookCostsAStepLittle(t *testing.T) {
 	needTorch(t)
 	e := listen(t)

@@ -23,8 +23,9 @@ import (
 type Config struct {
 	// Dir is the folder the private folder is made in; "" is XDG_RUNTIME_DIR, else TMPDIR, else /tmp.
 	Dir string
-	// Identify names a process by its entity, "process/<pid>.<start>", and says whether it belongs to the job. pid is as this process sees it.
-	// It is called from a goroutine of the receiver's own, one call at a time, and not again for a process that it knows.
+	// Identify names a process by its entity, "process/<pid>.<start>", and says whether it belongs to the job. pid is
+	// as this process sees it. It is called from a goroutine of the receiver's own, one call at a time, and not again
+	// for a process that it knows.
 	Identify func(pid int) (entity string, ok bool)
 	// Redaction is applied to every name before it is recorded.
 	Redaction untrusted.Redaction
@@ -120,7 +121,8 @@ func (r *Receiver) idle() {
 	r.mu.Unlock()
 }
 
-// Environ returns env with what the job needs to load the hook: PYTHONPATH with the folder first, the socket and the token.
+// Environ returns env with what the job needs to load the hook: PYTHONPATH with the folder first, the socket and the
+// token.
 func (r *Receiver) Environ(env []string) []string {
 	hook := filepath.Join(r.folder.path, pythonFolder)
 	before, seen := "", false
@@ -167,8 +169,8 @@ func (r *Receiver) Name() string { return "hook" }
 // Every implements sampler.Sampler.
 func (r *Receiver) Every() time.Duration { return 100 * time.Millisecond }
 
-// Start implements sampler.Sampler. The receiver has listened since it was made: the first Sample records what began before. A second Start begins
-// another recording, in which all is recorded again but for the epochs of the one before.
+// Start implements sampler.Sampler. The receiver has listened since it was made: the first Sample records what began
+// before. A second Start begins another recording, in which all is recorded again but for the epochs of the one before.
 func (r *Receiver) Start(context.Context, recording.Sink) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -68,7 +68,8 @@ func TestWhatIsNotCountedIsNotRecorded(t *testing.T) {
 	f.want("hook_epochs", "loop/10.110.0", 0)
 }
 
-// TestLoadersWithoutANumberAreSaid: that the hook could not tell all loaders apart is recorded once, and how many have one number with the totals.
+// TestLoadersWithoutANumberAreSaid: that the hook could not tell all loaders apart is recorded once, and how many have
+// one number with the totals.
 func TestLoadersWithoutANumberAreSaid(t *testing.T) {
 	f := newTold(t)
 	f.run(10)

@@ -12,8 +12,10 @@ import (
 )
 
 const (
-	// readSlice and readsPerSlice bound what a flood costs before any message is looked at: a datagram takes some 5 µs to be read and dropped, so
-	// 2.5 % of one CPU. A second's worth is more than budgets let be looked at. What is not read stays with its sender, whose call fails at once: the kernel queues net.unix.max_dgram_qlen datagrams, 10 unless told otherwise.
+	// readSlice and readsPerSlice bound what a flood costs before any message is looked at: a datagram takes some 5 µs
+	// to be read and dropped, so 2.5 % of one CPU. A second's worth is more than budgets let be looked at. What is not
+	// read stays with its sender, whose call fails at once: the kernel queues net.unix.max_dgram_qlen datagrams, 10
+	// unless told otherwise.
 	readSlice     = 100 * time.Millisecond
 	readsPerSlice = 500
 )
@@ -32,7 +34,8 @@ type socket struct {
 	oob  []byte
 }
 
-// bind makes the socket. Senders are told by the kernel from the first datagram on: nobody knows of the path before the folder's owner tells.
+// bind makes the socket. Senders are told by the kernel from the first datagram on: nobody knows of the path before the
+// folder's owner tells.
 func bind(dir string) (*socket, error) {
 	name := filepath.Join(dir, socketName)
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
@@ -63,8 +66,9 @@ func (s *socket) prepare(name string) error {
 	return os.Chmod(name, 0o600)
 }
 
-// receive waits for a datagram, and calls idle when none is left for now. Its bytes are valid until the next call. whole is false for one that was longer than MaxMessage. Descriptors that
-// come with one are closed by the kernel: there is room for the sender and no more.
+// receive waits for a datagram, and calls idle when none is left for now. Its bytes are valid until the next call.
+// whole is false for one that was longer than MaxMessage. Descriptors that come with one are closed by the kernel:
+// there is room for the sender and no more.
 func (s *socket) receive(idle func()) (data []byte, from sender, whole bool, err error) {
 	var n, oobn, flags int
 	var failed error

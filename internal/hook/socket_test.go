@@ -16,7 +16,8 @@ import (
 	"github.com/pipetune/pipetune/internal/must"
 )
 
-// senderEnv makes this test binary send one datagram to the socket it names, or with _FLOOD set the same as fast as it can until that is gone, and end.
+// senderEnv makes this test binary send one datagram to the socket it names, or with _FLOOD set the same as fast as it
+// can until that is gone, and end.
 const senderEnv = "PIPETUNE_TEST_SEND"
 
 func TestMain(m *testing.M) {
@@ -80,7 +81,8 @@ func TestAStrangerOfTheSameUserIsRefused(t *testing.T) {
 	}
 }
 
-// Another user cannot reach the socket at all; where the modes are loosened the kernel's word for the sender still stands in the way.
+// Another user cannot reach the socket at all; where the modes are loosened the kernel's word for the sender still
+// stands in the way.
 func TestAnotherUserIsRefused(t *testing.T) {
 	if os.Geteuid() != 0 { // only root can be somebody else
 		f := newTold(t)

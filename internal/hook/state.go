@@ -35,7 +35,8 @@ type Trainer struct {
 	Calls      []Call // every place where a loader that was gone over is constructed, Call among them
 }
 
-// Call is where the training loop's DataLoader was constructed, as the job named it: for making a patch, never for a recording.
+// Call is where the training loop's DataLoader was constructed, as the job named it: for making a patch, never for a
+// recording.
 type Call struct {
 	File   string // absolute; "" where no such loader was told of
 	Line   int
@@ -70,8 +71,8 @@ func (l *ledger) state() State {
 	return s
 }
 
-// call is the construction of the training loop's loader: of those asked while gradients are enabled the one with the most time, else the one with
-// the most time.
+// call is the construction of the training loop's loader: of those asked while gradients are enabled the one with the
+// most time, else the one with the most time.
 func (p *process) call() Call {
 	var best *loop
 	for _, lp := range p.loops {

@@ -22,7 +22,8 @@ type Spec struct {
 	// Only are the files and folders that it may read, if the kernel has Landlock; nil is everything. They may not be
 	// below /proc: a child that is kept to some files cannot look through other processes there.
 	Only []string
-	// Write are the folders below which it may read, write, make and remove, and talk to devices. Naming one keeps the child to these and Only.
+	// Write are the folders below which it may read, write, make and remove, and talk to devices. Naming one keeps the
+	// child to these and Only.
 	Write []string
 	// UnixSockets says that it may make sockets of that kind. No child may make others.
 	UnixSockets bool
@@ -87,8 +88,8 @@ func Ask[In, Out any](ctx context.Context, c *Child, in In) (Out, error) {
 	return ask[In, Out](ctx, c, c.spec.Key, c.spec.timeout(), in)
 }
 
-// AskWithin is Ask with a time-out and a key of this request: one of several things that the child deals with may be slow, and is then
-// alone to blame.
+// AskWithin is Ask with a time-out and a key of this request: one of several things that the child deals with may be
+// slow, and is then alone to blame.
 func AskWithin[In, Out any](ctx context.Context, c *Child, key string, limit time.Duration, in In) (Out, error) {
 	return ask[In, Out](ctx, c, key, limit, in)
 }
@@ -189,8 +190,8 @@ func (c *Child) ready(ctx context.Context) error {
 	return nil
 }
 
-// settle waits until a process that was told to end in the middle of a request has ended, so that the next one finds what
-// it left and not what it is about to leave. One that stays is stuck and is not waited for.
+// settle waits until a process that was told to end in the middle of a request has ended, so that the next one finds
+// what it left and not what it is about to leave. One that stays is stuck and is not waited for.
 func (c *Child) settle(ctx context.Context) error {
 	if c.parted == nil {
 		return nil

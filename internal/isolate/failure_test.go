@@ -107,7 +107,8 @@ func TestSIGTERMIgnored(t *testing.T) {
 
 func TestAtMostFourStuck(t *testing.T) {
 	r := newRunner(t)
-	// The grace is long, so that these children stay abandoned and alive during the test as if they could not be killed.
+	// The grace is long, so that these children stay abandoned and alive during the test as if they could not be
+	// killed.
 	for i := range MaxStuck {
 		_, err := Call[string, int](t.Context(), r, Spec{Task: "die", Key: fmt.Sprint("/mnt/", i), Timeout: 50 * time.Millisecond, Grace: 10 * time.Minute}, "ignore SIGTERM")
 		if !errors.As(err, new(*TimeoutError)) {

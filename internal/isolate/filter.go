@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a child may not ask the kernel for, whatever runs in it: a file that takes libhdf5 over has the child's rights. The
-// list says what is refused, not what is allowed: libc, Go's runtime and NVIDIA's library change what they use.
+// What a child may not ask the kernel for, whatever runs in it: a file that takes libhdf5 over has the child's rights.
+// The list says what is refused, not what is allowed: libc, Go's runtime and NVIDIA's library change what they use.
 
 // forbidden are refused with EPERM. Those of one architecture only are in forbiddenHere.
 var forbidden = []uintptr{
@@ -61,8 +61,8 @@ func forbidCalls(unixSockets bool) error {
 	return nil
 }
 
-// Where struct seccomp_data (linux/seccomp.h) has its fields. Both architectures are little-endian: the lower half of an
-// argument comes first.
+// Where struct seccomp_data (linux/seccomp.h) has its fields. Both architectures are little-endian: the lower half of
+// an argument comes first.
 const (
 	dataNumber   = 0
 	dataArch     = 4

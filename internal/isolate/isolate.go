@@ -130,10 +130,10 @@ func (r *Runner) Children() []int {
 }
 
 // enter waits for the leave to make a request, and counts it. Requests on one key go one after the other, so that a
-// mount can hold one child at most; and no more are under way or stuck than MaxStuck in all, so that they cannot all get
-// stuck together; a child that was told to end takes such a place for its grace. A request to a child that runs already
-// and serves one purpose (running) does not wait for the latter: what hangs elsewhere does not take its child away. A
-// *StuckError refuses at once.
+// mount can hold one child at most; and no more are under way or stuck than MaxStuck in all, so that they cannot all
+// get stuck together; a child that was told to end takes such a place for its grace. A request to a child that runs
+// already and serves one purpose (running) does not wait for the latter: what hangs elsewhere does not take its child
+// away. A *StuckError refuses at once.
 func (r *Runner) enter(ctx context.Context, key string, running bool) (leave func(), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A child is started by C, not by os/exec: Go's own fork holds a processor of the runtime until execve has come back, so
-// that a program on a file system that hangs stops all of pipetune at the next garbage collection (docs/adr/0009).
+// A child is started by C, not by os/exec: Go's own fork holds a processor of the runtime until execve has come back,
+// so that a program on a file system that hangs stops all of pipetune at the next garbage collection (docs/adr/0009).
 
 // spawnFiles is how many descriptors a child is given.
 const spawnFiles = C.SPAWN_FILES

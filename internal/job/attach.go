@@ -10,8 +10,8 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-// Attach finds the job that a process belongs to: the process may be a trainer, one of its workers, or whatever launched it. The
-// error is an *Error. A process that does not look like training is watched too, with a warning.
+// Attach finds the job that a process belongs to: the process may be a trainer, one of its workers, or whatever
+// launched it. The error is an *Error. A process that does not look like training is watched too, with a warning.
 func Attach(ctx context.Context, pid int, o Options) (*Job, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -229,7 +229,8 @@ func (j *Job) describe(asked procfs.ID) {
 	}
 }
 
-// hdf5OfWorkers looks for the HDF5 library in one worker of the first trainer where the trainer itself has not loaded it.
+// hdf5OfWorkers looks for the HDF5 library in one worker of the first trainer where the trainer itself has not loaded
+// it.
 func (j *Job) hdf5OfWorkers(known string) string {
 	tree := j.tree.Load()
 	trainers := tree.Trainers()

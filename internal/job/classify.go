@@ -7,8 +7,8 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// classify gives each process its role. It is pure: it looks at nothing but the table. asked is the process that is taken for the
-// trainer where nothing tells one. It reports whether a role changed.
+// classify gives each process its role. It is pure: it looks at nothing but the table. asked is the process that is
+// taken for the trainer where nothing tells one. It reports whether a role changed.
 func (t *table) classify(asked procfs.ID) (changed bool) {
 	order := t.downwards()
 	before := make(map[*node]node, len(order))
@@ -59,8 +59,8 @@ func (t *table) classify(asked procfs.ID) (changed bool) {
 	return changed
 }
 
-// isServer says whether a process is one of multiprocessing's or torch's helpers. A forkserver's own children carry its command
-// line; they are not servers.
+// isServer says whether a process is one of multiprocessing's or torch's helpers. A forkserver's own children carry its
+// command line; they are not servers.
 func (t *table) isServer(n *node) bool {
 	switch n.facts.kind {
 	case tracker, shmManager:
@@ -72,7 +72,8 @@ func (t *table) isServer(n *node) bool {
 	return false
 }
 
-// parentOf returns the Python process that started n by multiprocessing, if that is how it was started, and by which method; nil where there is none.
+// parentOf returns the Python process that started n by multiprocessing, if that is how it was started, and by which
+// method; nil where there is none.
 func (t *table) parentOf(n *node) (*node, StartMethod) {
 	owner := t.nodes[n.ppid]
 	method := Fork
@@ -100,10 +101,11 @@ func (t *table) ownerOf(n *node) (*node, StartMethod) {
 	return owner, method
 }
 
-// isWorker says whether a child of owner is a DataLoader worker: by the name newer versions of torch give it, else by the signal
-// handlers every version installs. A fork shares program and command line with its parent, which keeps out programs that catch all
-// signals, such as those written in Go. Where the owner itself has all those handlers (faulthandler and a SIGTERM handler), they
-// tell nothing about a fork; then it has to be found waiting for work or holding batches.
+// isWorker says whether a child of owner is a DataLoader worker: by the name newer versions of torch give it, else by
+// the signal handlers every version installs. A fork shares program and command line with its parent, which keeps out
+// programs that catch all signals, such as those written in Go. Where the owner itself has all those handlers
+// (faulthandler and a SIGTERM handler), they tell nothing about a fork; then it has to be found waiting for work or
+// holding batches.
 func isWorker(child, owner facts, method StartMethod) bool {
 	if child.comm == dataWorkerName {
 		return true
@@ -120,13 +122,15 @@ func isWorker(child, owner facts, method StartMethod) bool {
 	return owner.caught&workerSignals != workerSignals || child.polls
 }
 
-// sameProgram says whether a child runs what its parent does, as a fork shows; a command line that cannot be read is no other.
+// sameProgram says whether a child runs what its parent does, as a fork shows; a command line that cannot be read is no
+// other.
 func sameProgram(child, owner facts) bool {
 	return child.exe == owner.exe &&
 		(child.argv == nil || owner.argv == nil || slices.EqualFunc(child.argv, owner.argv, bytes.Equal))
 }
 
-// chooseTrainers marks the trainers: whoever has or had loader workers, or is told to take batches; else who looks most like one.
+// chooseTrainers marks the trainers: whoever has or had loader workers, or is told to take batches; else who looks most
+// like one.
 func (t *table) chooseTrainers(order []*node, asked procfs.ID) []*node {
 	var trainers []*node
 	mark := func(n *node) {
@@ -148,7 +152,8 @@ func (t *table) chooseTrainers(order []*node, asked procfs.ID) []*node {
 		}
 		switch {
 		case len(parents) > 0:
-			// A rank without workers beside ranks that have some, or one that computes on a GPU above a helper with workers.
+			// A rank without workers beside ranks that have some, or one that computes on a GPU above a helper with
+			// workers.
 			if (n.inside.rank >= 0 && parents[n.ppid]) || (n.inside.accelerator != "" && !t.below(n, Trainer)) {
 				mark(n)
 			}

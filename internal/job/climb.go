@@ -7,9 +7,9 @@ import (
 // maxClimb bounds the way up; real trees are some ten processes deep.
 const maxClimb = 64
 
-// climb returns the top of the job that a process belongs to: a worker's trainer, the trainer's torchrun. It does not climb over
-// shells and terminals, which have other children too. Tasks of one Slurm step have no process of the same user above them, so they
-// are all returned.
+// climb returns the top of the job that a process belongs to: a worker's trainer, the trainer's torchrun. It does not
+// climb over shells and terminals, which have other children too. Tasks of one Slurm step have no process of the same
+// user above them, so they are all returned.
 func climb(from procfs.ID, o Options) ([]procfs.ID, error) {
 	t := newTable(o)
 	defer func() {

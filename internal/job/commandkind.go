@@ -17,8 +17,8 @@ const (
 	distributedRun             // torchrun and its like
 )
 
-// distributed are modules and programs that start one trainer per rank and wait. Sources: torch/distributed/run.py and launch.py,
-// accelerate's and DeepSpeed's console scripts, horovodrun, lightning's fabric.
+// distributed are modules and programs that start one trainer per rank and wait. Sources: torch/distributed/run.py and
+// launch.py, accelerate's and DeepSpeed's console scripts, horovodrun, lightning's fabric.
 var distributed = map[string]bool{
 	"torchrun": true, "torch.distributed.run": true, "torch.distributed.launch": true, "torch.distributed.elastic": true,
 	"accelerate": true, "accelerate-launch": true, "accelerate.commands.launch": true, "deepspeed": true,
@@ -76,7 +76,8 @@ func classifyCommand(argv [][]byte) commandKind {
 
 func base(raw []byte) string { return path.Base(string(raw)) }
 
-// isInterpreter says whether a program's base name is a Python: python, python3, python3.11, python3.13t, pypy3, python3-dbg.
+// isInterpreter says whether a program's base name is a Python: python, python3, python3.11, python3.13t, pypy3,
+// python3-dbg.
 func isInterpreter(name string) bool {
 	for _, stem := range []string{"python", "pypy"} {
 		if rest, ok := strings.CutPrefix(name, stem); ok {

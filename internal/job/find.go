@@ -48,8 +48,8 @@ func (c Candidate) Describe() string {
 	return untrusted.Cut(strings.Join(c.Command, " "), width).String() + " (" + strings.Join(what, ", ") + ")"
 }
 
-// Best returns the candidates the automatic choice is between: all that use a GPU, or where none does, all. One means the choice
-// is clear; several mean somebody has to choose.
+// Best returns the candidates the automatic choice is between: all that use a GPU, or where none does, all. One means
+// the choice is clear; several mean somebody has to choose.
 func Best(ranked []Candidate) []Candidate {
 	n := 0
 	for n < len(ranked) && ranked[n].GPU == ranked[0].GPU {
@@ -58,8 +58,9 @@ func Best(ranked []Candidate) []Candidate {
 	return ranked[:n]
 }
 
-// Find returns the jobs of pipetune's own user (of every user, if it runs as root and root has none) that use a GPU or look like
-// training, best first. An empty list means that there is none. It looks at every process once: 64 ms for 5,000 of them.
+// Find returns the jobs of pipetune's own user (of every user, if it runs as root and root has none) that use a GPU or
+// look like training, best first. An empty list means that there is none. It looks at every process once: 64 ms for
+// 5,000 of them.
 func Find(ctx context.Context, o Options) ([]Candidate, error) {
 	all, err := o.FS.Table()
 	if err != nil {
@@ -120,8 +121,9 @@ func (o Options) among(ctx context.Context, all procfs.ProcessTable, mine func(u
 	return found, nil
 }
 
-// looksLikeTraining says whether a process by itself is worth a closer look: a Python that has a framework loaded, has loader
-// workers' handlers installed or holds a GPU, or whatever program NVML says computes on one and really has one open.
+// looksLikeTraining says whether a process by itself is worth a closer look: a Python that has a framework loaded, has
+// loader workers' handlers installed or holds a GPU, or whatever program NVML says computes on one and really has one
+// open.
 func (o Options) looksLikeTraining(id procfs.ID, mine func(uid int) bool) bool {
 	p, err := o.FS.OpenID(id)
 	if err != nil {

@@ -1,8 +1,9 @@
-// Package job finds the training job and understands it from outside: which processes belong to it, and which role each plays.
+// Package job finds the training job and understands it from outside: which processes belong to it, and which role each
+// plays.
 //
-// It promises to touch nothing: it reads /proc, sends no signal, attaches to nothing and needs no privilege beyond the job's own
-// user. A process is always (pid, start time), so a number that was given to another process is never taken for the one before.
-// It refuses to guess what it cannot see: a process whose role is unclear is "other".
+// It promises to touch nothing: it reads /proc, sends no signal, attaches to nothing and needs no privilege beyond the
+// job's own user. A process is always (pid, start time), so a number that was given to another process is never taken
+// for the one before. It refuses to guess what it cannot see: a process whose role is unclear is "other".
 package job
 
 import (
@@ -22,10 +23,11 @@ type Options struct {
 	UID int
 	// Self is pipetune's own process number. It and everything below it are never part of a job. 0 excludes nothing.
 	Self int
-	// Launched says that pipetune itself started the process that is attached to: that it launches the trainers is no news.
+	// Launched says that pipetune itself started the process that is attached to: that it launches the trainers is no
+	// news.
 	Launched bool
-	// Told returns the entities of processes that are known to take batches, as somebody inside of the job tells; nil where nobody does. It is
-	// asked at each full look, and may know more each time.
+	// Told returns the entities of processes that are known to take batches, as somebody inside of the job tells; nil
+	// where nobody does. It is asked at each full look, and may know more each time.
 	Told func() []string
 	// Redaction is applied to command lines before they are returned or stored.
 	Redaction untrusted.Redaction
@@ -53,7 +55,8 @@ type Job struct {
 
 // Tree is the job's processes at one moment. It is never changed after it was published.
 type Tree struct {
-	// Processes holds every living process of the job: trainers first by rank, then workers, then the rest, each by age.
+	// Processes holds every living process of the job: trainers first by rank, then workers, then the rest, each by
+	// age.
 	Processes []Process
 	// Ended says that all trainers are gone.
 	Ended bool
@@ -97,7 +100,8 @@ func (t *Tree) with(keep func(Process) bool) []Process {
 	return out
 }
 
-// Warnings are what the person should know about the choice of the job: "not a Python process", "rank 1 of 2, all are watched".
+// Warnings are what the person should know about the choice of the job: "not a Python process", "rank 1 of 2, all are
+// watched".
 func (j *Job) Warnings() []string { return j.warnings }
 
 // Header describes the job for a recording. Strings are redacted and sanitized.

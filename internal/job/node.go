@@ -23,7 +23,8 @@ type node struct {
 	// everOwner says that it had loader workers: a trainer stays one between two epochs, when its workers are gone.
 	everOwner    bool
 	takesBatches bool // as it was told
-	// everLauncher says that trainers with workers, or ranks, were found below it: it is none itself once they are gone.
+	// everLauncher says that trainers with workers, or ranks, were found below it: it is none itself once they are
+	// gone.
 	everLauncher bool
 	threads      threadNames // of a trainer
 
@@ -59,11 +60,13 @@ type facts struct {
 	innerPID int
 	affinity int
 	caught   uint64
-	// polls says that it was once found as only a loader worker is found; looked for where its signal handlers tell nothing.
+	// polls says that it was once found as only a loader worker is found; looked for where its signal handlers tell
+	// nothing.
 	polls bool
 }
 
-// inside is what only the same user may read, under the process' mmap lock: read once, for processes that may be trainers.
+// inside is what only the same user may read, under the process' mmap lock: read once, for processes that may be
+// trainers.
 type inside struct {
 	tries int
 	libraries
@@ -79,7 +82,8 @@ const workerSignals = 0x44c0
 // dataWorkerName is what torch 2.5 and newer names its workers' main thread (torch/utils/data/_utils/worker.py).
 const dataWorkerName = "pt_data_worker"
 
-// describe reads the facts of a process. cmdline says whether the command line is read too; it needs the process' mmap lock.
+// describe reads the facts of a process. cmdline says whether the command line is read too; it needs the process' mmap
+// lock.
 func describe(p *procfs.Process, cmdline bool) (facts, error) {
 	f := facts{uid: -1, innerPID: p.PID}
 	st, err := p.Status()
@@ -140,12 +144,12 @@ func rankOf(env map[string]string) int {
 	return -1
 }
 
-// queuePollMillis is the time-out of a worker's wait for work: MP_STATUS_CHECK_INTERVAL of torch/utils/data/_utils/__init__.py, in
-// every version seen.
+// queuePollMillis is the time-out of a worker's wait for work: MP_STATUS_CHECK_INTERVAL of
+// torch/utils/data/_utils/__init__.py, in every version seen.
 const queuePollMillis = 5000
 
-// pollsForWork says whether the process holds batches in shared memory under its own number, or waits for work as a worker does:
-// poll on one descriptor for five seconds. Both are of DataLoader workers alone.
+// pollsForWork says whether the process holds batches in shared memory under its own number, or waits for work as a
+// worker does: poll on one descriptor for five seconds. Both are of DataLoader workers alone.
 func (n *node) pollsForWork() bool {
 	if task, err := n.proc.Task(n.id.PID); err == nil {
 		defer task.Close()
@@ -167,8 +171,8 @@ func (n *node) pollsForWork() bool {
 	return false
 }
 
-// patience is how long a read that takes another process' mmap lock may last. Such reads take well under a millisecond and hang
-// only while a thread of that process holds the lock and waits for a dead mount.
+// patience is how long a read that takes another process' mmap lock may last. Such reads take well under a millisecond
+// and hang only while a thread of that process holds the lock and waits for a dead mount.
 const patience = 250 * time.Millisecond
 
 // maxStuck bounds the goroutines that wait for such reads; further ones are then not begun.

@@ -19,8 +19,8 @@ const (
 	Server Role = "server"
 	// Launcher started trainers and waits for them: torchrun, a shell, srun, conda run.
 	Launcher Role = "launcher"
-	// Feeder is a child that a trainer started with Python's multiprocessing and that is no DataLoader worker: a pool, somebody's own loader. It may
-	// feed the trainer; what it does tells.
+	// Feeder is a child that a trainer started with Python's multiprocessing and that is no DataLoader worker: a pool,
+	// somebody's own loader. It may feed the trainer; what it does tells.
 	Feeder Role = "feeder"
 	// Other is everything else below the job: a subprocess, a child of a worker.
 	Other Role = "other"
@@ -39,20 +39,23 @@ const (
 // Process is one process of the job.
 type Process struct {
 	procfs.ID
-	// InnerPID is the number the process itself knows, which names its shared-memory files; it differs from PID in a container.
+	// InnerPID is the number the process itself knows, which names its shared-memory files; it differs from PID in a
+	// container.
 	InnerPID int
 	Role     Role
 	// Trainer is the trainer a worker or feeder belongs to; the zero ID for other roles.
 	Trainer procfs.ID
-	// Rank is the rank of a trainer and of its workers: from RANK, else SLURM_PROCID, else the order of start; -1 for other roles.
+	// Rank is the rank of a trainer and of its workers: from RANK, else SLURM_PROCID, else the order of start; -1 for
+	// other roles.
 	Rank int
-	// PinThread is the thread of a trainer that pins batches, found by its name (torch 2.5 and newer, or Python 3.14 and newer);
-	// 0 = none, or one without a name.
+	// PinThread is the thread of a trainer that pins batches, found by its name (torch 2.5 and newer, or Python 3.14
+	// and newer); 0 = none, or one without a name.
 	PinThread int
-	// AutogradThreads are the threads of a trainer that run the backward pass on a device, found by their names; at most 16. It is never
-	// changed in place.
+	// AutogradThreads are the threads of a trainer that run the backward pass on a device, found by their names; at
+	// most 16. It is never changed in place.
 	AutogradThreads []int
-	// OnGPU says that it was found with a GPU's library or device, where it was looked into as one that may be a trainer.
+	// OnGPU says that it was found with a GPU's library or device, where it was looked into as one that may be a
+	// trainer.
 	OnGPU bool
 	// GPUs is of processes that were looked into; the zero value for others.
 	GPUs GPUChoice

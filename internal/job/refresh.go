@@ -10,22 +10,23 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// How often things are looked at. A worker of a short epoch lives some tenths of a second, so births are looked for at every tick
-// (one read of some 10 µs per trainer); the rest can wait.
+// How often things are looked at. A worker of a short epoch lives some tenths of a second, so births are looked for at
+// every tick (one read of some 10 µs per trainer); the rest can wait.
 const (
 	fullEvery = 500 * time.Millisecond // the whole tree
 	slowEvery = 5 * time.Second        // what hardly changes: libraries loaded later, a process that became another program
-	// scanEvery bounds full looks at /proc where the kernel has no children files: 64 ms for 5,000 processes on Linux 6.18.
+	// scanEvery bounds full looks at /proc where the kernel has no children files: 64 ms for 5,000 processes on Linux
+	// 6.18.
 	scanEvery = 5 * time.Second
-	// youngFor is how long a process without a role may still become a worker: spawn imports torch first, measured up to 7 s for
-	// 8 workers on 2 cores.
+	// youngFor is how long a process without a role may still become a worker: spawn imports torch first, measured up
+	// to 7 s for 8 workers on 2 cores.
 	youngFor = 60 * time.Second
 	// endAfter is how long a job without a trainer is waited for: torchrun starts its ranks again after one failed.
 	endAfter = 2 * time.Second
 )
 
-// Refresh looks for births, deaths and changes of roles and tells sink about them. It is meant to be called at every tick, about
-// each 100 ms, and looks at the whole tree only each 500 ms. now is the time since the recording's start.
+// Refresh looks for births, deaths and changes of roles and tells sink about them. It is meant to be called at every
+// tick, about each 100 ms, and looks at the whole tree only each 500 ms. now is the time since the recording's start.
 func (j *Job) Refresh(ctx context.Context, now time.Duration, sink recording.Sink) {
 	if ctx.Err() != nil || j.ended {
 		return
@@ -164,7 +165,8 @@ func (j *Job) exit(n *node, sink recording.Sink) {
 	j.table.drop(n)
 }
 
-// ripen looks again at processes whose role is not settled: the signal handlers that tell a worker are installed after its birth.
+// ripen looks again at processes whose role is not settled: the signal handlers that tell a worker are installed after
+// its birth.
 func (j *Job) ripen(now time.Duration, full bool) bool {
 	changed := false
 	for _, n := range j.table.nodes {

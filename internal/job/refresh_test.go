@@ -95,7 +95,8 @@ func TestRefreshNeverCreditsAReusedNumber(t *testing.T) {
 	}
 }
 
-// TestRefreshLeavesStrangersAlone: a number that stands in a list of children, or was a root's, may be somebody else's by the time it is opened.
+// TestRefreshLeavesStrangersAlone: a number that stands in a list of children, or was a root's, may be somebody else's
+// by the time it is opened.
 func TestRefreshLeavesStrangersAlone(t *testing.T) {
 	m := newMachine(t, shell(10, 1), shell(20, 1), trainer(100, 10), forked(101, 100))
 	j, s := attached(t, m, 100)
@@ -124,7 +125,8 @@ func TestRefreshLeavesStrangersAlone(t *testing.T) {
 	}
 }
 
-// TestRefreshTellsAnExec: a trainer that becomes another program trains no more; one whose program was replaced on disk goes on.
+// TestRefreshTellsAnExec: a trainer that becomes another program trains no more; one whose program was replaced on disk
+// goes on.
 func TestRefreshTellsAnExec(t *testing.T) {
 	for exe, ended := range map[string]bool{python: false, python + " (deleted)": false, "/usr/bin/sleep": true} {
 		m := newMachine(t, shell(10, 1), trainer(100, 10))
@@ -191,7 +193,8 @@ func TestRefreshTakesNoLauncherForATrainer(t *testing.T) {
 	}
 }
 
-// TestRefreshHeedsWhoTakesBatches: ranks without workers below a script that imports torch itself look like its helpers, until they are told of.
+// TestRefreshHeedsWhoTakesBatches: ranks without workers below a script that imports torch itself look like its
+// helpers, until they are told of.
 func TestRefreshHeedsWhoTakesBatches(t *testing.T) {
 	m := newMachine(t, shell(10, 1), trainer(50, 10), trainer(100, 50), trainer(200, 50))
 	var told []string

@@ -30,8 +30,8 @@ func newTable(o Options) *table {
 	return &table{fs: o.FS, self: o.Self, nodes: map[int]*node{}, guard: &guard{}, inner: o.Told}
 }
 
-// add takes hold of a process that was seen below the roots, as a child of parent. It returns nil where there is none, where it is pipetune, and
-// where the number has been given to somebody else's child since. parent 0: of whoever.
+// add takes hold of a process that was seen below the roots, as a child of parent. It returns nil where there is none,
+// where it is pipetune, and where the number has been given to somebody else's child since. parent 0: of whoever.
 func (t *table) add(pid, parent int, now time.Duration) *node {
 	if pid == t.self || pid <= 0 {
 		return nil
@@ -160,8 +160,8 @@ func (t *table) children(n *node) []int {
 	return kids
 }
 
-// grow adds what is below the given roots and not yet known, and returns what was added. Loader workers rarely have children of
-// their own, so below them it looks only with deep set.
+// grow adds what is below the given roots and not yet known, and returns what was added. Loader workers rarely have
+// children of their own, so below them it looks only with deep set.
 func (t *table) grow(roots []procfs.ID, now time.Duration, deep bool) []*node {
 	var added []*node
 	if t.noChildren {

@@ -11,8 +11,8 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-// maxEvents bounds the events about processes in one recording: a job whose workers are born a hundred times a second would fill
-// the memory otherwise. The counter of births goes on.
+// maxEvents bounds the events about processes in one recording: a job whose workers are born a hundred times a second
+// would fill the memory otherwise. The counter of births goes on.
 const maxEvents = 4096
 
 // event tells of something, and reports whether there was room for it.
@@ -98,8 +98,8 @@ func startSeconds(id procfs.ID) string {
 	return strconv.FormatUint(cents/100, 10) + "." + frac
 }
 
-// nameThreads finds the threads of each trainer that are known by their names. The pinning thread is born again with each iterator; the
-// threads of the backward pass are born at the first of it, which may be later than the watch.
+// nameThreads finds the threads of each trainer that are known by their names. The pinning thread is born again with
+// each iterator; the threads of the backward pass are born at the first of it, which may be later than the watch.
 func (j *Job) nameThreads(sink recording.Sink) {
 	found := false
 	for _, n := range j.table.nodes {

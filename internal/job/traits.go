@@ -23,8 +23,8 @@ type traits struct {
 // libraries are what maps tell of a process.
 type libraries struct {
 	framework, python, hdf5 string
-	// accelerator is "cuda", "rocm" or "dxg" (a GPU of Windows, seen in WSL2 by CUDA or ROCm through /dev/dxg); "" where none was seen.
-	// A process may hold one and compute nothing on it.
+	// accelerator is "cuda", "rocm" or "dxg" (a GPU of Windows, seen in WSL2 by CUDA or ROCm through /dev/dxg); ""
+	// where none was seen. A process may hold one and compute nothing on it.
 	accelerator string
 }
 
@@ -36,7 +36,8 @@ var (
 // maxLibraries bounds how many mapped files of interest are kept; a torch process maps some twenty.
 const maxLibraries = 256
 
-// readLibraries looks through the mapped files of a process. It takes the process' mmap lock for reading: for discovery only.
+// readLibraries looks through the mapped files of a process. It takes the process' mmap lock for reading: for discovery
+// only.
 func readLibraries(p *procfs.Process) (libraries, error) {
 	files, err := p.MappedFiles(interesting, maxLibraries)
 	if err != nil {
@@ -45,8 +46,8 @@ func readLibraries(p *procfs.Process) (libraries, error) {
 	return librariesOf(files), nil
 }
 
-// interestingNames are how the names of the files begin that tell something. Debian's torch maps some 300 libraries, so all others
-// are passed over.
+// interestingNames are how the names of the files begin that tell something. Debian's torch maps some 300 libraries, so
+// all others are passed over.
 var interestingNames = []string{"libtorch", "libtensorflow", "_pywrap_tensorflow", "libcuda.so", "libamdhip64.so", "libdxcore.so", "libhdf5", "libpython"}
 
 func interesting(file string) bool {
@@ -94,9 +95,9 @@ func librariesOf(files []string) libraries {
 	return l
 }
 
-// hdf5Release turns the file name of a shared HDF5 library into its release, "" where the name tells nothing. The numbers are the
-// libtool interfaces of HDF5's config/lt_vers.am: Debian 12 ships 1.10.8 as 103.3.1, openSUSE 1.12.2 as 200, Debian 13 1.14.5 as
-// 310, Debian sid 2.2.0 as 320.2.0. From 320 on the second number follows the minor release.
+// hdf5Release turns the file name of a shared HDF5 library into its release, "" where the name tells nothing. The
+// numbers are the libtool interfaces of HDF5's config/lt_vers.am: Debian 12 ships 1.10.8 as 103.3.1, openSUSE 1.12.2 as
+// 200, Debian 13 1.14.5 as 310, Debian sid 2.2.0 as 320.2.0. From 320 on the second number follows the minor release.
 func hdf5Release(file string) string {
 	m := hdf5Library.FindStringSubmatch(file)
 	if m == nil {
@@ -135,8 +136,8 @@ const (
 	acceleratorDXG  = "dxg"
 )
 
-// acceleratorOf returns whose device file a descriptor's target is, "" where it is none. nvidia0 counts, and not nvidiactl, which
-// nvidia-smi holds too.
+// acceleratorOf returns whose device file a descriptor's target is, "" where it is none. nvidia0 counts, and not
+// nvidiactl, which nvidia-smi holds too.
 func acceleratorOf(target string) string {
 	if _, ok := NVIDIAMinor(target); ok {
 		return acceleratorCUDA
@@ -160,8 +161,8 @@ func NVIDIAMinor(target string) (int, bool) {
 	return n, err == nil
 }
 
-// maxGPULook bounds how many descriptors are looked through for a GPU's device file. CUDA opens them at its start, so they are
-// among the first.
+// maxGPULook bounds how many descriptors are looked through for a GPU's device file. CUDA opens them at its start, so
+// they are among the first.
 const maxGPULook = 256
 
 // acceleratorHeld returns whose device file the process has open, "" where it has none.

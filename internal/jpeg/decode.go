@@ -11,9 +11,10 @@ import (
 	"unsafe"
 )
 
-// Decode delivers a picture's pixels, row by row without gaps, in *into, which it makes longer where need be: one byte a pixel for gray, else
-// three, red first. CMYK becomes RGB as by Pillow's convert("RGB"), the inks taken as inverted, as Adobe stores them. An orientation in the
-// file's EXIF is not applied, as Pillow does not either. Damage that does not end the file early is passed over, as Pillow does.
+// Decode delivers a picture's pixels, row by row without gaps, in *into, which it makes longer where need be: one byte
+// a pixel for gray, else three, red first. CMYK becomes RGB as by Pillow's convert("RGB"), the inks taken as inverted,
+// as Adobe stores them. An orientation in the file's EXIF is not applied, as Pillow does not either. Damage that does
+// not end the file early is passed over, as Pillow does.
 func (d *Decoder) Decode(data []byte, into *[]byte) (width, height, channels int, err error) {
 	info, err := d.Header(data)
 	if err != nil {
@@ -32,12 +33,14 @@ func (d *Decoder) Decode(data []byte, into *[]byte) (width, height, channels int
 // Span is where a file lies among the bytes of several: from From up to To.
 type Span struct{ From, To int }
 
-// DecodeEach decodes several pictures one after the other as Decode does, each over the one before, and keeps the last in *into, which may be
-// longer than it. How long each took is put into took, which is as long as at: it is counted in C, without the look at the header.
+// DecodeEach decodes several pictures one after the other as Decode does, each over the one before, and keeps the last
+// in *into, which may be longer than it. How long each took is put into took, which is as long as at: it is counted in
+// C, without the look at the header.
 //
-// It stops after the picture with which they have lasted for longest together, the first at the soonest: then done is less than len(at) and the
-// error nil. Or it stops before the first that Decode has an error for, which it returns. As many as it may are decoded in one call of C,
-// because every such call of more than 20 µs has Go's runtime give the processor to others and keep a thread awake for it (sysmon in proc.go).
+// It stops after the picture with which they have lasted for longest together, the first at the soonest: then done is
+// less than len(at) and the error nil. Or it stops before the first that Decode has an error for, which it returns. As
+// many as it may are decoded in one call of C, because every such call of more than 20 µs has Go's runtime give the
+// processor to others and keep a thread awake for it (sysmon in proc.go).
 func (d *Decoder) DecodeEach(files []byte, at []Span, took []time.Duration, into *[]byte, longest time.Duration) (done int, err error) {
 	d.pictures = d.pictures[:0]
 	size, pixels, refused := 0, 0, error(nil)
@@ -60,11 +63,12 @@ func (d *Decoder) DecodeEach(files []byte, at []Span, took []time.Duration, into
 	return done, err
 }
 
-// HugePixels is from how many pixels on a picture is not decoded beside what earlier ones left in memory: a third of what is decoded at all.
+// HugePixels is from how many pixels on a picture is not decoded beside what earlier ones left in memory: a third of
+// what is decoded at all.
 const HugePixels = 64 << 20
 
-// makeRoom makes *into as long as a picture of so many pixels needs it. Before a huge one, what is held is given back to the system first: its buffer
-// where it is too short, and what the collector has not come to yet.
+// makeRoom makes *into as long as a picture of so many pixels needs it. Before a huge one, what is held is given back
+// to the system first: its buffer where it is too short, and what the collector has not come to yet.
 func makeRoom(into *[]byte, size, pixels int) {
 	short := cap(*into) < size
 	if short {

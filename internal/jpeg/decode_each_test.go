@@ -16,7 +16,8 @@ func pack(files ...[]byte) (all []byte, at []Span) {
 	return all, at
 }
 
-// Of every picture that Pillow made or damaged, as the last of several of other sizes and colors: the same pixels, the same error.
+// Of every picture that Pillow made or damaged, as the last of several of other sizes and colors: the same pixels, the
+// same error.
 func TestDecodeEachAsDecode(t *testing.T) {
 	dir, pictures := pillow(t)
 	before := [][]byte{read(t, dir, "photo_420.jpg"), read(t, dir, "cmyk.jpg"), read(t, dir, "gray.jpg")}
@@ -44,7 +45,8 @@ func TestDecodeEachAsDecode(t *testing.T) {
 	}
 }
 
-// Damage in the middle, among gray, color and inks: each of them stops the decoding where it is, and the rest can be decoded after it.
+// Damage in the middle, among gray, color and inks: each of them stops the decoding where it is, and the rest can be
+// decoded after it.
 func TestDecodeEachStopsAtDamage(t *testing.T) {
 	dir, _ := pillow(t)
 	color, inks, plain := read(t, dir, "photo_444.jpg"), read(t, dir, "cmyk.jpg"), read(t, dir, "gray.jpg")

@@ -1,9 +1,9 @@
-// Package jpeg decodes and encodes JPEG by libjpeg-turbo, with the settings and the limits that Pillow uses, so that what it takes and
-// what it delivers are what a training job that opens pictures with Pillow gets.
+// Package jpeg decodes and encodes JPEG by libjpeg-turbo, with the settings and the limits that Pillow uses, so that
+// what it takes and what it delivers are what a training job that opens pictures with Pillow gets.
 //
-// It promises to look at the header before it makes a buffer. It refuses pictures of more than MaxPixels, files that end too early, and
-// progressive files of more than 500 scans, which take minutes. A file made for it may still crash libjpeg-turbo: enter this package in a
-// child process only.
+// It promises to look at the header before it makes a buffer. It refuses pictures of more than MaxPixels, files that
+// end too early, and progressive files of more than 500 scans, which take minutes. A file made for it may still crash
+// libjpeg-turbo: enter this package in a child process only.
 package jpeg
 
 /*
@@ -57,7 +57,8 @@ type Info struct {
 	Color         Color
 }
 
-// Decoder decodes pictures one after the other. It is used by one goroutine. Its memory in libjpeg-turbo is given back when it is collected.
+// Decoder decodes pictures one after the other. It is used by one goroutine. Its memory in libjpeg-turbo is given back
+// when it is collected.
 type Decoder struct {
 	turbo    *turbo
 	out      C.struct_outcome // here, so that a call need not allocate it
@@ -73,7 +74,8 @@ func (t *turbo) destroy() {
 	}
 }
 
-// renew is for after a failure: in 2.1, a header that cannot be read leaves a state in which the next cannot be read either.
+// renew is for after a failure: in 2.1, a header that cannot be read leaves a state in which the next cannot be read
+// either.
 func (t *turbo) renew() error {
 	t.destroy()
 	if t.handle = C.tjInitDecompress(); t.handle == nil {
@@ -92,7 +94,8 @@ func NewDecoder() (*Decoder, error) {
 	return d, nil
 }
 
-// Header reads a file's header. It needs all that stands before the first scan. The error is ErrTooLarge for pictures of more than MaxPixels.
+// Header reads a file's header. It needs all that stands before the first scan. The error is ErrTooLarge for pictures
+// of more than MaxPixels.
 func (d *Decoder) Header(data []byte) (Info, error) {
 	if len(data) == 0 {
 		return Info{}, errors.New("reading a JPEG header: the file is empty")
@@ -120,8 +123,8 @@ func (d *Decoder) reason() error {
 	return errors.New(untrusted.Cut(message, 200).String())
 }
 
-// Encode makes a JPEG file of pixels as Decode delivers them, with Pillow's choices: 4:2:0 and the accurate transform. Quality is 1 to 100;
-// Pillow's own default is 75.
+// Encode makes a JPEG file of pixels as Decode delivers them, with Pillow's choices: 4:2:0 and the accurate transform.
+// Quality is 1 to 100; Pillow's own default is 75.
 func Encode(pixels []byte, width, height, channels, quality int) ([]byte, error) {
 	format, subsampling := C.int(C.TJPF_RGB), C.int(C.TJSAMP_420)
 	if channels == 1 {

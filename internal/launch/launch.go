@@ -1,8 +1,8 @@
-// Package launch starts a person's training with pipetune's hook in it, and knows until its end what becomes of it: when it
-// trains, what the hook has reported or why it has not, which signals it is passed, and how it is ended.
+// Package launch starts a person's training with pipetune's hook in it, and knows until its end what becomes of it:
+// when it trains, what the hook has reported or why it has not, which signals it is passed, and how it is ended.
 //
-// The job is an ordinary child. Its streams and its status stay its own, and it runs on if pipetune is killed. Nothing is
-// printed here: what there is to say comes back as text.
+// The job is an ordinary child. Its streams and its status stay its own, and it runs on if pipetune is killed. Nothing
+// is printed here: what there is to say comes back as text.
 package launch
 
 import (

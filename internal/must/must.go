@@ -1,5 +1,5 @@
-// Package must ends a test, trial or benchmark whose preparation fails, at the line that prepared. It is for what a test
-// needs and not for what it finds out: a failure that is the test's own deserves words of its own.
+// Package must ends a test, trial or benchmark whose preparation fails, at the line that prepared. It is for what a
+// test needs and not for what it finds out: a failure that is the test's own deserves words of its own.
 package must
 
 // TB is the part of testing.TB that ends a test.

@@ -157,8 +157,8 @@ func TestPCIeWithoutCounters(t *testing.T) {
 	}
 }
 
-// TestProcessesOfAGPU holds apart what a list may say: nobody computes on the GPU, and nobody was asked. The Multi-Process Service keeps a list
-// of its own.
+// TestProcessesOfAGPU holds apart what a list may say: nobody computes on the GPU, and nobody was asked. The
+// Multi-Process Service keeps a list of its own.
 func TestProcessesOfAGPU(t *testing.T) {
 	nobody := "owner " + filepath.Join(t.TempDir(), "nobody") + "\n"
 	memory := float64(3 << 30)

@@ -72,7 +72,8 @@ const (
 	maxProcesses = 4096
 )
 
-// lister calls these functions for one GPU or slice. It has its own handle, because go-nvml does not show the one it holds.
+// lister calls these functions for one GPU or slice. It has its own handle, because go-nvml does not show the one it
+// holds.
 type lister struct {
 	device    unsafe.Pointer
 	samples   unsafe.Pointer
@@ -208,7 +209,8 @@ func (l lister) processUses(since uint64) (uses []ProcessUse, newest uint64, ret
 	return uses, newest, ret, ""
 }
 
-// computeProcesses returns the processes that compute on the GPU, by themselves or through the Multi-Process Service; empty where none does.
+// computeProcesses returns the processes that compute on the GPU, by themselves or through the Multi-Process Service;
+// empty where none does.
 func (l lister) computeProcesses() (processes []Process, ret nvml.Return, why string) {
 	processes, ret, why = l.list(l.processes, l.former)
 	if l.clients == nil || ret != nvml.SUCCESS || why != "" {

@@ -35,15 +35,16 @@ type Request struct {
 	Processes bool   `json:"processes,omitempty"` // also the processes that compute on each GPU
 }
 
-// Inventory is what was found. Where Unavailable is not nil there is nothing to open. No GPU is open yet: to take hold of one makes the
-// driver start it, 0.5 to 2 s each where no persistence daemon keeps it started.
+// Inventory is what was found. Where Unavailable is not nil there is nothing to open. No GPU is open yet: to take hold
+// of one makes the driver start it, 0.5 to 2 s each where no persistence daemon keeps it started.
 type Inventory struct {
 	Unavailable *Unavailable `json:"unavailable,omitempty"`
 	Driver      string       `json:"driver,omitempty"` // version, sanitized; "" when it could not be read
 	Devices     []Device     `json:"devices,omitempty"`
 }
 
-// Opened is what opening one GPU brought: the GPU, or its MIG slices. Where Failed is not empty it says why nothing was opened.
+// Opened is what opening one GPU brought: the GPU, or its MIG slices. Where Failed is not empty it says why nothing was
+// opened.
 type Opened struct {
 	Devices []Device `json:"devices,omitempty"`
 	Failed  string   `json:"failed,omitempty"`
@@ -55,8 +56,9 @@ type Unavailable struct {
 	Cure   string `json:"cure,omitempty"`
 }
 
-// Device is one GPU, or one slice of a GPU that MIG has cut up. Its UUID identifies it; its index means nothing, other programs order
-// GPUs differently. Of a GPU that is not open only the UUID, the name, the place, PCI, the minor number and MIG may be known.
+// Device is one GPU, or one slice of a GPU that MIG has cut up. Its UUID identifies it; its index means nothing, other
+// programs order GPUs differently. Of a GPU that is not open only the UUID, the name, the place, PCI, the minor number
+// and MIG may be known.
 type Device struct {
 	UUID        string `json:"uuid"`                   // "" where it is not known before the GPU is open
 	Place       string `json:"place,omitempty"`        // what OpOpenGPU asks for
@@ -67,8 +69,8 @@ type Device struct {
 	MIG         *bool  `json:"mig,omitempty"`          // nil when the GPU has no such mode
 	GPM         bool   `json:"gpm"`                    // SM and DRAM activity can be read
 	Lost        bool   `json:"lost,omitempty"`
-	// PCI is the GPU's place as domain, bus and device in hexadecimal of fixed width, so that text order is PCI order; "" when it could not be
-	// read.
+	// PCI is the GPU's place as domain, bus and device in hexadecimal of fixed width, so that text order is PCI order;
+	// "" when it could not be read.
 	PCI string `json:"pci,omitempty"`
 }
 

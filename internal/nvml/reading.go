@@ -37,13 +37,13 @@ type DeviceReading struct {
 	PCIeWidth         *float64 `json:"pcie_width,omitempty"`
 	PCIeWidthMax      *float64 `json:"pcie_width_max,omitempty"`
 
-	// ProcessUse is what each process used of the SMs since the last slow reading: nil when not asked for, not readable, or at the first, empty
-	// where nobody used any. Numbers of processes are as in Processes.
+	// ProcessUse is what each process used of the SMs since the last slow reading: nil when not asked for, not
+	// readable, or at the first, empty where nobody used any. Numbers of processes are as in Processes.
 	ProcessUse []ProcessUse `json:"process_use,omitzero"`
 
-	// Processes are those that compute on the GPU: nil when not asked for or not readable, empty where there is none. In a container their numbers
-	// depend on the driver: the host's, or, from drivers that look them up (os_find_ns_pid of NVIDIA's open kernel modules), the container's
-	// own, and then only of processes that it sees.
+	// Processes are those that compute on the GPU: nil when not asked for or not readable, empty where there is none.
+	// In a container their numbers depend on the driver: the host's, or, from drivers that look them up (os_find_ns_pid
+	// of NVIDIA's open kernel modules), the container's own, and then only of processes that it sees.
 	Processes []Process `json:"processes,omitzero"`
 
 	Absent map[Field]string `json:"absent,omitempty"`

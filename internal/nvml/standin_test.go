@@ -26,8 +26,8 @@ while True:
     time.sleep(0.05)
 `
 
-// TestStandIn holds what is read of the stand-in GPU of testdata/device to its own timeline, and of two instances that it is
-// cut into: the job computes on the first.
+// TestStandIn holds what is read of the stand-in GPU of testdata/device to its own timeline, and of two instances that
+// it is cut into: the job computes on the first.
 func TestStandIn(t *testing.T) {
 	for conf, want := range map[string][]Device{
 		"mig=0": {{UUID: "GPU-5d000000-0000-4000-8000-000000000001", Name: "Stand-in GPU", MemoryBytes: 80 << 30}},

@@ -121,7 +121,8 @@ func TestWatchedDriverHangs(t *testing.T) {
 	t.Parallel()
 	got := watch(t, "hang nvmlDeviceGetPowerUsage 7\n", 20*time.Second, func(k *kept) bool { return len(k.whole()) > 0 })
 	if busy := got.of(metric.GPUUtil, first); len(busy) != 1 {
-		// the first reading is of the other GPU alone; of this one the first finds the newest sample, the second counts, the third hangs
+		// the first reading is of the other GPU alone; of this one the first finds the newest sample, the second
+		// counts, the third hangs
 		t.Errorf("utilization before the hang: %v", busy)
 	}
 	if why := got.whole(); len(why) != 1 || !strings.Contains(why[0], "no answer within 4s") || got.length > 6*time.Second {
@@ -143,7 +144,8 @@ func TestWatchedDriverDies(t *testing.T) {
 	}
 }
 
-// TestWatchedGPUsOfNobody tells of GPUs without processes that the job holds nothing there: an empty list is not a missing one.
+// TestWatchedGPUsOfNobody tells of GPUs without processes that the job holds nothing there: an empty list is not a
+// missing one.
 func TestWatchedGPUsOfNobody(t *testing.T) {
 	t.Parallel()
 	nobody := "owner " + filepath.Join(t.TempDir(), "nobody") + "\n"

@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Linux native asynchronous I/O through its system calls (io_setup(2), linux/aio_abi.h): what libaio and fio's engine of that name use.
-// With O_DIRECT the kernel takes a request and answers later, so one thread keeps a queue of any depth full.
+// Linux native asynchronous I/O through its system calls (io_setup(2), linux/aio_abi.h): what libaio and fio's engine
+// of that name use. With O_DIRECT the kernel takes a request and answers later, so one thread keeps a queue of any
+// depth full.
 
 // iocb is struct iocb of linux/aio_abi.h. Big-endian machines swap key and flags; only zeros go in.
 type iocb struct {
@@ -93,11 +94,13 @@ func (q *queue) submit(now time.Time) error {
 	return nil
 }
 
-// glance is how long one wait in the kernel lasts at most: the process does nothing else meanwhile, not even end when it is told to.
+// glance is how long one wait in the kernel lasts at most: the process does nothing else meanwhile, not even end when
+// it is told to.
 const glance = 100 * time.Millisecond
 
-// wait returns what was completed, at least one request. Both system calls go past the Go scheduler, which would hand the processor to another
-// thread and take it back: that cost 7 % of the rate at depth 1 (4 KiB, 14,200 reads/s against 15,300, in turns, on two busy cores).
+// wait returns what was completed, at least one request. Both system calls go past the Go scheduler, which would hand
+// the processor to another thread and take it back: that cost 7 % of the rate at depth 1 (4 KiB, 14,200 reads/s against
+// 15,300, in turns, on two busy cores).
 func (q *queue) wait() ([]ioEvent, error) {
 	limit := unix.NsecToTimespec(glance.Nanoseconds())
 	for range slowest / glance {

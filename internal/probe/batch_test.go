@@ -13,7 +13,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// hdf5Sample writes a file of so many items with h5py, contiguous as /x and compressed as /z, and returns a sample of one of them.
+// hdf5Sample writes a file of so many items with h5py, contiguous as /x and compressed as /z, and returns a sample of
+// one of them.
 func hdf5Sample(t *testing.T, name string, items int) dataset.Sample {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.h5")

@@ -16,19 +16,21 @@ const (
 
 // Where a step is said to bend, and by what.
 const (
-	// bendsBelow is the efficiency below which another process is said not to pay any more: with four fifths of it a job still gains, and two
-	// workers that share a core's hyperthreads, at some 0.6 each, do not count as two.
+	// bendsBelow is the efficiency below which another process is said not to pay any more: with four fifths of it a
+	// job still gains, and two workers that share a core's hyperthreads, at some 0.6 each, do not count as two.
 	bendsBelow = 0.8
-	// full is the share of their time from which processes are busy. Between two items and at the start and end of a round there is some
-	// waiting in any case: at 2 processes on 2 idle CPUs 0.97 were measured.
+	// full is the share of their time from which processes are busy. Between two items and at the start and end of a
+	// round there is some waiting in any case: at 2 processes on 2 idle CPUs 0.97 were measured.
 	full = 0.9
-	// leastCores is the share of the usable CPUs below which nobody is said to be short of them, however long the processes waited for one: the
-	// kernel's scheduler gives equal shares, so that each usable CPU would have more than three others to serve besides.
+	// leastCores is the share of the usable CPUs below which nobody is said to be short of them, however long the
+	// processes waited for one: the kernel's scheduler gives equal shares, so that each usable CPU would have more than
+	// three others to serve besides.
 	leastCores = 0.25
-	// fromDevice is the share of what was delivered from which storage is taken to have been waited for; below lie metadata and strays.
+	// fromDevice is the share of what was delivered from which storage is taken to have been waited for; below lie
+	// metadata and strays.
 	fromDevice = 0.05
-	// oftenLocked is the share of looks at the processes from which waiting for a lock is taken to be the cause: half of the tenth that full
-	// leaves.
+	// oftenLocked is the share of looks at the processes from which waiting for a lock is taken to be the cause: half
+	// of the tenth that full leaves.
 	oftenLocked = 0.05
 )
 
@@ -43,7 +45,8 @@ type step struct {
 	remote  bool         // storage is another machine or process
 }
 
-// efficiency is the rate over that of one process times the processes, with the widest interval that the two intervals allow.
+// efficiency is the rate over that of one process times the processes, with the widest interval that the two intervals
+// allow.
 func (s step) efficiency(one step) stat.Summary {
 	n := float64(s.workers)
 	if one.rate.Center <= 0 || one.rate.Lo <= 0 || s.rate.N == 0 {
@@ -57,7 +60,8 @@ func (s step) efficiency(one step) stat.Summary {
 	return v
 }
 
-// bent tells whether the efficiency of a step is below bendsBelow, all of its interval. Without an interval it cannot be told.
+// bent tells whether the efficiency of a step is below bendsBelow, all of its interval. Without an interval it cannot
+// be told.
 func bent(efficiency stat.Summary) bool {
 	return efficiency.Confidence > 0 && efficiency.Hi < bendsBelow
 }
@@ -85,8 +89,8 @@ func (s step) unexplained(one step, usable float64) bool {
 	return bent(s.efficiency(one)) && s.bound(one, usable) == ""
 }
 
-// bounds says what bends each step of a curve; "" is not known. A step that a later one outdoes, process for process, is no bend: something
-// else disturbed it.
+// bounds says what bends each step of a curve; "" is not known. A step that a later one outdoes, process for process,
+// is no bend: something else disturbed it.
 func bounds(steps []step, usable float64) []string {
 	out := make([]string, len(steps))
 	for i, s := range steps {

@@ -49,8 +49,8 @@ func lookAtCache(_ context.Context, w *state, q cacheAsk) (residency, error) {
 	return w.residency(q.Files, q.Drop), nil
 }
 
-// chill makes the files of the items cold, with the handles just opened where they are kept: what libhdf5 caches belongs to a handle, and a
-// job that keeps its files open pays for opening them once. It returns what stayed.
+// chill makes the files of the items cold, with the handles just opened where they are kept: what libhdf5 caches
+// belongs to a handle, and a job that keeps its files open pays for opening them once. It returns what stayed.
 func (l *loading) chill() residency {
 	l.Forget()
 	var files []int
@@ -70,8 +70,8 @@ func (l *loading) chill() residency {
 	return l.residency(files, true)
 }
 
-// residency looks at files and what they draw on, dropping their pages first where asked. Files that cannot be opened are left out: reading them says why. One
-// file that cannot be told about makes the whole unknown.
+// residency looks at files and what they draw on, dropping their pages first where asked. Files that cannot be opened
+// are left out: reading them says why. One file that cannot be told about makes the whole unknown.
 func (w *state) residency(files []int, drop bool) residency {
 	var all residency
 	for _, i := range files {
@@ -116,8 +116,8 @@ func (r *residency) look(path string, drop bool) {
 	r.Pages, r.Cached, r.How = r.Pages+one.Pages, r.Cached+one.Cached, one.How
 }
 
-// staysRatio is the share of a file's pages above which dropping them is tried again, dirty ones written first. A file that was just
-// written has its pages dirty for some 30 s, and those are not dropped.
+// staysRatio is the share of a file's pages above which dropping them is tried again, dirty ones written first. A file
+// that was just written has its pages dirty for some 30 s, and those are not dropped.
 const staysRatio = 0.01
 
 func fileResidency(f *os.File, size int64, drop bool) residency {
@@ -150,14 +150,16 @@ func fileSystem(f *os.File) int64 {
 	return int64(uint32(fs.Type))
 }
 
-// stacked are the file systems whose files' pages may belong to a file of another one below: cachestat counts those of the upper file, where there are
-// none (it looks at f_mapping, mm/filemap.c); mincore looks at what is mapped, and that is the lower file (fs/overlayfs/file.c, fs/fuse/passthrough.c).
+// stacked are the file systems whose files' pages may belong to a file of another one below: cachestat counts those of
+// the upper file, where there are none (it looks at f_mapping, mm/filemap.c); mincore looks at what is mapped, and that
+// is the lower file (fs/overlayfs/file.c, fs/fuse/passthrough.c).
 var stacked = []int64{unix.OVERLAYFS_SUPER_MAGIC, unix.FUSE_SUPER_MAGIC}
 
 var errStacked = errors.New("of no use for files of another file system below")
 
-// cachedPages asks cachestat(2) (Linux 6.5) and, where it is not there or not true, mincore(2). Both tell only the owner of a file and those who may
-// write to it: cachestat refuses others, mincore reports every page resident to them (mm/mincore.c, can_do_mincore).
+// cachedPages asks cachestat(2) (Linux 6.5) and, where it is not there or not true, mincore(2). Both tell only the
+// owner of a file and those who may write to it: cachestat refuses others, mincore reports every page resident to them
+// (mm/mincore.c, can_do_mincore).
 func cachedPages(f *os.File, size, kind int64) residency {
 	page := int64(os.Getpagesize())
 	r := residency{Pages: (size + page - 1) / page}
@@ -201,7 +203,8 @@ func mayAsk(f *os.File) bool {
 // mincoreWindow bounds the addresses that are mapped at a time.
 const mincoreWindow = 1 << 30
 
-// mincore counts resident pages. The mapping is never touched, so that a file that shrinks cannot end the process with SIGBUS.
+// mincore counts resident pages. The mapping is never touched, so that a file that shrinks cannot end the process with
+// SIGBUS.
 func mincore(f *os.File, size, page int64) (int64, error) {
 	var cached int64
 	for at := int64(0); at < size; at += mincoreWindow {

@@ -93,12 +93,12 @@ func (m *measuring) coldRound(ctx context.Context) (round, error) {
 	return round{}, fmt.Errorf("%w: %s", errNotCold, stays(share))
 }
 
-// firstCold is how many items the first cold round reads. Later rounds take more where time is left: dropping the pages of thousands of
-// files to read a few would take the time that reading them needs.
+// firstCold is how many items the first cold round reads. Later rounds take more where time is left: dropping the pages
+// of thousands of files to read a few would take the time that reading them needs.
 const firstCold = 32
 
-// coldItems chooses the items of the next round: sequential ones from a place that differs from round to round, where a chunk begins if
-// there are any; or shuffled ones at a distance from each other.
+// coldItems chooses the items of the next round: sequential ones from a place that differs from round to round, where a
+// chunk begins if there are any; or shuffled ones at a distance from each other.
 func (m *measuring) coldItems() []int {
 	m.turn++
 	m.most = max(m.most, firstCold)

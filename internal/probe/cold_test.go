@@ -28,8 +28,8 @@ func coldly(t *testing.T, sample dataset.Sample, o Options) *session {
 	return s
 }
 
-// Chunks of 512 KiB without a filter fit into libhdf5's chunk cache: it reads them whole, and each item after the first of a chunk comes out of
-// memory. Only first ones are cold.
+// Chunks of 512 KiB without a filter fit into libhdf5's chunk cache: it reads them whole, and each item after the first
+// of a chunk comes out of memory. Only first ones are cold.
 func TestColdItemsOfAChunkThatFitsTheCache(t *testing.T) {
 	path := filepath.Join(onDisk(t), "chunks.h5")
 	runPython(t, `import sys, h5py, numpy as n

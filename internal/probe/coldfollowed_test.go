@@ -15,8 +15,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// elsewhereIn is the script for datasets of 192 items of 64 KiB that lie in other files: virtual over three files, virtual over that one, virtual by
-// a pattern, virtual over compressed chunks, and in two raw files.
+// elsewhereIn is the script for datasets of 192 items of 64 KiB that lie in other files: virtual over three files,
+// virtual over that one, virtual by a pattern, virtual over compressed chunks, and in two raw files.
 const elsewhereIn = `import os, sys, h5py, numpy as n
 os.chdir(sys.argv[1])
 os.mkdir("parts")
@@ -53,7 +53,8 @@ func followed(t *testing.T, path string) dataset.SurveyResult {
 	return found
 }
 
-// Reads of data that lies in other files are cold when those files' pages are gone, not when that of the file that names them is.
+// Reads of data that lies in other files are cold when those files' pages are gone, not when that of the file that
+// names them is.
 func TestColdReadsOfOtherFiles(t *testing.T) {
 	folder := onDisk(t)
 	runPython(t, elsewhereIn, folder)

@@ -41,8 +41,8 @@ func joinCrowd(ctx context.Context, w *state, q crowdLoad) (crowdLoaded, error) 
 	if q.Fresh {
 		w.reopen(q.Items)
 	}
-	// The reading stays on one thread, whose waiting is counted: with that of the Go runtime's other threads the sum can be longer than the
-	// time that passed.
+	// The reading stays on one thread, whose waiting is counted: with that of the Go runtime's other threads the sum
+	// can be longer than the time that passed.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	before := runDelay()
@@ -77,8 +77,8 @@ func runDelay() float64 {
 	return s.RunDelay.Seconds()
 }
 
-// elsewhere are the file systems whose waiting is for another machine or process, by their numbers in statfs(2). Those that golang.org/x/sys
-// has no name for are from their own sources: Lustre, GPFS, BeeGFS.
+// elsewhere are the file systems whose waiting is for another machine or process, by their numbers in statfs(2). Those
+// that golang.org/x/sys has no name for are from their own sources: Lustre, GPFS, BeeGFS.
 var elsewhere = []int64{unix.NFS_SUPER_MAGIC, unix.FUSE_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC, unix.V9FS_MAGIC,
 	unix.AFS_SUPER_MAGIC, unix.AFS_FS_MAGIC, unix.OCFS2_SUPER_MAGIC, 0x0bd00bd0, gpfsMagic, 0x19830326}
 

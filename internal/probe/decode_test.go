@@ -47,7 +47,8 @@ func TestDecodeByFormat(t *testing.T) {
 	}
 }
 
-// A damaged picture among good ones, and one that is larger than any that is decoded: both are named, the rest is measured.
+// A damaged picture among good ones, and one that is larger than any that is decoded: both are named, the rest is
+// measured.
 func TestDecodeGoesOnWithoutBadPictures(t *testing.T) {
 	sample := somePictures(t, 8)
 	cut := damage(t, sample, 0, 300)

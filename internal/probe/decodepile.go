@@ -7,10 +7,10 @@ import (
 	"github.com/pipetune/pipetune/internal/dataset"
 )
 
-// One call decodes pictures for callTime, by how long the last ones took; after mostCallTime no other is begun, so that limits and cancelling
-// wait no longer than that and one picture. Go's runtime makes a call of some 20 ms cheaper than many of 0.7 ms: photographs of 500 by 375 took
-// 0.71 ms each, of wall time and of the process's CPU time, against 0.75 and 0.77 one a call (medians of 15 rounds in turn, one processor for Go,
-// two CPUs of an AMD EPYC).
+// One call decodes pictures for callTime, by how long the last ones took; after mostCallTime no other is begun, so that
+// limits and cancelling wait no longer than that and one picture. Go's runtime makes a call of some 20 ms cheaper than
+// many of 0.7 ms: photographs of 500 by 375 took 0.71 ms each, of wall time and of the process's CPU time, against 0.75
+// and 0.77 one a call (medians of 15 rounds in turn, one processor for Go, two CPUs of an AMD EPYC).
 const (
 	callTime     = 20 * time.Millisecond
 	mostCallTime = 2 * callTime
@@ -63,7 +63,8 @@ func (p *pile) drop(count int) {
 	}
 }
 
-// decodePile decodes in one call what is on the pile: at least the first, all unless they last longer than before or one cannot be decoded.
+// decodePile decodes in one call what is on the pile: at least the first, all unless they last longer than before or
+// one cannot be decoded.
 func (w *state) decodePile(out *decoded) {
 	p := &w.pile
 	p.took = slices.Grow(p.took[:0], len(p.spans))[:len(p.spans)]

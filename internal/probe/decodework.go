@@ -11,7 +11,8 @@ import (
 // decodeWork decodes pictures from memory.
 var decodeWork = work[decode, decoded]{"decode", decodePictures}
 
-// decode asks a worker process to decode pictures, one after the other, and to count only that. Items are gone through round and round.
+// decode asks a worker process to decode pictures, one after the other, and to count only that. Items are gone through
+// round and round.
 type decode struct {
 	Items   []int   // positions in the sample's Items
 	From    int     // where in Items to begin
@@ -34,7 +35,8 @@ type kindOfPicture struct {
 	Seconds float64 // wall time
 }
 
-// decodePictures is the work. Its error says that nothing could be tried; a picture that cannot be decoded is a Failure.
+// decodePictures is the work. Its error says that nothing could be tried; a picture that cannot be decoded is a
+// Failure.
 func decodePictures(ctx context.Context, w *state, q decode) (decoded, error) {
 	if err := w.Sample.Has(q.Items); err != nil {
 		return decoded{}, err

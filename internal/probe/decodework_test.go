@@ -66,7 +66,8 @@ func TestDecodeTogetherAsAlone(t *testing.T) {
 	}
 }
 
-// Time that is over, or an end that is asked for, still gets one call done, and what is left on the pile is where the next round begins.
+// Time that is over, or an end that is asked for, still gets one call done, and what is left on the pile is where the
+// next round begins.
 func TestDecodeEndsWithOneCall(t *testing.T) {
 	w, _ := mixedPictures(t)
 	ended, cancel := context.WithCancel(t.Context())

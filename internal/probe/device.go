@@ -31,8 +31,8 @@ const (
 	modePageCache = benchmark.PageCache
 )
 
-// device measures what the storage gives at best: blocks of an item's size in random order, and 1 MiB in sequence, past the page cache, with
-// more and more requests in flight until that brings nothing any more.
+// device measures what the storage gives at best: blocks of an item's size in random order, and 1 MiB in sequence, past
+// the page cache, with more and more requests in flight until that brings nothing any more.
 func device(ctx context.Context, s *session) error {
 	for _, f := range s.sample.Files {
 		if f.Unsure != "" {
@@ -98,7 +98,8 @@ func depths() []int {
 	return out
 }
 
-// itemBlock is how many bytes of storage one item takes, as far as can be told before it is read; else what reading it delivered.
+// itemBlock is how many bytes of storage one item takes, as far as can be told before it is read; else what reading it
+// delivered.
 func (s *session) itemBlock() int64 {
 	if size := s.middleBytes(); size > 0 {
 		return size

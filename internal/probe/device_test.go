@@ -88,7 +88,8 @@ func TestDevice(t *testing.T) {
 	}
 }
 
-// TestDeviceInMemory: a tmpfs takes direct reads since Linux 6.6 and refuses them before; either way they are no storage's.
+// TestDeviceInMemory: a tmpfs takes direct reads since Linux 6.6 and refuses them before; either way they are no
+// storage's.
 func TestDeviceInMemory(t *testing.T) {
 	dir := must.Get(os.MkdirTemp("/dev/shm", "pipetune-test-"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })

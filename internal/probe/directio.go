@@ -18,7 +18,8 @@ import (
 // directWork reads blocks of files as fast as the storage gives them.
 var directWork = work[direct, directRead]{"direct", readDirect}
 
-// direct asks a worker process to read blocks of files with so many requests in flight. Files are opened for reading only.
+// direct asks a worker process to read blocks of files with so many requests in flight. Files are opened for reading
+// only.
 type direct struct {
 	Files      []int // positions in the sample's Files; at most mostDirect
 	Block      int64 // bytes of one request, rounded up to what the file system asks for; a shorter file is read whole
@@ -45,7 +46,8 @@ type directRead struct {
 	Next    int64   // Skip for the next call
 	// Stored is what share of the bytes the kernel counted as fetched from storage; nil: /proc/self/io may not be read.
 	Stored *float64
-	// Cached is what share of the files' pages was in the page cache when buffered reads began; nil where that cannot be told.
+	// Cached is what share of the files' pages was in the page cache when buffered reads began; nil where that cannot
+	// be told.
 	Cached   *float64
 	Failures []dataset.Failure `json:",omitempty"` // one for a file
 }
@@ -80,14 +82,14 @@ func readDirect(ctx context.Context, w *state, q direct) (directRead, error) {
 	return b.read(ctx, w)
 }
 
-// refusesDirect tells whether an error means that a file cannot be read past the page cache: open(2) gives EINVAL, FUSE and others
-// EOPNOTSUPP, and a file system that only finds out when it reads gives EINVAL then.
+// refusesDirect tells whether an error means that a file cannot be read past the page cache: open(2) gives EINVAL, FUSE
+// and others EOPNOTSUPP, and a file system that only finds out when it reads gives EINVAL then.
 func refusesDirect(err error) bool {
 	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP)
 }
 
-// minAlign is taken where the kernel does not say what alignment direct reads need (statx has STATX_DIOALIGN since 6.1): no device in use has
-// larger logical blocks.
+// minAlign is taken where the kernel does not say what alignment direct reads need (statx has STATX_DIOALIGN since
+// 6.1): no device in use has larger logical blocks.
 const minAlign = 4096
 
 func (b *extents) close() {
@@ -132,7 +134,8 @@ func openDirect(file *os.File) (*os.File, int64, error) {
 	return f, int64(at.Dio_offset_align), nil
 }
 
-// read reads until the time is up, through asynchronous I/O if that is to be had, else with a thread for each request in flight.
+// read reads until the time is up, through asynchronous I/O if that is to be had, else with a thread for each request
+// in flight.
 func (b *extents) read(ctx context.Context, w *state) (directRead, error) {
 	if len(b.open) == 0 {
 		return directRead{}, fmt.Errorf("none of %s could be opened: %s", several(len(b.Files), "file", "files"), b.out.Failures[0].Text)

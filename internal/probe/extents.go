@@ -74,8 +74,9 @@ func (b *extents) at(n int64) block {
 	return block{file: low, offset: offset, length: min(b.Block, roundUp(s.bytes-offset, b.align))}
 }
 
-// scramble is a permutation of 0 … total-1: a Feistel network of four rounds over the next even number of bits, walked until the
-// number falls within (Black and Rogaway, 2002). It needs no table, so a file of terabytes has a random order as well.
+// scramble is a permutation of 0 … total-1: a Feistel network of four rounds over the next even number of bits, walked
+// until the number falls within (Black and Rogaway, 2002). It needs no table, so a file of terabytes has a random order
+// as well.
 func scramble(n, total int64, seed uint64) int64 {
 	half := uint((bits.Len64(uint64(max(1, total-1))) + 1) / 2)
 	mask := uint64(1)<<half - 1
@@ -92,7 +93,8 @@ func scramble(n, total int64, seed uint64) int64 {
 	}
 }
 
-// meter cuts the reads of a queue into slices of time. The first slice, while the queue fills and the device wakes, is a warm-up.
+// meter cuts the reads of a queue into slices of time. The first slice, while the queue fills and the device wakes, is
+// a warm-up.
 type meter struct {
 	length  time.Duration // of a slice, at least
 	mark    time.Time     // when the current slice began
@@ -123,7 +125,8 @@ func (m *meter) count(bytes int64, waited time.Duration) {
 	m.current.Waited += waited.Seconds()
 }
 
-// tick ends the slice when it is long enough. What is read after the end of time, while the queue empties, belongs to no slice.
+// tick ends the slice when it is long enough. What is read after the end of time, while the queue empties, belongs to
+// no slice.
 func (m *meter) tick(now time.Time) {
 	if long := now.Sub(m.mark); long >= m.length && !m.mark.After(m.ends) {
 		m.current.Seconds = long.Seconds()

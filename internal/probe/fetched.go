@@ -7,13 +7,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leastFetched is the least that must have come from storage, of what was read, for reads to be called cold, besides that the pages were gone. It is
-// far below 1: a file system that compresses fetches less than it gives, and libhdf5 reads parts of a chunk index again.
+// leastFetched is the least that must have come from storage, of what was read, for reads to be called cold, besides
+// that the pages were gone. It is far below 1: a file system that compresses fetches less than it gives, and libhdf5
+// reads parts of a chunk index again.
 const leastFetched = 0.1
 
-// unfetched is errNotCold where the kernel counted that reads which were to be cold brought little or nothing from storage: of holes in files and of
-// data that was never written, there is nothing to bring, and below the page cache there may be another one. again says that what was read may
-// have been read over and over, as a chunk is that does not fit into libhdf5's cache. It is nil too where the kernel does not count.
+// unfetched is errNotCold where the kernel counted that reads which were to be cold brought little or nothing from
+// storage: of holes in files and of data that was never written, there is nothing to bring, and below the page cache
+// there may be another one. again says that what was read may have been read over and over, as a chunk is that does not
+// fit into libhdf5's cache. It is nil too where the kernel does not count.
 func unfetched(passes []pass, again bool) error {
 	var stored, read, delivered float64
 	for _, p := range passes {
@@ -49,20 +51,22 @@ func unopened(passes []pass) error {
 	return fmt.Errorf("%w: nothing came from storage: opening takes no more than the files' folders and inodes, which stay in memory", errNotCold)
 }
 
-// readsAgain tells whether libhdf5 may read the same part of a file several times in storage order: chunks that went through a filter and do not
-// fit into its cache are read for each of their items.
+// readsAgain tells whether libhdf5 may read the same part of a file several times in storage order: chunks that went
+// through a filter and do not fit into its cache are read for each of their items.
 func (s *session) readsAgain() bool {
 	l := s.options.Layout
 	return l != nil && len(l.Dataset.Filters) > 0
 }
 
-// Numbers of file systems in statfs(2) that golang.org/x/sys has no name for: OpenZFS (include/sys/fs/zfs.h) and GPFS (its gpfs.h).
+// Numbers of file systems in statfs(2) that golang.org/x/sys has no name for: OpenZFS (include/sys/fs/zfs.h) and GPFS
+// (its gpfs.h).
 const (
 	zfsMagic  = 0x2fc12fc1
 	gpfsMagic = 0x47504653
 )
 
-// ownCaches are the file systems that keep what they read in a cache of their own, which is neither dropped with a file's pages nor told.
+// ownCaches are the file systems that keep what they read in a cache of their own, which is neither dropped with a
+// file's pages nor told.
 var ownCaches = []int64{zfsMagic, gpfsMagic}
 
 // hidden is why it cannot be told what is cached of a file system's files; "" where it can.

@@ -57,9 +57,9 @@ func cachedBefore(passes []pass) stat.Summary {
 	return stat.Median(shares)
 }
 
-// slowest99 is the time that 99 of 100 items stay below, with an interval from order statistics: of n values, the number below the true
-// quantile q is binomial, some 1.96·sqrt(n·q·(1-q)) around n·q. It takes about 500 items for the upper end to be among them; with
-// fewer there is no interval, and below a hundred no figure.
+// slowest99 is the time that 99 of 100 items stay below, with an interval from order statistics: of n values, the
+// number below the true quantile q is binomial, some 1.96·sqrt(n·q·(1-q)) around n·q. It takes about 500 items for the
+// upper end to be among them; with fewer there is no interval, and below a hundred no figure.
 func slowest99(times []float64) stat.Summary {
 	const q, z = 0.99, 1.96
 	n := float64(len(times))

@@ -5,16 +5,19 @@ import (
 	"github.com/pipetune/pipetune/internal/format"
 )
 
-// grid is how chunks that are read whole, whichever of their items is asked for, divide the items of a sample. The zero value: there are none.
+// grid is how chunks that are read whole, whichever of their items is asked for, divide the items of a sample. The zero
+// value: there are none.
 type grid struct {
 	chunk []int64 // shape of a chunk
 	patch []int64 // shape of an item that is a patch; nil: an item is an index of the first axis
-	// loose is how many indices further along the first axis chunks may reach than the grid says: those of a virtual dataset's sources begin anywhere.
+	// loose is how many indices further along the first axis chunks may reach than the grid says: those of a virtual
+	// dataset's sources begin anywhere.
 	loose int64
 }
 
-// chunks is the grid of the session's dataset. libhdf5 reads a chunk whole where it went through filters, and where it fits into the chunk cache:
-// the items in it that come later are copied out of memory. Of others it reads the part that is asked for (H5D__chunk_cacheable).
+// chunks is the grid of the session's dataset. libhdf5 reads a chunk whole where it went through filters, and where it
+// fits into the chunk cache: the items in it that come later are copied out of memory. Of others it reads the part that
+// is asked for (H5D__chunk_cacheable).
 func (s *session) chunks() grid {
 	rows := int64(0)
 	for _, f := range s.sample.Files {
@@ -37,8 +40,8 @@ func (s *session) chunks() grid {
 	return grid{chunk: d.Chunk, patch: s.sample.ItemShape} // access has seen to it that no length is 0
 }
 
-// byIndex is the grid for reading each chunk once: of patches there is none, because a chunk may hold no more than a part of one, nor of chunks whose
-// beginnings are not known.
+// byIndex is the grid for reading each chunk once: of patches there is none, because a chunk may hold no more than a
+// part of one, nor of chunks whose beginnings are not known.
 func (g grid) byIndex() grid {
 	if g.patch != nil || g.loose > 0 {
 		return grid{}
@@ -49,7 +52,8 @@ func (g grid) byIndex() grid {
 // shared tells whether several items may lie in a chunk.
 func (g grid) shared() bool { return len(g.chunk) > 0 && (g.patch != nil || g.chunk[0] > 1) }
 
-// box is the first and the last chunk along each axis that hold a part of an item; of an index of the first axis, along that one.
+// box is the first and the last chunk along each axis that hold a part of an item; of an index of the first axis, along
+// that one.
 func (g grid) box(ref dataset.Ref) [][2]int64 {
 	if g.patch == nil || len(ref.Corner) < len(g.chunk) || len(g.patch) < len(g.chunk) {
 		return [][2]int64{{ref.Index / g.chunk[0], (ref.Index + g.loose) / g.chunk[0]}}

@@ -16,8 +16,8 @@ import (
 // hasHDF5 tells whether there is an HDF5 layout to look into.
 func hasHDF5(s *session) bool { return s.sample.Kind == dataset.HDF5 }
 
-// measureLayout measures what an HDF5 file's layout costs: the filters, opening the file for each item, the file lock, and what a chunk cache of
-// another size brings. Read amplification is seen by read.
+// measureLayout measures what an HDF5 file's layout costs: the filters, opening the file for each item, the file lock,
+// and what a chunk cache of another size brings. Read amplification is seen by read.
 func measureLayout(ctx context.Context, s *session) error {
 	list := []part{
 		{"reading stored chunks without decompressing them", 2, s.filters},
@@ -58,7 +58,8 @@ func (s *session) shuffled(what string) way {
 	return way{probe: report.ProbeHDF5, what: what, handle: handleKept, items: ofFiles(&s.sample, inOrder(&s.sample, random, s.options.Seed), dataset.MaxOpen)}
 }
 
-// filters measures the CPU time that filters take of an item: reading it less reading the same chunks raw, both at random.
+// filters measures the CPU time that filters take of an item: reading it less reading the same chunks raw, both at
+// random.
 func (s *session) filters(ctx context.Context, limit time.Duration) error {
 	if l := s.options.Layout; l != nil && len(l.Dataset.Filters) == 0 {
 		return nil // nothing to undo
@@ -107,8 +108,9 @@ func (s *session) reopened(ctx context.Context, limit time.Duration) error {
 	return nil
 }
 
-// settled is how long ago a file must have been written to for its lock to be taken. A writer opens its file at any moment, and HDF5 refuses an open
-// for writing (errno 11) as long as anybody reads with a lock; of a file that is as it was an hour ago there is no writer, or a rare one.
+// settled is how long ago a file must have been written to for its lock to be taken. A writer opens its file at any
+// moment, and HDF5 refuses an open for writing (errno 11) as long as anybody reads with a lock; of a file that is as it
+// was an hour ago there is no writer, or a rare one.
 const settled = time.Hour
 
 // unsettled is how long ago the newest of the sampled files was written to; false where all are settled.
@@ -121,8 +123,8 @@ func (s *session) unsettled() (time.Duration, bool) {
 	return max(age, 0), age < settled
 }
 
-// locks measures opening with the library's file lock, which h5py takes unless it is told not to, and without. Files that cannot be locked
-// are no faulty files.
+// locks measures opening with the library's file lock, which h5py takes unless it is told not to, and without. Files
+// that cannot be locked are no faulty files.
 func (s *session) locks(ctx context.Context, limit time.Duration) error {
 	for _, o := range []struct {
 		mode   string

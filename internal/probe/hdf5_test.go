@@ -18,7 +18,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// layoutScript writes 1024 items of 4 KiB, so that a gzip chunk of half of them is twice as large as the default chunk cache.
+// layoutScript writes 1024 items of 4 KiB, so that a gzip chunk of half of them is twice as large as the default chunk
+// cache.
 const layoutScript = `
 import sys, h5py, numpy
 items = (numpy.arange(1024 * 1024, dtype="f4").reshape(1024, 32, 32) * 7919 % 251).astype("f4")

@@ -15,8 +15,8 @@ import (
 // loadWork reads items.
 var loadWork = work[load, loaded]{"load", loadItems}
 
-// load asks a worker process to read items one after the other and to count what that costs. Items are read round and round: the second
-// pass goes on where the first stopped.
+// load asks a worker process to read items one after the other and to count what that costs. Items are read round and
+// round: the second pass goes on where the first stopped.
 type load struct {
 	Items   []int   // positions in the sample's Items, in the order they are read
 	From    int     // where in Items to begin
@@ -52,7 +52,8 @@ type pass struct {
 	Bytes   int64   // delivered
 	// What /proc/self/io counted; nil where it may not be read.
 	IO *transfer `json:",omitempty"`
-	// Cached is what share of the files' pages was in the page cache when the pass began; nil: not asked for, or not to be told.
+	// Cached is what share of the files' pages was in the page cache when the pass began; nil: not asked for, or not to
+	// be told.
 	Cached *float64 `json:",omitempty"`
 	Remote bool     `json:",omitempty"` // with Cached: files lie on another machine or behind another process
 }
@@ -108,7 +109,8 @@ type loading struct {
 	took   []time.Duration // of the items on the list
 }
 
-// strideFor is how many items to read for two looks at the clock, so that these cost no more than clockShare of the items' time.
+// strideFor is how many items to read for two looks at the clock, so that these cost no more than clockShare of the
+// items' time.
 func strideFor(item, clock float64) int {
 	if clock <= clockShare*item {
 		return 1
@@ -155,7 +157,8 @@ func (l *loading) read(h dataset.Handle, ref dataset.Ref) (int, error) {
 	return len(got), nil
 }
 
-// time keeps the time of one item in a reservoir: of all that were seen, each is as likely to be in it (Vitter, 1985, algorithm R).
+// time keeps the time of one item in a reservoir: of all that were seen, each is as likely to be in it (Vitter, 1985,
+// algorithm R).
 func (l *loading) time(d time.Duration) {
 	l.timed++
 	if len(l.out.Times) < mostTimes {
@@ -194,8 +197,8 @@ func sleepUntil(ctx context.Context, at int64) error {
 	}
 }
 
-// clockCost measures what one look at the clock costs, in seconds: 30 ns where the kernel serves it without a system call, a
-// microsecond where it does not (some virtual machines).
+// clockCost measures what one look at the clock costs, in seconds: 30 ns where the kernel serves it without a system
+// call, a microsecond where it does not (some virtual machines).
 func clockCost() float64 {
 	const tries, looks = 5, 200
 	least := math.Inf(1)

@@ -13,7 +13,8 @@ import (
 	"github.com/pipetune/pipetune/internal/must"
 )
 
-// rawSample writes files of blocks and returns the sample of all of them. The folder lies on a disk: /tmp is memory on some machines.
+// rawSample writes files of blocks and returns the sample of all of them. The folder lies on a disk: /tmp is memory on
+// some machines.
 func rawSample(t testing.TB, blockBytes int64, blocks int, names ...string) dataset.Sample {
 	t.Helper()
 	folder := onDisk(t)

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// missingParts gathers the parts of a probe that gave no figure by what went wrong: one broken file or filter fails them all alike.
+// missingParts gathers the parts of a probe that gave no figure by what went wrong: one broken file or filter fails
+// them all alike.
 type missingParts []missingPart
 
 type missingPart struct {

@@ -36,7 +36,8 @@ func open(ctx context.Context, s *session) error {
 	return err
 }
 
-// Cold opens are made so many at a time, each file once: a pass that drops thousands of files' pages would spend its time on that.
+// Cold opens are made so many at a time, each file once: a pass that drops thousands of files' pages would spend its
+// time on that.
 const coldOpens = 32
 
 // opens measures the time per file. With an error comes what was measured before it.

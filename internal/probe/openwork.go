@@ -25,8 +25,8 @@ type opened struct {
 	Next     int
 }
 
-// openFiles opens files as a job does before it reads: the file, the dataset in it, its shape. It lets go of all handles first, because
-// libhdf5 opens a file again in a tenth of the time while the same process has it open already.
+// openFiles opens files as a job does before it reads: the file, the dataset in it, its shape. It lets go of all
+// handles first, because libhdf5 opens a file again in a tenth of the time while the same process has it open already.
 func openFiles(ctx context.Context, w *state, q opening) (opened, error) {
 	if err := w.Sample.HasFiles(q.Files); err != nil {
 		return opened{}, err

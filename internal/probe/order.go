@@ -45,7 +45,8 @@ func ofFiles(sample *dataset.Sample, items []int, most int) []int {
 	return kept
 }
 
-// unlinked leaves out the items of files that are further names of another file's inode: their pages are one and the same.
+// unlinked leaves out the items of files that are further names of another file's inode: their pages are one and the
+// same.
 func unlinked(sample *dataset.Sample, items []int) []int {
 	first := map[[2]uint64]int{}
 	return slices.DeleteFunc(slices.Clone(items), func(i int) bool { return isLink(sample, sample.Items[i].File, first) })
@@ -64,9 +65,9 @@ func isLink(sample *dataset.Sample, file int, first map[[2]uint64]int) bool {
 	return ok && was != file
 }
 
-// apart keeps at most so many items, in the order given, that lie at a distance from all kept before them in the same file, so that what
-// the kernel reads ahead of one item, and the chunk that holds it, does not make another one warm. ahead is how much the kernel reads ahead
-// at most; chunks are those that are read whole.
+// apart keeps at most so many items, in the order given, that lie at a distance from all kept before them in the same
+// file, so that what the kernel reads ahead of one item, and the chunk that holds it, does not make another one warm.
+// ahead is how much the kernel reads ahead at most; chunks are those that are read whole.
 func apart(sample *dataset.Sample, items []int, most int, ahead int64, chunks grid) []int {
 	rows := rowsOf(sample)
 	type stretch struct{ at, end int64 }
@@ -109,7 +110,8 @@ func rowsOf(sample *dataset.Sample) map[int]int64 {
 	return rows
 }
 
-// place is about where in its file an item begins and how much it spans: exactly for members of an archive, else by its share of the file.
+// place is about where in its file an item begins and how much it spans: exactly for members of an archive, else by its
+// share of the file.
 func place(sample *dataset.Sample, ref dataset.Ref, rows map[int]int64) (at, span int64) {
 	if ref.Bytes > 0 {
 		return ref.At, ref.Bytes

@@ -102,8 +102,9 @@ func (p *passing) account(ctx context.Context, now time.Time) {
 	p.over = p.last() || p.Seconds > 0 && !now.Before(p.end) || ctx.Err() != nil
 }
 
-// miss notes an item that could not be read. How much of the time since the last look was that of the good ones before it cannot be told: they
-// are read again. That is few of them, and from memory: only items of some microseconds are read several to a look.
+// miss notes an item that could not be read. How much of the time since the last look was that of the good ones before
+// it cannot be told: they are read again. That is few of them, and from memory: only items of some microseconds are
+// read several to a look.
 func (p *passing) miss(item int, err error) {
 	p.fail(item, err)
 	p.misses++
@@ -114,17 +115,19 @@ func (p *passing) miss(item int, err error) {
 }
 
 const (
-	// sweepTime is how long a sweep lasts. Its beginning and end cost some 25 µs of CPU time, on this core and that of Go's monitor thread.
+	// sweepTime is how long a sweep lasts. Its beginning and end cost some 25 µs of CPU time, on this core and that of
+	// Go's monitor thread.
 	sweepTime = 20 * time.Millisecond
-	// longItem is the least that items take, in seconds, to be swept: Go's monitor thread does not notice calls shorter than its shortest sleep
-	// (sysmon in runtime/proc.go).
+	// longItem is the least that items take, in seconds, to be swept: Go's monitor thread does not notice calls shorter
+	// than its shortest sleep (sysmon in runtime/proc.go).
 	longItem = 20e-6
 	// mostSwept is how many such items fill the time.
 	mostSwept = 1000
 )
 
-// sweep reads the items that come next with one call, if they are to be had so, and long enough for that to matter. It says false, with nothing done,
-// where an item has to be read on its own: of a file that is not open yet, or one that is refused.
+// sweep reads the items that come next with one call, if they are to be had so, and long enough for that to matter. It
+// says false, with nothing done, where an item has to be read on its own: of a file that is not open yet, or one that
+// is refused.
 func (p *passing) sweep(ctx context.Context) bool {
 	if p.Handle == handleReopened || p.Decode || p.Raw || p.each < longItem || p.open.Items+len(p.again) > 0 || !p.fill() {
 		return false

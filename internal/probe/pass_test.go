@@ -16,8 +16,8 @@ import (
 	"github.com/pipetune/pipetune/internal/must"
 )
 
-// longItems writes two files of 12 items, each a gzip chunk of 128 KiB that takes far longer than longItem, and damages item 5 of the first. The sample
-// has all of them, and one that is not there; the two files' items alternate in threes.
+// longItems writes two files of 12 items, each a gzip chunk of 128 KiB that takes far longer than longItem, and damages
+// item 5 of the first. The sample has all of them, and one that is not there; the two files' items alternate in threes.
 func longItems(t *testing.T) dataset.Sample {
 	t.Helper()
 	folder := t.TempDir()

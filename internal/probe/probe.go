@@ -1,9 +1,10 @@
-// Package probe measures how fast a dataset can be opened, read and decoded here: the active half of pipetune, and the whole of
-// bench-io's measuring.
+// Package probe measures how fast a dataset can be opened, read and decoded here: the active half of pipetune, and the
+// whole of bench-io's measuring.
 //
-// It promises that every file of the dataset is opened in a child process only (package isolate), that nothing is written beside the
-// scratch folder it was given, which it empties on every way out, that every figure carries its interval, and that what could not be
-// measured is said with its reason. It refuses to call a read cold that was not seen to be cold.
+// It promises that every file of the dataset is opened in a child process only (package isolate), that nothing is
+// written beside the scratch folder it was given, which it empties on every way out, that every figure carries its
+// interval, and that what could not be measured is said with its reason. It refuses to call a read cold that was not
+// seen to be cold.
 package probe
 
 import (
@@ -29,7 +30,8 @@ type Options struct {
 	Scratch    string          // folder for those; "" is os.TempDir()
 	Other      string          // path of another tier to copy the sample to and measure; "" is none
 	Layout     *dataset.Access // HDF5: the dataset that is read; nil for other kinds
-	// Spare says how much memory, in bytes, the run may take beyond what it has, at the moment it is called; false where nothing bounds it. nil: nothing does.
+	// Spare says how much memory, in bytes, the run may take beyond what it has, at the moment it is called; false
+	// where nothing bounds it. nil: nothing does.
 	Spare func() (int64, bool)
 	Key   string // what children may get stuck on: the mount of the dataset
 }
@@ -60,8 +62,8 @@ type Result struct {
 // Plan lists what Run will do, in order.
 func Plan(sample dataset.Sample, o Options) []Step { return newSession(nil, sample, o).plan() }
 
-// Run measures. The context ends it early: what was measured until then comes back. The error says that nothing could be measured at
-// all; a probe that fails is an entry in Abstained. at is called before each step; nil is allowed.
+// Run measures. The context ends it early: what was measured until then comes back. The error says that nothing could
+// be measured at all; a probe that fails is an entry in Abstained. at is called before each step; nil is allowed.
 func Run(ctx context.Context, runner *isolate.Runner, sample dataset.Sample, o Options, at func(step Step, elapsed time.Duration)) (Result, error) {
 	return newSession(runner, sample, o).run(ctx, at)
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// one is a probe: whether it concerns this dataset, how its share of the budget compares with others', and how it measures.
+// one is a probe: whether it concerns this dataset, how its share of the budget compares with others', and how it
+// measures.
 type one struct {
 	name   string // report.Probe…
 	what   string // for people

@@ -13,8 +13,9 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// A job that appends to its file by short opens for writing takes an exclusive lock each time, and must never be refused one: neither because h5py locks
-// what it reads, as it does unless told not to, nor because the person's environment asks for locks.
+// A job that appends to its file by short opens for writing takes an exclusive lock each time, and must never be
+// refused one: neither because h5py locks what it reads, as it does unless told not to, nor because the person's
+// environment asks for locks.
 func TestPythonTakesNoFileLock(t *testing.T) {
 	t.Setenv("HDF5_USE_FILE_LOCKING", "TRUE")
 	sample, layout := surveyedHDF5(t, "gzip", "a.h5")

@@ -8,9 +8,10 @@ import (
 	"github.com/pipetune/pipetune/internal/dataset"
 )
 
-// warmed is the part of the sample that the interpreter is sent, after it was read once, off the clock: what ran before may have dropped it from
-// the page cache, as cold reads do. Where that takes longer than the limit, it is what was read until then. It is not ok where nothing could be
-// brought in; then it is the whole sample, and reads of it are not known to be warm. The error is the context's.
+// warmed is the part of the sample that the interpreter is sent, after it was read once, off the clock: what ran before
+// may have dropped it from the page cache, as cold reads do. Where that takes longer than the limit, it is what was
+// read until then. It is not ok where nothing could be brought in; then it is the whole sample, and reads of it are not
+// known to be warm. The error is the context's.
 func (s *session) warmed(ctx context.Context, limit time.Duration) (part dataset.Sample, ok bool, err error) {
 	if s.sample.Kind == dataset.Image {
 		return s.sample, true, nil // the script reads each file itself before its time counts: its decoders may know more formats
@@ -21,7 +22,8 @@ func (s *session) warmed(ctx context.Context, limit time.Duration) (part dataset
 	return s.sample, s.readFiles(ctx, limit), ctx.Err()
 }
 
-// readOnce reads the items that could be read so far, HDF5 as it is stored and each chunk once, and returns the sample with those that were read.
+// readOnce reads the items that could be read so far, HDF5 as it is stored and each chunk once, and returns the sample
+// with those that were read.
 func (s *session) readOnce(ctx context.Context, limit time.Duration) (part dataset.Sample, ok bool) {
 	items := s.sound(&s.sample, inOrder(&s.sample, random, s.options.Seed))
 	if len(items) == 0 {
@@ -52,8 +54,8 @@ const (
 	mostBlocks = 1 << 14 // 16 GiB: their list goes through a pipe
 )
 
-// readFiles reads the sample's files from end to end: those whose items pipetune cannot read, as where a filter is missing here that need not be
-// missing there. It tells whether all of them were read.
+// readFiles reads the sample's files from end to end: those whose items pipetune cannot read, as where a filter is
+// missing here that need not be missing there. It tells whether all of them were read.
 func (s *session) readFiles(ctx context.Context, limit time.Duration) bool {
 	whole := dataset.Sample{Source: dataset.Source{Kind: dataset.Other, BlockBytes: wholeBlock}, Files: s.sample.All()}
 	var list []int

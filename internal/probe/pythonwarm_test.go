@@ -14,8 +14,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// readsItAll is an interpreter that answers the question about its libraries, and else reads a file whole and writes down how many bytes of it came
-// from storage.
+// readsItAll is an interpreter that answers the question about its libraries, and else reads a file whole and writes
+// down how many bytes of it came from storage.
 func readsItAll(t *testing.T, path, into string) []string {
 	t.Helper()
 	return fakePython(t, asLibraries(fmt.Sprintf(`exec %s -c '
@@ -26,8 +26,8 @@ open("%s", "rb").read()
 open("%s", "w").write(str(stored() - before))'`, testPython(), path, into)))
 }
 
-// The probe before ends with cold reads, which leave nothing of the sample in the page cache: a library that met it so would be timed waiting for storage,
-// under the label warm.
+// The probe before ends with cold reads, which leave nothing of the sample in the page cache: a library that met it so
+// would be timed waiting for storage, under the label warm.
 func TestPythonMeetsAWarmSample(t *testing.T) {
 	gzip, layout := surveyedHDF5(t, "gzip", "a.h5")
 	plain, contiguous := surveyedHDF5(t, "plain", "a.h5")
@@ -67,8 +67,8 @@ func TestPythonIsSentWhatWasRead(t *testing.T) {
 	}
 }
 
-// A filter that pipetune's libhdf5 lacks, or items that vary in length, keep pipetune from reading them, and not the person's own Python; the files'
-// bytes are in the page cache all the same.
+// A filter that pipetune's libhdf5 lacks, or items that vary in length, keep pipetune from reading them, and not the
+// person's own Python; the files' bytes are in the page cache all the same.
 func TestPythonOfItemsThatPipetuneCannotRead(t *testing.T) {
 	for name, made := range map[string]string{
 		"lzf":             `f.create_dataset("x", data=n.zeros((64, 100), "f4"), chunks=(8, 100), compression="lzf")`,

@@ -12,8 +12,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// read measures reading one item at a time: warm and cold, in storage order and shuffled. Files that hold many items stay open, as a job
-// does well to keep them; a file that is one item is opened, read and closed.
+// read measures reading one item at a time: warm and cold, in storage order and shuffled. Files that hold many items
+// stay open, as a job does well to keep them; a file that is one item is opened, read and closed.
 func read(ctx context.Context, s *session) error {
 	if err := s.asFound(ctx); err != nil {
 		return err
@@ -60,7 +60,8 @@ func (s *session) figure(ctx context.Context, w way, left int) error {
 	return s.figureWithin(ctx, w, s.left()/time.Duration(max(1, left)))
 }
 
-// figureWithin measures one way of reading and adds what came of it. The error says that nothing did, and that the others will not do better.
+// figureWithin measures one way of reading and adds what came of it. The error says that nothing did, and that the
+// others will not do better.
 func (s *session) figureWithin(ctx context.Context, w way, limit time.Duration) error {
 	r, err := s.measure(ctx, w, limit)
 	if !w.cold && r.time.N > 0 {
@@ -87,8 +88,8 @@ func (s *session) figureWithin(ctx context.Context, w way, limit time.Duration) 
 	return wayError{w.what, err}
 }
 
-// fromStorage is how much of what passes read came from storage; not ok where the kernel did not count. What is delivered may be less than
-// what is read, and what is mapped is not counted as read: the larger of the two it is.
+// fromStorage is how much of what passes read came from storage; not ok where the kernel did not count. What is
+// delivered may be less than what is read, and what is mapped is not counted as read: the larger of the two it is.
 func fromStorage(passes []pass) (float64, bool) {
 	var stored, asked, delivered float64
 	for _, p := range passes {

@@ -22,8 +22,8 @@ func readAhead(f *os.File) int64 {
 	return aheadOf("/sys", unix.Major(st.Dev), unix.Minor(st.Dev))
 }
 
-// aheadOf looks a device number's setting up, below sys: that of the device itself, of the disk that a partition is on or, where the number is
-// none of a device's (overlayfs, btrfs), the largest of any disk, since one of them is below.
+// aheadOf looks a device number's setting up, below sys: that of the device itself, of the disk that a partition is on
+// or, where the number is none of a device's (overlayfs, btrfs), the largest of any disk, since one of them is below.
 func aheadOf(sys string, major, minor uint32) int64 {
 	for _, path := range []string{"/class/bdi/%d:%d/read_ahead_kb", "/dev/block/%d:%d/../queue/read_ahead_kb"} {
 		if n, ok := kibIn(sys + fmt.Sprintf(path, major, minor)); ok {

@@ -45,8 +45,8 @@ const (
 
 var errNoneReadable = errors.New("none of the sampled items could be read")
 
-// measure reads in one way until the time per item is known or the limit is spent. Items that cannot be read are named and left out. With
-// an error comes what was measured before it.
+// measure reads in one way until the time per item is known or the limit is spent. Items that cannot be read are named
+// and left out. With an error comes what was measured before it.
 func (s *session) measure(ctx context.Context, w way, limit time.Duration) (reading, error) {
 	if w.sample == nil {
 		w.sample = &s.sample
@@ -91,8 +91,9 @@ type measuring struct {
 	out     reading
 }
 
-// warmUp reads every item once. Where that takes longer than the limit, what was read until then is what is measured. HDF5 items are read
-// as they are stored, each chunk once: decompressing them all would take the time that measuring some of them needs.
+// warmUp reads every item once. Where that takes longer than the limit, what was read until then is what is measured.
+// HDF5 items are read as they are stored, each chunk once: decompressing them all would take the time that measuring
+// some of them needs.
 func (m *measuring) warmUp(ctx context.Context, limit time.Duration) error {
 	sample, chunks := m.way.sample, m.chunks().byIndex()
 	for {
@@ -114,8 +115,8 @@ func (m *measuring) warmUp(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-// fillCache reads an item of each of so many chunks. The rounds begin elsewhere in the items, so that these chunks are met no oftener than
-// others.
+// fillCache reads an item of each of so many chunks. The rounds begin elsewhere in the items, so that these chunks are
+// met no oftener than others.
 func (m *measuring) fillCache(ctx context.Context, limit time.Duration) error {
 	if m.fill == 0 {
 		return nil
@@ -178,7 +179,8 @@ func (s *session) nothingLeft(why error) error {
 // mostShort is how many things are named of those whose figures have no interval.
 const mostShort = 4
 
-// short gathers in one warning the things whose figures have no interval. Where the run was interrupted that is no lack of budget.
+// short gathers in one warning the things whose figures have no interval. Where the run was interrupted that is no lack
+// of budget.
 func (s *session) short(ctx context.Context, what string) {
 	if ctx.Err() != nil {
 		s.warn(fmt.Sprintf("the run was interrupted before six rounds for %s: these figures have no interval", what))

@@ -9,14 +9,17 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// Memory that is taken for measuring. The kernel ends a process of the control group, or of the machine, when there is none left: that may be the job.
+// Memory that is taken for measuring. The kernel ends a process of the control group, or of the machine, when there is
+// none left: that may be the job.
 const (
-	// leastWorker is what a worker process is taken to need at least: one that has read nothing has 2.4 MiB of pages of its own, and room for items and
-	// their chunks comes on top.
+	// leastWorker is what a worker process is taken to need at least: one that has read nothing has 2.4 MiB of pages of
+	// its own, and room for items and their chunks comes on top.
 	leastWorker = 16 << 20
-	// pythonTakes is what the person's Python needs: 19 MiB of pages of its own with h5py 3.7 and numpy, and the items it holds.
+	// pythonTakes is what the person's Python needs: 19 MiB of pages of its own with h5py 3.7 and numpy, and the items
+	// it holds.
 	pythonTakes = 64 << 20
-	// torchTakes is what torch adds: 113 MiB of pages of its own (torch 1.13, CPU), which the DataLoader's worker may copy.
+	// torchTakes is what torch adds: 113 MiB of pages of its own (torch 1.13, CPU), which the DataLoader's worker may
+	// copy.
 	torchTakes = 256 << 20
 	// mostHeld bounds the items that Python holds at a time, as a batch.
 	mostHeld = 256 << 20
@@ -33,8 +36,8 @@ func (s *session) spare() int64 {
 	return math.MaxInt64
 }
 
-// cacheWithin is the largest chunk cache that is tried, for each of so many files that are open together: all of them take no more than half of what
-// may be taken, because chunks are held outside of it while they are undone.
+// cacheWithin is the largest chunk cache that is tried, for each of so many files that are open together: all of them
+// take no more than half of what may be taken, because chunks are held outside of it while they are undone.
 func (s *session) cacheWithin(files int64) int64 {
 	most := int64(mostCache)
 	if half := s.spare() / 2; half < most {
@@ -44,7 +47,8 @@ func (s *session) cacheWithin(files int64) int64 {
 	return most / files
 }
 
-// roomFor tells, by an error, that so many processes would take more memory than there is. Each is taken to grow as large as the largest is now.
+// roomFor tells, by an error, that so many processes would take more memory than there is. Each is taken to grow as
+// large as the largest is now.
 func (c *crowd) roomFor(count int) error {
 	if count <= 1 || count <= len(c.processes) {
 		return nil
@@ -70,8 +74,8 @@ func ownPages(pid int) int64 {
 	return m.ResidentBytes - m.SharedBytes
 }
 
-// roomForPython is how many bytes of items Python may hold, and why it is to leave torch out, "" where it is not. The error says that there is no memory
-// for Python at all.
+// roomForPython is how many bytes of items Python may hold, and why it is to leave torch out, "" where it is not. The
+// error says that there is no memory for Python at all.
 func (s *session) roomForPython() (held int64, noTorch string, err error) {
 	spare := s.spare()
 	switch {

@@ -15,8 +15,9 @@ const (
 	mib       = 1 << 20
 	mostCache = 256 * mib // of all files that are open together; a job has it in each worker
 	cacheStep = 4         // from one size to the next
-	// byChance is the largest share of the sample's chunks that a cache may hold in random order, where the dataset has more chunks than
-	// the sample: a larger one would find chunks again so often in the sample as it never would in the dataset.
+	// byChance is the largest share of the sample's chunks that a cache may hold in random order, where the dataset has
+	// more chunks than the sample: a larger one would find chunks again so often in the sample as it never would in the
+	// dataset.
 	byChance = 0.05
 )
 
@@ -96,7 +97,8 @@ func candidates(chunk, whole, most int64) []int64 {
 // mostChunks bounds what chunksOf counts one by one.
 const mostChunks = 1 << 20
 
-// chunksOf counts the distinct chunks that hold the items of a sample, and the files they lie in. It is not ok where shapes do not match.
+// chunksOf counts the distinct chunks that hold the items of a sample, and the files they lie in. It is not ok where
+// shapes do not match.
 func chunksOf(sample *dataset.Sample, shape, chunk []int64) (chunks int64, files int, ok bool) {
 	if len(shape) == 0 || len(shape) != len(chunk) || slices.Min(chunk) < 1 {
 		return 0, 0, false

@@ -29,8 +29,8 @@ func usedSoFar() usage {
 	return u
 }
 
-// since is what was used between two looks, less what the first look itself read: its text, in two calls, the second of which finds the
-// end. A call is counted when it returns, so neither is in its own figures.
+// since is what was used between two looks, less what the first look itself read: its text, in two calls, the second of
+// which finds the end. A call is counted when it returns, so neither is in its own figures.
 func (u usage) since(before usage) (cpu float64, io *transfer) {
 	cpu = u.cpu - before.cpu
 	if u.io == nil || before.io == nil {

@@ -21,12 +21,12 @@ type BlockDevice struct {
 	// by default (drivers/block/virtio_blk.c), so it proves nothing there: see
 	// Turning.
 	Rotational Optional[bool]
-	// Counters are the names under which /proc/diskstats counts what the device does, each a part of it: its own name, or those of the paths
-	// of NVMe multipath. Empty where nothing counts it.
+	// Counters are the names under which /proc/diskstats counts what the device does, each a part of it: its own name,
+	// or those of the paths of NVMe multipath. Empty where nothing counts it.
 	Counters  []string
 	Uncounted Uncounted
-	// Above are the whole devices on the way from the file system down to this one, the uppermost first; empty where nothing is stacked on it.
-	// What is read from this one has passed their limits.
+	// Above are the whole devices on the way from the file system down to this one, the uppermost first; empty where
+	// nothing is stacked on it. What is read from this one has passed their limits.
 	Above []Device
 }
 

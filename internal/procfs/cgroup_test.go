@@ -92,7 +92,8 @@ func TestTightestMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestEqualMemoryLimits gives a group the limit of the one above, as a container of a pod has it: what its neighbours use is gone too.
+// TestEqualMemoryLimits gives a group the limit of the one above, as a container of a pod has it: what its neighbours
+// use is gone too.
 func TestEqualMemoryLimits(t *testing.T) {
 	f := fixture(t, "cgroup-v2")
 	own := filepath.Join(f.Root, "sys/fs/cgroup/user.slice/job.slice/train.service/memory.max")

@@ -59,8 +59,8 @@ func ParseCgroupMemoryStat(b []byte, m *CgroupMemory) error {
 
 // MemoryRoom is what a memory limit leaves.
 type MemoryRoom struct {
-	// Bytes may be used before the kernel ends a process for want of memory: the limit less what is in use, page cache that is no
-	// tmpfs not counted. It is below zero for a moment where the limit has just been lowered.
+	// Bytes may be used before the kernel ends a process for want of memory: the limit less what is in use, page cache
+	// that is no tmpfs not counted. It is below zero for a moment where the limit has just been lowered.
 	Bytes int64
 	Limit MemoryLimit
 }

@@ -68,8 +68,9 @@ func ParseChildren(b []byte, dst []int) ([]int, error) {
 	}
 }
 
-// MainChildren reads, again and again, the children that the first thread of a process started: its descriptor stays open, so one
-// look costs two reads. Children started by other threads are seen only by Process.Children. Close it before the Process.
+// MainChildren reads, again and again, the children that the first thread of a process started: its descriptor stays
+// open, so one look costs two reads. Children started by other threads are seen only by Process.Children. Close it
+// before the Process.
 type MainChildren struct {
 	p *Process
 	h *hotFile

@@ -14,10 +14,10 @@
 // nothing for writing.
 //
 // CPU models are read by prometheus/procfs and swap by gopsutil. The rest is read here, because it is
-// hot (both allocate for each line, column or CPU; a pass over 16 workers may not), because it is read through a process
-// that is held open and not by its number, because cgroups have files of the same form, or because the library says less:
-// its mountinfo leaves names escaped, it has no vmstat, schedstat of a thread, syscall or wchan, and its /proc/stat does
-// not tell a missing column from none spent.
+// hot (both allocate for each line, column or CPU; a pass over 16 workers may not), because it is read through a
+// process that is held open and not by its number, because cgroups have files of the same form, or because the library
+// says less: its mountinfo leaves names escaped, it has no vmstat, schedstat of a thread, syscall or wchan, and its
+// /proc/stat does not tell a missing column from none spent.
 //
 // Every name, path and argument returned is as the kernel gave it: bytes that
 // somebody else chose. The caller cleans them before they are shown.

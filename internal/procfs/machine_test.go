@@ -89,7 +89,8 @@ func TestColdMachineFiles(t *testing.T) {
 	}
 }
 
-// TestNothingIsZeroForMissing reads everything from an empty root and from a torn one: each read must fail, and say how.
+// TestNothingIsZeroForMissing reads everything from an empty root and from a torn one: each read must fail, and say
+// how.
 func TestNothingIsZeroForMissing(t *testing.T) {
 	empty, torn := FS{Root: t.TempDir()}, fixture(t, "torn")
 	reads := map[string]func(FS) error{

@@ -13,8 +13,8 @@ const maxTCPBytes = 4 << 20
 
 // Peers calls visit for each TCP socket that has a peer in the process' network namespace, with the socket's inode
 // number, which is that of the link "socket:[…]", and the peer (proc_pid_net(5): tcp, tcp6). Of a longer table the
-// first 4 MiB are read, one piece at a time. The kernel walks all of its hash table, in 3.4 ms for each of the two where it
-// has 262,144 slots and hardly a socket (Linux 6.18).
+// first 4 MiB are read, one piece at a time. The kernel walks all of its hash table, in 3.4 ms for each of the two
+// where it has 262,144 slots and hardly a socket (Linux 6.18).
 func (p *Process) Peers(visit func(inode uint64, peer netip.AddrPort)) error {
 	for _, name := range []string{"net/tcp", "net/tcp6"} {
 		h, err := p.open(name)

@@ -7,12 +7,14 @@ import (
 	"strings"
 )
 
-// Uncounted says why /proc/diskstats tells nothing of what a device does, and what would change that; zero where it does tell.
+// Uncounted says why /proc/diskstats tells nothing of what a device does, and what would change that; zero where it
+// does tell.
 type Uncounted struct{ Reason, Cure string }
 
-// count fills in where diskstats counts the device. The head of an NVMe namespace with several controllers passes each request on to one of its
-// paths. The paths always count; the head does since Linux 6.2 alone (commit d4d957b53d91, "nvme-multipath: support io stats on the mpath
-// device") and shows zeros before. So the paths are taken, on every kernel.
+// count fills in where diskstats counts the device. The head of an NVMe namespace with several controllers passes each
+// request on to one of its paths. The paths always count; the head does since Linux 6.2 alone (commit d4d957b53d91,
+// "nvme-multipath: support io stats on the mpath device") and shows zeros before. So the paths are taken, on every
+// kernel.
 func (f FS) count(d *BlockDevice, dir string) {
 	names, dirs := []string{d.Name}, []string{dir}
 	if filepath.Base(filepath.Dir(filepath.Dir(dir))) == "nvme-subsystem" {
@@ -40,8 +42,8 @@ func countingOff(dir string, kind BlockKind) bool {
 	return ok && s == "0"
 }
 
-// nvmePaths returns the path devices of a head in order of their names: nvme0c1n2 is the path of nvme0n2 through controller 1
-// (drivers/nvme/host/multipath.c), and their folders.
+// nvmePaths returns the path devices of a head in order of their names: nvme0c1n2 is the path of nvme0n2 through
+// controller 1 (drivers/nvme/host/multipath.c), and their folders.
 func (f FS) nvmePaths(head string) (names, dirs []string) {
 	entries, err := os.ReadDir(f.Path("sys", "block"))
 	if err != nil {

@@ -87,8 +87,8 @@ func TestEndedProcessIsGone(t *testing.T) {
 	}
 }
 
-// TestReusedNumberIsGone gives the number of a process to another one. In a fake root the descriptor proves nothing, so it is the start time
-// that tells.
+// TestReusedNumberIsGone gives the number of a process to another one. In a fake root the descriptor proves nothing, so
+// it is the start time that tells.
 func TestReusedNumberIsGone(t *testing.T) {
 	f := fixture(t, "cgroup-v2")
 	p := open(t, f, 4700)

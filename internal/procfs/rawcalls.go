@@ -8,9 +8,9 @@ import (
 )
 
 // System calls without telling Go's scheduler. What is read with them comes out of the kernel's memory and waits for no
-// device, so there is nothing to schedule around; but each announced call wakes the runtime's monitor thread, which then
-// naps 20 µs at a time beside us: a fifth of what a watch beside 16 workers cost (perf, Linux 6.18, Go 1.26). The one lock
-// in their way is held by a process that is in the middle of execve.
+// device, so there is nothing to schedule around; but each announced call wakes the runtime's monitor thread, which
+// then naps 20 µs at a time beside us: a fifth of what a watch beside 16 workers cost (perf, Linux 6.18, Go 1.26). The
+// one lock in their way is held by a process that is in the middle of execve.
 
 // pread is pread(2).
 func pread(fd int, b []byte, offset int64) (int, error) {

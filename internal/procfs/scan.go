@@ -118,7 +118,8 @@ func eachLine(b []byte, file string, visit func(line []byte) bool) error {
 	return nil
 }
 
-// eachKeyed is eachLine for lines of a key, perhaps with a colon, and what follows it; a file without lines is malformed.
+// eachKeyed is eachLine for lines of a key, perhaps with a colon, and what follows it; a file without lines is
+// malformed.
 func eachKeyed(b []byte, file string, visit func(key, value []byte) bool) error {
 	if len(b) == 0 {
 		return malformed(file, "empty")

@@ -153,8 +153,8 @@ func (f FS) resolveBlock(m Mount, s *Storage, depth int) {
 	}
 }
 
-// addDevice adds a device, or what holds the file of a loop device. The kernel names that file as the one who asks sees it, which is us and not
-// the job.
+// addDevice adds a device, or what holds the file of a loop device. The kernel names that file as the one who asks sees
+// it, which is us and not the job.
 func (f FS) addDevice(d BlockDevice, s *Storage, depth int) {
 	if d.Kind == BlockLoop {
 		own, err1 := f.Mounts()

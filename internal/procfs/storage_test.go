@@ -97,7 +97,8 @@ func TestCountersOfBlockDevices(t *testing.T) {
 	}
 }
 
-// TestRotationalFlagOfAVirtualDisk keeps the kernel's default for virtio, which is set, from being taken for a turning disk.
+// TestRotationalFlagOfAVirtualDisk keeps the kernel's default for virtio, which is set, from being taken for a turning
+// disk.
 func TestRotationalFlagOfAVirtualDisk(t *testing.T) {
 	f := fixture(t, "debian12-hybrid")
 	got, err := f.PhysicalDevices(Device{254, 0})
@@ -146,7 +147,8 @@ func TestMountOfStackedMounts(t *testing.T) {
 	}
 }
 
-// TestContainerSeenFromTheHost: the overlay of a container names folders of the host, which its own mount table does not hold.
+// TestContainerSeenFromTheHost: the overlay of a container names folders of the host, which its own mount table does
+// not hold.
 func TestContainerSeenFromTheHost(t *testing.T) {
 	f := fixture(t, "cgroup-v2")
 	inside := must.Get(ParseMounts([]byte("600 500 0:80 / / rw - overlay overlay rw,lowerdir=l/AAA:l/BBB,upperdir=/scratch/docker/x/diff,workdir=/scratch/docker/x/work\n")))(t)

@@ -8,15 +8,16 @@ const (
 	maxLine   = 4 << 20
 	maxSeries = 1 << 20   // series in a recording
 	maxPoints = 200 << 20 // readings in a recording
-	// maxUnseen bounds the notes of what could not be read: ten for each of the 1,024 processes that a recording holds are half as many.
+	// maxUnseen bounds the notes of what could not be read: ten for each of the 1,024 processes that a recording holds
+	// are half as many.
 	maxUnseen = 20_000
-	// maxHeld bounds what the names of series, the events and the notes take in memory, as told by the costs below. A worker that is born and ends
-	// costs some 800 bytes, so that a watch may see 200,000 of them.
+	// maxHeld bounds what the names of series, the events and the notes take in memory, as told by the costs below. A
+	// worker that is born and ends costs some 800 bytes, so that a watch may see 200,000 of them.
 	maxHeld = 160 << 20
 )
 
-// What something takes in memory beside its bytes, on a 64-bit machine: headers of strings, maps of Go 1.24 and later (groups of 8 entries),
-// and what a growing list leaves behind.
+// What something takes in memory beside its bytes, on a 64-bit machine: headers of strings, maps of Go 1.24 and later
+// (groups of 8 entries), and what a growing list leaves behind.
 const (
 	costSeries = 128
 	costEvent  = 96

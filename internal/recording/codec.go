@@ -22,8 +22,8 @@ import (
 //	{"thinned":{"one_of":…}}                of what came before, every second reading counts no more (see room.go)
 //	{"end":{…}}                             last line; missing where the recording was cut off
 //
-// Times never run backwards within a series; across series they may, where the last readings of an ended process come late.
-// A last line without a newline is a torn write and is ignored.
+// Times never run backwards within a series; across series they may, where the last readings of an ended process come
+// late. A last line without a newline is a torn write and is ignored.
 
 // Errors of reading.
 var (
@@ -170,8 +170,8 @@ type (
 	}
 )
 
-// Read reads a recording. A recording that was cut off (no end line, or a torn last line) is returned with a nil End and no error.
-// Errors wrap ErrNotRecording, ErrNewer or ErrDamaged, and name the line.
+// Read reads a recording. A recording that was cut off (no end line, or a torn last line) is returned with a nil End
+// and no error. Errors wrap ErrNotRecording, ErrNewer or ErrDamaged, and name the line.
 func Read(r io.Reader) (*Recording, error) { return read(r, held{most: maxHeld}) }
 
 func read(r io.Reader, h held) (*Recording, error) {

@@ -52,7 +52,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestCutAnywhere cuts a recording at every byte: either it reads as what was whole until then, or it is refused for lack of a header.
+// TestCutAnywhere cuts a recording at every byte: either it reads as what was whole until then, or it is refused for
+// lack of a header.
 func TestCutAnywhere(t *testing.T) {
 	file, whole := sample(t)
 	headerEnds := bytes.IndexByte(file, '\n') + 1
@@ -96,7 +97,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFullDisk lets each write fail in turn: what was written before stays readable, and the recording in memory is whole.
+// TestFullDisk lets each write fail in turn: what was written before stays readable, and the recording in memory is
+// whole.
 func TestFullDisk(t *testing.T) {
 	for room := range 12 {
 		w := &failing{room: room}

@@ -52,7 +52,8 @@ type GPU struct {
 	MemoryBytes int64  `json:"memory_bytes"`
 	MIG         bool   `json:"mig,omitempty"`
 	OfJob       bool   `json:"of_job"` // a process of the job uses it, as far as can be matched
-	// Barred says that the environment of every trainer, as at its start, keeps CUDA off this GPU; false also where that is not certain.
+	// Barred says that the environment of every trainer, as at its start, keeps CUDA off this GPU; false also where
+	// that is not certain.
 	Barred bool `json:"barred,omitempty"`
 	// Parent is the UUID of the GPU that this one is a MIG slice of; "" where it is a whole one.
 	Parent string `json:"parent,omitempty"`
@@ -76,7 +77,8 @@ type Job struct {
 	StartTicks uint64   `json:"start_ticks"`
 	Command    []string `json:"command"` // redacted
 	Framework  string   `json:"framework,omitempty"`
-	// Accelerator is the first trainer's: cuda, rocm or dxg where that driver is mapped or its device file open; "" = none seen.
+	// Accelerator is the first trainer's: cuda, rocm or dxg where that driver is mapped or its device file open; "" =
+	// none seen.
 	Accelerator string   `json:"accelerator,omitempty"`
 	Python      string   `json:"python,omitempty"`       // version, where it can be told
 	HDF5Library string   `json:"hdf5_library,omitempty"` // version of libhdf5 mapped by the job

@@ -18,10 +18,11 @@ type Sink interface {
 	Unseen(signal, entity, reason, cure string)
 }
 
-// Recorder gathers a recording tick by tick, and writes each tick to a Writer where there is one. It is not safe for concurrent use:
-// samplers with goroutines of their own hand over their readings when they are asked to sample.
+// Recorder gathers a recording tick by tick, and writes each tick to a Writer where there is one. It is not safe for
+// concurrent use: samplers with goroutines of their own hand over their readings when they are asked to sample.
 //
-// A Recorder takes a bounded amount of memory however long the watch lasts; room.go says what is left out then, and how that is told.
+// A Recorder takes a bounded amount of memory however long the watch lasts; room.go says what is left out then, and how
+// that is told.
 type Recorder struct {
 	rec     Recording
 	kept    map[string]*keptEntity
@@ -74,7 +75,8 @@ func (r *Recorder) Add(d metric.Desc, entity string, value float64) {
 	}
 }
 
-// Since calls f with the readings of a signal from a moment on, once for each entity that has any. f must not keep them.
+// Since calls f with the readings of a signal from a moment on, once for each entity that has any. f must not keep
+// them.
 func (r *Recorder) Since(d metric.Desc, from time.Duration, f func(entity string, points []Point)) {
 	for i := range r.rec.Series {
 		s := &r.rec.Series[i]
@@ -146,7 +148,8 @@ func (r *Recorder) Unseen(signal, entity, reason, cure string) {
 	}
 }
 
-// Flush ends the tick and writes it to the file. A write error is returned once and ends the writing; the recording in memory goes on.
+// Flush ends the tick and writes it to the file. A write error is returned once and ends the writing; the recording in
+// memory goes on.
 func (r *Recorder) Flush() error {
 	thinned := r.held.hold(&r.rec, r.release)
 	if r.out == nil {
@@ -185,5 +188,6 @@ func (r *Recorder) Snapshot() *Recording {
 	return &s
 }
 
-// Header returns the recording's header for amendment before Finish: what became known while watching (GPUs, storage, trainers).
+// Header returns the recording's header for amendment before Finish: what became known while watching (GPUs, storage,
+// trainers).
 func (r *Recorder) Header() *Header { return &r.rec.Header }

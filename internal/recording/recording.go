@@ -1,8 +1,9 @@
 // Package recording is the first waist: what was seen of a job, and nothing concluded from it.
 //
-// A recording is a header, series of raw readings, events, and the list of what could not be seen. Samplers fill one through a
-// Recorder; package evidence reads it. Its file form (JSON lines, see codec.go) is also the replay format, so every verdict can
-// be reached again from a file. Times are monotonic, measured from the recording's start; the wall clock appears once, as a label.
+// A recording is a header, series of raw readings, events, and the list of what could not be seen. Samplers fill one
+// through a Recorder; package evidence reads it. Its file form (JSON lines, see codec.go) is also the replay format, so
+// every verdict can be reached again from a file. Times are monotonic, measured from the recording's start; the wall
+// clock appears once, as a label.
 package recording
 
 import "time"
@@ -20,7 +21,8 @@ type Recording struct {
 	Events []Event
 	Unseen []Unseen
 	End    *End // nil where the recording was cut off
-	// OneOf says that of so many readings of a series one was kept; 0 where all were (see room.go). Series of few readings are whole.
+	// OneOf says that of so many readings of a series one was kept; 0 where all were (see room.go). Series of few
+	// readings are whole.
 	OneOf int
 }
 
@@ -47,15 +49,16 @@ type Event struct {
 
 // The kinds of events, with the attributes they carry: listed here, or the fields of a row (rows.go).
 const (
-	// EventProcess: a process of the job was first seen, or its role changed. Entity process/…; attrs: role (trainer, worker, feeder, pin, launcher,
-	// server, other), pid, ppid, start_s (seconds since boot), comm, trainer (entity of its trainer, for workers and feeders), rank, start_method
-	// (fork, spawn, forkserver; of both), affinity (cores it may run on), accelerator (cuda, rocm, dxg: that driver is mapped or its device
-	// file open; it may become known late, and then the event comes again).
+	// EventProcess: a process of the job was first seen, or its role changed. Entity process/…; attrs: role (trainer,
+	// worker, feeder, pin, launcher, server, other), pid, ppid, start_s (seconds since boot), comm, trainer (entity of
+	// its trainer, for workers and feeders), rank, start_method (fork, spawn, forkserver; of both), affinity (cores it
+	// may run on), accelerator (cuda, rocm, dxg: that driver is mapped or its device file open; it may become known
+	// late, and then the event comes again).
 	EventProcess = "process"
 	// EventThread: a thread of a trainer may feed it. Entity thread/…; attrs: trainer (entity), tid, comm.
 	EventThread = "thread"
-	// EventRemote: the trainer, or who loads for it, waited on a TCP connection to a peer. Entity remote/…; attrs: trainer (entity), address (number
-	// and port, or "others").
+	// EventRemote: the trainer, or who loads for it, waited on a TCP connection to a peer. Entity remote/…; attrs:
+	// trainer (entity), address (number and port, or "others").
 	EventRemote = "remote"
 	// EventExit: a process of the job is gone. Entity process/….
 	EventExit = "exit"
@@ -69,18 +72,20 @@ const (
 	EventGap = "gap"
 	// EventJobEnded: the watched job ended while it was watched. Attrs: reason.
 	EventJobEnded = "job-ended"
-	// EventFull: from now on only the processes known so far are recorded; others are counted. Attrs: kept (how many they are).
+	// EventFull: from now on only the processes known so far are recorded; others are counted. Attrs: kept (how many
+	// they are).
 	EventFull = "full"
 	// EventGPU: a GPU was found, or was lost. Entity gpu/…; attrs: state (found, lost), name.
 	EventGPU = "gpu"
-	// EventGPUProcess: a process of the job was seen in the list of processes of a GPU. Entity process/…; attrs: gpu (UUID). Once for each pair.
+	// EventGPUProcess: a process of the job was seen in the list of processes of a GPU. Entity process/…; attrs: gpu
+	// (UUID). Once for each pair.
 	EventGPUProcess = "gpu-process"
 	// EventHook: the hook spoke up in a process of a launched job, or fell silent. Entity process/…; row Hook.
 	EventHook = "hook"
 	// EventLoader: a DataLoader was made in a launched job. Entity loop/…; row Loader.
 	EventLoader = "loader"
-	// EventEpoch: a loop went over its loader once, or gave up. Entity loop/…; row Epoch. Of more than 200 epochs of a loop, each 10th
-	// has an event, of more than 2,000 each 100th, and so on.
+	// EventEpoch: a loop went over its loader once, or gave up. Entity loop/…; row Epoch. Of more than 200 epochs of a
+	// loop, each 10th has an event, of more than 2,000 each 100th, and so on.
 	EventEpoch = "epoch"
 	// EventSite: a line of the person's source that the hook counts calls of. Entity site/…; row Site.
 	EventSite = "site"

@@ -8,15 +8,16 @@ import (
 
 // What a recording holds at most, so that a watch of days takes the memory of one of minutes.
 const (
-	// MaxProcesses is how many processes are kept; of later ones nothing is, and the recording says since when. A job that starts eight
-	// workers for each epoch of ten seconds comes to it after 21 minutes; with some 28 series of a few readings each, and their births
-	// and exits, they take 8 MiB.
+	// MaxProcesses is how many processes are kept; of later ones nothing is, and the recording says since when. A job
+	// that starts eight workers for each epoch of ten seconds comes to it after 21 minutes; with some 28 series of a
+	// few readings each, and their births and exits, they take 8 MiB.
 	MaxProcesses = 1024
 	// maxReadings is how many readings are kept at once, 32 MiB of them. Sixteen workers come to it after 22 minutes.
 	maxReadings = 2 << 20
 	// fewReadings are kept of every series: what is read seldom is not thinned.
 	fewReadings = 64
-	// maxEvents is a bound behind the bounds of those that tell of events (the hook: 20,000; births and exits: a few for each process).
+	// maxEvents is a bound behind the bounds of those that tell of events (the hook: 20,000; births and exits: a few
+	// for each process).
 	maxEvents = 1 << 15
 )
 
@@ -26,8 +27,8 @@ type keptEntity struct {
 	over   bool // a process that is gone: what still comes of it stands as it is
 }
 
-// ahead is the newest reading of a series where it was not its turn to be kept. It is kept when nothing comes after it, so that each series
-// ends where it ended.
+// ahead is the newest reading of a series where it was not its turn to be kept. It is kept when nothing comes after it,
+// so that each series ends where it ended.
 type ahead struct {
 	Point
 	waits bool
@@ -105,8 +106,9 @@ func (r *Recorder) over(e *keptEntity) {
 	}
 }
 
-// roomFor makes room for one more reading of a series. append would add a quarter, and do so for all series that began together at one
-// tick: steps of 3 to 8 MiB in half an hour, and an eighth of the memory unused. Each series grows by a thirty-second, at a length of its own.
+// roomFor makes room for one more reading of a series. append would add a quarter, and do so for all series that began
+// together at one tick: steps of 3 to 8 MiB in half an hour, and an eighth of the memory unused. Each series grows by a
+// thirty-second, at a length of its own.
 func roomFor(points []Point, series int) []Point {
 	const small = 512 // below, append's steps are small
 	if len(points) < cap(points) || len(points) < small {
@@ -145,16 +147,16 @@ func (r *Recorder) release(i int) bool {
 	return e != nil && e.over
 }
 
-// thinner keeps the number of readings within its bound. A Recorder writes down where it thinned, and Read thins there, so that a
-// recording from a file is the one that was in memory.
+// thinner keeps the number of readings within its bound. A Recorder writes down where it thinned, and Read thins there,
+// so that a recording from a file is the one that was in memory.
 type thinner struct {
 	readings  int // held now
 	processes int
 	bound     int // 0: maxReadings
 }
 
-// hold leaves out every second reading of each series where there are too many. It reports whether it did. release says of which series the
-// memory is given back: of one that goes on, it will be needed again.
+// hold leaves out every second reading of each series where there are too many. It reports whether it did. release says
+// of which series the memory is given back: of one that goes on, it will be needed again.
 func (t *thinner) hold(rec *Recording, release func(series int) bool) bool {
 	if t.bound == 0 {
 		t.bound = maxReadings

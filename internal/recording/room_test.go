@@ -29,8 +29,8 @@ func points(rec *Recording) (n int) {
 	return n
 }
 
-// TestLongWatchIsBounded: a watch a hundred times as long as there is room for keeps its first and last readings and covers the whole
-// time evenly, and its file reads as what was in memory.
+// TestLongWatchIsBounded: a watch a hundred times as long as there is room for keeps its first and last readings and
+// covers the whole time evenly, and its file reads as what was in memory.
 func TestLongWatchIsBounded(t *testing.T) {
 	const room, ticks = 2000, 50_000
 	r, file := bounded(t, room)
@@ -73,7 +73,8 @@ func TestLongWatchIsBounded(t *testing.T) {
 	}
 }
 
-// TestLastReadingStands: where the newest reading of a series came too soon to be kept, it is kept when the process is gone.
+// TestLastReadingStands: where the newest reading of a series came too soon to be kept, it is kept when the process is
+// gone.
 func TestLastReadingStands(t *testing.T) {
 	r, file := bounded(t, 300)
 	at := func(i int) { r.Tick(time.Duration(i) * 100 * time.Millisecond) }
@@ -100,7 +101,8 @@ func TestLastReadingStands(t *testing.T) {
 	}
 }
 
-// TestProcessesAreBounded: of ever new processes the first are kept; what is left out is counted, and when that began is told.
+// TestProcessesAreBounded: of ever new processes the first are kept; what is left out is counted, and when that began
+// is told.
 func TestProcessesAreBounded(t *testing.T) {
 	r, file := bounded(t, maxReadings)
 	const births = 3 * MaxProcesses
@@ -138,7 +140,8 @@ func TestProcessesAreBounded(t *testing.T) {
 	}
 }
 
-// TestReadIsBounded: a file that does not say where to thin, written by a program without bounds, is thinned while it is read.
+// TestReadIsBounded: a file that does not say where to thin, written by a program without bounds, is thinned while it
+// is read.
 func TestReadIsBounded(t *testing.T) {
 	const ticks = maxReadings/100 + maxReadings/100/2
 	file := bytes.NewBufferString(`{"header":{"schema":"pipetune.recording","schema_version":"1.0.0"}}` + "\n")

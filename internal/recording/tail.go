@@ -24,9 +24,9 @@ func (r *Recorder) Latest(after time.Duration, f func(metric, entity string, poi
 	}
 }
 
-// Forget drops what was read before a moment, and all that is known of processes that were gone by then, so that a watch without an end stays
-// as large as its last stretch. A series keeps its last reading at least: some things are read once. It is for a recorder without a file, where
-// all would have to stand.
+// Forget drops what was read before a moment, and all that is known of processes that were gone by then, so that a
+// watch without an end stays as large as its last stretch. A series keeps its last reading at least: some things are
+// read once. It is for a recorder without a file, where all would have to stand.
 func (r *Recorder) Forget(before time.Duration) {
 	gone := map[string]bool{}
 	for _, e := range r.rec.Events {
@@ -73,7 +73,8 @@ func since(points []Point, from time.Duration) []Point {
 	return points[:copy(points, points[first:])]
 }
 
-// From makes the recording one that began at a moment and needs no warm-up more than was left of it then. What stood before stands at its start.
+// From makes the recording one that began at a moment and needs no warm-up more than was left of it then. What stood
+// before stands at its start.
 func (rec *Recording) From(begin time.Duration) *Recording {
 	if begin <= 0 {
 		return rec

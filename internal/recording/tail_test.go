@@ -10,8 +10,8 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 )
 
-// TestAWatchWithoutAnEndStaysBounded: of a job that starts workers anew for hours, what is held is the last stretch, and a worker of the last
-// minute is there whole however many came before.
+// TestAWatchWithoutAnEndStaysBounded: of a job that starts workers anew for hours, what is held is the last stretch,
+// and a worker of the last minute is there whole however many came before.
 func TestAWatchWithoutAnEndStaysBounded(t *testing.T) {
 	r, err := NewRecorder(Header{}, nil)
 	if err != nil {

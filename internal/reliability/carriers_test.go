@@ -76,7 +76,8 @@ func around(text []byte) string {
 	return ""
 }
 
-// harmlessMarkdown holds Markdown to what pipetune writes: one heading, tags of its own, tables whose rows are as wide as their head, no link.
+// harmlessMarkdown holds Markdown to what pipetune writes: one heading, tags of its own, tables whose rows are as wide
+// as their head, no link.
 func harmlessMarkdown(s *stand, source string) {
 	s.Helper()
 	columns, headings := "", 0
@@ -167,7 +168,8 @@ print(len(names))
 	s.leftNothing()
 }
 
-// crowd is a process with hostile arguments, and children with hostile names of their own. It gives the processor something to do and ends by itself.
+// crowd is a process with hostile arguments, and children with hostile names of their own. It gives the processor
+// something to do and ends by itself.
 const crowd = `
 import ctypes, os, sys, time
 libc = ctypes.CDLL(None)

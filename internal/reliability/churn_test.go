@@ -46,7 +46,8 @@ func (c *command) births() int {
 	return born
 }
 
-// stopChurn ends the job as its person would, and holds it to have gone on undisturbed until then. It returns its births.
+// stopChurn ends the job as its person would, and holds it to have gone on undisturbed until then. It returns its
+// births.
 func (s *stand) stopChurn(c *command) int {
 	s.Helper()
 	c.signal(syscall.SIGTERM)

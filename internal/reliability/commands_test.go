@@ -15,7 +15,8 @@ import (
 	"github.com/pipetune/pipetune/internal/must"
 )
 
-// stubs are the programs that a line to copy may name; here they do nothing. touch is the real one: it makes the marker.
+// stubs are the programs that a line to copy may name; here they do nothing. touch is the real one: it makes the
+// marker.
 var stubs = strings.Fields("pipetune python3 h5repack tar find cp mv mkdir patch cd2 rm sudo")
 
 // copied collects every command of a JSON report that a person is told to run.
@@ -45,7 +46,8 @@ func hostileCommands(s *stand) {
 		}
 	}
 	direct := len(lines)
-	// Those that bench-io prints for real: candidates of --try for pictures, in folders whose names hold quotes, commands, and what makes $'…' needed.
+	// Those that bench-io prints for real: candidates of --try for pictures, in folders whose names hold quotes,
+	// commands, and what makes $'…' needed.
 	for i, name := range []string{"'; touch marker; '", "\x01'; touch marker; '\\'; touch marker; '", "$(touch marker)`touch marker`\n;touch marker;", "\"; touch marker; \" & touch marker"} {
 		dir := filepath.Join(s.work, "sets", strconv.Itoa(i), name)
 		must.Do(s, os.MkdirAll(dir, 0o755))

@@ -105,7 +105,8 @@ type heavy struct {
 
 func (s *stand) reads(args ...string) heavy {
 	s.Helper()
-	// A process starts with the peak of the one that it was forked from, and this one holds the files: a small one stands between.
+	// A process starts with the peak of the one that it was forked from, and this one holds the files: a small one
+	// stands between.
 	const between = `import resource, subprocess, sys
 code = subprocess.call(sys.argv[1:])
 used = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -108,7 +108,8 @@ func helperFates(s *stand) {
 	}})
 	struck := 0
 	for _, fate := range fates {
-		// A process that ends between two requests is replaced, nothing is lost, and nothing is said: the fault is to strike within one.
+		// A process that ends between two requests is replaced, nothing is lost, and nothing is said: the fault is to
+		// strike within one.
 		for try := range 6 {
 			p := s.pipetune([]string{"bench-io", "-q", "--budget", "3s", data})
 			if err := fate.make(p.helperOf(probe.Task)); err != nil {

@@ -23,8 +23,8 @@ import (
 	"github.com/pipetune/pipetune/internal/must"
 )
 
-// contentsTask is what this test's own program does as a child: it reads the item that bench-io's child reads, by the same packages, and says what
-// it holds. bench-io's children tell nobody an item's bytes.
+// contentsTask is what this test's own program does as a child: it reads the item that bench-io's child reads, by the
+// same packages, and says what it holds. bench-io's children tell nobody an item's bytes.
 const contentsTask = "contents"
 
 // TestMain lets the test's program be the child that reads contents.
@@ -120,7 +120,8 @@ func (o *own) read(ctx context.Context, path string) (a ownAnswer) {
 	return a
 }
 
-// question asks another library for the item that pipetune has read; where it has read none, for what that library reads of the file.
+// question asks another library for the item that pipetune has read; where it has read none, for what that library
+// reads of the file.
 type question struct {
 	Path    string
 	Part    string // hdf5 or pictures

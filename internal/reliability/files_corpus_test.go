@@ -16,8 +16,8 @@ import (
 	"github.com/pipetune/pipetune/internal/dataset"
 )
 
-// corpusFolder is the variable that names a folder of files that others have made: scripts/corpus fills one with folders hdf5 and pictures. Of a
-// folder without these, D2 reads everything.
+// corpusFolder is the variable that names a folder of files that others have made: scripts/corpus fills one with
+// folders hdf5 and pictures. Of a folder without these, D2 reads everything.
 const corpusFolder = "RELIABILITY_CORPUS"
 
 const (

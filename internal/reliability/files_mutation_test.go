@@ -44,7 +44,8 @@ type tally struct {
 	odd    []string
 }
 
-// damaged has mutants read until there were most, with 0 without a bound, or the time is up, or the test is asked to end.
+// damaged has mutants read until there were most, with 0 without a bound, or the time is up, or the test is asked to
+// end.
 func damaged(s *stand, most int, limit time.Duration, lanes int) {
 	all := seeds(s)
 	day := s.number("RELIABILITY_SEED", uint64(time.Now().Unix()/(24*60*60)))
@@ -107,7 +108,8 @@ func (t *tally) lane(ctx context.Context, s *stand, all []seed, hash maphash.See
 	highest := int64(0)
 	for n := first; (most == 0 || n < first+uint64(most)) && ctx.Err() == nil; n++ {
 		name, file := mutant(all, day, lane, n)
-		// A name of its own for each: libhdf5 takes a file of the same inode that it could not close for the one it has open.
+		// A name of its own for each: libhdf5 takes a file of the same inode that it could not close for the one it has
+		// open.
 		path := filepath.Join(folder, fmt.Sprintf("%d-%d.h5", lane, n))
 		if err := os.WriteFile(path, file, 0o600); err != nil {
 			return err
@@ -178,8 +180,8 @@ func (t *tally) words() string {
 
 // verdict holds the account to the target.
 func (t *tally) verdict(s *stand, day uint64, lanes int, took time.Duration) {
-	// The kernel keeps the largest of all children that have ended, those among them that died (getrusage(2)). A child begins with what its parent
-	// held when it forked, so that only more than that is a child's own.
+	// The kernel keeps the largest of all children that have ended, those among them that died (getrusage(2)). A child
+	// begins with what its parent held when it forked, so that only more than that is a child's own.
 	var ended syscall.Rusage
 	must.Do(s, syscall.Getrusage(syscall.RUSAGE_CHILDREN, &ended))
 	if bytes := ended.Maxrss << 10; bytes > peak(os.Getpid()) {

@@ -57,7 +57,8 @@ func noise(r *rand.Rand, file []byte, _ []seed) []byte {
 	return out
 }
 
-// oddNumber puts one that programs stumble over where a number of 1, 2, 4 or 8 bytes may be, or changes the one that is there by a little.
+// oddNumber puts one that programs stumble over where a number of 1, 2, 4 or 8 bytes may be, or changes the one that is
+// there by a little.
 func oddNumber(r *rand.Rand, file []byte, _ []seed) []byte {
 	out := slices.Clone(file)
 	at := r.IntN(len(out))

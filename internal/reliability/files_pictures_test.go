@@ -95,7 +95,8 @@ func hostilePictures(s *stand) {
 	}
 	must.Do(s, os.Remove(filepath.Join(folder, "scratch")))
 	entries := must.Get(os.ReadDir(folder))(s)
-	// What Pillow opens as well: libjpeg fills up a picture whose data ends properly and too soon. The text is no picture and read as bytes.
+	// What Pillow opens as well: libjpeg fills up a picture whose data ends properly and too soon. The text is no
+	// picture and read as bytes.
 	decodable := []string{"flat-png", "frames-10000-png", "png-inside-jpg", "cut-169-Mpixel-jpg", "text-jpg", "largest-png", "largest-jpg"}
 	var decoded, heavy, slow []string
 	slowest, most := time.Duration(0), int64(0)

@@ -19,7 +19,8 @@ import (
 	"github.com/pipetune/pipetune/internal/probe"
 )
 
-// mutantLimit is how long one request about a hostile file may take, well below the target of 10 s: on some, libhdf5 goes round in circles.
+// mutantLimit is how long one request about a hostile file may take, well below the target of 10 s: on some, libhdf5
+// goes round in circles.
 const mutantLimit = 2 * time.Second
 
 // outcome is what came of a hostile file.
@@ -37,7 +38,8 @@ const (
 
 var outcomeWords = [outcomes]string{"read whole", "read in part", "refused", "ended a child", "went on until ended by the time limit", "failures of the parent"}
 
-// reader has pipetune's own children look through files and read one item of each, as bench-io does. A child serves until it dies.
+// reader has pipetune's own children look through files and read one item of each, as bench-io does. A child serves
+// until it dies.
 type reader struct {
 	runner *isolate.Runner
 	survey *isolate.Child
@@ -193,7 +195,8 @@ func (r *reader) close() {
 	}
 }
 
-// peak is the most memory that a process has held at once, in bytes: VmHWM of proc_pid_status(5). It is 0 for one that has ended.
+// peak is the most memory that a process has held at once, in bytes: VmHWM of proc_pid_status(5). It is 0 for one that
+// has ended.
 func peak(pid int) int64 {
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
 	if err != nil {

@@ -114,7 +114,8 @@ with h5py.File("v1.h5", "a") as f:
     chunked(compression="gzip")(f)
 `
 
-// superblocks is which version of the superblock some of the seeds have: byte 8 of the file (HDF5 File Format Specification, II.A).
+// superblocks is which version of the superblock some of the seeds have: byte 8 of the file (HDF5 File Format
+// Specification, II.A).
 var superblocks = map[string]byte{"gzip.h5": 0, "v1.h5": 1, "v2.h5": 2, "v3.h5": 3}
 
 // seed is a whole file.

@@ -17,7 +17,8 @@ var appendTrials = []trial{
 	},
 }
 
-// appended lets bench-io read a file, by itself and through h5py, for as long as a writer opens it. The same writer beside a reader that locks shows that a lock would be seen.
+// appended lets bench-io read a file, by itself and through h5py, for as long as a writer opens it. The same writer
+// beside a reader that locks shows that a lock would be seen.
 func appended(s *stand) {
 	file := filepath.Join(s.work, "train.h5")
 	make := `import h5py, numpy, sys

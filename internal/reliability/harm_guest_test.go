@@ -78,7 +78,8 @@ func guests(s *stand) {
 		bare.wait(10 * time.Minute)
 		launched.wait(10 * time.Minute)
 		launched.alone()
-		// The environment of children is told apart from all else: there the hook's folder must stand for workers that are spawned.
+		// The environment of children is told apart from all else: there the hook's folder must stand for workers that
+		// are spawned.
 		want, path := withoutPath(string(bare.output()))
 		output := string(launched.output())
 		if c.stays {
@@ -108,7 +109,8 @@ func guests(s *stand) {
 	s.leftNothing()
 }
 
-// withoutPath takes the environment's PYTHONPATH out of what guest.py prints of children: what stands between the list of sys.path and the last word.
+// withoutPath takes the environment's PYTHONPATH out of what guest.py prints of children: what stands between the list
+// of sys.path and the last word.
 func withoutPath(output string) (rest, paths string) {
 	for line := range strings.Lines(output) {
 		if !strings.HasPrefix(line, "child ") && !strings.HasPrefix(line, "grandchild ") {

@@ -63,18 +63,20 @@ func score(pid int) (string, bool) {
 	return strings.TrimSpace(string(text)), err == nil
 }
 
-// lateVictim is for how long a process of pipetune's may be seen with another oom_score_adj than 1000: it sets it as it begins, which takes a
-// busy machine some time.
+// lateVictim is for how long a process of pipetune's may be seen with another oom_score_adj than 1000: it sets it as it
+// begins, which takes a busy machine some time.
 const lateVictim = 250 * time.Millisecond
 
-// isPipetune says whether a process runs pipetune by now; a helper does from its start, the command after the shell that it was.
+// isPipetune says whether a process runs pipetune by now; a helper does from its start, the command after the shell
+// that it was.
 func (s *stand) isPipetune(pid int) bool {
 	program, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe"))
 	return err == nil && program == s.binary
 }
 
-// lookAtScores looks at oom_score_adj of a pipetune and its helpers until it has ended, and then gives the value of the last look at each: before, the
-// shell that joins the group may have been seen, or what has only just been started. The looks are close to each other because a process may be ended soon.
+// lookAtScores looks at oom_score_adj of a pipetune and its helpers until it has ended, and then gives the value of the
+// last look at each: before, the shell that joins the group may have been seen, or what has only just been started. The
+// looks are close to each other because a process may be ended soon.
 func (s *stand) lookAtScores(p *command) <-chan map[int]string {
 	done := make(chan map[int]string, 1)
 	go func() {

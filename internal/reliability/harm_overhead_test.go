@@ -162,8 +162,8 @@ func stalls(s *stand) {
 	if a == 0 || b == 0 {
 		s.Errorf("no stall was told: %.300s", job.output())
 	}
-	// What a watch does it does in each stretch, and other programs do not: the quietest of each kind are held to 3 ms of each other. Reading smaps
-	// of so much memory would add 6 ms per GiB.
+	// What a watch does it does in each stretch, and other programs do not: the quietest of each kind are held to 3 ms
+	// of each other. Reading smaps of so much memory would add 6 ms per GiB.
 	if leastWith > least+3000 || b > max(3000, 2*a) {
 		s.missed("worst stall %.2f ms with a watch, %.2f ms without; of the quietest stretches %.2f and %.2f ms", b/1e3, a/1e3, leastWith/1e3, least/1e3)
 	}

@@ -26,7 +26,8 @@ var stormTrials = []trial{
 		made:   "8 workers × 1,000 epochs by fork, and 1,000 (RELIABILITY_EPOCHS) by spawn and forkserver, persistent_workers on and off; PyTorch of this machine and of RELIABILITY_TORCH",
 		target: "no hang (no epoch over 10 times the median, and over 2 s: less is the scheduler's doing), output, stderr and status as bare",
 		run: func(s *stand) {
-			// By spawn, 8 workers that import PyTorch take 2 CPUs seconds: 1,000 epochs are hours for each of the methods.
+			// By spawn, 8 workers that import PyTorch take 2 CPUs seconds: 1,000 epochs are hours for each of the
+			// methods.
 			slow := int(s.number("RELIABILITY_EPOCHS", 1000))
 			s.shortened("RELIABILITY_EPOCHS", float64(slow), 1000)
 			storms(s, []storm{{"fork", false, 1000}, {"fork", true, 1000}, {"spawn", false, slow}, {"spawn", true, slow}, {"forkserver", false, slow}, {"forkserver", true, slow}})

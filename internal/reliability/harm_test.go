@@ -90,18 +90,19 @@ func (s *stand) launch(report string, argv []string) *command {
 	return s.pipetune(append([]string{"diagnose", "-q", "-o", report, "--"}, argv...))
 }
 
-// ownWords is how what pipetune itself says on stderr begins: when the job has ended, its report, with the job's name above it, or a word why there
-// is none.
+// ownWords is how what pipetune itself says on stderr begins: when the job has ended, its report, with the job's name
+// above it, or a word why there is none.
 var ownWords = regexp.MustCompile(`^(.+ · pid \d+.*\n(  .*\n)*\nVERDICT |VERDICT |pipetune: )`)
 
-// sameComplaints says whether a launched job wrote to stderr what the bare one did, byte for byte; what follows is pipetune's own.
+// sameComplaints says whether a launched job wrote to stderr what the bare one did, byte for byte; what follows is
+// pipetune's own.
 func sameComplaints(bare, launched string) bool {
 	rest, same := strings.CutPrefix(launched, bare)
 	return same && (rest == "" || ownWords.MatchString(rest))
 }
 
-// same holds the output, the complaints and the status of a launched job to those of the bare one. The warnings that Python's own resource
-// tracker writes at the end of some jobs are taken out of both, and counted.
+// same holds the output, the complaints and the status of a launched job to those of the bare one. The warnings that
+// Python's own resource tracker writes at the end of some jobs are taken out of both, and counted.
 func (s *stand) same(what string, bare, launched *command) (same bool) {
 	s.Helper()
 	const limit = 20 * time.Minute
@@ -129,7 +130,8 @@ func (s *stand) same(what string, bare, launched *command) (same bool) {
 	return same
 }
 
-// roots are the chroots with other PyTorches that RELIABILITY_TORCH names (made by scripts/torch), and the machine's own as "".
+// roots are the chroots with other PyTorches that RELIABILITY_TORCH names (made by scripts/torch), and the machine's
+// own as "".
 func roots() []string {
 	named := os.Getenv("RELIABILITY_TORCH")
 	if named == "" {

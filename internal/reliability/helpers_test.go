@@ -26,7 +26,8 @@ type family struct {
 	over     chan struct{}
 }
 
-// longSleep tells what waits for a mount that hangs, for as long as anybody looks, from what sleeps uninterruptibly for a moment.
+// longSleep tells what waits for a mount that hangs, for as long as anybody looks, from what sleeps uninterruptibly for
+// a moment.
 const longSleep = 500 * time.Millisecond
 
 // follow looks at a run's processes and threads until it is told to stop.

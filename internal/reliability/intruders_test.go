@@ -47,7 +47,8 @@ func (s *stand) shared(name string, mode os.FileMode) string {
 	return dir
 }
 
-// intruder attacks every folder of pipetune's in a shared one until the file stop is there, and prints how often it tried and what came of it.
+// intruder attacks every folder of pipetune's in a shared one until the file stop is there, and prints how often it
+// tried and what came of it.
 const intruder = `
 import errno, json, os, socket, sys, random
 shared, stop = sys.argv[1:]

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// knownMiss is a target that is known not to be reached. Any other miss fails its trial, and so does a listed one that is met.
+// knownMiss is a target that is known not to be reached. Any other miss fails its trial, and so does a listed one that
+// is met.
 type knownMiss struct {
 	id        string // of the trial
 	holds     string // words of the miss

@@ -83,7 +83,8 @@ func dayLongRecording(s *stand) {
 	s.leftNothing()
 }
 
-// repeat writes a recording of a day from one of some seconds. It returns how many readings were given to the recorder, and kept.
+// repeat writes a recording of a day from one of some seconds. It returns how many readings were given to the recorder,
+// and kept.
 func (s *stand) repeat(file string, rec *recording.Recording, readings []reading, growth []float64, kinds map[string]metric.Desc, round, tick, day time.Duration) (given, kept int) {
 	s.Helper()
 	f := must.Get(os.Create(file))(s)

@@ -21,8 +21,9 @@ var gfm = goldmark.New(goldmark.WithExtensions(extension.GFM))
 // reference is what GitHub takes for a mention or a reference in the text of the rendered page, code left out.
 var reference = regexp.MustCompile(`(?:^|[^A-Za-z0-9_/` + "`" + `])(@[A-Za-z0-9]|#[0-9]|GH-[0-9])`)
 
-// markdownShape is what must not depend on foreign text: each block with its depth, the columns of each row, and what is no text in a line, as code,
-// links and tags. What a paragraph says is left out, and so is how many lines of code there are.
+// markdownShape is what must not depend on foreign text: each block with its depth, the columns of each row, and what
+// is no text in a line, as code, links and tags. What a paragraph says is left out, and so is how many lines of code
+// there are.
 func markdownShape(source string) string {
 	var b strings.Builder
 	src := []byte(source)

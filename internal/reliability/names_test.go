@@ -63,7 +63,8 @@ func poison(v any, payload, key string) any {
 	return v
 }
 
-// poisoned reads a file of JSON into v, with the payload in its strings. Bytes that are no UTF-8 are put in as they are.
+// poisoned reads a file of JSON into v, with the payload in its strings. Bytes that are no UTF-8 are put in as they
+// are.
 func poisoned(s *stand, path, payload string, v any) {
 	s.Helper()
 	text, err := os.ReadFile(path)
@@ -198,8 +199,8 @@ func firstDifference(want, got string) string {
 	return "it ends early"
 }
 
-// hostileAtTheGate measures what is lost where text comes in. The gate shows each byte that is not plainly printable as an escape and leaves a
-// backslash alone, so that text may pass it again when a recording is read.
+// hostileAtTheGate measures what is lost where text comes in. The gate shows each byte that is not plainly printable as
+// an escape and leaves a backslash alone, so that text may pass it again when a recording is read.
 func hostileAtTheGate(s *stand) {
 	told, ambiguous, cut := 0, 0, 0
 	for _, p := range payloads {

@@ -13,8 +13,9 @@ import (
 	"github.com/pipetune/pipetune/internal/must"
 )
 
-// ownMounts gives the trial a mount namespace of its own: what it mounts from here on is seen by it and by the programs it starts, and by
-// nobody else, who might walk into a mount that hangs. The trial's thread is not given back: it ends with the trial.
+// ownMounts gives the trial a mount namespace of its own: what it mounts from here on is seen by it and by the programs
+// it starts, and by nobody else, who might walk into a mount that hangs. The trial's thread is not given back: it ends
+// with the trial.
 func (s *stand) ownMounts() {
 	s.Helper()
 	runtime.LockOSThread()
@@ -33,7 +34,8 @@ type mounted struct {
 	release func() // takes it away, once: what hangs in it goes on with an error
 }
 
-// mount mounts one that never answers some kinds of questions. It must be released before whoever hangs in it can be ended.
+// mount mounts one that never answers some kinds of questions. It must be released before whoever hangs in it can be
+// ended.
 func (s *stand) mount(hang ...hungmount.Op) mounted {
 	s.Helper()
 	dir := must.Get(os.MkdirTemp(s.work, "mount-"))(s)

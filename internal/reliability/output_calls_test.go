@@ -50,7 +50,8 @@ func failingCalls(s *stand) {
 			case status == 0 && !fresh:
 				s.Errorf("%s: exit 0 with the old file", what)
 			case status != 0 && status != 2:
-				// The dynamic loader opens and closes files too, before any of pipetune's code runs: 127 is its own word.
+				// The dynamic loader opens and closes files too, before any of pipetune's code runs: 127 is its own
+				// word.
 				if !strings.Contains(p.complaints(), "error while loading shared libraries") {
 					s.Errorf("%s: exit %d: %s", what, status, p.complaints())
 				}

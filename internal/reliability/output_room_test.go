@@ -20,8 +20,8 @@ func (s *stand) watchInto(o outputs, job *command, change ...func(*exec.Cmd)) *c
 	return s.pipetune([]string{"diagnose", "-q", "--pid", strconv.Itoa(job.pid()), "--duration", "6s", "-o", o.recording(), "-o", o.report()}, change...)
 }
 
-// room are the sizes that a watch of 6 s is given for its files, in units of fullDisk and fileLimit: from one that not even a header fits
-// into to one that is enough.
+// room are the sizes that a watch of 6 s is given for its files, in units of fullDisk and fileLimit: from one that not
+// even a header fits into to one that is enough.
 var room = []int{1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 200}
 
 // watchesWithRoom runs a watch for each size, all beside one job, and holds each to what must be.

@@ -70,7 +70,8 @@ func (s *stand) whole(path string) (fresh bool) {
 	return false
 }
 
-// readsAgain says whether `pipetune report` reads a file. A recording that was cut off before its first reading has nothing to judge: 3.
+// readsAgain says whether `pipetune report` reads a file. A recording that was cut off before its first reading has
+// nothing to judge: 3.
 func (s *stand) readsAgain(path string) bool {
 	s.Helper()
 	p := s.pipetune([]string{"report", path})
@@ -78,8 +79,8 @@ func (s *stand) readsAgain(path string) bool {
 	return status == 0 || status == 3 && strings.Contains(p.complaints(), "no readings")
 }
 
-// judge holds the end of a run with two outputs to what must be: whole files, a message for each that was not written, an exit code to it. It says
-// whether the run was clean.
+// judge holds the end of a run with two outputs to what must be: whole files, a message for each that was not written,
+// an exit code to it. It says whether the run was clean.
 func (o outputs) judge(s *stand, p *command, status int) (clean bool) {
 	s.Helper()
 	complaints := p.complaints()

@@ -8,8 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// payloads are strings that do harm where a writer or reader forgets its syntax: terminal escapes, bidirectional overrides, broken UTF-8, Markdown, HTML,
-// shells, workflow commands, spreadsheets, diagrams, formats of other languages, and the classes of the Big List of Naughty Strings.
+// payloads are strings that do harm where a writer or reader forgets its syntax: terminal escapes, bidirectional
+// overrides, broken UTF-8, Markdown, HTML, shells, workflow commands, spreadsheets, diagrams, formats of other
+// languages, and the classes of the Big List of Naughty Strings.
 var payloads = []string{
 	"\nnewline", "\rreturn", "\ttab", "\bback", "nul\x00", "\x1b[31mred", "\x1b[2J\x1b[H", "\x1b]0;title\a", "\x1b]8;;http://evil.example\alink\x1b]8;;\a", "\x1b]52;c;ZXZpbA==\a", "\x1bP1$r\x1b\\", "\x1b[6n",
 	"\x9b31m", "\u009b31m", "\x7fdel", "\u202egnp.exe", "\u2066iso\u2069", "\u200bzero\u200dwidth\ufeff", "a\u00adb", "a\u2028b\u2029", "\u0085next", "\xff\xfe", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xc0\xaf",
@@ -22,7 +23,8 @@ var payloads = []string{
 	"", ".", "..", "con", "*", "?", "[a-z]", "!", "!!", "^x", "(", ")", "\"quoted\"", "'single'",
 }
 
-// nameable are the payloads that can be the name of a file: without a slash and a zero byte, of 1 to 255 bytes, and none of the kernel's own.
+// nameable are the payloads that can be the name of a file: without a slash and a zero byte, of 1 to 255 bytes, and
+// none of the kernel's own.
 func nameable() []string {
 	return slices.DeleteFunc(slices.Clone(payloads), func(p string) bool {
 		return p == "" || p == "." || p == ".." || len(p) > 200 || strings.ContainsAny(p, "/\x00")

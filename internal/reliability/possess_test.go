@@ -11,8 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// possessed is a thread of a running process that makes the system calls it is told to, as one would that a hostile file has taken over. A
-// debugger's means make it: the thread is stopped in a system call, its registers are set for another one, and one instruction is run.
+// possessed is a thread of a running process that makes the system calls it is told to, as one would that a hostile
+// file has taken over. A debugger's means make it: the thread is stopped in a system call, its registers are set for
+// another one, and one instruction is run.
 type possessed struct {
 	tid    int
 	before unix.PtraceRegs

@@ -16,7 +16,8 @@ import (
 	"github.com/pipetune/pipetune/internal/must"
 )
 
-// command is a running program with what it writes. It leads a session of its own, so that all it starts can be found and ended.
+// command is a running program with what it writes. It leads a session of its own, so that all it starts can be found
+// and ended.
 type command struct {
 	stand  *stand
 	cmd    *exec.Cmd
@@ -26,7 +27,8 @@ type command struct {
 	ended  chan struct{}
 }
 
-// pipetune starts the binary with the trial's own HOME, TMPDIR and XDG_RUNTIME_DIR; change may add to the command before it starts.
+// pipetune starts the binary with the trial's own HOME, TMPDIR and XDG_RUNTIME_DIR; change may add to the command
+// before it starts.
 func (s *stand) pipetune(args []string, change ...func(*exec.Cmd)) *command {
 	s.Helper()
 	return s.start("pipetune", append([]string{s.binary}, args...), append([]func(*exec.Cmd){s.ownFolders}, change...)...)
@@ -139,7 +141,8 @@ func (c *command) session() []int {
 	})
 }
 
-// alone fails the trial where a process of an ended program's session outlives it by some seconds: a helper must go with its parent.
+// alone fails the trial where a process of an ended program's session outlives it by some seconds: a helper must go
+// with its parent.
 func (c *command) alone() {
 	c.stand.Helper()
 	c.stand.until(30*time.Second, "the processes that "+c.name+" started have ended", func() bool { return len(c.session()) == 0 })

@@ -103,8 +103,8 @@ func (s *stand) fullAt(file string) time.Duration {
 	return time.Hour
 }
 
-// steadyFrom is the reading from which memory is held to the target: when the recording is full, after an hour at the latest, or after half
-// of a soak that is shorter still.
+// steadyFrom is the reading from which memory is held to the target: when the recording is full, after an hour at the
+// latest, or after half of a soak that is shorter still.
 func steadyFrom(readings []usage, full time.Duration) int {
 	last := readings[len(readings)-1].at
 	from := min(full, time.Hour)

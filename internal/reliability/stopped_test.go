@@ -244,8 +244,8 @@ func pausedWatch(s *stand, both bool) {
 		s.missed("the gap is told as %.1f s, it was %.1f s", told, paused.Seconds())
 	}
 	got, ok := pace(r)
-	// The trainer sleeps 30 ms a batch, and its own work comes on top: 31.5 and 31.7 a second were measured, 27 beside a dozen
-	// other programs. Averaged over the gap it would be 18, 0.55 of what is wanted: the bound lies between.
+	// The trainer sleeps 30 ms a batch, and its own work comes on top: 31.5 and 31.7 a second were measured, 27 beside
+	// a dozen other programs. Averaged over the gap it would be 18, 0.55 of what is wanted: the bound lies between.
 	want := 1 / 0.03
 	if !ok || got > 1.05*want || got < 0.7*want {
 		s.Errorf("%.1f batches a second (%t): averaged over the gap, or a burst after it; the job's own pace is below %.1f", got, ok, want)

@@ -11,7 +11,8 @@ import (
 	"github.com/pipetune/pipetune/internal/must"
 )
 
-// weakest is a program with a weakness that is known since 2021, GO-2021-0113: a scanner that finds nothing in it looks at nothing.
+// weakest is a program with a weakness that is known since 2021, GO-2021-0113: a scanner that finds nothing in it looks
+// at nothing.
 var weakest = map[string]string{
 	"go.mod": "module weakest\n\ngo 1.21\n\nrequire golang.org/x/text v0.3.6\n",
 	"main.go": `package main

@@ -45,14 +45,15 @@ func all() []trial {
 	)
 }
 
-// inEveryTest names the trials that `make test` runs: some of each group, quick, and right on a machine that does other things as well.
+// inEveryTest names the trials that `make test` runs: some of each group, quick, and right on a machine that does other
+// things as well.
 var inEveryTest = []string{
 	"H9-folder", "A6", "F12-absent", "F12-lost", "F12-values", "F13", "F9-fork", "F8-odd", "F8-stdout", "F14-hup", "F14-second",
 	"D3", "D4", "D5", "D7", "D9", "N1-files", "N1-hdf5", "N3", "N4", "N4-messages", "A1-same", "A3", "S4", "S5", "S6",
 }
 
-// TestTrials runs the short trials and writes a row of each that has run to RELIABILITY_PAGE, if that is set. RELIABILITY_LONG=1 has it run the
-// long ones too, RELIABILITY_QUICK=1 only those of inEveryTest.
+// TestTrials runs the short trials and writes a row of each that has run to RELIABILITY_PAGE, if that is set.
+// RELIABILITY_LONG=1 has it run the long ones too, RELIABILITY_QUICK=1 only those of inEveryTest.
 func TestTrials(t *testing.T) {
 	m := findMachine(t)
 	ran := 0
@@ -244,7 +245,8 @@ func (s *stand) minutes(otherwise float64) time.Duration {
 	return time.Duration(otherwise * float64(time.Minute))
 }
 
-// until looks every 20 ms whether something holds. It fails the trial when that takes longer than limit, a safety net of minutes.
+// until looks every 20 ms whether something holds. It fails the trial when that takes longer than limit, a safety net
+// of minutes.
 func (s *stand) until(limit time.Duration, what string, holds func() bool) {
 	s.Helper()
 	for deadline := time.Now().Add(limit); !holds(); time.Sleep(20 * time.Millisecond) {

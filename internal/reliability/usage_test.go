@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// usage is what a program takes, read from /proc: CPU time is the kernel's account, which a busy machine does not spoil as it does times
-// of the clock.
+// usage is what a program takes, read from /proc: CPU time is the kernel's account, which a busy machine does not spoil
+// as it does times of the clock.
 type usage struct {
 	at      time.Duration // since the program's start
 	cpu     time.Duration // of it and of all it has started
@@ -25,7 +25,8 @@ type usage struct {
 	helpers int
 }
 
-// clockTick is the kernel's unit of CPU time towards programs: USER_HZ, 100 a second on every architecture (man 5 proc).
+// clockTick is the kernel's unit of CPU time towards programs: USER_HZ, 100 a second on every architecture (man 5
+// proc).
 const clockTick = 10 * time.Millisecond
 
 // usage reads what a program takes now; false once it has ended.

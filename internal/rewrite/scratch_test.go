@@ -177,7 +177,8 @@ func TestScratchOfKilledRun(t *testing.T) {
 
 	must.Do(t, parent.Process.Kill())
 	_ = parent.Wait() // it was killed
-	// Its child, which holds the lock, is killed by the kernel when the parent's thread ends; how soon after, nobody says.
+	// Its child, which holds the lock, is killed by the kernel when the parent's thread ends; how soon after, nobody
+	// says.
 	deadline := time.Now().Add(10 * time.Second)
 	for {
 		k = must.Get(s.scratchIn(t.Context(), optionScratch, []string{within}, nil, 1))(t)

@@ -112,7 +112,8 @@ func TestIdentifiersKeepTheirSpelling(t *testing.T) {
 	holds(t, said(benchmark(arrays([]int64{1, 64, 128}, 32<<10, 1, 1, "gzip-4"), f)), "rdcc_nbytes of h5py.File", "!Rdcc")
 }
 
-// An effect whose interval begins within what there is now is no gain to promise, and one sentence about the first epoch is enough.
+// An effect whose interval begins within what there is now is no gain to promise, and one sentence about the first
+// epoch is enough.
 func TestFirstEpochPromisesClearGainsOnly(t *testing.T) {
 	for kind, speaks := range map[string]string{"disk": "storage/cold-cache", "network": "storage/fits-in-memory"} {
 		for _, vague := range []bool{false, true} {

@@ -12,8 +12,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// loading is where the time goes that loading takes, as shares of that time: of a worker's busy time or, without workers, of the
-// time the trainer loads.
+// loading is where the time goes that loading takes, as shares of that time: of a worker's busy time or, without
+// workers, of the time the trainer loads.
 type loading struct {
 	running, storage, open, fileLock float64
 	busy                             float64 // seconds of loading per second, over all workers of one trainer
@@ -42,8 +42,8 @@ func loadingOf(p *diagnose.Pass) (loading, bool) {
 		fileLock: of(metric.WorkerFileLock), busy: busy * workers}, true
 }
 
-// cpuOf is the CPU time loading takes, in seconds per second over all loading of one trainer. Unlike the time workers run or are ready to
-// run, it does not grow when they queue for a CPU. 0 is unknown.
+// cpuOf is the CPU time loading takes, in seconds per second over all loading of one trainer. Unlike the time workers
+// run or are ready to run, it does not grow when they queue for a CPU. 0 is unknown.
 func cpuOf(p *diagnose.Pass) float64 {
 	each, ok := p.Maybe(metric.WorkerCPU)
 	workers, ok2 := p.Maybe(metric.NumWorkers)
@@ -57,8 +57,8 @@ func cpuOf(p *diagnose.Pass) float64 {
 	return split.busy * split.running
 }
 
-// coresForStep is how many cores the job needs to make a batch per step: the CPU time of loading and training a batch over the step
-// without waiting, for all trainers.
+// coresForStep is how many cores the job needs to make a batch per step: the CPU time of loading and training a batch
+// over the step without waiting, for all trainers.
 func coresForStep(p *diagnose.Pass, l *diagnose.Loader) float64 {
 	ranks, _ := p.Maybe(metric.Ranks)
 	return max(ranks, 1) * (l.CPU.Center + l.TrainerCPU.Center) / l.FreeStep.Center
@@ -67,14 +67,15 @@ func coresForStep(p *diagnose.Pass, l *diagnose.Loader) float64 {
 // share forces a quotient of two noisy figures into 0..1.
 func share(x float64) float64 { return stat.Share(x) }
 
-// steadyWait is the input wait less the time between one set of workers and the next, which is the restart's and nobody else's.
+// steadyWait is the input wait less the time between one set of workers and the next, which is the restart's and nobody
+// else's.
 func steadyWait(p *diagnose.Pass) float64 {
 	gap, _ := p.Maybe(metric.EpochGap)
 	return max(p.Stall()-share(gap), 0)
 }
 
-// starved is the part of the steady wait in which workers were at work on what the trainer waits for: idle workers cost it nothing. What a
-// worker's time goes to accounts for this part of the wait only.
+// starved is the part of the steady wait in which workers were at work on what the trainer waits for: idle workers cost
+// it nothing. What a worker's time goes to accounts for this part of the wait only.
 func starved(p *diagnose.Pass) float64 {
 	if diagnose.Workerless(p.Evidence) {
 		return p.Stall()
@@ -111,7 +112,8 @@ var mostLimit = diagnose.Limit{Name: "most of the time", Value: 0.5, Unit: metri
 var gainLimit = diagnose.Limit{Name: "gain worth a change", Value: 1 - 1/report.WorthChange, Unit: metric.Ratio,
 	Source: "TraceML compare policy: a step-time change of 3 % is moderate; loadtune keeps a change from 2 %"}
 
-// withWorkers and the like are the Applies of rules that concern only some jobs. What is unknown applies, and abstains by its needs.
+// withWorkers and the like are the Applies of rules that concern only some jobs. What is unknown applies, and abstains
+// by its needs.
 func withWorkers(e *evidence.Evidence) bool { return !diagnose.Workerless(e) }
 
 // withPinning is of jobs that are known to pin their batches.
@@ -173,8 +175,8 @@ func speedup(p *diagnose.Pass, lo, hi float64, limit string) *report.Effect {
 	return spedUp(report.Effect{Metric: d.Name, Unit: string(d.Unit), Before: now, Limit: limit}, lo, hi)
 }
 
-// idleDevice is the share of time in which the device does not work, all of it where nothing tells: no change of what feeds it brings more. A
-// trainer that waits for its device tells that it works.
+// idleDevice is the share of time in which the device does not work, all of it where nothing tells: no change of what
+// feeds it brings more. A trainer that waits for its device tells that it works.
 func idleDevice(p *diagnose.Pass) float64 {
 	busy, _ := p.Evidence.Get(metric.GPUBusy)
 	waits, _ := p.Evidence.Get(metric.DeviceWait)

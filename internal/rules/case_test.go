@@ -224,8 +224,8 @@ func caseFile(r diagnose.Rule) string {
 	return filepath.Join("testdata", strings.NewReplacer("/", "_", "-", "_").Replace(r.ID)+".txtar")
 }
 
-// TestCases holds each rule to its own cases. A part's name begins with fires, quiet or abstains, with measured- before it where the evidence
-// is a benchmark's.
+// TestCases holds each rule to its own cases. A part's name begins with fires, quiet or abstains, with measured- before
+// it where the evidence is a benchmark's.
 func TestCases(t *testing.T) {
 	for _, rule := range All() {
 		archive, err := txtar.ParseFile(caseFile(rule))

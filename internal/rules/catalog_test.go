@@ -13,8 +13,8 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 )
 
-// TestCatalogue holds every rule to the contract of a rule: an id, a title, a page with its four parts, signals of the vocabulary,
-// thresholds with a source, and the three cases for each way it can tell its cause.
+// TestCatalogue holds every rule to the contract of a rule: an id, a title, a page with its four parts, signals of the
+// vocabulary, thresholds with a source, and the three cases for each way it can tell its cause.
 func TestCatalogue(t *testing.T) {
 	id := regexp.MustCompile(`^(loader|hdf5|storage|cpu|memory|image|gpu|host|job|quality)/[a-z0-9-]+$`)
 	watched, measured := names(metric.Derived, metric.HookDerived), names(metric.Derived, metric.BenchDerived)

@@ -59,8 +59,8 @@ var cpuNoisyNeighbour = diagnose.Rule{
 	},
 }
 
-// notOwn is the part of the run-queue time that others cause: all of it where the job alone would fit the cores, else their part of what
-// is used.
+// notOwn is the part of the run-queue time that others cause: all of it where the job alone would fit the cores, else
+// their part of what is used.
 func notOwn(p *diagnose.Pass, usable, others float64) float64 {
 	job, ok := p.Maybe(metric.JobCPU)
 	if !ok || job <= 0 {

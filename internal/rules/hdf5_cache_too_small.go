@@ -80,8 +80,8 @@ func cacheMeasured(p *diagnose.Pass) error {
 	return nil
 }
 
-// undoing is the share of an item's time that goes to undoing filters and to a plain read of its chunks, which is all that a cache of decoded chunks
-// can save where the page cache answers; 1 where it was not measured.
+// undoing is the share of an item's time that goes to undoing filters and to a plain read of its chunks, which is all
+// that a cache of decoded chunks can save where the page cache answers; 1 where it was not measured.
 func undoing(p *diagnose.Pass) float64 {
 	filters, known := p.Maybe(metric.HDF5Filters)
 	part, ok := p.Maybe(metric.BenchFilterRatio)
@@ -96,8 +96,8 @@ func undoing(p *diagnose.Pass) float64 {
 	return share(part + (plainOverhead.Value+max(touched, 1)*chunk/plainSpeed.Value)/item)
 }
 
-// held is the share of the dataset that a cache holds, as decoded data: of items in random order no more than that can be found in it,
-// however many of a small sample were.
+// held is the share of the dataset that a cache holds, as decoded data: of items in random order no more than that can
+// be found in it, however many of a small sample were.
 func held(p *diagnose.Pass, size float64) float64 {
 	stored, ok := p.Maybe(metric.HDF5Stored)
 	if !ok {
@@ -109,8 +109,8 @@ func held(p *diagnose.Pass, size float64) float64 {
 	return share(size / (stored * compression(p)))
 }
 
-// slots is the number of hash slots for a cache: the smallest prime that is at least a hundred times the chunks it holds (HDF5 reference
-// manual, H5Pset_chunk_cache), and no less than the 521 that HDF5 gives by default.
+// slots is the number of hash slots for a cache: the smallest prime that is at least a hundred times the chunks it
+// holds (HDF5 reference manual, H5Pset_chunk_cache), and no less than the 521 that HDF5 gives by default.
 func slots(cache, chunk float64) int {
 	const most = 1 << 22 // a slot is a pointer of 8 bytes
 	n := int(min(max(100*cache/max(chunk, 1), 521), most))

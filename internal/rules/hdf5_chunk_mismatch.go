@@ -63,8 +63,8 @@ func mismatchMeasured(p *diagnose.Pass) error {
 	return nil
 }
 
-// readsInVain tells whether the job really reads more than its batches hold: in order, neighbours come from the chunk cache. Where the
-// batch's size is unknown the layout alone must do.
+// readsInVain tells whether the job really reads more than its batches hold: in order, neighbours come from the chunk
+// cache. Where the batch's size is unknown the layout alone must do.
 func readsInVain(p *diagnose.Pass) bool {
 	batch, ok := p.Maybe(metric.BatchBytes)
 	rate, ok2 := p.Maybe(metric.BatchesPerS)

@@ -13,8 +13,8 @@ import (
 var reopenAlso = diagnose.Limit{Name: "what a kept handle saves, over opening and closing", Value: 2, Unit: metric.Count,
 	Source: "measured: small items, local and cached, h5py 3.7, 3.13 and 3.16: open and close 85 to 114 µs; a kept handle saves 1.3 to 1.5 times that, a kept handle and dataset 1.7 to 2.0 times (Debian)"}
 
-// reopenedInside judges by what the hook counted and timed: opens of an item, and what they take of its time. It is quiet where the file is
-// opened rarely, or another file each time.
+// reopenedInside judges by what the hook counted and timed: opens of an item, and what they take of its time. It is
+// quiet where the file is opened rarely, or another file each time.
 func reopenedInside(p *diagnose.Pass, m made) {
 	perBatch, ok := p.Maybe(metric.OpensPerBatch)
 	fetch, ok2 := p.Maybe(metric.FetchTime)
@@ -51,7 +51,8 @@ func reopenedInside(p *diagnose.Pass, m made) {
 	p.Report(f)
 }
 
-// howOften says how often something is done for an item or, where that is rarer than every other item, for a batch of so many.
+// howOften says how often something is done for an item or, where that is rarer than every other item, for a batch of
+// so many.
 func howOften(perBatch, items float64) string {
 	n, of := perBatch/items, "item"
 	if n < 0.5 {

@@ -148,7 +148,8 @@ func openedMeasured(p *diagnose.Pass) error {
 	return nil
 }
 
-// comesAndGoes judges without counted opens: the one file of the dataset is open in some looks at a busy worker and not in others.
+// comesAndGoes judges without counted opens: the one file of the dataset is open in some looks at a busy worker and not
+// in others.
 func comesAndGoes(p *diagnose.Pass) error {
 	present, ok := p.Maybe(metric.HandlePresent)
 	files, ok2 := p.Maybe(metric.DatasetFileN)

@@ -96,7 +96,8 @@ func trainsOnCPU(p *diagnose.Pass, host, score float64) report.Finding {
 	}
 }
 
-// spinning is the part of the host's time that the hook saw in calls that wait for the GPU, where no GPU counters took it off already.
+// spinning is the part of the host's time that the hook saw in calls that wait for the GPU, where no GPU counters took
+// it off already.
 func spinning(p *diagnose.Pass) float64 {
 	if _, counted := p.Maybe(metric.GPUBusy); counted {
 		return 0

@@ -23,8 +23,9 @@ var (
 		Source: "measured: HDF5 1.10.8 to 2.2.0, lzf, one 48 KiB item per chunk: about 0.11 ms above an unfiltered read (Debian)"}
 )
 
-// decoding estimates which share of the CPU time of loading goes to undoing HDF5's filters: the bytes read, times how well the dataset
-// compresses, at the speed measured for the filter. It is inferred from rates, not seen: 0 where they are missing.
+// decoding estimates which share of the CPU time of loading goes to undoing HDF5's filters: the bytes read, times how
+// well the dataset compresses, at the speed measured for the filter. It is inferred from rates, not seen: 0 where they
+// are missing.
 func decoding(p *diagnose.Pass) float64 {
 	bytes, ok := p.Maybe(metric.ReadBytes)
 	cpu := cpuOf(p)
@@ -39,8 +40,9 @@ func decoding(p *diagnose.Pass) float64 {
 	return share(bytes * compression(p) / speed / cpu)
 }
 
-// undone is which share of the loading time goes to undoing filters, between lo and hi. The hook timed reading: what is beyond a plain read of an
-// item is the filters', or that of chunks read in vain. From outside it is inferred, and the speed on the data itself is known to a factor of two.
+// undone is which share of the loading time goes to undoing filters, between lo and hi. The hook timed reading: what is
+// beyond a plain read of an item is the filters', or that of chunks read in vain. From outside it is inferred, and the
+// speed on the data itself is known to a factor of two.
 func undone(p *diagnose.Pass, split loading) (lo, hi float64) {
 	if beyond, ok := readBeyond(p); ok {
 		return beyond * filterPart.Value, beyond
@@ -53,8 +55,8 @@ func undone(p *diagnose.Pass, split loading) (lo, hi float64) {
 var filterPart = diagnose.Limit{Name: "part of reading that undoing filters takes, at the least", Value: 0.9, Unit: metric.Ratio,
 	Source: "measured: gzip-4, 32 KiB items: 0.25 of 0.27 ms with one item per chunk, 16.3 of 16.8 ms with 64 (HDF5 1.10.8, Debian)"}
 
-// readBeyond is the share of an item's time that reading it takes beyond a plain read, waiting for storage left out; false where the hook timed no
-// reading by h5py.
+// readBeyond is the share of an item's time that reading it takes beyond a plain read, waiting for storage left out;
+// false where the hook timed no reading by h5py.
 func readBeyond(p *diagnose.Pass) (float64, bool) {
 	m, ok := madeOf(p)
 	if !ok || m.read <= 0 {

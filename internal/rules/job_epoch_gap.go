@@ -10,7 +10,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// startCost is what starting one set of workers takes, by method: the slowest measured for up to 8 workers of a small data set.
+// startCost is what starting one set of workers takes, by method: the slowest measured for up to 8 workers of a small
+// data set.
 var startCost = map[string]diagnose.Limit{
 	"fork":       forkStart,
 	"spawn":      spawnStart,

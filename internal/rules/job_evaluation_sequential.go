@@ -54,8 +54,8 @@ var jobEvaluationSequential = diagnose.Rule{
 	},
 }
 
-// notForTraining speaks against changes of training's loader. In the middle of an epoch its workers make what is asked of them already, which is more the more
-// there are and the deeper the queue is, and training finds it ready.
+// notForTraining speaks against changes of training's loader. In the middle of an epoch its workers make what is asked
+// of them already, which is more the more there are and the deeper the queue is, and training finds it ready.
 func notForTraining(p *diagnose.Pass) []report.Unhelpful {
 	if h := p.Evidence.Facts.Hook; h != nil && h.Pauses.Every > 0 {
 		return against("faster reading for the training loader: its workers only fill their queue meanwhile", moved)
@@ -115,8 +115,8 @@ func evaluationLoader(p *diagnose.Pass, call evidence.LoaderCall, told bool, wai
 		Why: "its loader has as many workers as there are CPUs: only cheaper items make it faster", Effect: effect}}
 }
 
-// evaluationWorkers is how many workers evaluation may have: as many as there are whole usable CPUs, which training's own workers do not use
-// meanwhile. At least one.
+// evaluationWorkers is how many workers evaluation may have: as many as there are whole usable CPUs, which training's
+// own workers do not use meanwhile. At least one.
 func evaluationWorkers(p *diagnose.Pass) float64 {
 	usable, ok := p.Maybe(metric.UsableCPUs)
 	if !ok || usable < 1 {

@@ -71,7 +71,8 @@ var loaderCollateCost = diagnose.Rule{
 	},
 }
 
-// noticed is what so many seconds of each batch are of a worker's time for one, all of them where no rate of batches is known.
+// noticed is what so many seconds of each batch are of a worker's time for one, all of them where no rate of batches is
+// known.
 func noticed(p *diagnose.Pass, seconds float64) float64 {
 	rate, ok := p.Maybe(metric.BatchesPerS)
 	workers, ok2 := p.Maybe(metric.NumWorkers)

@@ -45,8 +45,8 @@ var loaderFewerShardsThanWorkers = diagnose.Rule{
 	},
 }
 
-// idleWorkers reports workers that were seen to get nothing. Whether they are this loader's is not known, so what more shards bring lies between
-// nothing and the idle workers' part, and no other rule is silenced.
+// idleWorkers reports workers that were seen to get nothing. Whether they are this loader's is not known, so what more
+// shards bring lies between nothing and the idle workers' part, and no other rule is silenced.
 func idleWorkers(p *diagnose.Pass, workers, fed float64) {
 	saved := min(p.Stall(), 1-fed/workers)
 	if saved/2 < p.Limit(gainLimit.Name) {

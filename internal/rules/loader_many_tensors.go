@@ -81,7 +81,8 @@ const (
 	byName       = "file_system"
 )
 
-// tensorsAtStake is between which shares of the step handing so many tensors over takes: of the workers' time where they have none to spare, else of the trainer's.
+// tensorsAtStake is between which shares of the step handing so many tensors over takes: of the workers' time where
+// they have none to spare, else of the trainer's.
 func tensorsAtStake(p *diagnose.Pass, n float64) (lo, hi float64) {
 	rate, least, most, part, atMost := n*p.Get(metric.BatchesPerS), p.Limit(takenLeast.Name), p.Limit(takenMost.Name), 1.0, p.Stall()
 	if saturated(p) {
@@ -96,7 +97,8 @@ func tensorsAtStake(p *diagnose.Pass, n float64) (lo, hi float64) {
 	return min(part*share(rate*least), atMost), min(part*share(rate*most), atMost)
 }
 
-// descriptors are how many the trainer may hold for batches before their turn, and how many it may have open; short: these are too few.
+// descriptors are how many the trainer may hold for batches before their turn, and how many it may have open; short:
+// these are too few.
 func descriptors(p *diagnose.Pass, tensors float64) (need, limit float64, short bool) {
 	call, prefetch := callOf(p), float64(predict.DefaultPrefetch)
 	if call.OpenFiles == nil || call.Sharing != byDescriptor || call.PinMemory == nil || *call.PinMemory {

@@ -48,7 +48,8 @@ var loaderSlowSampleBlocks = diagnose.Rule{
 	},
 }
 
-// outOfOrder recommends in_order=False where the job's PyTorch has it, and cheaper slow samples where it is known not to.
+// outOfOrder recommends in_order=False where the job's PyTorch has it, and cheaper slow samples where it is known not
+// to.
 func outOfOrder(p *diagnose.Pass, blocked float64) []report.Recommendation {
 	effect := speedup(p, 0, blocked, "the loader's mean rate")
 	inOrder := callOf(p).InOrder
@@ -67,8 +68,8 @@ func outOfOrder(p *diagnose.Pass, blocked float64) []report.Recommendation {
 		Why: "a finished batch is then delivered at once; or make the slow samples cheaper, which helps with any PyTorch", Caveat: caveat, Effect: effect}}
 }
 
-// slowest names the items that took longest, those that came again with their mean; "" where the hook told of none that is clearly slower than
-// the others.
+// slowest names the items that took longest, those that came again with their mean; "" where the hook told of none that
+// is clearly slower than the others.
 func slowest(p *diagnose.Pass) string {
 	h := p.Evidence.Facts.Hook
 	usual, ok := p.Maybe(metric.MadeItem)
@@ -97,7 +98,8 @@ func slowest(p *diagnose.Pass) string {
 var slowItem = diagnose.Limit{Name: "an item's time over the mean", Value: 5, Unit: metric.Count,
 	Source: "derived: of 10,000 exponentially distributed times one in 150 is beyond five times the mean; a batch of 32 with one such item takes 1.1 times as long"}
 
-// deeper recommends twice the queue, where /dev/shm and memory have room for it in all trainers and there is something to gain.
+// deeper recommends twice the queue, where /dev/shm and memory have room for it in all trainers and there is something
+// to gain.
 func deeper(p *diagnose.Pass, blocked float64) []report.Recommendation {
 	now := float64(predict.DefaultPrefetch)
 	if f := p.Evidence.Facts.Prefetch; f != nil {

@@ -72,8 +72,8 @@ func eightBits(p *diagnose.Pass) bool {
 	return decode > 0 || layout != nil && layout.Dtype == "uint8"
 }
 
-// copiedShare is what of the step copying spared bytes of each batch to the GPU takes: as far as it was measured, else the least where the copy
-// holds the trainer.
+// copiedShare is what of the step copying spared bytes of each batch to the GPU takes: as far as it was measured, else
+// the least where the copy holds the trainer.
 func copiedShare(p *diagnose.Pass, spared, size float64) float64 {
 	if copies, ok := p.Maybe(metric.CopyTime); ok {
 		return share(copies * spared / size)

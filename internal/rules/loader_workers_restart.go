@@ -41,7 +41,8 @@ var loaderWorkersRestart = diagnose.Rule{
 	},
 }
 
-// keepWorkers recommends what keeps the workers: persistent_workers or, where that is on and they end all the same, one DataLoader for all epochs.
+// keepWorkers recommends what keeps the workers: persistent_workers or, where that is on and they end all the same, one
+// DataLoader for all epochs.
 func keepWorkers(p *diagnose.Pass, effect *report.Effect) report.Recommendation {
 	if diagnose.RecreatedEachEpoch(p.Evidence) {
 		return makeOnce(p, effect)
@@ -63,7 +64,8 @@ func notSpawn(p *diagnose.Pass) []report.Unhelpful {
 	return against("spawn instead of fork: a spawned worker starts Python and imports torch (1.1 to 2.2 s of CPU, a forked one takes 0.02 to 0.1 s); it is the safe choice beside threads and CUDA, not the fast one", spawned)
 }
 
-// whereMade is the setting of a DataLoader that is made anew: a change of the script, which no argument of the call stands for.
+// whereMade is the setting of a DataLoader that is made anew: a change of the script, which no argument of the call
+// stands for.
 const whereMade = "where the DataLoader is made"
 
 // makeOnce recommends to make the DataLoader before the first epoch, where each epoch makes its own.
@@ -74,7 +76,8 @@ func makeOnce(p *diagnose.Pass, effect *report.Effect) report.Recommendation {
 		Caveat: "keeps the workers' memory between epochs; persistent_workers=True alone changes nothing", Effect: effect}
 }
 
-// refill is the share of the gap that stays with persistent workers: the first batch of an epoch still takes as long as a batch takes.
+// refill is the share of the gap that stays with persistent workers: the first batch of an epoch still takes as long as
+// a batch takes.
 func refill(p *diagnose.Pass) float64 {
 	gap, _ := p.Maybe(metric.EpochGap)
 	each, ok := p.Maybe(metric.RestartGap)

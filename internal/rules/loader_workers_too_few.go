@@ -80,7 +80,8 @@ func moreShards(f *report.Finding, shards int) {
 	f.Unhelpful = append(f.Unhelpful, against(fmt.Sprintf("a larger num_workers alone: the dataset has %s", count(float64(shards), "shard")), moreWorkers)...)
 }
 
-// promiseNothing keeps a finding to what is known where no counter of the GPU was read: the trainer's wait may lie behind work that is queued.
+// promiseNothing keeps a finding to what is known where no counter of the GPU was read: the trainer's wait may lie
+// behind work that is queued.
 func promiseNothing(f *report.Finding, most *report.Effect) {
 	c := &f.Recommendations[0]
 	if c.Effect = nil; f.Severity == report.Error {
@@ -92,7 +93,8 @@ func promiseNothing(f *report.Finding, most *report.Effect) {
 	}
 }
 
-// pace says how often the workers can make a batch, and how often the step could take one. What it leaves out is the wait for a CPU.
+// pace says how often the workers can make a batch, and how often the step could take one. What it leaves out is the
+// wait for a CPU.
 func pace(l *diagnose.Loader, atBest bool) string {
 	workers, alone, most := count(float64(l.Setting.Workers), "worker"), "on a CPU of its own", ""
 	if atBest {

@@ -14,9 +14,9 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// What the measured halves of rules share. Their score is the share of one item's time in one worker that the change would save, in the
-// state that training sees after its first epoch: warm where the dataset fits in memory, cold where it does not. What a first epoch alone
-// pays, and what nobody is known to do, costs nothing of that and scores 0.
+// What the measured halves of rules share. Their score is the share of one item's time in one worker that the change
+// would save, in the state that training sees after its first epoch: warm where the dataset fits in memory, cold where
+// it does not. What a first epoch alone pays, and what nobody is known to do, costs nothing of that and scores 0.
 
 // plainOverhead and plainSpeed are what reading an item costs when nothing is in the way.
 var (
@@ -34,8 +34,8 @@ func plainRead(p *diagnose.Pass) float64 {
 	return plainOverhead.Value + bytes/plainSpeed.Value
 }
 
-// settled is one item's time in the state training sees after its first epoch, and the word for that state. A rule that asks for it needs
-// BenchItem.
+// settled is one item's time in the state training sees after its first epoch, and the word for that state. A rule that
+// asks for it needs BenchItem.
 func settled(p *diagnose.Pass) (item stat.Summary, state string) {
 	v, isCold, _ := diagnose.Settled(p.Evidence)
 	if isCold {
@@ -47,8 +47,9 @@ func settled(p *diagnose.Pass) (item stat.Summary, state string) {
 // outgrows tells whether every epoch reads from storage.
 func outgrows(p *diagnose.Pass) bool { return diagnose.Outgrows(p.Evidence) }
 
-// quicker is the effect of an item taking after instead of before, in items per second of one worker; nil where that is no gain. A model of a
-// change that saves something never predicts a loss: the noise of what is there now is no effect of the change.
+// quicker is the effect of an item taking after instead of before, in items per second of one worker; nil where that is
+// no gain. A model of a change that saves something never predicts a loss: the noise of what is there now is no effect
+// of the change.
 func quicker(before, after stat.Summary, basis report.Basis, limit string) *report.Effect {
 	if before.Center <= 0 || after.Center <= 0 || after.Center >= before.Center {
 		return nil
@@ -78,8 +79,8 @@ func spread(lo, center, hi float64) stat.Summary {
 	return stat.Summary{Center: center, Lo: max(min(lo, center), least), Hi: max(hi, center), N: 1}
 }
 
-// less is before without a part of it that takes cost; what remains is at least floor. The cost is a part of the same time, so that its interval
-// alone is that of what remains.
+// less is before without a part of it that takes cost; what remains is at least floor. The cost is a part of the same
+// time, so that its interval alone is that of what remains.
 func less(before, cost stat.Summary, floor float64) stat.Summary {
 	return spread(max(before.Center-cost.Hi, floor), max(before.Center-cost.Center, floor), max(before.Center-cost.Lo, floor))
 }
@@ -92,9 +93,9 @@ func savedShare(before, after float64) float64 {
 	return share(1 - after/before)
 }
 
-// tried is a layout that --try measured, against the sample as it is; the quickest of those that have one of the names, or begin with one that
-// ends in a star. The settled state is compared where both were measured in it, the warm one otherwise; a layout that makes the dataset too large for
-// memory is read cold.
+// tried is a layout that --try measured, against the sample as it is; the quickest of those that have one of the names,
+// or begin with one that ends in a star. The settled state is compared where both were measured in it, the warm one
+// otherwise; a layout that makes the dataset too large for memory is read cold.
 func tried(p *diagnose.Pass, names ...string) (t timing, c evidence.Candidate, ok bool) {
 	b := p.Evidence.Bench
 	if b == nil {
@@ -174,7 +175,8 @@ func tooLarge(p *diagnose.Pass) []report.Unhelpful {
 var firstEpoch = diagnose.Limit{Name: "a first epoch's wait for storage in one worker", Value: 10, Unit: metric.Seconds,
 	Source: "derived: a job takes some seconds to start (importing torch alone took 1.7 s, cached; Debian), so that less is not noticed"}
 
-// briefly tells whether a first epoch is known to wait less than that for storage: what cold items take beyond warm ones, times the items.
+// briefly tells whether a first epoch is known to wait less than that for storage: what cold items take beyond warm
+// ones, times the items.
 func briefly(p *diagnose.Pass) bool {
 	cold, ok := p.Maybe(metric.BenchColdItem)
 	warm, ok2 := p.Maybe(metric.BenchItem)
@@ -183,7 +185,8 @@ func briefly(p *diagnose.Pass) bool {
 	return ok && ok2 && ok3 && ok4 && (cold-warm)*each*files < firstEpoch.Value
 }
 
-// firstPass is a finding about cold reads of a dataset that fits in memory: only a first epoch pays, so nothing is at stake after it.
+// firstPass is a finding about cold reads of a dataset that fits in memory: only a first epoch pays, so nothing is at
+// stake after it.
 func firstPass(p *diagnose.Pass, f report.Finding) report.Finding {
 	if !outgrows(p) {
 		f.Severity, f.Score = report.Info, 0

@@ -18,9 +18,10 @@ const (
 	outgrownUnknown = "the copy no longer fits in memory, so that every epoch reads it from storage: what that takes was not measured"
 )
 
-// unpacked is an item's time without filters, given what it takes where nothing is fetched that is not fetched now, and what to mind. The
-// dataset grows so many times, and now is how many bytes storage delivers for an item where every epoch reads from it: it then delivers the rest of
-// the item too, or all of it where the dataset does not fit in memory any more. Not ok: storage has a part in it that was not measured.
+// unpacked is an item's time without filters, given what it takes where nothing is fetched that is not fetched now, and
+// what to mind. The dataset grows so many times, and now is how many bytes storage delivers for an item where every
+// epoch reads from it: it then delivers the rest of the item too, or all of it where the dataset does not fit in memory
+// any more. Not ok: storage has a part in it that was not measured.
 func unpacked(p *diagnose.Pass, after stat.Summary, grown, now float64) (_ stat.Summary, mind string, ok bool) {
 	gone := outgrown(p, grown)
 	item, _ := p.Maybe(metric.BenchItemBytes)

@@ -87,7 +87,8 @@ func thrashing(p *diagnose.Pass) bool {
 	return ok && ok2 && fetched > 0 && refaults*pageBytes/fetched >= refaultLimit.Value
 }
 
-// pageBytes is the size refaults are counted in on every machine PyTorch ships for, save 64 KiB arm64 kernels, where it is too small.
+// pageBytes is the size refaults are counted in on every machine PyTorch ships for, save 64 KiB arm64 kernels, where it
+// is too small.
 const pageBytes = 4096
 
 var refaultLimit = diagnose.Limit{Name: "fetched bytes that had been in the cache", Value: 0.20, Unit: metric.Ratio,

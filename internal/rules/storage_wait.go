@@ -33,7 +33,8 @@ func waitsForStorage(p *diagnose.Pass) float64 {
 	return share(split.storage + split.open)
 }
 
-// allowance is the cgroup's read limit in force and how much of it is in use, the fuller of the two kinds; false where there is no limit.
+// allowance is the cgroup's read limit in force and how much of it is in use, the fuller of the two kinds; false where
+// there is no limit.
 func allowance(p *diagnose.Pass) (used float64, reads bool, limit float64, ok bool) {
 	fill := func(rate, of metric.Desc) (float64, float64, bool) {
 		r, ok := p.Maybe(rate)
@@ -54,8 +55,8 @@ func allowance(p *diagnose.Pass) (used float64, reads bool, limit float64, ok bo
 	return 0, false, 0, false
 }
 
-// deviceFull tells whether the device itself gives what it can: never idle, and busy by published rates or with a queue deeper than its
-// readers make.
+// deviceFull tells whether the device itself gives what it can: never idle, and busy by published rates or with a queue
+// deeper than its readers make.
 func deviceFull(p *diagnose.Pass) bool {
 	util, ok := p.Maybe(metric.DiskUtil)
 	if !ok || util < neverEmpty.Value {

@@ -7,8 +7,8 @@ import (
 	"github.com/pipetune/pipetune/internal/metric"
 )
 
-// trainers is how many trainers the job has on this machine, at least one. num_workers and the size of a batch are of one of them; usable CPUs,
-// memory and /dev/shm are there for all.
+// trainers is how many trainers the job has on this machine, at least one. num_workers and the size of a batch are of
+// one of them; usable CPUs, memory and /dev/shm are there for all.
 func trainers(p *diagnose.Pass) float64 {
 	n, _ := p.Maybe(metric.Ranks)
 	return max(n, 1)

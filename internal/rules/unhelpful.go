@@ -20,8 +20,8 @@ var (
 	swmr           = report.Unhelpful{Setting: "SWMR mode", Direction: report.To, To: "on"}
 )
 
-// against says what will not help in a line, "what: why", and as data, so that no plan and no patch of the same report has it. An empty line
-// says nothing.
+// against says what will not help in a line, "what: why", and as data, so that no plan and no patch of the same report
+// has it. An empty line says nothing.
 func against(line string, changes ...report.Unhelpful) []report.Unhelpful {
 	if line == "" {
 		return nil
@@ -41,7 +41,8 @@ func within(part string, list []report.Unhelpful) []report.Unhelpful {
 	return list
 }
 
-// unlessStarved is within where the trainer waits for data for a good share of the time outside of that part, and else said of all of it.
+// unlessStarved is within where the trainer waits for data for a good share of the time outside of that part, and else
+// said of all of it.
 func unlessStarved(p *diagnose.Pass, part string, list []report.Unhelpful) []report.Unhelpful {
 	if p.Stall() < diagnose.Moderate.Value {
 		return list
@@ -49,8 +50,8 @@ func unlessStarved(p *diagnose.Pass, part string, list []report.Unhelpful) []rep
 	return within(part, list)
 }
 
-// besideOthers is what to say of workers where other programs hold the cores. From none to some they do another thing than sharing: loading then
-// runs while the step waits for its device.
+// besideOthers is what to say of workers where other programs hold the cores. From none to some they do another thing
+// than sharing: loading then runs while the step waits for its device.
 func besideOthers(p *diagnose.Pass) []report.Unhelpful {
 	if n, ok := p.Maybe(metric.NumWorkers); ok && n == 0 {
 		return nil

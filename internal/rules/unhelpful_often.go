@@ -15,8 +15,8 @@ import (
 var fixedPart = diagnose.Limit{Name: "fixed costs of a batch over all of making it", Value: diagnose.Moderate.Value, Unit: metric.Ratio,
 	Source: "as moderate of the step: below 5 % there is nothing to win; handing a batch over is its fixed cost"}
 
-// tooSlowly speaks against what makes no batch sooner where the workers are busy all the time: a deeper queue, larger batches, and gradients
-// of several batches added up.
+// tooSlowly speaks against what makes no batch sooner where the workers are busy all the time: a deeper queue, larger
+// batches, and gradients of several batches added up.
 func tooSlowly(p *diagnose.Pass) []report.Unhelpful {
 	if diagnose.Workerless(p.Evidence) || !saturated(p) {
 		return nil
@@ -34,7 +34,8 @@ func tooSlowly(p *diagnose.Pass) []report.Unhelpful {
 	return append(out, against("gradient accumulation: it changes the effective batch, not how fast batches come", accumulation)...)
 }
 
-// storageWaits is how much of its time loading waits for storage where that is next to nothing; false where it is more, or unknown.
+// storageWaits is how much of its time loading waits for storage where that is next to nothing; false where it is more,
+// or unknown.
 func storageWaits(p *diagnose.Pass) (float64, bool) {
 	seen := metric.WorkerStorage
 	if diagnose.Workerless(p.Evidence) {

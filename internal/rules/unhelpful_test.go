@@ -13,7 +13,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// What rules say will not help is data as well as words: a plan that reads no prose must be able to keep to it. Each case of each rule is asked.
+// What rules say will not help is data as well as words: a plan that reads no prose must be able to keep to it. Each
+// case of each rule is asked.
 func TestWhatWillNotHelpIsData(t *testing.T) {
 	asked := 0
 	for _, r := range All() {

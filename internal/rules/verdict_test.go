@@ -13,7 +13,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// odd is evidence no machine would show: each signal there or not, each value anywhere, so that no rule may rely on another's sense.
+// odd is evidence no machine would show: each signal there or not, each value anywhere, so that no rule may rely on
+// another's sense.
 func odd(seed uint64) *evidence.Evidence {
 	dice := rand.New(rand.NewPCG(seed, 7))
 	values := map[string]evidence.Value{}
@@ -56,7 +57,8 @@ func oddHook(dice *rand.Rand) *evidence.Hook {
 		Opens: sites[:dice.IntN(3)], Syncs: sites[:dice.IntN(3)], Slow: []evidence.SlowItem{{Index: 7, Seconds: dice.Float64(), Times: n}, {}}[:dice.IntN(3)]}
 }
 
-// TestAnyEvidenceGivesAValidReport holds the engine and all rules to the schema and to their own promises, whatever was seen.
+// TestAnyEvidenceGivesAValidReport holds the engine and all rules to the schema and to their own promises, whatever was
+// seen.
 func TestAnyEvidenceGivesAValidReport(t *testing.T) {
 	catalogue := All()
 	for seed := range uint64(150) {

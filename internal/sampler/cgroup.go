@@ -12,8 +12,8 @@ import (
 )
 
 // Cgroup samples the control groups of the job: CPU throttling, memory limit and use, and the limits on reading the
-// dataset's devices. A limit of a group above counts: what is recorded is the tightest, the memory in use of the group that
-// sets it, and the throttling of the level where it happens.
+// dataset's devices. A limit of a group above counts: what is recorded is the tightest, the memory in use of the group
+// that sets it, and the throttling of the level where it happens.
 type Cgroup struct {
 	fs        procfs.FS
 	target    procfs.ID
@@ -86,8 +86,9 @@ func (c *Cgroup) Sample(_ context.Context, sink recording.Sink) {
 	}
 }
 
-// givesWay is the page cache that the kernel takes back before it ends a process: not tmpfs, such as the batches in /dev/shm, which the
-// kernel counts as page cache as well. It is absent where the kernel does not tell how much of it is tmpfs.
+// givesWay is the page cache that the kernel takes back before it ends a process: not tmpfs, such as the batches in
+// /dev/shm, which the kernel counts as page cache as well. It is absent where the kernel does not tell how much of it
+// is tmpfs.
 func givesWay(m *procfs.CgroupMemory) procfs.Optional[int64] {
 	file, ok := m.FileBytes.Get()
 	tmpfs, ok2 := m.SharedMemoryBytes.Get()

@@ -32,8 +32,9 @@ func NewCPU(fs procfs.FS, target procfs.ID) *CPU {
 // Name implements Sampler.
 func (c *CPU) Name() string { return "cpu" }
 
-// Every implements Sampler. The kernel counts in steps of 10 ms, so over half a second a share is known to 2 points. Single cores
-// come every 5 s: a machine with 256 of them has 1,000 series here, which would be most of the recording otherwise.
+// Every implements Sampler. The kernel counts in steps of 10 ms, so over half a second a share is known to 2 points.
+// Single cores come every 5 s: a machine with 256 of them has 1,000 series here, which would be most of the recording
+// otherwise.
 func (c *CPU) Every() time.Duration { return 500 * time.Millisecond }
 
 // Start implements Sampler.

@@ -9,8 +9,8 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// Disk samples the physical block devices that hold the job's data, and no others; of NVMe multipath the paths, which count. Data on a network or FUSE file system or in
-// memory has no device here, which is reported once per mount.
+// Disk samples the physical block devices that hold the job's data, and no others; of NVMe multipath the paths, which
+// count. Data on a network or FUSE file system or in memory has no device here, which is reported once per mount.
 type Disk struct {
 	machine   *procfs.Machine
 	placement *Placement
@@ -102,7 +102,8 @@ func whyNoDevice(s procfs.Storage) (reason, cure string) {
 	return "", ""
 }
 
-// known keeps a file system's type out of the text unless it is a plain word: the part after "fuse." is chosen by whoever mounts it.
+// known keeps a file system's type out of the text unless it is a plain word: the part after "fuse." is chosen by
+// whoever mounts it.
 func known(fstype string) string {
 	for _, c := range []byte(fstype) {
 		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '.' && c != '-' && c != '_' {

@@ -27,8 +27,9 @@ type FilesConfig struct {
 	Redaction untrusted.Redaction
 }
 
-// Files finds which data the job reads, from what its processes have open and mapped, and counts the opens of it. It opens none of
-// the files itself: what lies in them is asked of a child, and opens are counted by inotify on local file systems.
+// Files finds which data the job reads, from what its processes have open and mapped, and counts the opens of it. It
+// opens none of the files itself: what lies in them is asked of a child, and opens are counted by inotify on local file
+// systems.
 type Files struct {
 	cfg   FilesConfig
 	scout *scout
@@ -59,22 +60,26 @@ type dataset struct {
 }
 
 const (
-	// filesEvery is the pace of looks; each takes one process in turn. 4 looks a second of 256 descriptors are about 1 ms.
+	// filesEvery is the pace of looks; each takes one process in turn. 4 looks a second of 256 descriptors are about 1
+	// ms.
 	filesEvery = 250 * time.Millisecond
 	// calmEvery is the pace once the first looks have shown what is there.
 	calmEvery  = time.Second
 	firstLooks = 8
 	// searching is how many processes are looked at in one call while nothing was found.
 	searching = 8
-	// maxDatasets bounds the places that are followed; a job reads its samples from one or two and its labels from another.
+	// maxDatasets bounds the places that are followed; a job reads its samples from one or two and its labels from
+	// another.
 	maxDatasets = 8
 	// maxSights bounds the paths remembered before they are taken for data.
 	maxSights = 4096
 	// recurrence is how often a file that is not data by its name must be seen before it is taken for some.
 	recurrence = 3
-	// mapsEvery is the number of calls between two looks at mapped files, which take the process' mmap lock: at the calm pace 10 s.
+	// mapsEvery is the number of calls between two looks at mapped files, which take the process' mmap lock: at the
+	// calm pace 10 s.
 	mapsEvery = 10
-	// mapsSearching is that number while no data was found: each look takes the next process, and the first may be one that maps none.
+	// mapsSearching is that number while no data was found: each look takes the next process, and the first may be one
+	// that maps none.
 	mapsSearching = 3
 )
 
@@ -141,8 +146,8 @@ func (f *Files) mapsDue() bool {
 	return f.calls%every == 2 && len(f.datasets) < maxDatasets
 }
 
-// width is how many processes are looked at in one call: one, and more until the data was found, because a file that is opened for
-// each item is open for a fraction of a millisecond.
+// width is how many processes are looked at in one call: one, and more until the data was found, because a file that is
+// opened for each item is open for a fraction of a millisecond.
 func (f *Files) width(readers int) int {
 	if len(f.datasets) > 0 {
 		return 1
@@ -261,8 +266,8 @@ func (f *Files) adopt(found finding, sink recording.Sink) {
 	f.countOpens(d, sink)
 }
 
-// absorb drops what was followed inside a folder that now is the dataset itself. Its entity stays in the recording with what was
-// seen of it.
+// absorb drops what was followed inside a folder that now is the dataset itself. Its entity stays in the recording with
+// what was seen of it.
 func (f *Files) absorb(whole *dataset) {
 	kept := f.datasets[:0]
 	for _, d := range f.datasets {

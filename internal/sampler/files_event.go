@@ -45,8 +45,8 @@ func (d *dataset) row(r untrusted.Redaction, virtual bool) recording.Dataset {
 	return row
 }
 
-// chunkCacheBytes is the chunk cache of a dataset that nobody configured (H5Pset_cache): 1 MiB, and 8 MiB from HDF5 2.0 on.
-// It is not ok where the library's version is unknown.
+// chunkCacheBytes is the chunk cache of a dataset that nobody configured (H5Pset_cache): 1 MiB, and 8 MiB from HDF5 2.0
+// on. It is not ok where the library's version is unknown.
 func chunkCacheBytes(library string) (int64, bool) {
 	major, _, _ := strings.Cut(library, ".")
 	n, err := strconv.Atoi(major)
@@ -59,7 +59,8 @@ func chunkCacheBytes(library string) (int64, bool) {
 	return 8 << 20, true
 }
 
-// manyFiles is the number of HDF5 files in a folder from which they are taken for one sample each. Sharded datasets have some dozens.
+// manyFiles is the number of HDF5 files in a folder from which they are taken for one sample each. Sharded datasets
+// have some dozens.
 const manyFiles = 256
 
 // layout is what is known of the HDF5 dataset that is most likely read.

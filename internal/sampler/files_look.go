@@ -20,7 +20,8 @@ type DatasetLook struct {
 	Extension string // the most frequent of a folder, with its dot
 	Items     string // hashes of some items, as dataset.Digest has them; "" unknown
 	Layout    *HDF5Layout
-	// Refused says why an HDF5 file's layout could not be told; sanitized, "" where it could or where there is none to tell.
+	// Refused says why an HDF5 file's layout could not be told; sanitized, "" where it could or where there is none to
+	// tell.
 	Refused string
 }
 
@@ -33,8 +34,8 @@ type HDF5Layout struct {
 	Amplification                              *float64 // bytes of the touched chunks over the bytes of an item
 }
 
-// LookAtDataset describes what lies at a path, which may hang or hold a file made to break its reader: it has to run in an isolated
-// child. key is the mount the path lies on.
+// LookAtDataset describes what lies at a path, which may hang or hold a file made to break its reader: it has to run in
+// an isolated child. key is the mount the path lies on.
 type LookAtDataset func(ctx context.Context, key, path string) (DatasetLook, error)
 
 // notDataFolders are where systems and Python keep what programs are made of.
@@ -94,8 +95,8 @@ const (
 	writeFlags = 3
 )
 
-// within returns a path as the process itself names it. The kernel writes the targets of descriptors from the root of the mount
-// namespace, which is not that of a process that did chroot; its mount table begins at its own root.
+// within returns a path as the process itself names it. The kernel writes the targets of descriptors from the root of
+// the mount namespace, which is not that of a process that did chroot; its mount table begins at its own root.
 func within(file, root string) string {
 	if root == "" || root == "/" {
 		return file
@@ -107,9 +108,9 @@ func within(file, root string) string {
 	return path.Clean("/" + inner)
 }
 
-// openData returns the files of one process that may be data, by its descriptors. Files that known says are data already are not
-// questioned. What is open for writing is a log or a checkpoint; only a loader worker may have its data open so, by mistake or by the
-// default mode of old h5py.
+// openData returns the files of one process that may be data, by its descriptors. Files that known says are data
+// already are not questioned. What is open for writing is a log or a checkpoint; only a loader worker may have its data
+// open so, by mistake or by the default mode of old h5py.
 func openData(p *procfs.Process, worker bool, known func(file string) bool) ([]string, error) {
 	fds, _, err := p.FDs(maxFDsPerLook)
 	if err != nil {
@@ -135,8 +136,8 @@ func openData(p *procfs.Process, worker bool, known func(file string) bool) ([]s
 	return out, nil
 }
 
-// mappedData returns the files a process has mapped that may be data. It takes the process' mmap lock, so it may hang, and is called
-// from the scout alone.
+// mappedData returns the files a process has mapped that may be data. It takes the process' mmap lock, so it may hang,
+// and is called from the scout alone.
 func mappedData(machine procfs.FS, id procfs.ID) []string {
 	p, err := machine.OpenID(id)
 	if err != nil {
@@ -156,7 +157,8 @@ type reader struct {
 	worker bool
 }
 
-// readers returns the processes whose descriptors are looked at: the workers, and the trainers where a trainer has none.
+// readers returns the processes whose descriptors are looked at: the workers, and the trainers where a trainer has
+// none.
 func readers(tree *job.Tree) []reader {
 	var ids []reader
 	for _, t := range tree.Trainers() {

@@ -9,13 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openCounter counts the opens of a dataset's files: the kernel reports each (IN_OPEN, inotify(7)). Its descriptor is the only thing
-// pipetune has on the dataset; the files are not opened.
+// openCounter counts the opens of a dataset's files: the kernel reports each (IN_OPEN, inotify(7)). Its descriptor is
+// the only thing pipetune has on the dataset; the files are not opened.
 //
-// The kernel merges an event with an equal one that is last in the queue, so a watch on one file that is opened again and again
-// counts almost nothing: 12 of 20,000 opens. Therefore a file is watched twice, by itself and by its folder: each open then queues
-// two events that differ, and those of the next open are never equal to the last. Measured on Linux 6.18, 2 cores, some 2,000 opens
-// a second: 8,000 of 8,000 with one process, 7,999 with two, 7,990 with four, 7,971 with sixteen.
+// The kernel merges an event with an equal one that is last in the queue, so a watch on one file that is opened again
+// and again counts almost nothing: 12 of 20,000 opens. Therefore a file is watched twice, by itself and by its folder:
+// each open then queues two events that differ, and those of the next open are never equal to the last. Measured on
+// Linux 6.18, 2 cores, some 2,000 opens a second: 8,000 of 8,000 with one process, 7,999 with two, 7,990 with four,
+// 7,971 with sixteen.
 type openCounter struct {
 	fd    int
 	owner map[int32]*dataset
@@ -44,8 +45,8 @@ func newOpenCounter() (*openCounter, error) {
 	return &openCounter{fd: fd, owner: map[int32]*dataset{}, apart: map[int32]bool{}, buf: make([]byte, eventBuffer), seed: maphash.MakeSeed()}, nil
 }
 
-// add counts the opens below the given paths for a dataset; what is opened at the paths in apart is not counted. It reports the first
-// error, with nothing left behind.
+// add counts the opens below the given paths for a dataset; what is opened at the paths in apart is not counted. It
+// reports the first error, with nothing left behind.
 func (c *openCounter) add(d *dataset, paths, apart []string) error {
 	for i, p := range append(append([]string{}, paths...), apart...) {
 		wd, err := unix.InotifyAddWatch(c.fd, p, unix.IN_OPEN|unix.IN_MASK_CREATE)

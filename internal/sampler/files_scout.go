@@ -43,8 +43,8 @@ type FolderReader interface {
 	ReadDir(ctx context.Context, key, path string, limit int) (isolate.Listing, error)
 }
 
-// scout finds out what lies behind a sighting. It runs in a goroutine of its own, because its questions to the file system go
-// through children and may take seconds.
+// scout finds out what lies behind a sighting. It runs in a goroutine of its own, because its questions to the file
+// system go through children and may take seconds.
 type scout struct {
 	fs    procfs.FS
 	paths FolderReader
@@ -52,13 +52,14 @@ type scout struct {
 	in    chan sighting
 	out   chan finding
 	maps  chan procfs.ID
-	// seen are the datasets made out so far. They are not looked at again: the look would be counted among the job's own opens.
+	// seen are the datasets made out so far. They are not looked at again: the look would be counted among the job's
+	// own opens.
 	seen []finding
 }
 
 const (
-	// maxWatches bounds the folders whose opens are counted for one dataset. ImageNet has 1,000 class folders; a watch costs the
-	// kernel about 1 KiB, and fs.inotify.max_user_watches is at least 8,192 (inotify(7)).
+	// maxWatches bounds the folders whose opens are counted for one dataset. ImageNet has 1,000 class folders; a watch
+	// costs the kernel about 1 KiB, and fs.inotify.max_user_watches is at least 8,192 (inotify(7)).
 	maxWatches = 1024
 	// sample is how many names are read to see what a folder holds.
 	sample = 256
@@ -182,8 +183,8 @@ func (s *scout) placeOf(id procfs.ID) place {
 	return p
 }
 
-// chooseRoot decides whether the file itself, its folder or the folder above is the dataset: a folder of many files alike is one,
-// and so is a folder of such folders (torchvision's ImageFolder).
+// chooseRoot decides whether the file itself, its folder or the folder above is the dataset: a folder of many files
+// alike is one, and so is a folder of such folders (torchvision's ImageFolder).
 func (s *scout) chooseRoot(ctx context.Context, where place, f *finding) {
 	ext := strings.ToLower(path.Ext(f.file))
 	dir := path.Dir(f.file)
@@ -241,8 +242,8 @@ func (s *scout) census(ctx context.Context, where place, dir, ext string) (same 
 // folderType is DT_DIR of readdir(3).
 const folderType = 4
 
-// chooseWatches says on what to count opens. Counting asks the kernel to look the path up in pipetune's own process, so it is done
-// only where the file system is local and has just answered.
+// chooseWatches says on what to count opens. Counting asks the kernel to look the path up in pipetune's own process, so
+// it is done only where the file system is local and has just answered.
 func (s *scout) chooseWatches(ctx context.Context, where place, f *finding) {
 	switch f.storage.Kind {
 	case procfs.StorageBlock, procfs.StorageMemory:
@@ -286,8 +287,8 @@ func (s *scout) chooseWatches(ctx context.Context, where place, f *finding) {
 	slices.Sort(f.watch)
 }
 
-// maxApart is the number of files in a folder up to which each is watched too: among more, the same file is seldom opened twice in a
-// row, which is when the kernel would merge the two.
+// maxApart is the number of files in a folder up to which each is watched too: among more, the same file is seldom
+// opened twice in a row, which is when the kernel would merge the two.
 const maxApart = 256
 
 // maxListed bounds the names read to find a dataset's folders; it is the most a Paths answers.

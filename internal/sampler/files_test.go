@@ -244,8 +244,8 @@ func TestWhatATrainerWritesIsNoData(t *testing.T) {
 	}
 }
 
-// TestMappedFilesAreLookedForAgain goes through the calls of a default watch: a dataset that is mapped after the first looks, or by another
-// process than the first, is found in it, and a job whose data is known is hardly bothered.
+// TestMappedFilesAreLookedForAgain goes through the calls of a default watch: a dataset that is mapped after the first
+// looks, or by another process than the first, is found in it, and a job whose data is known is hardly bothered.
 func TestMappedFilesAreLookedForAgain(t *testing.T) {
 	for _, c := range []struct {
 		name        string

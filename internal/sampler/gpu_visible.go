@@ -9,8 +9,9 @@ import (
 	"github.com/pipetune/pipetune/internal/nvml"
 )
 
-// visibleGPUs returns the UUIDs of the GPUs that CUDA shows a process by its environment, none where it hides all; false where the environment
-// does not say, or not for certain. The list ends at its first identifier that is not valid (CUDA Programming Guide, "CUDA_VISIBLE_DEVICES").
+// visibleGPUs returns the UUIDs of the GPUs that CUDA shows a process by its environment, none where it hides all;
+// false where the environment does not say, or not for certain. The list ends at its first identifier that is not valid
+// (CUDA Programming Guide, "CUDA_VISIBLE_DEVICES").
 func visibleGPUs(c job.GPUChoice, gpus []nvml.Device) (uuids []string, certain bool) {
 	if !c.Read || !c.Set {
 		return nil, false
@@ -28,8 +29,8 @@ func visibleGPUs(c job.GPUChoice, gpus []nvml.Device) (uuids []string, certain b
 	return uuids, true
 }
 
-// gpuOf resolves one identifier: an index, the beginning of a UUID, or a MIG instance. What is neither ends the list. An identifier that may be
-// valid, and means no GPU that NVML shows here, is not certain.
+// gpuOf resolves one identifier: an index, the beginning of a UUID, or a MIG instance. What is neither ends the list.
+// An identifier that may be valid, and means no GPU that NVML shows here, is not certain.
 func gpuOf(id string, c job.GPUChoice, gpus []nvml.Device) (uuid string, valid, certain bool) {
 	if n, err := strconv.Atoi(id); err == nil {
 		if n < 0 {
@@ -63,9 +64,9 @@ func gpuOf(id string, c job.GPUChoice, gpus []nvml.Device) (uuid string, valid, 
 	return "", false, false // what else there may be is not guessed at
 }
 
-// cudaOrder returns the GPUs in the order of CUDA's indices; false where that is not certain. By default CUDA takes the fastest GPU first, so the
-// order is that of the PCI bus only where it is asked for or all are of one model. A GPU that is cut into MIG instances is not counted as one, and a
-// process that is kept from some GPUs counts the others.
+// cudaOrder returns the GPUs in the order of CUDA's indices; false where that is not certain. By default CUDA takes the
+// fastest GPU first, so the order is that of the PCI bus only where it is asked for or all are of one model. A GPU that
+// is cut into MIG instances is not counted as one, and a process that is kept from some GPUs counts the others.
 func cudaOrder(c job.GPUChoice, gpus []nvml.Device) ([]nvml.Device, bool) {
 	if !c.SameView {
 		return nil, false
@@ -80,7 +81,8 @@ func cudaOrder(c job.GPUChoice, gpus []nvml.Device) ([]nvml.Device, bool) {
 	return ordered, true
 }
 
-// narrow notes which GPUs the environment lets each process use that may use one: trainers, and who was found with a GPU's library or device.
+// narrow notes which GPUs the environment lets each process use that may use one: trainers, and who was found with a
+// GPU's library or device.
 func (g *GPU) narrow() {
 	tree := g.members.Tree()
 	if len(g.found) == 0 || g.narrowed == tree {
@@ -102,7 +104,8 @@ type allowance struct {
 	certain bool
 }
 
-// barred tells whether the environment of every process that was on a GPU, or may have been, at any time of the watch kept it off this one.
+// barred tells whether the environment of every process that was on a GPU, or may have been, at any time of the watch
+// kept it off this one.
 func (g *GPU) barred(uuid string) bool {
 	for _, a := range g.mayUse {
 		if !a.certain || slices.Contains(a.uuids, uuid) {

@@ -10,7 +10,8 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// server has three GPUs of one model, which NVML lists in another order than that of the bus, and mixed has a faster one besides.
+// server has three GPUs of one model, which NVML lists in another order than that of the bus, and mixed has a faster
+// one besides.
 var (
 	server = []nvml.Device{{UUID: "GPU-cccc-1", Name: "A", PCI: "0:3"}, {UUID: "GPU-aaaa-1", Name: "A", PCI: "0:1"}, {UUID: "GPU-aabb-1", Name: "A", PCI: "0:2"}}
 	mixed  = append([]nvml.Device{{UUID: "GPU-dddd-1", Name: "B", PCI: "0:4"}}, server...)
@@ -76,7 +77,8 @@ func (c *crew) Tree() *job.Tree { return c.tree }
 
 func (c *crew) are(processes ...job.Process) { c.tree = &job.Tree{Processes: processes} }
 
-// TestGPUsBarredByTheEnvironment: what CUDA does not show any of the job's processes is not the job's, and where one may use all that is all.
+// TestGPUsBarredByTheEnvironment: what CUDA does not show any of the job's processes is not the job's, and where one
+// may use all that is all.
 func TestGPUsBarredByTheEnvironment(t *testing.T) {
 	chosen := func(pid int, role job.Role, visible string) job.Process {
 		return job.Process{ID: procfs.ID{PID: pid}, Role: role, OnGPU: role == job.Other,

@@ -1,9 +1,9 @@
 package sampler
 
-// rest tells the workers of a loader that is not in use, such as a validation loader with persistent workers during training: its
-// workers are idle for minutes and would make the training loader look ahead of its trainer. Nothing outside marks which worker
-// belongs to which loader. But the DataLoader gives out its batches in turn, so a worker that waits for work while others hand over
-// batch after batch is of another loader.
+// rest tells the workers of a loader that is not in use, such as a validation loader with persistent workers during
+// training: its workers are idle for minutes and would make the training loader look ahead of its trainer. Nothing
+// outside marks which worker belongs to which loader. But the DataLoader gives out its batches in turn, so a worker
+// that waits for work while others hand over batch after batch is of another loader.
 type rest struct {
 	writes  int64
 	still   int // Samples since its last write
@@ -18,7 +18,8 @@ const (
 	restOthers = 3
 )
 
-// settle finds the dormant workers; it is called with each Sample. A worker wakes at the first look that finds it at work.
+// settle finds the dormant workers; it is called with each Sample. A worker wakes at the first look that finds it at
+// work.
 func settle(workers []*loaderWorker) {
 	moved := false
 	for _, w := range workers {

@@ -66,8 +66,8 @@ func (l *Loader) tellBlind(sink recording.Sink, entity string, t *watchedThread)
 	sink.Unseen("looks_*", entity, reason, l.blindCure(t.blind))
 }
 
-// blindCure is what would let the system calls be read. Yama refuses with EPERM what the owner of the process may otherwise do
-// (security/yama/yama_lsm.c); another user's process is refused when the file is opened, with EACCES.
+// blindCure is what would let the system calls be read. Yama refuses with EPERM what the owner of the process may
+// otherwise do (security/yama/yama_lsm.c); another user's process is refused when the file is opened, with EACCES.
 func (l *Loader) blindCure(err error) string {
 	const asUser = "run pipetune as the user of the job, or as root"
 	switch {

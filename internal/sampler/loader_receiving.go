@@ -7,13 +7,15 @@ import (
 
 // receiving finds the looks at a running main thread in which it is receiving a batch.
 //
-// For each tensor the trainer connects to the worker that holds it, the two prove to each other who they are, and the descriptor is
-// passed (multiprocessing/resource_sharer.py): some 0.3 to 1 ms of Python on the trainer's side, between short waits on the socket.
-// Those waits are seen as such; the running in between would look like the training step. What tells it apart is the socket: while it
-// is open the thread is receiving. Sockets get the lowest free descriptor, so they lie among the numbers seen in the waits.
+// For each tensor the trainer connects to the worker that holds it, the two prove to each other who they are, and the
+// descriptor is passed (multiprocessing/resource_sharer.py): some 0.3 to 1 ms of Python on the trainer's side, between
+// short waits on the socket. Those waits are seen as such; the running in between would look like the training step.
+// What tells it apart is the socket: while it is open the thread is receiving. Sockets get the lowest free descriptor,
+// so they lie among the numbers seen in the waits.
 //
-// Measured with a microsecond step job at 200 batches/s of 5 tensors: of 36 % running, 23 % had a socket open; what is left, some
-// 0.5 ms per batch, unpickles, maps the memory and runs the DataLoader's own code, and stays counted as running.
+// Measured with a microsecond step job at 200 batches/s of 5 tensors: of 36 % running, 23 % had a socket open; what is
+// left, some 0.5 ms per batch, unpickles, maps the memory and runs the DataLoader's own code, and stays counted as
+// running.
 type receiving struct {
 	fds    [receivingSpan]receivingFD // of number n at n % receivingSpan
 	lo, hi int                        // numbers waited on lately; hi < lo where there is none
@@ -31,7 +33,8 @@ type receivingFD struct {
 const (
 	// receivingSpan bounds the numbers looked at in one look; each costs a microsecond.
 	receivingSpan = 24
-	// receivingMemory is how long numbers are looked at after the last wait seen, and how often their bounds are begun anew.
+	// receivingMemory is how long numbers are looked at after the last wait seen, and how often their bounds are begun
+	// anew.
 	receivingMemory = 10 * time.Second
 	// passing is longer than passing one tensor takes; a socket that lives longer is another thing.
 	passing = 250 * time.Millisecond

@@ -40,8 +40,8 @@ func TestTensorsOfALoader(t *testing.T) {
 	}
 }
 
-// TestOldWorkersAreNotNewborn: a worker that is recognised late, or lost and found again, had handed over batches before the watch, and
-// those do not count.
+// TestOldWorkersAreNotNewborn: a worker that is recognised late, or lost and found again, had handed over batches
+// before the watch, and those do not count.
 func TestOldWorkersAreNotNewborn(t *testing.T) {
 	const before = 5000 // batches each worker had handed over when the watch began
 	for name, unseen := range map[string]struct{ from, to int }{

@@ -45,7 +45,8 @@ func TestJointLooks(t *testing.T) {
 	}
 }
 
-// TestPinnedBatches: with a pinning thread the trainer waits in a futex, and the unnamed thread is found by what it does.
+// TestPinnedBatches: with a pinning thread the trainer waits in a futex, and the unnamed thread is found by what it
+// does.
 func TestPinnedBatches(t *testing.T) {
 	m := newMachine(t)
 	m.process(100, job.Trainer, 0)
@@ -67,8 +68,8 @@ func TestPinnedBatches(t *testing.T) {
 	}
 }
 
-// TestBusyPinningThread has no time to poll, and is known by the sockets it receives tensors from: each time another. A socket that stays,
-// as of a logger's service, is not of tensors.
+// TestBusyPinningThread has no time to poll, and is known by the sockets it receives tensors from: each time another. A
+// socket that stays, as of a logger's service, is not of tensors.
 func TestBusyPinningThread(t *testing.T) {
 	for name, later := range map[string]struct {
 		socket string

@@ -146,8 +146,9 @@ func (t *trainer) knows(id procfs.ID) bool {
 	return slices.Contains(t.left, id) // a second time its counters would begin at nothing
 }
 
-// shortLivedPasses is how long after the death of a worker all workers' accounts are read at every look: 60 s. What a worker did
-// between the last reading and its end is lost, and with epochs of a second a tenth of a second of each would be much.
+// shortLivedPasses is how long after the death of a worker all workers' accounts are read at every look: 60 s. What a
+// worker did between the last reading and its end is lost, and with epochs of a second a tenth of a second of each
+// would be much.
 const shortLivedPasses = 3000
 
 // bury moves the workers found gone to the departed.
@@ -237,8 +238,8 @@ func (t *trainer) waits(main waitClass) bool {
 	return false
 }
 
-// Searching the pinning thread, where its name does not tell (before torch 2.5): it is the thread beside the main one that does its work
-// while the main one is in a timed futex.
+// Searching the pinning thread, where its name does not tell (before torch 2.5): it is the thread beside the main one
+// that does its work while the main one is in a timed futex.
 const (
 	pinSearchEvery   = 500 * time.Millisecond
 	pinSearchAfter   = 3   // looks at the main thread in a timed futex: a wait for Python's global lock is one, too, but short
@@ -278,8 +279,9 @@ func (t *trainer) lookAtPin(l *Loader, now time.Duration, main waitClass) {
 	}
 }
 
-// pins takes one look, not counted, at a thread of the trainer, and reports whether it is seen to pin: it sits in the DataLoader's poll or,
-// having no time for that, receives from one socket after another, as each tensor of a worker comes through one of its own.
+// pins takes one look, not counted, at a thread of the trainer, and reports whether it is seen to pin: it sits in the
+// DataLoader's poll or, having no time for that, receives from one socket after another, as each tensor of a worker
+// comes through one of its own.
 func (t *trainer) pins(l *Loader, tid int) bool {
 	task, err := t.proc.Task(tid)
 	if err != nil {

@@ -22,8 +22,8 @@ func TestWorkerGoneBeforeTheTreeKnows(t *testing.T) {
 	w.book().want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 0, metric.LoaderLooks: 1, metric.LoaderNoWorkers: 3})
 }
 
-// TestZombieIsNotAdoptedAgain: a worker that has ended is listed until its trainer collects it, also when another's birth changes the tree
-// meanwhile. Taken for a new one, its counters would run backwards.
+// TestZombieIsNotAdoptedAgain: a worker that has ended is listed until its trainer collects it, also when another's
+// birth changes the tree meanwhile. Taken for a new one, its counters would run backwards.
 func TestZombieIsNotAdoptedAgain(t *testing.T) {
 	m := newMachine(t)
 	m.process(100, job.Trainer, 0)
@@ -79,7 +79,8 @@ func TestReusedNumberIsAnotherProcess(t *testing.T) {
 	w.book().want(t, loader100, map[metric.Desc]float64{metric.LoaderWorkers: 0})
 }
 
-// TestWorkerThatWaitsForItsOwnThreads: a worker whose main thread sleeps in a lock computes while its process uses a CPU, and waits while it does not.
+// TestWorkerThatWaitsForItsOwnThreads: a worker whose main thread sleeps in a lock computes while its process uses a
+// CPU, and waits while it does not.
 func TestWorkerThatWaitsForItsOwnThreads(t *testing.T) {
 	m := newMachine(t)
 	m.process(100, job.Trainer, 0)

@@ -55,14 +55,16 @@ func (c *lookCounts) move(from, to waitClass) {
 }
 
 // queuePollMillis is the least time-out of a poll that is taken for the DataLoader's own. It polls its queues for
-// MP_STATUS_CHECK_INTERVAL = 5.0 s (torch/utils/data/_utils/__init__.py), or for the DataLoader's timeout=T in whole seconds; the
-// kernel keeps showing the time-out the call began with. Python rounds the remaining time up to a millisecond, so 4999 is seen too.
+// MP_STATUS_CHECK_INTERVAL = 5.0 s (torch/utils/data/_utils/__init__.py), or for the DataLoader's timeout=T in whole
+// seconds; the kernel keeps showing the time-out the call began with. Python rounds the remaining time up to a
+// millisecond, so 4999 is seen too.
 const queuePollMillis = 1000
 
 // futexCommand masks FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME off a futex operation (linux/futex.h).
 const futexCommand = 0x7f
 
-// futexTimed are the futex operations whose fourth argument is a time-out: FUTEX_WAIT, FUTEX_LOCK_PI, FUTEX_WAIT_BITSET.
+// futexTimed are the futex operations whose fourth argument is a time-out: FUTEX_WAIT, FUTEX_LOCK_PI,
+// FUTEX_WAIT_BITSET.
 var futexTimed = map[uint64]bool{0: true, 6: true, 9: true}
 
 // verdict is what a system call alone tells of a sleeping thread.
@@ -87,8 +89,8 @@ func classify(calls *callTable, s *procfs.Syscall) verdict {
 		}
 		return verdict{class: classOther}
 	case callPpoll:
-		// The time-out is behind a pointer and cannot be seen; one descriptor and some time-out is what the DataLoader asks for where
-		// the architecture has no poll call (arm64).
+		// The time-out is behind a pointer and cannot be seen; one descriptor and some time-out is what the DataLoader
+		// asks for where the architecture has no poll call (arm64).
 		if !calls.hasPoll && s.Args[1] == 1 && s.Args[2] != 0 {
 			return verdict{class: classQueuePoll}
 		}

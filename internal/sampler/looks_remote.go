@@ -34,19 +34,20 @@ const (
 	mostRemotes = 32
 	// mostSockets bounds the connections that are taken from one table, of all programs in the namespace.
 	mostSockets = 4096
-	// connectionsEvery and connectionsBudget bound how often the table is read, and the share of a core that takes. A look waits while it is
-	// read, and holds the Loader's lock: see sampleTries.
+	// connectionsEvery and connectionsBudget bound how often the table is read, and the share of a core that takes. A
+	// look waits while it is read, and holds the Loader's lock: see sampleTries.
 	connectionsEvery  = 100 * time.Millisecond
 	connectionsBudget = 0.002
-	// callFrame is the part of the stack that a C function just called and its callers up to Python use: a page, which is a choice. A socket
-	// with a time-out polls an array of one there (CPython Modules/socketmodule.c, internal_select; _ssl.c, PySSL_select), 56 bytes above the
-	// stack pointer in receives, accepts, TLS and HTTP (Debian's Python 3.11); that of select.poll, and so of the DataLoader's queues, is on
-	// the heap, 36 MB and more above it there.
+	// callFrame is the part of the stack that a C function just called and its callers up to Python use: a page, which
+	// is a choice. A socket with a time-out polls an array of one there (CPython Modules/socketmodule.c,
+	// internal_select; _ssl.c, PySSL_select), 56 bytes above the stack pointer in receives, accepts, TLS and HTTP
+	// (Debian's Python 3.11); that of select.poll, and so of the DataLoader's queues, is on the heap, 36 MB and more
+	// above it there.
 	callFrame = 4096
 )
 
-// waitsRemote tells whether the thread that was just looked at sleeps for a TCP connection, and counts it. The class is corrected where
-// it polls a socket and not a queue.
+// waitsRemote tells whether the thread that was just looked at sleeps for a TCP connection, and counts it. The class is
+// corrected where it polls a socket and not a queue.
 func (t *watchedThread) waitsRemote(kit *lookKit, class waitClass) (_ waitClass, remote bool) {
 	s := &kit.syscall
 	if s.Running || s.Number < 0 || class != classPipeRead && class != classQueuePoll && class != classOther {

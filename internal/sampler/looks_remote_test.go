@@ -17,7 +17,8 @@ const (
 	toCache      = "   0: 00000000000000000000000001000000:D431 0000000000000000FFFF00000700A8C0:18EB 01 00000000:00000000 00:00000000 00000000  1000        0 78 1 0\n"
 )
 
-// TestWaitsOnConnections: workers that receive are at work for the peers that the table names; one that polls a socket, as boto3 does, is not idle.
+// TestWaitsOnConnections: workers that receive are at work for the peers that the table names; one that polls a socket,
+// as boto3 does, is not idle.
 func TestWaitsOnConnections(t *testing.T) {
 	m := newMachine(t)
 	m.process(100, job.Trainer, 0)
@@ -45,7 +46,8 @@ func TestWaitsOnConnections(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreBounded: each look finds another socket, and the table of connections is read ten times a second at most.
+// TestConnectionsAreBounded: each look finds another socket, and the table of connections is read ten times a second at
+// most.
 func TestConnectionsAreBounded(t *testing.T) {
 	m := newMachine(t)
 	m.process(100, job.Trainer, 0)

@@ -6,8 +6,8 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// TestClassifySystemCalls holds lines of /proc/PID/syscall, as seen beside real jobs on Linux 6.18 where they are of amd64, to the
-// class they stand for.
+// TestClassifySystemCalls holds lines of /proc/PID/syscall, as seen beside real jobs on Linux 6.18 where they are of
+// amd64, to the class they stand for.
 func TestClassifySystemCalls(t *testing.T) {
 	for _, c := range []struct {
 		name, arch, line string

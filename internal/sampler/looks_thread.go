@@ -11,14 +11,16 @@ import (
 
 // How often a look goes deeper than the system call, in looks (50 a second).
 const (
-	// stopCheckEvery: a thread that is stopped or frozen keeps showing the call it slept in, so its state letter is read twice a second.
+	// stopCheckEvery: a thread that is stopped or frozen keeps showing the call it slept in, so its state letter is
+	// read twice a second.
 	stopCheckEvery = 25
-	// diskCheckEvery: state D is storage as a rule; which kernel function it is in is read at every fourth look in D only, because a
-	// loader that waits for storage is in D most of the time and the read costs as much as the look.
+	// diskCheckEvery: state D is storage as a rule; which kernel function it is in is read at every fourth look in D
+	// only, because a loader that waits for storage is in D most of the time and the read costs as much as the look.
 	diskCheckEvery = 4
 	// blindRetryEvery: a refused read is tried again every 5 s; the permission changes with an exec or a setting.
 	blindRetryEvery = 250
-	// hiddenLooks: wchan reads "0" both where it is refused and in the instant between two sleeps; this many in a row are no instant.
+	// hiddenLooks: wchan reads "0" both where it is refused and in the instant between two sleeps; this many in a row
+	// are no instant.
 	hiddenLooks = 20
 )
 
@@ -33,7 +35,8 @@ type watchedThread struct {
 	// onRemote says that the last look found one, and peer, where it is known, on whose.
 	onRemote bool
 	peer     *remote
-	// trainer says that it is a trainer's main thread, or may feed one: what it polls and receives from must be able to bring a batch.
+	// trainer says that it is a trainer's main thread, or may feed one: what it polls and receives from must be able to
+	// bring a batch.
 	trainer bool
 	// feeder says that it may feed a trainer: it polls a queue for whatever descriptor it polls, but for a connection.
 	feeder bool
@@ -56,9 +59,11 @@ type watchedThread struct {
 // lookKit is what looks share: the table of calls and the scratch space, so that a look allocates nothing.
 type lookKit struct {
 	calls *callTable
-	// pollFD reads the first descriptor of a poll; see procfs.PollDescriptor. nil where the processes are not of this machine.
+	// pollFD reads the first descriptor of a poll; see procfs.PollDescriptor. nil where the processes are not of this
+	// machine.
 	pollFD func(tid int, ufds uint64) (int, bool)
-	// cpuTime is what all threads of a process have used of CPUs; see procfs.CPUTime. nil where the processes are not of this machine.
+	// cpuTime is what all threads of a process have used of CPUs; see procfs.CPUTime. nil where the processes are not
+	// of this machine.
 	cpuTime func(pid int) (time.Duration, bool)
 	syscall procfs.Syscall
 	stat    procfs.Stat
@@ -158,8 +163,8 @@ func (t *watchedThread) classify(kit *lookKit) (waitClass, error) {
 // errUnknownCalls says why system calls cannot be told here.
 var errUnknownCalls = errors.New("the system call numbers of this architecture are not known")
 
-// isStopped tells a stopped or frozen thread. The cgroup v1 freezer shows D in __refrigerator, that of v2 shows S in get_signal or
-// do_freezer_trap (both seen on Linux 6.18).
+// isStopped tells a stopped or frozen thread. The cgroup v1 freezer shows D in __refrigerator, that of v2 shows S in
+// get_signal or do_freezer_trap (both seen on Linux 6.18).
 func (t *watchedThread) isStopped(state byte) bool {
 	switch state {
 	case 'T', 't':
@@ -172,7 +177,8 @@ func (t *watchedThread) isStopped(state byte) bool {
 	return false
 }
 
-// inDisk refines state D, which is also that of a parent in vfork and of a thread that waits for its process' memory map.
+// inDisk refines state D, which is also that of a parent in vfork and of a thread that waits for its process' memory
+// map.
 func (t *watchedThread) inDisk(call waitClass) waitClass {
 	if call == classChild {
 		return classChild
@@ -189,8 +195,8 @@ func (t *watchedThread) inDisk(call waitClass) waitClass {
 	return t.diskClass
 }
 
-// byTarget decides a call on a descriptor by what the descriptor is. Numbers are reused within milliseconds (a socket for each tensor
-// received), so the answer is not kept.
+// byTarget decides a call on a descriptor by what the descriptor is. Numbers are reused within milliseconds (a socket
+// for each tensor received), so the answer is not kept.
 func (t *watchedThread) byTarget(otherwise waitClass, fd int) waitClass {
 	target, ok := t.links.Target(fd)
 	switch {
@@ -215,8 +221,9 @@ func (t *watchedThread) byTarget(otherwise waitClass, fd int) waitClass {
 	return classPipeRead
 }
 
-// classifyBlind is the fallback where the system call is refused: the state letter and, where it is allowed, the kernel function.
-// Whether a futex or a poll has a time-out cannot be seen then, nor on how many descriptors: a poll counts as one on a queue.
+// classifyBlind is the fallback where the system call is refused: the state letter and, where it is allowed, the kernel
+// function. Whether a futex or a poll has a time-out cannot be seen then, nor on how many descriptors: a poll counts as
+// one on a queue.
 func (t *watchedThread) classifyBlind(kit *lookKit) (waitClass, error) {
 	if err := t.task.Stat(&kit.stat); err != nil {
 		return classOther, err

@@ -71,12 +71,12 @@ func TestStoppedInPoll(t *testing.T) {
 	}
 }
 
-// TestRefusedSystemCalls: where another user's files are refused, the state and the kernel function still tell most, and the cure is
-// named.
+// TestRefusedSystemCalls: where another user's files are refused, the state and the kernel function still tell most,
+// and the cure is named.
 func TestRefusedSystemCalls(t *testing.T) {
 	if os.Getuid() == 0 {
-		// Root reads every file: a directory in its place is refused to root as well, with another error, so the kernel without the
-		// file is played instead.
+		// Root reads every file: a directory in its place is refused to root as well, with another error, so the kernel
+		// without the file is played instead.
 		m := newMachine(t)
 		m.process(100, job.Trainer, 0)
 		m.process(101, job.Worker, 100)

@@ -8,9 +8,9 @@ type wchanRule struct {
 	class waitClass
 }
 
-// wchanRules are tried in order. The names are those of Linux 5.10 to 6.18 as seen in /proc/PID/wchan, or in the source of the file
-// system named; a part of the name is enough because compilers append suffixes and versions rename (pipe_read became
-// anon_pipe_read, futex_wait_queue_me became futex_do_wait).
+// wchanRules are tried in order. The names are those of Linux 5.10 to 6.18 as seen in /proc/PID/wchan, or in the source
+// of the file system named; a part of the name is enough because compilers append suffixes and versions rename
+// (pipe_read became anon_pipe_read, futex_wait_queue_me became futex_do_wait).
 var wchanRules = []wchanRule{
 	{"do_signal_stop", classStopped}, {"ptrace_stop", classStopped}, {"refrigerator", classStopped}, {"freezer_trap", classStopped},
 	{"get_signal", classStopped}, // cgroup v2 freezer: do_freezer_trap is inlined there
@@ -32,8 +32,8 @@ var wchanRules = []wchanRule{
 	{"do_select", classSleep}, {"nv_", classDevice}, {"nvidia", classDevice},
 }
 
-// classifyWchan reads the kernel function a thread sleeps in. In poll it says classQueuePoll, though the number of descriptors and the
-// time-out cannot be seen.
+// classifyWchan reads the kernel function a thread sleeps in. In poll it says classQueuePoll, though the number of
+// descriptors and the time-out cannot be seen.
 func classifyWchan(wchan []byte) (waitClass, bool) {
 	if len(wchan) == 0 || (len(wchan) == 1 && wchan[0] == '0') {
 		return classOther, false

@@ -103,7 +103,8 @@ func TestCgroupOfFixtures(t *testing.T) {
 	}
 }
 
-// TestTmpfsDoesNotGiveWay lets a group hold most of its page cache in /dev/shm, as loaders with many batches on the way do.
+// TestTmpfsDoesNotGiveWay lets a group hold most of its page cache in /dev/shm, as loaders with many batches on the way
+// do.
 func TestTmpfsDoesNotGiveWay(t *testing.T) {
 	for _, c := range []struct {
 		stat string
@@ -122,8 +123,8 @@ func TestTmpfsDoesNotGiveWay(t *testing.T) {
 	}
 }
 
-// TestChangedLimitIsSeen: a limit may be set while the job runs, and then another group's counters count from there on; what that group counted
-// before is no growth.
+// TestChangedLimitIsSeen: a limit may be set while the job runs, and then another group's counters count from there on;
+// what that group counted before is no growth.
 func TestChangedLimitIsSeen(t *testing.T) {
 	fs, id := fakeMachine(t, "cgroup-v2", 4700)
 	c := NewCgroup(fs, id, nil)
@@ -154,7 +155,8 @@ func TestChangedLimitIsSeen(t *testing.T) {
 	}
 }
 
-// TestThrottledFromAbove: neighbours use up the wide quota of a slice, so that the job is stopped there and never at its own, tighter one.
+// TestThrottledFromAbove: neighbours use up the wide quota of a slice, so that the job is stopped there and never at
+// its own, tighter one.
 func TestThrottledFromAbove(t *testing.T) {
 	fs, id := fakeMachine(t, "cgroup-v2", 4700)
 	slice, job := fs.Path("sys/fs/cgroup/user.slice"), fs.Path("sys/fs/cgroup/user.slice/job.slice")
@@ -177,7 +179,8 @@ func TestThrottledFromAbove(t *testing.T) {
 	}
 }
 
-// TestLimitOnAVolume: docker's --device-read-bps takes any whole device, and a limit on the volume binds what the disk below it reads.
+// TestLimitOnAVolume: docker's --device-read-bps takes any whole device, and a limit on the volume binds what the disk
+// below it reads.
 func TestLimitOnAVolume(t *testing.T) {
 	fs, id := fakeMachine(t, "cgroup-v2", 4700)
 	for device, want := range map[string]float64{"253:1": 1 << 20, "253:0": 1 << 20, "9:0": 0} {
@@ -280,7 +283,8 @@ func (s size) Statfs(_ context.Context, _, path string) (isolate.FileSystem, err
 	return isolate.FileSystem(s), nil
 }
 
-// TestShmOfAnotherContainer: the way there leads through the job's root, so a child goes; and an answer that is not tmpfs is not believed.
+// TestShmOfAnotherContainer: the way there leads through the job's root, so a child goes; and an answer that is not
+// tmpfs is not believed.
 func TestShmOfAnotherContainer(t *testing.T) {
 	fs, id := fakeMachine(t, "container-v2", 7)
 	own := fs.Path("proc/self/ns/mnt")

@@ -31,8 +31,8 @@ type StatfsService interface {
 	Statfs(ctx context.Context, key, path string) (isolate.FileSystem, error)
 }
 
-// NewMemory watches the machine and the /dev/shm that a job's process sees. paths may be nil: then the /dev/shm of another
-// container stays unknown.
+// NewMemory watches the machine and the /dev/shm that a job's process sees. paths may be nil: then the /dev/shm of
+// another container stays unknown.
 func NewMemory(fs procfs.FS, target procfs.ID, paths StatfsService) *Memory {
 	return &Memory{fs: fs, target: target, paths: paths, machine: fs.Machine()}
 }
@@ -99,9 +99,9 @@ const shmPath = "/dev/shm"
 
 var errNoShm = errors.New("the job has no tmpfs at /dev/shm")
 
-// findShm decides how to ask for the size of the job's /dev/shm. The mount table must say tmpfs, which is memory and cannot hang.
-// Where the job shares our mounts it is asked directly. In another container the way there leads through the job's root, which may
-// be a network mount, so a child goes.
+// findShm decides how to ask for the size of the job's /dev/shm. The mount table must say tmpfs, which is memory and
+// cannot hang. Where the job shares our mounts it is asked directly. In another container the way there leads through
+// the job's root, which may be a network mount, so a child goes.
 func (m *Memory) findShm() (func(context.Context) (int64, int64, error), error) {
 	p, err := m.fs.OpenID(m.target)
 	if err != nil {

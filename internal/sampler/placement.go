@@ -8,8 +8,8 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// Placement says which block devices hold the job's data. The data becomes known while the job is watched, so the paths are asked
-// for again and again. It belongs to the goroutine that samples.
+// Placement says which block devices hold the job's data. The data becomes known while the job is watched, so the paths
+// are asked for again and again. It belongs to the goroutine that samples.
 type Placement struct {
 	fs     procfs.FS
 	target procfs.ID
@@ -23,9 +23,9 @@ type Placement struct {
 	generation int
 }
 
-// NewPlacement resolves the paths of a job's process as that process sees them: in a container its mounts differ from ours. paths
-// returns absolute paths without symbolic links, as /proc/PID/fd gives them; they are compared with the mount table and never
-// opened.
+// NewPlacement resolves the paths of a job's process as that process sees them: in a container its mounts differ from
+// ours. paths returns absolute paths without symbolic links, as /proc/PID/fd gives them; they are compared with the
+// mount table and never opened.
 func NewPlacement(fs procfs.FS, target procfs.ID, paths func() []string) *Placement {
 	return &Placement{fs: fs, target: target, paths: paths}
 }

@@ -13,8 +13,8 @@ import (
 // jobGroup is the job's own control group.
 const jobGroup = "cgroup/job"
 
-// Pressure samples the time tasks stalled for a CPU, memory, and input or output, of the machine and, with cgroup version 2, of the
-// job's own group.
+// Pressure samples the time tasks stalled for a CPU, memory, and input or output, of the machine and, with cgroup
+// version 2, of the job's own group.
 type Pressure struct {
 	fs      procfs.FS
 	target  procfs.ID

@@ -29,7 +29,8 @@ type Process struct {
 	full       bool
 }
 
-// heldProcess is a process with its descriptors kept open: four reads of some 3 µs each, instead of four times open, read, close.
+// heldProcess is a process with its descriptors kept open: four reads of some 3 µs each, instead of four times open,
+// read, close.
 type heldProcess struct {
 	proc   *procfs.Process
 	entity string
@@ -53,8 +54,8 @@ func NewProcess(fs procfs.FS, j *job.Job) *Process {
 // Name implements Sampler.
 func (s *Process) Name() string { return "process" }
 
-// Every implements Sampler. Processes are read each 500 ms; the calls between only look whether there are new ones, so that a worker
-// that lives less than half a second is read at least once.
+// Every implements Sampler. Processes are read each 500 ms; the calls between only look whether there are new ones, so
+// that a worker that lives less than half a second is read at least once.
 func (s *Process) Every() time.Duration { return 100 * time.Millisecond }
 
 // Start implements Sampler. What cannot be read is found out at the first reading of each process.
@@ -129,8 +130,8 @@ func (s *Process) drop(id procfs.ID) {
 	}
 }
 
-// read records one reading and reports whether the process still runs. A zombie has no memory and no descriptors any more, and its
-// last readings stand.
+// read records one reading and reports whether the process still runs. A zombie has no memory and no descriptors any
+// more, and its last readings stand.
 func (h *heldProcess) read(sink recording.Sink) bool {
 	var st procfs.Stat
 	switch err := h.proc.Stat(&st); {

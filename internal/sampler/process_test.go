@@ -100,8 +100,9 @@ func TestProcessNeverReadsAnotherProcessOfTheSameNumber(t *testing.T) {
 	}
 }
 
-// successor ends a process and starts another under its number, as far as the machine lets us choose: writing ns_last_pid needs
-// privilege, and somebody else may be faster. It returns the new process and whether the number is the same.
+// successor ends a process and starts another under its number, as far as the machine lets us choose: writing
+// ns_last_pid needs privilege, and somebody else may be faster. It returns the new process and whether the number is
+// the same.
 func successor(t *testing.T, former procfs.ID, cmd *exec.Cmd) (procfs.ID, bool) {
 	t.Helper()
 	_ = cmd.Process.Kill() // it sleeps
@@ -131,7 +132,8 @@ func TestProcessCreditsNothingAcrossReuse(t *testing.T) {
 		late, _ := processSampler(tree) // comes when the number has changed hands
 		sink = newTally()
 		late.Sample(context.Background(), sink)
-		// Where another program took the number, it may have begun within the same 10 ms, and nothing tells it from the former.
+		// Where another program took the number, it may have begun within the same 10 ms, and nothing tells it from the
+		// former.
 		if same && next != former && len(sink.values) != 0 {
 			t.Errorf("%v was credited with %v", former, sink.values)
 		}
@@ -171,8 +173,8 @@ func TestProcessBoundsItsSeries(t *testing.T) {
 	}
 }
 
-// BenchmarkProcess17 is one reading of a trainer and 16 workers, which happens twice a second: 0.45 ms, so 0.09 % of a core, on a
-// busy machine with 2 cores at 2.9 GHz and Linux 6.18.
+// BenchmarkProcess17 is one reading of a trainer and 16 workers, which happens twice a second: 0.45 ms, so 0.09 % of a
+// core, on a busy machine with 2 cores at 2.9 GHz and Linux 6.18.
 func BenchmarkProcess17(b *testing.B) {
 	var tree job.Tree
 	for range 17 {

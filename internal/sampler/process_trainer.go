@@ -16,7 +16,8 @@ type mainThread struct {
 	noIO   bool         // the kernel refuses or lacks the account of its reads and writes
 }
 
-// mainOf returns the main thread of a trainer; nil of another process, and where it has ended, which the next reading finds.
+// mainOf returns the main thread of a trainer; nil of another process, and where it has ended, which the next reading
+// finds.
 func mainOf(h *heldProcess, p job.Process) *mainThread {
 	if p.Role != job.Trainer {
 		h.main.close()

@@ -1,7 +1,7 @@
 // Package sampler watches passively: each sampler turns readings of one source into named signals, tick by tick.
 //
-// A sampler promises to be cheap, never to block the tick, to record counters raw, and to say what it could not read and why. It
-// refuses to judge, to compute percentages, and to report 0 for "unknown".
+// A sampler promises to be cheap, never to block the tick, to record counters raw, and to say what it could not read
+// and why. It refuses to judge, to compute percentages, and to report 0 for "unknown".
 package sampler
 
 import (
@@ -11,15 +11,16 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// Sampler reads one source. Sample is called from one goroutine, about every Every(); a sampler that needs its own pace (looks at
-// threads, NVML) runs a goroutine that Start began and that ends with ctx, and hands over in Sample what it has gathered.
+// Sampler reads one source. Sample is called from one goroutine, about every Every(); a sampler that needs its own pace
+// (looks at threads, NVML) runs a goroutine that Start began and that ends with ctx, and hands over in Sample what it
+// has gathered.
 type Sampler interface {
 	// Name is the sampler's name, one word: "cpu", "disk", ….
 	Name() string
 	// Every is the time between two calls of Sample.
 	Every() time.Duration
-	// Start prepares the sampler. What cannot be read is reported to sink with its cure; an error means the sampler is of no use here
-	// and will not be asked again.
+	// Start prepares the sampler. What cannot be read is reported to sink with its cure; an error means the sampler is
+	// of no use here and will not be asked again.
 	Start(ctx context.Context, sink recording.Sink) error
 	// Sample records what is there now.
 	Sample(ctx context.Context, sink recording.Sink)

@@ -8,8 +8,8 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// slowly is a pace for what changes seldom and costs more: the first call of due is true, and then every tenth. The zero value is
-// ready.
+// slowly is a pace for what changes seldom and costs more: the first call of due is true, and then every tenth. The
+// zero value is ready.
 type slowly struct{ calls int }
 
 func (s *slowly) due() bool {
@@ -18,8 +18,8 @@ func (s *slowly) due() bool {
 	return now
 }
 
-// unread reports why a signal is missing. Where the read was refused the cure is to be the job's user; where the kernel has no such
-// thing it is the one given.
+// unread reports why a signal is missing. Where the read was refused the cure is to be the job's user; where the kernel
+// has no such thing it is the one given.
 func unread(sink recording.Sink, signal, entity string, err error, cure string) {
 	switch {
 	case err == nil:

@@ -39,9 +39,6 @@ const usualWidth, usualHeight = 80, 24
 // View draws the screen: the title, the page, the keys.
 func (m *model) View() tea.View {
 	w, h := m.width, m.height
-	if w <= 0 || h <= 0 {
-		w, h = usualWidth, usualHeight
-	}
 	lines := []string{m.title(w)}
 	room := h - 2
 	if h < 4 { // the keys give way

@@ -40,12 +40,16 @@ type model struct {
 // noteFrames is for how many seconds a line that was said stands.
 const noteFrames = 6
 
+// Init implements tea.Model.
 func (m *model) Init() tea.Cmd { return nil }
 
 // Update takes a key or what the watch tells.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
+		if msg.Width <= 0 || msg.Height <= 0 { // a terminal that does not tell its size
+			return m, func() tea.Msg { return tea.WindowSizeMsg{Width: usualWidth, Height: usualHeight} }
+		}
 		m.width, m.height = msg.Width, msg.Height
 	case tea.KeyPressMsg:
 		return m, m.key(msg.String())

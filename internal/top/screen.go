@@ -51,7 +51,7 @@ func New(c Config) *Screen {
 		profile = colorprofile.ANSI
 	}
 	s := &Screen{news: make(chan tea.Msg, 64)}
-	s.program = tea.NewProgram(&model{Config: c, width: 80, height: 24}, tea.WithInput(c.In), tea.WithOutput(c.Out), tea.WithoutSignalHandler(),
+	s.program = tea.NewProgram(&model{Config: c, width: usualWidth, height: usualHeight}, tea.WithInput(c.In), tea.WithOutput(c.Out), tea.WithoutSignalHandler(),
 		tea.WithFPS(keysPerSecond), tea.WithColorProfile(profile))
 	return s
 }

@@ -1,6 +1,7 @@
-// Package hungmount makes a real mount that hangs, or answers wrongly, for tests: a FUSE server on raw /dev/fuse that never answers the
-// operations it was told to hang in, while it answers all others, with the errors it was told to give. A process waiting for one of them is in state D and
-// cannot be killed until the mount is released, just as with a dead NFS or FUSE server. It needs root.
+// Package hungmount makes a real mount that hangs, or answers wrongly, for tests: a FUSE server on raw /dev/fuse that
+// never answers the operations it was told to hang in, while it answers all others, with the errors it was told to
+// give. A process waiting for one of them is in state D and cannot be killed until the mount is released, just as with
+// a dead NFS or FUSE server. It needs root.
 package hungmount
 
 import (
