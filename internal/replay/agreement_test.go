@@ -162,19 +162,20 @@ func madeUp(next func() byte) *evidence.Evidence {
 	set(metric.WindowTime, 30)
 	if sound {
 		workers, cpu, step := float64(next()%6), valueOf(metric.Seconds, next()%12), valueOf(metric.Seconds, next()%12)
-		rate, loading := min(workers/cpu, 1/step), max(1-step/cpu, 0)
+		var rate, loading float64
 		if workers == 0 {
 			rate, loading = 1/(cpu+step), cpu/(cpu+step)
 			set(metric.FetchTime, cpu)
 			set(metric.InWorkerless, loading)
 		} else {
+			rate = min(workers/cpu, 1/step)
+			loading = max(1-rate*step, 0)
 			set(metric.WorkerBusy, rate*cpu/workers)
 			set(metric.WorkerRunning, rate*cpu/workers)
 			set(metric.WorkerIdle, 1-rate*cpu/workers)
 			set(metric.WorkerCPU, rate*cpu/workers)
 			set(metric.WorkerCPUBatch, cpu)
 			set(metric.WorkerRunDelay, 0)
-			loading = max(1-rate*step, 0)
 		}
 		set(metric.NumWorkers, workers)
 		set(metric.BatchesPerS, rate)
