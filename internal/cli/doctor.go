@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -196,23 +198,61 @@ func checkCgroup(_ context.Context, d *doctor) []check {
 	return []check{{name, stateOK, fmt.Sprintf("%s; %g CPUs usable here", group.Mode, usable.CPUs), ""}}
 }
 
+// checkFiles counts opens of a file of its own.
 func checkFiles(context.Context, *doctor) []check {
-	const name, file = "file opens", "/proc/sys/fs/inotify/max_user_watches"
-	if _, err := os.ReadFile(file); err != nil {
-		return []check{{name, stateMissing, "inotify: " + plainPathError(err).Error(), ""}}
+	const name = "file opens"
+	folder, err := hook.Try()
+	if err == nil {
+		err = sampler.TryOpens(folder)
+	}
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return []check{{name, stateMissing, "inotify: " + err.Error(), "sudo sysctl fs.inotify.max_user_instances=512"}}
+	case errors.Is(err, syscall.ENOSPC):
+		return []check{{name, stateMissing, "inotify: no watch is left, or the disk of " + folder + " is full",
+			"sudo sysctl fs.inotify.max_user_watches=524288"}}
+	case err != nil:
+		return []check{{name, stateMissing, plainPathError(err).Error(), ""}}
 	}
 	return []check{{name, stateOK, "opens of dataset files can be counted (inotify), except on network file systems", ""}}
 }
 
-// checkHDF5 asks the child for a file that cannot be one: an answer shows that the library works there.
+// checkHDF5 has the child read a whole file, and holds what it says to what is in it.
 func checkHDF5(ctx context.Context, d *doctor) []check {
 	const name = "HDF5 layouts"
-	_, err := isolate.Call[hdf5.Request, hdf5.Answer](ctx, d.runner, isolate.Spec{Task: hdf5.Task, Timeout: 5 * time.Second, Only: []string{"/dev/null"}}, hdf5.Request{Path: []byte("/dev/null")})
-	var dead *isolate.DeathError
-	if errors.As(err, &dead) {
+	library, err := tryHDF5(ctx, d)
+	if err != nil {
 		return []check{{name, stateMissing, err.Error(), ""}}
 	}
-	return []check{{name, stateOK, "read in a child process", ""}}
+	return []check{{name, stateOK, "read in a child process, by libhdf5 " + library, ""}}
+}
+
+func tryHDF5(ctx context.Context, d *doctor) (library string, err error) {
+	folder, err := hook.Try()
+	if err != nil {
+		return "", err
+	}
+	f, err := os.CreateTemp(folder, "pipetune-*.h5")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, os.Remove(f.Name())) }()
+	if _, err := f.Write(hdf5.Sample); err != nil {
+		return "", errors.Join(err, f.Close())
+	}
+	if err := f.Close(); err != nil {
+		return "", err
+	}
+	answer, err := isolate.Call[hdf5.Request, hdf5.Answer](ctx, d.runner,
+		isolate.Spec{Task: hdf5.Task, Timeout: 5 * time.Second, Only: []string{f.Name()}}, hdf5.Request{Path: []byte(f.Name())})
+	switch {
+	case err != nil:
+		return "", err
+	case len(answer.File.Datasets) != 1 || !slices.Equal(answer.File.Datasets[0].Chunk, []int64{2, 3}):
+		return "", fmt.Errorf("a file of one chunked dataset was read as another: %d datasets %s", len(answer.File.Datasets),
+			answer.Refused.Reason)
+	}
+	return answer.File.Library, nil
 }
 
 // checkChildren tells what keeps a child that a damaged or hostile file takes over from doing harm.
