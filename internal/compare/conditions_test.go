@@ -215,6 +215,9 @@ func TestPredictions(t *testing.T) {
 		if got.Tally != nil {
 			tally = *got.Tally
 		}
+		if counted := tally.Judged + tally.Uncertain + tally.Unjudged; counted != len(got.Predictions) {
+			t.Errorf("%s: %d of %d predictions counted", c.name, counted, len(got.Predictions))
+		}
 		if !slices.Equal(outcomes, c.want) || tally.Held != c.held || tally.Judged != c.of {
 			t.Errorf("%s: %v, %d of %d; want %v, %d of %d", c.name, outcomes, tally.Held, tally.Judged, c.want, c.held, c.of)
 		}

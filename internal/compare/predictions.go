@@ -280,8 +280,11 @@ func acrossRuns(f report.Figure, difference bool) report.Figure {
 	return f
 }
 
-// tally counts what could be judged.
+// tally counts what became of each prediction; nil where none was made.
 func tally(list []report.Prediction) *report.Tally {
+	if len(list) == 0 {
+		return nil
+	}
 	var t report.Tally
 	for _, p := range list {
 		switch p.Outcome {
@@ -290,10 +293,11 @@ func tally(list []report.Prediction) *report.Tally {
 			t.Judged++
 		case report.Above, report.Below:
 			t.Judged++
+		case report.Uncertain:
+			t.Uncertain++
+		default:
+			t.Unjudged++
 		}
-	}
-	if t.Judged == 0 {
-		return nil
 	}
 	return &t
 }

@@ -166,10 +166,7 @@ func ruleText(r report.RuleChange) string {
 
 // predictionsSection holds what was predicted against what came.
 func predictionsSection(c *report.Comparison) Section {
-	list := &Predictions{Tally: "No prediction could be judged."}
-	if t := c.Tally; t != nil {
-		list.Tally = fmt.Sprintf("%d of %s held.", t.Held, unit.Count(int64(t.Judged), "prediction", "predictions"))
-	}
+	list := &Predictions{Tally: tallyText(c.Tally)}
 	outcomes := map[report.Outcome]Tone{report.Inside: Good, report.Above: Caution, report.Below: Caution}
 	for _, p := range c.Predictions {
 		out := Prediction{Change: recommendedText(p.Changes), Predicted: "–", Observed: "–", Tone: outcomes[p.Outcome]}
@@ -185,6 +182,28 @@ func predictionsSection(c *report.Comparison) Section {
 		list.List = append(list.List, out)
 	}
 	return section("Predicted against observed", "", Main, list, predictedRanges(c))
+}
+
+// tallyText counts every prediction that was made: those that held and missed, those of which the data cannot tell, and those not judged.
+func tallyText(t *report.Tally) string {
+	if t == nil {
+		return "No prediction was made."
+	}
+	parts := []string{fmt.Sprintf("%d of %s held", t.Held, unit.Count(int64(t.Judged), "prediction", "predictions"))}
+	switch made := t.Uncertain + t.Unjudged; {
+	case t.Judged > 0:
+	case made == 1:
+		parts[0] = "The one prediction could not be judged"
+	default:
+		parts[0] = fmt.Sprintf("None of %d predictions could be judged", made)
+	}
+	if t.Uncertain > 0 {
+		parts = append(parts, fmt.Sprintf("of %d the data cannot tell", t.Uncertain))
+	}
+	if t.Unjudged > 0 && t.Judged+t.Uncertain > 0 {
+		parts = append(parts, fmt.Sprintf("%d not judged", t.Unjudged))
+	}
+	return strings.Join(parts, "; ") + "."
 }
 
 // recommendedText is the changes of a prediction in one line: "num_workers 1 → 2".

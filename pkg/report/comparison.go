@@ -3,7 +3,7 @@ package report
 // ComparisonSchema and ComparisonVersion name the format of a comparison.
 const (
 	ComparisonSchema  = "pipetune.comparison"
-	ComparisonVersion = "1.0.0"
+	ComparisonVersion = "1.1.0"
 )
 
 // Comparison is what became of a job, or of a dataset's reading, between reports before a change and reports after it.
@@ -20,7 +20,7 @@ type Comparison struct {
 	Settings      []SettingChange `json:"settings"`
 	Rules         RuleChanges     `json:"rules"`
 	Predictions   []Prediction    `json:"predictions"`
-	Tally         *Tally          `json:"tally"`    // null where no prediction could be held against what came
+	Tally         *Tally          `json:"tally"`    // null where no prediction was made
 	Gate          *Gate           `json:"gate"`     // null where none was asked for
 	How           string          `json:"how"`      // by which test, and what its figures allow for
 	Warnings      []string        `json:"warnings"` // about the comparing, for the person
@@ -168,10 +168,12 @@ type Recommended struct {
 	Rule    string `json:"rule,omitempty"` // whose finding recommended it; "" for a plan
 }
 
-// Tally counts the predictions that could be judged. What the data cannot tell counts for neither.
+// Tally counts what became of the predictions. Since version 1.1.0 it counts those that were not held or missed, too.
 type Tally struct {
-	Held   int `json:"held"`   // observed inside of what was predicted
-	Judged int `json:"judged"` // of all
+	Held      int `json:"held"`        // observed inside of what was predicted
+	Judged    int `json:"judged"`      // held, or missed
+	Uncertain int `json:"cannot_tell"` // the data cannot tell
+	Unjudged  int `json:"not_judged"`  // the change was not made, or something is in the way
 }
 
 // Gate is a limit that a change was held to.
