@@ -100,7 +100,7 @@ test-unit:
 	@$(STAGE) "unit tests, recordings and fuzz seeds" $(GO) test -vet=off $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED))")
 	@$(STAGE) "unit tests of what starts goroutines, with the race detector" $(GO) test -vet=off -race $(filter-out ./internal/hook,$(RACED))
 	@$(STAGE) "the hook on the newest PyTorch, with the race detector" \
-		env PYTHON="$$(scripts/python-env)" $(GO) test -vet=off -race -tags frameworks ./internal/hook/... -count=1
+		env PYTHON="$$(scripts/python-env)" $(GO) test -vet=off -race -tags frameworks ./internal/hook/... -count=1 -timeout 30m
 
 test-trials:
 	@$(STAGE) "reliability suite, the quick trials" $(MAKE) trials RELIABILITY_QUICK=1
@@ -124,7 +124,7 @@ python-env: ## build/python-env: a virtual environment with the newest PyTorch a
 # What the interpreter holds is no file that Go sees, and a kept result would stand for another PyTorch: -count=1.
 .PHONY: hook-newest
 hook-newest:
-	PYTHON="$$(scripts/python-env)" $(GO) test -tags frameworks ./internal/hook/... -count=1
+	PYTHON="$$(scripts/python-env)" $(GO) test -tags frameworks ./internal/hook/... -count=1 -timeout 30m
 
 .PHONY: test-hook-newest
 test-hook-newest: ## the hook's tests on the newest PyTorch, those of frameworks too
@@ -182,7 +182,7 @@ PYTHONS ?= 3.9 3.10 3.12 3.13
 hook-pythons: ## the hook's tests on each version of Python in PYTHONS, which must be on the PATH or pyenv's
 	@scripts/static-libs "$(LIB)"
 	@for version in $(PYTHONS); do python=$$(scripts/python-env $$version) && \
-		PYTHON=$$python $(STAGE) "the hook's tests on Python $$version" $(GO) test ./internal/hook/... -count=1 || exit; done
+		PYTHON=$$python $(STAGE) "the hook's tests on Python $$version" $(GO) test ./internal/hook/... -count=1 -timeout 30m || exit; done
 
 # OUT is the folder that results go to. Without Go the binary is brought along: this builds it only where it is missing.
 OUT ?= gpu-proof
