@@ -124,7 +124,7 @@ func TestHookCountsRowsReadOneByOne(t *testing.T) {
 	}
 	for n, rows := range []float64{20, 20, 20, 0, 0, 20} {
 		work, _ := e.work(n)
-		if work["rows"] != rows || (work["row_time"] > 0) != (rows > 0) || work["row_time"]+work["decode_time"] > work["item_time"] {
+		if work["rows"] != rows || (work["row_time"] > 0) != (rows > 0) || work["row_time"]+work["decode_time"] > work["fetch_time"] {
 			t.Errorf("loader %d: %v, want %v rows", n, work, rows)
 		}
 		if decoded := n == 5; (work["decodes"] > 0) != decoded {
