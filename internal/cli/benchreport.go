@@ -109,6 +109,9 @@ func (b *bench) benchmark(o probe.Options, result probe.Result) *report.Benchmar
 		Interpreter: untrusted.Path(result.Interpreter, b.redact), Libraries: result.Libraries,
 		Sample: report.Sample{Files: len(f.Sample.Files), Items: len(f.Sample.Items), Seed: int64(o.Seed)},
 	}
+	if f.Part != nil {
+		out.ItemNoun, out.ItemNote = f.Part.Noun, untrusted.Sanitize(f.Part.Why)
+	}
 	for _, file := range f.Sample.All() {
 		out.Sample.Bytes += file.Bytes
 	}
@@ -159,7 +162,14 @@ func (b *bench) title() string {
 	if !f.FilesExact {
 		files = "at least " + files
 	}
-	return fmt.Sprintf("%s: %s, %s; the sample: %s in %s", untrusted.Path(b.path, b.redact), f.Kind, files,
+	kind := string(f.Kind)
+	if f.Kind == dataset.Other && f.Format != "" {
+		kind = f.Format + ", read as raw bytes"
+	}
+	if f.Sample.Dataset != "" {
+		kind += " dataset " + untrusted.String(f.Sample.Dataset).String()
+	}
+	return fmt.Sprintf("%s: %s, %s; the sample: %s in %s", untrusted.Path(b.path, b.redact), kind, files,
 		unit.Count(int64(len(f.Sample.Items)), "item", "items"), unit.Count(int64(len(f.Sample.Files)), "file", "files"))
 }
 

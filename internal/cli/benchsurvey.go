@@ -57,7 +57,7 @@ func (b *bench) surveyWithout(ctx context.Context, avoid [][]byte, walkOnly bool
 	limit := b.surveyLimit()
 	spec := isolate.Spec{Task: dataset.SurveyTask, Key: b.key, Timeout: limit + surveyGrace, Limits: isolate.Limits{MemoryBytes: dataset.SurveyMemory, CPUSeconds: 120}}
 	if !b.o.follow {
-		spec.Only = []string{b.path}
+		spec.Only = dataset.Reach(b.path)
 	}
 	answer, err := isolate.Call[dataset.SurveyRequest, dataset.SurveyAnswer](ctx, b.runner, spec, dataset.SurveyRequest{Path: []byte(b.path), Options: dataset.SurveyOptions{
 		Seed: b.o.seed, Dataset: b.o.dataset, ItemShape: b.o.shape, BlockBytes: b.o.block, Follow: b.o.follow, Limit: limit, Avoid: avoid, WalkOnly: walkOnly}})

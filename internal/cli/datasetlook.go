@@ -21,7 +21,7 @@ const lookLimit = 5 * time.Second
 // lookAtDataset describes a dataset in a child of its own, which ends with the answer and gives its memory back.
 func lookAtDataset(runner *isolate.Runner) sampler.LookAtDataset {
 	return func(ctx context.Context, key, path string) (sampler.DatasetLook, error) {
-		spec := isolate.Spec{Task: dataset.Task, Key: key, Timeout: lookLimit, Only: []string{path}}
+		spec := isolate.Spec{Task: dataset.Task, Key: key, Timeout: lookLimit, Only: dataset.Reach(path)}
 		found, err := isolate.Call[dataset.Request, dataset.Description](ctx, runner, spec, dataset.Request{Path: []byte(path)})
 		if err != nil {
 			return sampler.DatasetLook{}, fmt.Errorf("looking at the dataset: %w", err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/render"
@@ -175,8 +176,10 @@ func inconclusiveBench(r *report.Report) string {
 		return ""
 	case r.Benchmark.Interrupted:
 		return "it was interrupted"
-	case !slices.ContainsFunc(r.Measurements, func(m report.Measurement) bool { return m.Probe == report.ProbeRead }):
+	case !slices.ContainsFunc(r.Measurements, func(m report.Measurement) bool { return m.Metric == metric.ItemTime.Name }):
 		return "no item could be read"
+	case r.Benchmark.Kind == string(format.Image) && !slices.ContainsFunc(r.Measurements, func(m report.Measurement) bool { return m.Metric == metric.DecodeTime.Name }):
+		return "no picture could be decoded"
 	}
 	return ""
 }

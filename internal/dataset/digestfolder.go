@@ -51,6 +51,9 @@ func digestFolder(folder, suffix string) (string, error) {
 			files = smallest(files)
 		}
 	}}
+	if blobsOf(folder) != "" {
+		w.snapshot = folder
+	}
 	if err := w.run(int(f.Fd())); err != nil {
 		return "", err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -163,6 +164,7 @@ func (s *surveyor) chooseDataset(first []inside) (string, error) {
 	for _, f := range first {
 		all, _ := Likely(f.hdf5)
 		if a, ok := Likely(s.inReach(f.hdf5)); ok && (s.o.Follow || !away(all.Dataset)) {
+			a = s.rather(a, f.hdf5)
 			name := a.Dataset.Path.String()
 			if count[name]++; count[name] > count[best] {
 				best = name
@@ -184,6 +186,30 @@ func (s *surveyor) chooseDataset(first []inside) (string, error) {
 			len(f.Problems)+f.Passed.Broken, f.Problems[0].Path, f.Problems[0].Reason, names(f))
 	}
 	return "", fmt.Errorf("%w that samples are likely to be in: there are %s%s", ErrNoDataset, names(f), s.leads())
+}
+
+// rather takes for a dataset that cannot be read here another one that can, where that holds half as much at least, and says so.
+func (s *surveyor) rather(a Access, f hdf5.File) Access {
+	if legible(a.Dataset) {
+		return a
+	}
+	f = s.inReach(f)
+	f.Datasets = slices.DeleteFunc(slices.Clone(f.Datasets), func(d hdf5.Dataset) bool { return !legible(d) })
+	other, ok := Likely(f)
+	if !ok || preference(other.Dataset) < preference(a.Dataset) || 2*occupies(other.Dataset) < occupies(a.Dataset) {
+		return a
+	}
+	note := fmt.Sprintf("%s, the largest, cannot be read here; %s is measured instead. If training reads the former, --dataset %[1]s times it with"+
+		" the libraries of your Python.", a.Dataset.Path, other.Dataset.Path)
+	if !slices.Contains(s.out.Notes, note) {
+		s.out.Notes = append(s.out.Notes, note)
+	}
+	return other
+}
+
+// legible tells whether items of a dataset can be read here: numbers, by filters that this libhdf5 has.
+func legible(d hdf5.Dataset) bool {
+	return d.ItemBytes != nil && !slices.ContainsFunc(d.Filters, func(f hdf5.Filter) bool { return !f.Available })
 }
 
 // leads says to which files the files looked at lead, where they lead to any.
@@ -279,6 +305,45 @@ func (s *surveyor) noSuch(f hdf5.File, name string) error {
 	return fmt.Errorf("%w of that name: there are %s", ErrNoDataset, names(f))
 }
 
+// largestNumber is what one number takes, in bytes: two of double precision, a complex one. Longer elements are strings, and rows of a table.
+const largestNumber = 16
+
+// partOf says what an item is where it is likely to be less than a sample: of a file with a dataset for each sample, of an array of numbers
+// that others say how to cut, of one axis at all. nil where nothing says so.
+func partOf(f hdf5.File, d hdf5.Dataset) *Part {
+	out, what := Part{Noun: "row"}, "one index of the first axis"
+	if len(d.Shape) == 1 && d.ItemBytes != nil && d.ElementBytes <= largestNumber {
+		out.Noun, what = "number", "one element"
+	}
+	folder, _ := path.Split(d.Path.String())
+	alike, beside, sparse := 0, map[string]bool{}, ""
+	for _, other := range f.Datasets {
+		if other.Type == d.Type && len(other.Shape) == len(d.Shape) && (len(d.Shape) == 1 || slices.Equal(other.Shape[1:], d.Shape[1:])) {
+			alike++
+		}
+		in, name := path.Split(other.Path.String())
+		if in == folder {
+			beside[name] = true
+		}
+		if name == "indptr" {
+			sparse = path.Clean(in)
+		}
+	}
+	switch {
+	case sparse != "" && path.Clean(folder) != sparse:
+		out.Why = fmt.Sprintf("%s is a sparse matrix, which is not read here: %s of %s is an item, and no row of the matrix", sparse, what, d.Path)
+	case alike > votes:
+		out.Why = fmt.Sprintf("the file has %d datasets like %s, as with one for each sample: %s of this one is an item", alike, d.Path, what)
+	case beside["indptr"], beside["offsets"], beside["offset"], beside["lengths"]:
+		out.Why = fmt.Sprintf("%s is cut into samples by what lies beside it: %s of it is an item", d.Path, what)
+	case out.Noun == "number":
+		out.Why = fmt.Sprintf("%s has one axis: %s of it is an item; --item-shape says how many belong together", d.Path, what)
+	default:
+		return nil
+	}
+	return &out
+}
+
 // remark notes what to mind about the dataset that is read.
 func (s *surveyor) remark(f hdf5.File, d hdf5.Dataset) {
 	note := func(format string, args ...any) { s.out.Notes = append(s.out.Notes, fmt.Sprintf(format, args...)) }
@@ -287,14 +352,8 @@ func (s *surveyor) remark(f hdf5.File, d hdf5.Dataset) {
 			s.out.Missing = append(s.out.Missing, filter.Name.String())
 		}
 	}
-	alike := 0
-	for _, other := range f.Datasets {
-		if slices.Equal(other.Shape, d.Shape) && other.Type == d.Type {
-			alike++
-		}
-	}
-	if alike > votes {
-		note("The file has %d datasets of the same shape and type; %s alone is read.", alike, d.Path)
+	if s.o.ItemShape == nil { // else the person said what an item is
+		s.out.Part = partOf(f, d)
 	}
 	if d.StoredBytes != nil && *d.StoredBytes == 0 {
 		note("Nothing was ever written to %s: reading it fetches no data.", d.Path)

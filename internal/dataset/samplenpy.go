@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/pipetune/pipetune/internal/format"
 	"github.com/pipetune/pipetune/internal/hdf5"
 )
@@ -50,7 +48,7 @@ func npyReason(err error) string {
 
 // arrayIn reads the header of one NumPy file.
 func (s *surveyor) arrayIn(f File) (arrayIn, error) {
-	flags := unix.O_NOFOLLOW
+	flags := asIs(f.Path)
 	if s.asked == 1 && string(f.Path) == s.path {
 		flags = 0
 	}

@@ -55,7 +55,7 @@ func (s *surveyor) lookTar(files []File) error {
 
 // parts lists the members of one archive that are items, up to a limit.
 func (s *surveyor) parts(f File, limit int) ([]part, TarIndex, error) {
-	flags := unix.O_NOFOLLOW
+	flags := asIs(f.Path)
 	if string(f.Path) == s.path {
 		flags = 0
 	}

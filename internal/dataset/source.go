@@ -130,10 +130,10 @@ func (s *Sample) Within(settled bool) []string {
 		return nil
 	}
 	if len(s.Files) == 1 && settled {
-		return []string{string(s.Files[0].Path)}
+		return Reach(string(s.Files[0].Path))
 	}
 	if common := s.Folder(); filepath.IsAbs(common) {
-		return []string{common}
+		return Reach(common)
 	}
 	return nil
 }

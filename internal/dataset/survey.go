@@ -70,11 +70,18 @@ type SurveyResult struct {
 	Items     *int64   // in the whole dataset; nil where that would take opening every file
 	ItemBytes *int64   // one item as it is delivered; nil where items differ
 	Outside   []string // files that HDF5 files name outside of themselves, at most 16
+	Part      *Part    // nil: an item is taken for a sample
 	Access    *Access  // HDF5: the dataset that is read, as it is in the first file that was looked at
 	Missing   []string // HDF5: filters of that dataset that this libhdf5 cannot undo, so that reading fails
 	Notes     []string // what was assumed and what to mind, in full sentences
 
 	Sample Sample
+}
+
+// Part says that an item is less than a sample, or something else, so that its rate is none of samples.
+type Part struct {
+	Noun string // what an item is: "row", "number", "block"
+	Why  string // half a sentence
 }
 
 // The errors of Survey besides those of the file system, ErrNoData and, for a single file, those of hdf5.Layout.
@@ -108,6 +115,8 @@ type surveyor struct {
 	bad   tallies
 	lots  []lot // files with items in them, in the order drawn
 	asked int   // files drawn, those that were not looked at among them
+
+	signed bool // the format is what the name of a file beside the data says
 
 	waiting []arrayIn // looked at, while it is not settled what an item is
 	settled bool
@@ -233,8 +242,12 @@ func (s *surveyor) lookWhole(files []File) error {
 // lookRaw takes files as blocks of bytes.
 func (s *surveyor) lookRaw(files []File) error {
 	s.out.Sample.BlockBytes = s.o.BlockBytes
-	s.out.Notes = append(s.out.Notes, fmt.Sprintf(
-		"Nothing here knows this format: its files are read as raw bytes, in blocks of %d bytes.", s.o.BlockBytes))
+	name := "a format that is not known here"
+	if s.out.Format != "" {
+		name = s.out.Format + ", which is not read here"
+	}
+	s.out.Part = &Part{Noun: "block", Why: fmt.Sprintf("the files are %s: they are read as raw bytes, in blocks of %s, as storage gives them;"+
+		" what a sample costs, pipetune diagnose tells of the training itself", name, blockText(s.o.BlockBytes))}
 	same := true
 	for _, f := range files {
 		same = same && f.Bytes >= s.o.BlockBytes
@@ -244,6 +257,14 @@ func (s *surveyor) lookRaw(files []File) error {
 		s.out.ItemBytes = &s.o.BlockBytes
 	}
 	return nil
+}
+
+// blockText writes the size of a block for people.
+func blockText(bytes int64) string {
+	if bytes%1024 == 0 {
+		return fmt.Sprintf("%d KiB", bytes/1024)
+	}
+	return fmt.Sprintf("%d bytes", bytes)
 }
 
 // rng is the survey's own chance, apart for each purpose.

@@ -105,7 +105,7 @@ func TestSurveyRawBytes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.tfrecord")
 	write(t, path, make([]byte, 1000))
 	got, err := surveyed(t, path, SurveyOptions{BlockBytes: 300})
-	if err != nil || got.Kind != Other || got.Format != "tfrecord" || *got.Items != 4 || *got.ItemBytes != 300 || len(got.Notes) != 1 || got.Sample.BlockBytes != 300 {
+	if err != nil || got.Kind != Other || got.Format != "tfrecord" || *got.Items != 4 || *got.ItemBytes != 300 || got.Part == nil || got.Part.Noun != "block" || got.Sample.BlockBytes != 300 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	check(t, got)

@@ -25,6 +25,7 @@ type census struct {
 	pools    []*pool
 	suffixes map[string]*suffix
 	rest     map[string]*suffix // by format, for endings beyond maxSuffixes
+	signed   format.Format      // what a file's name says of the folder around it; the first that does
 }
 
 // maxSuffixes and maxSuffix bound what is remembered of names' endings: someone may have put a number there.
@@ -53,6 +54,9 @@ func (c *census) add(folder, name []byte) {
 	s := c.suffixes[string(ending)]
 	if s == nil {
 		s = c.meet(name, ending)
+	}
+	if c.signed.Name == "" {
+		c.signed, _ = format.OfFolder(name)
 	}
 	s.count++
 	s.pool.drawn.offer(folder, name)

@@ -20,6 +20,9 @@ func (s *surveyor) folder(place int) error {
 	root := strings.TrimRight(s.path, "/") + "/"
 	count := newCensus(s.o, len(root))
 	w := walk{root: len(root), stop: func() bool { return s.late(walkShare) }, file: count.add}
+	if blobsOf(s.path) != "" {
+		w.snapshot = s.path
+	}
 	w.special.root, w.bad.root = []byte(root), []byte(root)
 	err = w.run(int(f.Fd()))
 	s.out.FilesExact = !w.cut && err == nil
@@ -37,6 +40,9 @@ func (s *surveyor) folder(place int) error {
 	chosen := s.choose(count, root)
 	s.out.Files, s.out.Others = chosen.drawn.seen, count.files()-chosen.drawn.seen
 	s.out.Kind, s.out.Format = chosen.kind, count.format(chosen)
+	if chosen.kind == Other && count.signed.Name != "" {
+		s.out.Format, s.signed = count.signed.Name, true
+	}
 	files := s.sizes(chosen.drawn.inDrawnOrder(), root)
 	s.reckonBytes(files)
 	return s.look(s.verify(files))
@@ -91,10 +97,22 @@ func (s *surveyor) choose(count *census, root string) *pool {
 	return best
 }
 
+// asIs are the flags that open a file drawn from a folder: not through a link, but of a snapshot.
+func asIs(path []byte) int {
+	if blobsOf(string(path)) != "" {
+		return 0
+	}
+	return unix.O_NOFOLLOW
+}
+
 // size asks for a file's size and opens nothing.
 func size(path string) (File, error) {
 	var st unix.Stat_t
-	if err := persist(func() error { return unix.Lstat(path, &st) }); err != nil {
+	look := unix.Lstat
+	if blobsOf(path) != "" {
+		look = unix.Stat // the walk has seen where its links lead
+	}
+	if err := persist(func() error { return look(path, &st) }); err != nil {
 		return File{}, fmt.Errorf("looking at a file: %w", err)
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
@@ -178,7 +196,7 @@ func (s *surveyor) verify(files []File) []File {
 		}
 	}
 	for name, n := range formats {
-		if 2*n > looked && name != "" {
+		if 2*n > looked && name != "" && !s.signed {
 			s.out.Format = name
 		}
 	}
@@ -197,7 +215,7 @@ func (s *surveyor) verify(files []File) []File {
 
 // firstBytes tells a file's format from its head.
 func firstBytes(f File) (format.Format, error) {
-	head, _, err := headOf(f, unix.O_NOFOLLOW)
+	head, _, err := headOf(f, asIs(f.Path))
 	if err != nil {
 		return format.Format{}, err
 	}

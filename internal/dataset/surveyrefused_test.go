@@ -148,8 +148,8 @@ func TestSurveySaysWhatToMind(t *testing.T) {
 		t.Errorf("asked to follow: %+v, %v", got, err)
 	}
 	got, err = surveyed(t, filepath.Join(fixtures, "many.h5"), SurveyOptions{})
-	if err != nil || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "datasets of the same shape") {
-		t.Errorf("a dataset for each sample: %q, %v", got.Notes, err)
+	if err != nil || got.Part == nil || !strings.Contains(got.Part.Why, "as with one for each sample") {
+		t.Errorf("a dataset for each sample: %+v, %v", got.Part, err)
 	}
 }
 

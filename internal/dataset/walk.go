@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,6 +31,8 @@ type walk struct {
 	fullest        int64 // files in the folder that has most of them
 	special, bad   tallies
 	cut            bool // it was stopped before it was done
+
+	snapshot string // the root's path, where it is a Hugging Face snapshot: links to its blobs are taken for the files they lead to
 
 	path  []byte   // of the folder that is read, relative to the root: "" or "a/b/"
 	root  int      // bytes of the root's own path and a slash, which count when a path is too long
@@ -97,6 +100,9 @@ func (w *walk) take(fd, depth int, e entry) int64 {
 			w.descend(fd, depth, e.name)
 		}
 	case unix.DT_LNK:
+		if w.snapshot != "" && isBlob(filepath.Join(w.snapshot, string(w.path)), fd, e.name) {
+			return w.take(fd, depth, entry{e.name, unix.DT_REG})
+		}
 		w.links++
 	default:
 		w.special.add(specialName(e.kind), w.path, e.name)

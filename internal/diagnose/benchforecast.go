@@ -64,8 +64,8 @@ func Forecast(r *report.Report, e *evidence.Evidence, t TrainingAhead) {
 // aheadStatement says what the number of workers that is enough gives, by a model that is off by own, and what more of them bring.
 func aheadStatement(r *report.Report, x report.ForecastRow, own float64, more string) string {
 	rate := "samples/s"
-	if r.Benchmark.Kind == "other" {
-		rate = "blocks/s (blocks of the files: what a sample of the training is was not known)"
+	if noun := r.Benchmark.Noun(); noun != "item" {
+		rate = noun + "s/s"
 	}
 	text := fmt.Sprintf("num_workers=%d gives %s %s", x.NumWorkers, unit.Number(x.SamplesPerS), rate)
 	if report.Vague(x.Lo, x.Hi) {

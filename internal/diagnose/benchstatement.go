@@ -20,12 +20,20 @@ func headline(e *evidence.Evidence) string {
 	if isCold {
 		cache = "cold"
 	}
+	rate, mind := e.Bench.Noun+"s/s", ""
+	if e.Bench.Note != "" {
+		mind = "; that is no rate of samples"
+	}
 	switch {
 	case e.Bench.NoneDecode:
 		return "no item could be decoded"
 	case e.Bench.Undecoded && haveRead && read.Center > 0: // that of reading is no rate of items
 		return unit.Number(1/read.Center) + " items/s in one worker, warm, random order, reading alone:" +
 			" decoding was not measured"
+	case !ok && !e.Bench.Undecoded && len(e.Bench.Decoders) > 0: // libraries have filters that pipetune lacks
+		best := e.Bench.Decoders[0]
+		return fmt.Sprintf("%s %s in one worker by %s, warm, random order; pipetune itself cannot read them%s",
+			unit.Number(1/best.Item.Center), rate, best.Name, mind)
 	case e.Bench.Undecoded, !ok, item.Center <= 0:
 		return ""
 	case item.Confidence > 0 && report.Vague(item.Lo, item.Hi):
@@ -33,10 +41,10 @@ func headline(e *evidence.Evidence) string {
 		if item.Lo > 0 {
 			most = unit.Number(1 / item.Lo)
 		}
-		return fmt.Sprintf("cannot tell on this budget (between %s and %s items/s in one worker, %s, random order)",
-			unit.Number(1/item.Hi), most, cache)
+		return fmt.Sprintf("cannot tell on this budget (between %s and %s %s in one worker, %s, random order%s)",
+			unit.Number(1/item.Hi), most, rate, cache, mind)
 	}
-	return fmt.Sprintf("%s items/s in one worker, %s, random order", unit.Number(1/item.Center), cache)
+	return fmt.Sprintf("%s %s in one worker, %s, random order%s", unit.Number(1/item.Center), rate, cache, mind)
 }
 
 // doing says what a phase is, as the end of "of an item's time goes to …".
@@ -76,15 +84,26 @@ func pictureFormats(e *evidence.Evidence) string {
 }
 
 // benchStatement says in a few sentences what an item's time goes to, what is in the way, and what the first change
-// would bring.
+// would bring. Where an item is no sample, it says so first.
 func benchStatement(e *evidence.Evidence, r *report.Report) string {
+	if note := e.Bench.Note; note != "" {
+		return sentence(capital(note)) + " " + itemStatement(e, r)
+	}
+	return itemStatement(e, r)
+}
+
+func itemStatement(e *evidence.Evidence, r *report.Report) string {
 	if e.Bench.Undecoded {
 		return undecodedStatement(e)
 	}
 	phases := r.Phases
 	item, isCold, ok := Settled(e)
 	if !ok || len(phases) == 0 {
-		return "Too little could be measured to tell where an item's time goes."
+		text := "Too little could be measured to tell where an item's time goes"
+		if reason, _ := e.WhyMissing(metric.BenchItem); reason != "" {
+			text += ": " + reason
+		}
+		return sentence(text)
 	}
 	text := fmt.Sprintf("%s of an item's %s goes to %s", unit.Percent(phases[0].Ratio), unit.Seconds(item.Center),
 		doing(e, phases[0].Name))

@@ -15,6 +15,7 @@ import (
 // order a reader asks for it.
 func benchmark(d *Document, r *report.Report) {
 	b := r.Benchmark
+	d.Subject = datasetLine(b)
 	d.Key, d.Title, d.Tone = r.Kind+":v1", "pipetune bench-io: "+b.Path, benchTone(r)
 	d.Answer = &Answer{Label: "Result", Headline: cmp.Or(b.Headline, "nothing could be summed up"), Why: b.Statement}
 	d.Answer.Short = strings.TrimSuffix(sentence(d.Answer.Headline), ".")
@@ -28,6 +29,27 @@ func benchmark(d *Document, r *report.Report) {
 	d.add(datasetSection(r), itemsSection(r), phasesSection(r), workersSection(r), forecastSection(r), findingsSection(r))
 	d.add(chunksSection(r), trySection(r), tierSection(r), hdf5Section(r), batchSection(r), deviceSection(r), gapsSection(r))
 	d.add(unreadSection(b), outsideSection(b), section("Notes", "", Supporting, List(r.Warnings)), allFigures(r))
+	d.More = supporting(d)
+}
+
+// datasetLine names the dataset: its path, what it is, how much of it there is, and where it lies.
+func datasetLine(b *report.Benchmark) string {
+	parts := []string{b.Path, kindText(b), unit.Count(b.Files, "file", "files") + ", " + unit.Bytes(float64(b.Bytes))}
+	if b.Storage != nil {
+		parts = append(parts, storageText(b.Storage))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// supporting lists the sections that the first screen leaves out; "" where there are none.
+func supporting(d *Document) string {
+	var titles []string
+	for _, s := range d.Sections {
+		if s.Weight == Supporting {
+			titles = append(titles, "“"+s.Title+"”")
+		}
+	}
+	return strings.Join(titles, ", ")
 }
 
 // benchTone follows the worst finding.
@@ -48,7 +70,7 @@ func unreadSection(b *report.Benchmark) Section {
 	for _, u := range b.Unread {
 		facts = append(facts, Fact{unit.Count(u.Count, "file", "files"), u.Reason + ", such as " + u.Example})
 	}
-	return section("Not read", "", Supporting, facts)
+	return section("Not read", "", Main, facts)
 }
 
 // mostOutside bounds the list of files outside of the dataset; JSON has all.

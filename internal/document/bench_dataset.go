@@ -71,6 +71,9 @@ func itemsText(b *report.Benchmark) string {
 	case b.Items != nil:
 		text += ", of differing size"
 	}
+	if b.ItemNoun != "" {
+		text += ", each a " + b.ItemNoun
+	}
 	if l := b.Layout; l != nil && len(l.ItemShape) > 0 {
 		text += " " + shape(l.ItemShape)
 	}

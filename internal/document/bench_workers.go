@@ -63,7 +63,7 @@ func workersSection(r *report.Report) Section {
 		for _, g := range one {
 			m := g.one(metric.ItemRate.Name)
 			row := Row{Cells: cells(orUnknown(g.labels[report.LabelWorkers]), figure(m), within(m),
-				value(g.one(metric.Efficiency.Name)), cores(g.one(metric.CPUCores.Name)))}
+				efficiency(g.one(metric.Efficiency.Name)), cores(g.one(metric.CPUCores.Name)))}
 			if len(series) > 1 {
 				row.Cells, name = append(cells(name), row.Cells...), ""
 			}
@@ -77,6 +77,15 @@ func workersSection(r *report.Report) Section {
 	s.add(notes(bends...)...)
 	s.add(rateChart(series))
 	return s
+}
+
+// efficiency writes that of a row: none where its interval says nothing, or where it has no interval and is more than processes can give.
+// Pictures of very different size make such figures, where each process met others of them.
+func efficiency(m *report.Metric) string {
+	if m != nil && (report.Vague(m.Lo, m.Hi) || m.Confidence == 0 && m.Center > 1) {
+		return cannotTell
+	}
+	return value(m)
 }
 
 // rateChart draws the first series of the rate over the number of processes; nil where it has not two.

@@ -18,8 +18,8 @@ func forecastSection(r *report.Report) Section {
 		size += " (assumed)"
 	}
 	rate := "samples/s"
-	if r.Benchmark != nil && r.Benchmark.Kind == "other" {
-		rate = "blocks/s" // of a file of no known format; nobody trains on those
+	if b := r.Benchmark; b != nil && b.Noun() != "item" {
+		rate = b.Noun() + "s/s" // nobody trains on those
 	}
 	t := &Table{Columns: []Column{{"workers", true}, {rate, true}, {unit.Percent(f.Confidence) + " interval", true}}}
 	given := "item " + unit.Seconds(f.ItemTimeS) + " " + f.Item

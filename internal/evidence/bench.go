@@ -15,6 +15,8 @@ import (
 
 // Bench is what a benchmark measured beyond single figures.
 type Bench struct {
+	Noun       string      // what an item is: "item" where it is taken for a sample, else "row", "number", "block"
+	Note       string      // why it is no sample; "" where it is taken for one
 	Candidates []Candidate // other layouts that were tried on a sample; without the sample as it is
 	AsIs       Candidate   // the sample as it is, measured the same way
 	Decoders   []Decoder   // the user's own libraries, the fastest first
@@ -48,6 +50,7 @@ func FromBenchmark(r *report.Report, rows benchmark.Rows) *Evidence {
 	if b.about == nil {
 		return b.ev
 	}
+	b.ev.Bench.Noun, b.ev.Bench.Note = b.about.Noun(), b.about.ItemNote
 	b.host()
 	b.dataset()
 	b.storage()

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -42,6 +43,7 @@ type Format struct {
 	Sole     string // those of Endings that no other format has
 	Doubtful string // other endings, which files that are no data have as often
 	Many     bool   // a file holds many items, so that it is a dataset by itself
+	Signs    string // names of files which say that the folder around them holds this format
 
 	Items
 }
@@ -70,13 +72,17 @@ var Table = []Format{
 	{Name: "zip", Kind: Other, Mark: "PK\x03\x04", Endings: ".zip .npz", Many: true, Items: raw},
 	{Name: "gzip", Kind: Other, Mark: "\x1f\x8b", Endings: ".gz", Doubtful: ".tgz", Items: raw},
 	{Name: "parquet", Kind: Other, Mark: "PAR1", Endings: ".parquet", Many: true, Items: raw},
-	{Name: "arrow", Kind: Other, Mark: "ARROW1", Endings: ".arrow .feather", Many: true, Items: raw},
+	{Name: "arrow", Kind: Other, Mark: "ARROW1", Endings: ".arrow .feather", Many: true, Signs: "dataset_info.json", Items: raw},
 	{Name: "lmdb", Kind: Other, At: 16, Mark: "\xde\xc0\xef\xbe", Endings: ".mdb .lmdb", Many: true, Items: raw},
 	{Name: "tfrecord", Kind: Other, Endings: ".tfrecord .tfrecords", Many: true, Items: raw},
 	{Name: "pytorch", Kind: Other, Endings: ".pt", Doubtful: ".pth", Items: raw},
 	{Name: "pickle", Kind: Other, Endings: ".pkl", Doubtful: ".pickle", Items: raw},
 	{Name: "text", Kind: Other, Doubtful: ".csv .tsv .json .jsonl .txt", Items: raw},
-	{Kind: Other, Endings: ".bin .rec .beton .zarr .dat .raw .mmap", Many: true, Items: raw},
+	{Name: "netcdf", Kind: Other, Mark: "CDF\x01", Many: true, Items: raw}, // version 4 is HDF5
+	{Name: "netcdf", Kind: Other, Mark: "CDF\x02", Many: true, Items: raw},
+	{Name: "netcdf", Kind: Other, Mark: "CDF\x05", Many: true, Items: raw},
+	{Name: "zarr", Kind: Other, Endings: ".zarr", Many: true, Signs: ".zarray .zgroup zarr.json", Items: raw},
+	{Kind: Other, Endings: ".bin .rec .beton .dat .raw .mmap", Many: true, Items: raw},
 	{Kind: Other, Endings: ".ppm .wav .flac .mp3 .ogg .opus .mp4 .avi .mkv .webm .nii .dcm .las .ply .pcd", Items: raw},
 }
 
@@ -89,7 +95,44 @@ func OfBytes(head []byte) Format {
 			return f
 		}
 	}
+	if oldTar(head) {
+		return Table[slices.IndexFunc(Table, func(f Format) bool { return f.Kind == Tar })]
+	}
 	return unknown
+}
+
+// oldTar tells the archives of Unix V7, which have no mark, by the sum of their first header: its 512 bytes with eight spaces in the
+// place of the sum, which is written in octal digits (tar(5)).
+func oldTar(head []byte) bool {
+	const length, at, digits = 512, 148, 8
+	if len(head) < length || head[0] == 0 {
+		return false
+	}
+	want, err := strconv.ParseInt(strings.Trim(string(head[at:at+digits]), " \x00"), 8, 32)
+	sum := int64(digits * ' ')
+	for i, b := range head[:length] {
+		if i < at || i >= at+digits {
+			sum += int64(b)
+		}
+	}
+	return err == nil && sum == want
+}
+
+// signs is the table by Format.Signs: it is asked of every file of a tree.
+var signs = func() map[string]Format {
+	out := map[string]Format{}
+	for _, f := range Table {
+		for _, name := range strings.Fields(f.Signs) {
+			out[name] = f
+		}
+	}
+	return out
+}()
+
+// OfFolder tells the format of a folder that holds a file of that name; not ok where the name says nothing.
+func OfFolder(name []byte) (f Format, ok bool) {
+	f, ok = signs[string(name)]
+	return f, ok
 }
 
 // HeadBytes is how much of a file is read to recognise it: a tar archive's mark ends at byte 262, and the header of an

@@ -21,6 +21,11 @@ func TestEveryFormatIsRecognised(t *testing.T) {
 				t.Errorf("%s is taken for %q, want %s", extension, got.Name, f.Name)
 			}
 		}
+		for _, name := range strings.Fields(f.Signs) {
+			if got, ok := OfFolder([]byte(name)); !ok || got.Name != f.Name {
+				t.Errorf("a folder with %s is taken for %q, want %s", name, got.Name, f.Name)
+			}
+		}
 		if f.Mark == "" && f.Endings+f.Doubtful == "" {
 			t.Errorf("%s can never be recognised", f.Name)
 		}

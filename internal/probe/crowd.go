@@ -24,6 +24,7 @@ type crowd struct {
 	cold      bool
 	distant   bool // files lie on another machine or behind another process: what is fetched may not be counted
 	turn      uint64
+	took      float64 // seconds of the last round
 }
 
 // crowdRound is what one round of a crowd came to.
@@ -78,7 +79,10 @@ func lead(count int) time.Duration {
 
 // round has the first count processes read for the time of a pass, all from the same instant. What cannot be read is left out.
 func (c *crowd) round(ctx context.Context, count int) (crowdRound, error) {
-	for {
+	for tried := false; ; tried = true {
+		if tried && c.left() == 0 {
+			return crowdRound{}, errNoneInTime
+		}
 		items, err := c.forRound(ctx, count)
 		if err != nil {
 			return crowdRound{}, err
@@ -111,7 +115,8 @@ func (c *crowd) round(ctx context.Context, count int) (crowdRound, error) {
 			c.next[i] = got[i].Next
 		}
 		if r, ok := added(got); ok {
-			return r, nil
+			c.took = r.seconds
+			return r, nil // what could not be read is in none of a pass's figures
 		}
 	}
 }
@@ -183,15 +188,12 @@ func (c *crowd) ask(ctx context.Context, asked []crowdLoad) ([]crowdLoaded, []er
 	return got, errs
 }
 
-// mend notes what could not be read, and replaces processes that died. again says that the round must be made again.
+// mend notes what could not be read, and replaces processes that died. again says that one did, and that the round must be made again.
 func (c *crowd) mend(ctx context.Context, asked []crowdLoad, got []crowdLoaded, errs []error) (again bool, err error) {
 	for i := range asked {
 		c.note(&c.sample, got[i].Failures)
 		switch {
 		case errs[i] == nil:
-			if len(got[i].Failures) > 0 {
-				again = true // the others' shares change
-			}
 		case !died(errs[i]):
 			return false, errs[i]
 		default:

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -26,13 +27,14 @@ type pictureKind struct{ format, library string }
 
 // decodeItems measures decoding pictures that are in memory, by pipetune's own decoders, each format apart.
 func decodeItems(ctx context.Context, s *session) error {
-	d := decoding{session: s, rounds: map[pictureKind][]round{}, items: s.sound(&s.sample, inOrder(&s.sample, random, s.options.Seed))}
+	d := decoding{session: s, first: map[pictureKind]bool{}, rounds: map[pictureKind][]round{},
+		items: s.sound(&s.sample, inOrder(&s.sample, random, s.options.Seed))}
 	d.process = s.process(nil, decodeRound)
 	defer d.process.close()
 	_, _, err := s.repeat(ctx, s.left(), func() (round, error) { return d.round(ctx) })
-	for _, kind := range slices.SortedFunc(maps.Keys(d.rounds), func(a, b pictureKind) int { return len(d.rounds[b]) - len(d.rounds[a]) }) {
+	for _, kind := range slices.SortedFunc(maps.Keys(d.rounds), d.byItems) {
 		s.result.Rows.Decodes = append(s.result.Rows.Decodes,
-			benchmark.Decode{Library: kind.library, Format: kind.format, Time: perUnit(d.rounds[kind])})
+			benchmark.Decode{Library: kind.library, Format: kind.format, Time: perUnit(d.counted(kind))})
 	}
 	switch {
 	case err == nil, ctx.Err() != nil:
@@ -51,10 +53,30 @@ type decoding struct {
 	items   []int // in the order they are decoded
 	next    int
 	warm    bool
+	first   map[pictureKind]bool // met in the first round, a warm-up
 	rounds  map[pictureKind][]round
 }
 
-// round decodes on from where the last one stopped. The first counts for nothing.
+// counted is the rounds of a format: without the warm-up, unless the format came in no other.
+func (d *decoding) counted(kind pictureKind) []round {
+	if r := d.rounds[kind]; d.first[kind] && len(r) > 1 {
+		return r[1:]
+	}
+	return d.rounds[kind]
+}
+
+// byItems puts the format first of which most pictures were decoded.
+func (d *decoding) byItems(a, b pictureKind) int {
+	items := func(kind pictureKind) (sum float64) {
+		for _, r := range d.rounds[kind] {
+			sum += r.Units
+		}
+		return sum
+	}
+	return cmp.Or(cmp.Compare(items(b), items(a)), cmp.Compare(a.format, b.format))
+}
+
+// round decodes on from where the last one stopped.
 func (d *decoding) round(ctx context.Context) (round, error) {
 	for {
 		out, err := attended(ctx, d.process, decodeWork, func() (decode, error) {
@@ -93,10 +115,9 @@ func (d *decoding) keep(kinds []kindOfPicture) round {
 	for _, k := range kinds {
 		all.Units += float64(k.Items)
 		all.Seconds += k.Seconds
-		if d.warm {
-			kind := pictureKind{k.Format, k.Library}
-			d.rounds[kind] = append(d.rounds[kind], round{Units: float64(k.Items), Seconds: k.Seconds})
-		}
+		kind := pictureKind{k.Format, k.Library}
+		d.first[kind] = d.first[kind] || !d.warm
+		d.rounds[kind] = append(d.rounds[kind], round{Units: float64(k.Items), Seconds: k.Seconds})
 	}
 	d.warm = d.warm || all.Units > 0
 	return all

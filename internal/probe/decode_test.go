@@ -119,3 +119,19 @@ func TestDecodeOfAnArchive(t *testing.T) {
 		t.Errorf("unread %+v", r.Unread)
 	}
 }
+
+// A format that came in the warm-up alone has a figure all the same, and the format of most pictures stands first.
+func TestDecodeKeepsFormatsOfTheWarmUp(t *testing.T) {
+	d := decoding{first: map[pictureKind]bool{}, rounds: map[pictureKind][]round{}}
+	jpeg, png := pictureKind{"jpeg", "a"}, pictureKind{"png", "b"}
+	d.keep([]kindOfPicture{{Format: "jpeg", Library: "a", Items: 9, Seconds: 9}})
+	d.keep([]kindOfPicture{{Format: "png", Library: "b", Items: 1, Seconds: 5}})
+	d.keep([]kindOfPicture{{Format: "png", Library: "b", Items: 1, Seconds: 7}})
+	if j, p := d.counted(jpeg), d.counted(png); len(j) != 1 || len(p) != 2 || d.byItems(jpeg, png) >= 0 {
+		t.Errorf("jpeg %v, png %v", j, p)
+	}
+	d.keep([]kindOfPicture{{Format: "jpeg", Library: "a", Items: 4, Seconds: 2}})
+	if j := d.counted(jpeg); len(j) != 1 || j[0].Units != 4 {
+		t.Errorf("the warm-up counts: %v", j)
+	}
+}

@@ -13,12 +13,12 @@ type faults struct {
 	items  map[spot]bool
 	files  map[string]bool // none of their items is read
 	known  map[trouble]bool
-	rows   map[dataset.Trouble]int // in Result.Unread
-	deaths int                     // of worker processes
+	rows   map[likeness]int // in Result.Unread
+	deaths int              // of worker processes
 }
 
 func newFaults() faults {
-	return faults{map[spot]bool{}, map[string]bool{}, map[trouble]bool{}, map[dataset.Trouble]int{}, 0}
+	return faults{map[spot]bool{}, map[string]bool{}, map[trouble]bool{}, map[likeness]int{}, 0}
 }
 
 // clone is a copy that can grow apart.
@@ -38,6 +38,15 @@ type trouble struct {
 	path string
 	dataset.Trouble
 }
+
+// likeness is what files have in common that are counted together: the kind of trouble, and where the content is at fault, the wording.
+type likeness struct {
+	dataset.Trouble
+	words string
+}
+
+// mostDamages is how many rows there may be before damage that is worded in yet another way counts together.
+const mostDamages = 8
 
 // note takes failures of a sample into account, and counts their files in the result by the kind of trouble.
 func (s *session) note(sample *dataset.Sample, failures []dataset.Failure) {
@@ -67,12 +76,18 @@ func (s *session) blame(path string, c dataset.Trouble, text string) {
 		return
 	}
 	s.faults.known[trouble{path, c}] = true
-	row, found := s.faults.rows[c]
+	as, reason := likeness{Trouble: c}, string(c)+": "+untrusted.Cut(text, 200).String()
+	if c == dataset.Corrupt {
+		as.words = wording(text)
+		if _, known := s.faults.rows[as]; !known && len(s.faults.rows) >= mostDamages {
+			as.words, reason = "", string(c)+" in other ways"
+		}
+	}
+	row, found := s.faults.rows[as]
 	if !found {
 		row = len(s.result.Unread)
-		s.faults.rows[c] = row
-		s.result.Unread = append(s.result.Unread, report.Unread{
-			Reason: string(c) + ": " + untrusted.Cut(text, 200).String(), Example: untrusted.String(path).String()})
+		s.faults.rows[as] = row
+		s.result.Unread = append(s.result.Unread, report.Unread{Reason: reason, Example: untrusted.String(path).String()})
 	}
 	s.result.Unread[row].Count++
 }

@@ -129,8 +129,12 @@ type subject struct {
 type timed struct {
 	subjects []subject
 	warnings []string
+	refusals []refusal
 	done     bool
 }
+
+// refusal is why a library cannot read some items.
+type refusal struct{ library, reason string }
 
 func (t *timed) take(line []byte) error {
 	var got told
@@ -156,8 +160,7 @@ func (t *timed) take(line []byte) error {
 		}
 	case got.Failed != nil:
 		if s := at(got.Failed); s != nil {
-			t.warn(fmt.Sprintf("%s cannot read %d of %d items: %s", s.row.Name, got.Count, got.Of,
-				untrusted.Cut(got.Reason, 200)))
+			t.refused(s, got)
 		}
 	case got.Done:
 		t.done = true
@@ -166,6 +169,22 @@ func (t *timed) take(line []byte) error {
 		}
 	}
 	return nil
+}
+
+// refused takes down what a library cannot read, and why: of pictures each format apart, and those that were decoded from memory before
+// not a second time from their files.
+func (t *timed) refused(s *subject, got told) {
+	reason := untrusted.Cut(got.Reason, 200).String()
+	same := func(r refusal) bool { return r.library == s.row.Name && wording(r.reason) == wording(reason) }
+	if !s.decode && slices.ContainsFunc(t.refusals, same) {
+		return
+	}
+	t.refusals = append(t.refusals, refusal{s.row.Name, reason})
+	items := "items"
+	if s.row.Format != "" {
+		items = s.row.Format + " items"
+	}
+	t.warn(fmt.Sprintf("%s cannot read %d of %d %s: %s", s.row.Name, got.Count, got.Of, items, reason))
 }
 
 func (t *timed) begin(got told) error {

@@ -43,7 +43,10 @@ const (
 	warmUpShare  = 0.35 // of the limit, for reading everything once, which brings it into the page cache
 )
 
-var errNoneReadable = errors.New("none of the sampled items could be read")
+var (
+	errNoneReadable = errors.New("none of the sampled items could be read")
+	errNoneInTime   = errors.New("no item could be read in the time there was for it")
+)
 
 // measure reads in one way until the time per item is known or the limit is spent. Items that cannot be read are named
 // and left out. With an error comes what was measured before it.

@@ -80,6 +80,10 @@ func (s *session) curve(ctx context.Context, limit time.Duration, cold bool) err
 	defer func() { s.addSteps(steps, cold) }()
 	for i, count := range sizes {
 		share := max(0, ends.Sub(s.clock())) / time.Duration(len(sizes)-i)
+		if share == 0 && c.took >= longRound {
+			s.warn(c.endedAt(sizes[i:], step{}, fmt.Errorf("the budget of %v was spent; give --budget %v", s.options.Budget, s.larger())))
+			return nil
+		}
 		c.pass = min(max(share/(wantedRounds+1)-lead(count), shortestPass), longestPass)
 		got, err := c.step(ctx, share, count)
 		if got.rate.N > 0 {

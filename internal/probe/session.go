@@ -123,6 +123,7 @@ const (
 	precision   = 0.05
 	leastRounds = 6 // the fewest whose median or ratio has a 95 % interval
 	mostRounds  = 200
+	longRound   = 0.1 // seconds: a first round of so long is not made again when the time is up
 )
 
 // round is one repeat: how much was done and how long it took.
@@ -131,18 +132,19 @@ type round struct {
 	Seconds float64
 }
 
-// repeat calls once until the time per unit is known well enough or the time is up; the first call is a warm-up and does not count. At
-// least one counted round is made. It returns seconds per unit and all counted rounds.
+// repeat calls once until the time per unit is known well enough or the time is up; the first call is a warm-up and does not count, unless
+// it was long and the time is up by then: one round of pictures that take seconds each is a figure, two of them are twice the budget. It
+// returns seconds per unit and all counted rounds.
 func (s *session) repeat(ctx context.Context, limit time.Duration, once func() (round, error)) (stat.Summary, []round, error) {
 	end := s.clock().Add(limit)
-	if _, err := once(); err != nil {
-		return stat.Summary{}, nil, err
-	}
 	var rounds []round
-	for {
+	for warm := false; ; warm = true {
 		r, err := once()
 		if err != nil {
 			return stat.Summary{}, rounds, err
+		}
+		if !warm && (r.Seconds < longRound || s.clock().Before(end)) {
+			continue
 		}
 		rounds = append(rounds, r)
 		v := perUnit(rounds)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/dataset"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -44,5 +45,54 @@ func TestLargerBudget(t *testing.T) {
 		if got := newSession(nil, rawSample(t, 4096, 1, "a"), Options{Budget: budget}).larger(); got != want {
 			t.Errorf("after %v: %v, want %v", budget, got, want)
 		}
+	}
+}
+
+// The first round is a warm-up, unless it was long and the time is over by its end.
+func TestRepeatKeepsToItsTime(t *testing.T) {
+	for took, want := range map[time.Duration]int{20 * time.Millisecond: 2, 3 * time.Second: 1} {
+		now, calls := time.Unix(0, 0), 0
+		s := newSession(nil, rawSample(t, 4096, 1, "a"), Options{})
+		s.clock = func() time.Time { return now }
+		v, rounds, err := s.repeat(t.Context(), 10*time.Millisecond, func() (round, error) {
+			calls++
+			now = now.Add(took)
+			return round{Units: 1, Seconds: took.Seconds()}, nil
+		})
+		if err != nil || calls != want || len(rounds) != 1 || v.Center != took.Seconds() {
+			t.Errorf("rounds of %v: %d calls, %d counted, %v, %v", took, calls, len(rounds), v, err)
+		}
+	}
+}
+
+// What could not be read is in none of a round's figures, so that the round stands.
+func TestCrowdKeepsRoundsWithFailures(t *testing.T) {
+	s := testSession(t, rawSample(t, 4096, 8, "a"), Options{})
+	c := &crowd{session: s}
+	got := []crowdLoaded{{loaded: loaded{Passes: []pass{{Items: 3, Seconds: 1}}, Failures: []dataset.Failure{{Item: 2, Class: dataset.Corrupt, Text: "cut"}}}}}
+	again, err := c.mend(t.Context(), make([]crowdLoad, 1), got, make([]error, 1))
+	if err != nil || again || len(s.sound(&s.sample, []int{1, 2, 3})) != 2 {
+		t.Errorf("again %v, %v; item 2 is left out: %v", again, err, s.sound(&s.sample, []int{1, 2, 3}))
+	}
+}
+
+// Damage is told apart by its wording, and the figures in it are none of that.
+func TestDamageIsNamedByItsWords(t *testing.T) {
+	s := newSession(nil, rawSample(t, 4096, 1, "a"), Options{})
+	for i, text := range []string{"JPEG: 30 bytes are missing", "BMP: a kind that is not read", "JPEG: 7 bytes are missing"} {
+		s.blame(string(rune('a'+i)), dataset.Corrupt, text)
+	}
+	if u := s.result.Unread; len(u) != 2 || u[0].Count != 2 || u[1].Count != 1 || !strings.Contains(u[1].Reason, "BMP") {
+		t.Errorf("%+v", u)
+	}
+	for i := range 2 * mostDamages {
+		s.blame("x"+string(rune('a'+i)), dataset.Corrupt, "in way "+string(rune('a'+i)))
+	}
+	var files int64
+	for _, u := range s.result.Unread {
+		files += u.Count
+	}
+	if rows := len(s.result.Unread); rows != mostDamages+1 || files != 3+2*mostDamages {
+		t.Errorf("%d rows of %d files: %+v", rows, files, s.result.Unread)
 	}
 }

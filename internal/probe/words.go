@@ -1,6 +1,9 @@
 package probe
 
-import "fmt"
+import (
+	"fmt"
+	"regexp"
+)
 
 // several writes a number with the word for what is counted: "1 process", "2 processes".
 func several(n int, one, more string) string {
@@ -27,3 +30,8 @@ func inUnits(bytes int64) string {
 	}
 	return several(int(bytes), "byte", "bytes")
 }
+
+var numbers = regexp.MustCompile(`[0-9]+`)
+
+// wording is what a message says without its figures: two pictures cut at different bytes are damaged alike.
+func wording(text string) string { return numbers.ReplaceAllString(text, "#") }

@@ -255,7 +255,7 @@ func TestCandidatesAreBelieved(t *testing.T) {
 func TestNothingMeasuredSaysSo(t *testing.T) {
 	r := benchmark(arrays(nil, 0, 0, 0), new(figures))
 	judgeBench(r)
-	if len(r.Findings) > 0 || r.Benchmark.Headline != "" || !strings.Contains(r.Benchmark.Statement, "Too little") {
+	if len(r.Findings) > 0 || r.Benchmark.Headline != "no item was read" || !strings.Contains(r.Benchmark.Statement, "Too little") {
 		t.Errorf("got %q, %q, %+v", r.Benchmark.Headline, r.Benchmark.Statement, r.Findings)
 	}
 	for _, a := range r.Abstained {

@@ -1,5 +1,7 @@
 package report
 
+import "cmp"
+
 // Benchmark is what bench-io measured, and on which part of the dataset.
 type Benchmark struct {
 	Headline    string   `json:"headline,omitempty"`   // the figure that counts, in a few words: "81 items/s in one worker, warm"
@@ -15,6 +17,8 @@ type Benchmark struct {
 	Bytes       int64    `json:"bytes"`                // their size on storage
 	Items       *int64   `json:"items"`                // null: not counted
 	ItemBytes   *int64   `json:"item_bytes"`           // one item as it is delivered; null: differs from item to item
+	ItemNoun    string   `json:"item_noun,omitempty"`  // what an item is where it is no sample: "row", "number", "block"; since 1.6.0
+	ItemNote    string   `json:"item_note,omitempty"`  // why it is none; since 1.6.0
 	LargestDir  int64    `json:"largest_folder_files"` // files of the fullest folder
 	Sample      Sample   `json:"sample"`
 	Storage     *Storage `json:"storage"` // where it lies; null: could not be told
@@ -26,6 +30,14 @@ type Benchmark struct {
 	Outside     []string `json:"outside,omitempty"`     // files the dataset names outside of itself; not followed unless asked
 	Interpreter string   `json:"interpreter,omitempty"` // Python whose libraries were timed
 	Libraries   []string `json:"libraries,omitempty"`   // of it, with their versions
+}
+
+// Noun is what an item is called: "item" where it is taken for a sample. What nothing here could read was read in blocks before 1.6.0 said so.
+func (b *Benchmark) Noun() string {
+	if b.Kind == "other" {
+		return cmp.Or(b.ItemNoun, "block")
+	}
+	return cmp.Or(b.ItemNoun, "item")
 }
 
 // Layout is how an HDF5 dataset is stored.

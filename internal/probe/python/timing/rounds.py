@@ -1,6 +1,7 @@
 """One library doing one thing, timed in rounds until its time is known well enough."""
 
 import math
+import re
 import time
 
 clock = time.perf_counter
@@ -9,6 +10,8 @@ ROUND_SECONDS = 0.02  # a round lasts about so long: 200 rounds in 4 s, and the 
 CHUNK_BYTES = 64 << 20  # of encoded items held in memory for one round
 LEAST_ROUNDS, MOST_ROUNDS = 10, 200
 PRECISION = 0.04  # of the interval; below the 5 % that is asked for, because the one made of the rounds afterwards is somewhat wider
+LONG_SECONDS = 0.1  # a first round of so long is not made again when the time is up
+MOST_REASONS = 4  # told of why items could not be read, the commonest first
 BATCH = 32  # of a collate when the person names no batch size
 
 
@@ -30,7 +33,7 @@ class Subject:
         self.alone, self.tells = alone, tells
         self.hold, self.held = (BATCH if metric == "item_time_s" and not tells else 1), []
         self.items, self.at, self.chunk, self.warm = list(items), 0, 1, False
-        self.rounds, self.failed, self.reason = [], 0, ""
+        self.rounds, self.failed = [], {}  # by reason, its figures left out: how many, and the first in full
         self.number = None
 
     def take(self):
@@ -50,11 +53,14 @@ class Subject:
 
     def drop(self, item, e):
         self.items.remove(item)
-        self.failed += 1
-        self.reason = self.reason or first_line(e)
+        reason = first_line(e)
+        kind = re.sub("[0-9]+", "#", reason)
+        count, first = self.failed.get(kind, (0, reason))
+        self.failed[kind] = count + 1, first
 
-    def round(self):
-        """One timed round, as (units, seconds), or None when it does not count."""
+    def round(self, until):
+        """One timed round, as (units, seconds), or None when it does not count. Where the time is up by its end, it counts in any case."""
+        begins = self.at
         taken = self.take()
         if not taken:
             return None
@@ -76,13 +82,16 @@ class Subject:
             seconds = clock() - began
         except Exception as e:
             self.drop(item, e)
+            self.at = begins  # the good ones before it come again: all at once, where every second is damaged, was never
             return None
         if held and self.hold > 1:
             self.hold = max(1, min(BATCH, self.most_held // max(1, getattr(held[0], "nbytes", 1))))
+        late = clock() >= until
         if not self.warm:
             self.warm = True  # the first of all rounds loads code and fills caches
-            return None
-        if seconds < ROUND_SECONDS / 2 and self.chunk < 4096:
+            if not late or seconds < LONG_SECONDS:
+                return None
+        if seconds < ROUND_SECONDS / 2 and not late and self.chunk < 4096:
             self.chunk *= 2  # too short to time well
             if not self.rounds:
                 return None
@@ -125,13 +134,14 @@ def go_round(out, subjects, until):
             if s.rounds and (clock() >= until or s.known()) or not s.items:
                 left.remove(s)
                 continue
-            got = s.round()
+            got = s.round(until)
             if got:
                 s.rounds.append(got)
                 answer(out, {"round": s.number, "units": got[0], "seconds": got[1]})
     for s in subjects:
-        if s.failed:
-            answer(out, {"failed": s.number, "count": s.failed, "of": s.failed + len(s.items), "reason": s.reason})
+        of = sum(count for count, _ in s.failed.values()) + len(s.items)
+        for count, reason in sorted(s.failed.values(), reverse=True)[:MOST_REASONS]:
+            answer(out, {"failed": s.number, "count": count, "of": of, "reason": reason})
 
 
 run.count = 0
