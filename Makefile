@@ -48,6 +48,12 @@ build: ## bin/pipetune: one binary that needs libc and libm only
 	@scripts/static-libs "$(LIB)"
 	$(LINK) -o bin/pipetune ./cmd/pipetune
 
+.PHONY: man
+man: ## bin/man: manual pages, to be read by man -M bin/man pipetune-diagnose
+	@scripts/deps build
+	@scripts/static-libs "$(LIB)"
+	SOURCE_DATE_EPOCH="$$($(GIT) log -1 --format=%ct 2>/dev/null || date +%s)" $(GO) run ./scripts/man bin/man/man1
+
 .PHONY: sbom
 sbom: ## bin/pipetune.cdx.json: what bin/pipetune is made of, Go modules and C libraries (CycloneDX)
 	@$(MAKE) build

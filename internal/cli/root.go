@@ -31,6 +31,9 @@ func Main(args []string, env Env) int {
 	return exitCode(err)
 }
 
+// Tree is all commands with their texts and flags, for manual pages. What they do is not to be run.
+func Tree() *cobra.Command { return newRoot(Env{}) }
+
 func newRoot(env Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "pipetune",
