@@ -55,7 +55,7 @@ func hostileCommands(s *stand) {
 			must.Do(s, os.WriteFile(filepath.Join(dir, name+strconv.Itoa(k)+".png"), tinyPNG(s), 0o644))
 		}
 		out := filepath.Join(s.folder("out"), "out.json")
-		c := s.pipetune([]string{"bench-io", "-q", "--budget", "5s", "--workers", "1", "--no-cold", "--python", "none", "--try", "--no-redact", "-o", out, dir})
+		c := s.pipetune([]string{"bench-io", "-q", "-v", "--budget", "5s", "--workers", "1", "--no-cold", "--python", "none", "--try", "--no-redact", "-o", out, dir})
 		if status := c.wait(5 * time.Minute); status != 0 {
 			s.Errorf("bench-io --try on %q: exit %d: %s", name, status, c.complaints())
 			continue

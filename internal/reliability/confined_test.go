@@ -105,7 +105,7 @@ func takenOver(s *stand, gpus bool) {
 		v.unused, v.inside = v.inside, path
 	}
 	must.Do(s, os.WriteFile(v.outside, []byte("content"), 0o644))
-	task, args := probe.Task, []string{"bench-io", "-q", "--budget", "5s", v.folder}
+	task, args := probe.Task, []string{"bench-io", "-q", "-v", "--budget", "5s", v.folder}
 	if gpus {
 		j := steady{batches: 2000, step: 10 * time.Millisecond, workers: 2}
 		c := j.start(s)

@@ -111,7 +111,7 @@ func helperFates(s *stand) {
 		// A process that ends between two requests is replaced, nothing is lost, and nothing is said: the fault is to
 		// strike within one.
 		for try := range 6 {
-			p := s.pipetune([]string{"bench-io", "-q", "--budget", "3s", data})
+			p := s.pipetune([]string{"bench-io", "-q", "-v", "--budget", "3s", data})
 			if err := fate.make(p.helperOf(probe.Task)); err != nil {
 				s.Logf("%s: %v", fate.name, err) // it had ended by itself
 				p.endsWith(0)
@@ -137,7 +137,7 @@ func helperFates(s *stand) {
 }
 
 func helperDeaf(s *stand) {
-	p := s.pipetune([]string{"bench-io", "-q", "--budget", "3s", rawData(s)})
+	p := s.pipetune([]string{"bench-io", "-q", "-v", "--budget", "3s", rawData(s)})
 	stopped := 0
 	for deadline := time.Now().Add(time.Minute); stopped == 0 && time.Now().Before(deadline) && !ended(p); {
 		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.pid()))
@@ -165,7 +165,7 @@ func helperDeaf(s *stand) {
 
 func noFork(s *stand) {
 	inject := []string{"strace", "-f", "-qq", "-o", filepath.Join(s.work, "trace"), "-e", "trace=clone", "-e", "inject=clone:error=EAGAIN", s.binary}
-	p := s.start("strace", append(slices.Clone(inject), "bench-io", "-q", "--budget", "3s", rawData(s)), s.ownFolders)
+	p := s.start("strace", append(slices.Clone(inject), "bench-io", "-q", "-v", "--budget", "3s", rawData(s)), s.ownFolders)
 	status, words := p.endsWith(3)
 	if !strings.Contains(strings.Join(strings.Fields(words), " "), "resource temporarily unavailable") {
 		s.Errorf("the cause is not said: %.600s", words)
@@ -184,7 +184,7 @@ func fewDescriptors(s *stand) {
 	var said []string
 	for _, n := range []int{8, 10, 12, 16, 20, 24, 32, 64} {
 		limited := []string{"/bin/sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$@"`, n), "sh", s.binary}
-		status, words := s.start("limited", append(slices.Clone(limited), "bench-io", "-q", "--budget", "2s", data), s.ownFolders).endsWith(0, 2, 3)
+		status, words := s.start("limited", append(slices.Clone(limited), "bench-io", "-q", "-v", "--budget", "2s", data), s.ownFolders).endsWith(0, 2, 3)
 		if status != 0 && !strings.Contains(words, "error: ") && !strings.Contains(words, "netpollinit") {
 			s.Errorf("%d descriptors: exit %d without a message: %.300s", n, status, words)
 		}
@@ -199,7 +199,7 @@ func noMemory(s *stand) {
 	data := rawData(s)
 	var said []string
 	for _, mib := range []int64{0, 1, 2, 4, 8, 16, 32, 64} {
-		p := s.pipetune([]string{"bench-io", "-q", "--budget", "2s", data})
+		p := s.pipetune([]string{"bench-io", "-q", "-v", "--budget", "2s", data})
 		pid := p.helperOf(probe.Task)
 		limit := uint64(statusNumber(pid, "VmSize")<<10 + mib<<20)
 		if err := unix.Prlimit(pid, unix.RLIMIT_AS, &unix.Rlimit{Cur: limit, Max: limit}, nil); err != nil {

@@ -40,7 +40,7 @@ func hungMount(s *stand, op hungmount.Op, path string) {
 		m := s.mount(op)
 		defer m.release()
 		began := time.Now()
-		p := s.pipetune([]string{"bench-io", "-q", "--budget", "2s", filepath.Join(m.dir, path)})
+		p := s.pipetune([]string{"bench-io", "-q", "-v", "--budget", "2s", filepath.Join(m.dir, path)})
 		f := p.follow()
 		if interrupt {
 			s.until(time.Minute, "the mount holds somebody", func() bool { return m.Hanging() > 0 || ended(p) })

@@ -119,7 +119,7 @@ func corpus(s *stand, part string, limit time.Duration, most int64) {
 func benchSome(s *stand, paths []string) {
 	codes := map[int]int{}
 	for i := 0; i < len(paths); i += sampled {
-		c := s.pipetune([]string{"bench-io", "-q", "--budget", "2s", "--workers", "1", "--no-cold", "--python", "none", paths[i]})
+		c := s.pipetune([]string{"bench-io", "-q", "-v", "--budget", "2s", "--workers", "1", "--no-cold", "--python", "none", paths[i]})
 		status := c.wait(2 * time.Minute)
 		codes[status]++
 		if words := c.complaints(); status != 0 && status != 3 || status == 3 && !strings.Contains(words, "pipetune: error: ") || strings.Contains(words, "panic: ") {

@@ -102,7 +102,7 @@ func livingFiles(s *stand) {
 		path := filepath.Join(folder, name)
 		original := must.Get(os.ReadFile(path))(s)
 		for _, way := range ways {
-			p := s.pipetune([]string{"bench-io", "-q", "--budget", "2s", path})
+			p := s.pipetune([]string{"bench-io", "-q", "-v", "--budget", "2s", path})
 			var wg sync.WaitGroup
 			wg.Go(func() {
 				for ended := false; !ended; changes++ {

@@ -157,7 +157,7 @@ func plantedPlugin(s *stand) {
 	}
 	must.Do(s, os.Remove(mark))
 	runs := 0
-	for _, args := range [][]string{{"bench-io", "-q", "--budget", "2s", "--python", "none", file}, {"bench-io", "-q", "--budget", "2s", "--python", "none", "--follow", file}, {"bench-io", "-q", "--budget", "2s", "--python", "none", filepath.Dir(file)}, {"doctor"}} {
+	for _, args := range [][]string{{"bench-io", "-q", "-v", "--budget", "2s", "--python", "none", file}, {"bench-io", "-q", "--budget", "2s", "--python", "none", "--follow", file}, {"bench-io", "-q", "--budget", "2s", "--python", "none", filepath.Dir(file)}, {"doctor"}} {
 		p := s.pipetune(args, planted)
 		status := p.wait(2 * time.Minute)
 		if runs++; marked() {
