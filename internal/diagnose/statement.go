@@ -127,8 +127,11 @@ func starving(e *evidence.Evidence, s split) string {
 		return fmt.Sprintf("The training process loads its data itself (num_workers=0): %s of the time goes to loading while nothing else happens.", share)
 	}
 	if s.workerless {
-		return fmt.Sprintf("The training process loads its data itself (num_workers=0): up to %s of the time goes to loading while nothing else happens.",
-			unit.Percent(s.stall.Hi))
+		share = "up to " + unit.Percent(s.stall.Hi)
+		if s.stall.Lo >= Moderate.Value {
+			share = unit.Percent(s.stall.Lo) + " to " + unit.Percent(s.stall.Hi)
+		}
+		return fmt.Sprintf("The training process loads its data itself (num_workers=0): %s of the time goes to loading while nothing else happens.", share)
 	}
 	who := "The trainer"
 	if len(e.Ranks) > 1 {

@@ -63,6 +63,11 @@ var suite = []testCase{
 	{name: "hdf5_reopened", class: inputBound, wait: starved, planted: []string{"hdf5/reopened-per-item"}},
 	{name: "hdf5_chunk_gzip", class: inputBound, wait: starved, planted: []string{"hdf5/chunk-exceeds-cache"}},
 	{name: "workers_zero", class: inputBound, wait: starved, planted: []string{"loader/workers-zero"}, unseen: true},
+	{name: "cpu_no_workers", class: inputBound, wait: starved, planted: []string{"loader/workers-zero", "cpu/decode-bound"}, unseen: true},
+	{
+		name: "control_cpu_no_workers", script: "cpu_no_workers", args: []string{"--in-memory", "1"}, class: hostBound, wait: [2]float64{0, 0.12},
+		planted: []string{"host/main-thread-bound"}, unseen: true,
+	},
 	{name: "workers_few", class: inputBound, wait: starved, planted: []string{"loader/workers-too-few"}},
 	{name: "cpu_decode", class: inputBound, wait: starved, planted: []string{"cpu/decode-bound", "cpu/saturated"}},
 	{

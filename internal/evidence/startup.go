@@ -24,6 +24,9 @@ const (
 	// mostlyAhead is the share of looks that found all workers idle and the trainer not waiting. A worker wakes each
 	// 5 s to see whether its trainer lives, and on full CPUs takes a tenth of a second for it.
 	mostlyAhead = 0.8
+	// recurring is how far apart two stretches in which PyTorch computes lie at most, in seconds, for them to be of steps, and apart how far they are
+	// no longer one: importing it computes for a second or two.
+	recurring, apart = 10.0, 1.0
 	// allLooks is the share of looks that counts as all of them: one of a second's fifty may catch a moment between
 	// two.
 	allLooks = 0.98
@@ -35,11 +38,12 @@ func readStartup(rec *recording.Recording, h history, c cast, life span) Startup
 	if rec.Header.Mode == "launch" || len(c.trainers) == 0 {
 		return Startup{}
 	}
-	out := Startup{From: life.from, To: life.from}
+	out, device := Startup{From: life.from, To: life.from}, accelerators(rec)
 	for _, s := range cut([]span{life}, usualWindow) {
 		doing := ""
 		for _, a := range c.trainers {
-			if doing = startingUp(h, c, a, s); doing == "" {
+			if doing = startingUp(h, c, a, s); doing == "" || device(a.entity) == "" && computes(h, a, s) {
+				doing = ""
 				break
 			}
 		}
@@ -81,6 +85,13 @@ func startingUp(h history, c cast, a *actor, s span) string {
 		return ""
 	}
 	return "the main thread computes or reads without a pause, and nothing feeds it"
+}
+
+// computes tells whether a trainer executes PyTorch's mathematics in a stretch and, before or after, again: a step passes, unless there is a device
+// that steps would show on.
+func computes(h history, a *actor, s span) bool {
+	in := func(of span) bool { n, _ := h.of(metric.HostSamplesModel, a.entity).grown(of); return n > 0 }
+	return in(s) && (in(span{s.to + apart, s.to + recurring}) || in(span{s.from - recurring, s.from - apart}))
 }
 
 // feeds tells whether anybody but DataLoader workers is at work for a trainer.

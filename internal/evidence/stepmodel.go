@@ -15,14 +15,20 @@ import (
 // modelConfidence is that of the shares which the model of a step begins with, and so of what it derives.
 const modelConfidence = 0.95
 
+// accelerators tells what kind of device a process has open; "" none was seen.
+func accelerators(rec *recording.Recording) func(entity string) string {
+	rows := recording.Rows[struct {
+		Name string `json:"accelerator"`
+	}](rec, recording.EventProcess)
+	return func(entity string) string { return cmp.Or(rows[entity].Name, rec.Header.Job.Accelerator) }
+}
+
 // lead applies the model of a step to each trainer and orders them: the one whose device starves most comes first, and
 // among equals the one that waits most.
 func (b *builder) lead() {
-	accelerators := recording.Rows[struct {
-		Name string `json:"accelerator"`
-	}](b.rec, recording.EventProcess)
+	device := accelerators(b.rec)
 	for _, r := range b.ranks {
-		r.accelerator = cmp.Or(accelerators[r.entity].Name, b.rec.Header.Job.Accelerator)
+		r.accelerator = device(r.entity)
 		b.model(r)
 	}
 	b.collectives()
@@ -271,18 +277,43 @@ const activityBytes = 4096
 // mayLoad is the share of time in which a trainer without workers may be loading, as it looks from outside: at least
 // what it waits for storage, at most that, what it waits for over the network, and all it runs and does not spin. Most
 // likely it loads between two readings over which it read data; where it reads nothing, and a device idles meanwhile,
-// half of what it runs is a guess as good as any: data in memory reads nothing.
+// half of what it runs is a guess as good as any: data in memory reads nothing. Where its code was sampled, it loads at
+// least while it executes libraries that read data.
 func (b *builder) mayLoad(r *rank, seen step.Seen, storage step.Range) step.Range {
 	most := seen.Running.Hi - seen.Spin.Lo + storage.Hi
 	likely := min(b.readsWhileRunning(r), seen.Running.Likely+storage.Likely)
+	reads, part, told := b.codeOfLoading(r, seen.Running)
 	if seen.Device == step.NoDevice { // nothing but reads tells that it loads at all
-		return step.Share(storage.Lo, likely, likely)
-	}
-	if likely < activeShare {
+		most = likely
+	} else if likely < activeShare {
 		likely = (seen.Running.Likely - seen.Spin.Likely) / 2
 	}
-	return step.Share(storage.Lo, min(likely, seen.Running.Likely-seen.Spin.Likely+storage.Likely), most)
+	if told {
+		likely = part*(seen.Running.Likely-seen.Spin.Likely) + storage.Likely
+	}
+	least := storage.Lo + reads.Lo
+	return step.Share(least, max(min(likely, seen.Running.Likely-seen.Spin.Likely+storage.Likely), least), max(most, reads.Hi))
 }
+
+// codeOfLoading is the share of time in which a trainer without workers executes libraries that read, decompress or decode data, and which part of
+// what it runs is most likely loading: Python, and what else both loading and training call, is divided as these libraries and PyTorch's are. Not told
+// where neither was met, or nothing was sampled. Of the time in the kernel, which is not sampled, nothing is known.
+func (b *builder) codeOfLoading(r *rank, running step.Range) (reads step.Range, part float64, told bool) {
+	all := sum(b.grow(metric.HostSamples, r.entity))
+	within, model := sum(b.grow(metric.HostSamplesReading, r.entity)), sum(b.grow(metric.HostSamplesModel, r.entity))
+	if all < fewestSamples || within+model < leastCode*all {
+		return step.Range{}, 0, false
+	}
+	share, side := within/all, 1.96*math.Sqrt(within*(all-within)/all)/all
+	cpu := sum(b.grow(metric.ProcMainCPU, r.entity))
+	system := hold(orNothing(divide(sum(b.grow(metric.ProcMainSystem, r.entity)), cpu)))
+	return step.Share(running.Lo*(1-system)*max(share-side, 0), running.Likely*(1-system)*share, running.Hi*((1-system)*min(share+side, 1)+system)),
+		within / (within + model), true
+}
+
+// leastCode is the share of samples that must be in code known to load or to train before it says how the rest is divided: a third. Below it most is
+// code of which nothing is known.
+const leastCode = 1. / 3
 
 // activeShare is from where on reads are taken for the loader's: 1 %, below which a log file or a module read now and
 // then would count.

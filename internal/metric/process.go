@@ -66,9 +66,11 @@ var Remote = []Desc{RemoteLooks}
 // only). Entities "process/<pid>.<start>" (the main thread of a trainer) and "autograd/<pid>.<start>" (its autograd threads together). All
 // are counters of samples. What is neither of the three is other code: libraries of mathematics, compiled kernels, the C library.
 var (
-	HostSamples       = Desc{"host_samples", Count, Counter, "samples of user code, 99 for a second of CPU time less what was in the kernel"}
-	HostSamplesDevice = Desc{"host_samples_device", Count, Counter, "of these, in the GPU driver's libraries or in what they wait with (the clock of the vDSO, the C library): launching, copying, or spinning until the device is done"}
+	HostSamples        = Desc{"host_samples", Count, Counter, "samples of user code, 99 for a second of CPU time less what was in the kernel"}
+	HostSamplesDevice  = Desc{"host_samples_device", Count, Counter, "of these, in the GPU driver's libraries or in what they wait with (the clock of the vDSO, the C library): launching, copying, or spinning until the device is done"}
+	HostSamplesReading = Desc{"host_samples_reading", Count, Counter, "of the samples, in libraries that read, decompress or decode data (HDF5, zlib, libjpeg, Pillow, Arrow, …) or in what of the C library they call"}
+	HostSamplesModel   = Desc{"host_samples_model", Count, Counter, "of the samples, in the libraries that PyTorch computes with"}
 )
 
 // Host lists the signals of the host sampler.
-var Host = []Desc{HostSamples, HostSamplesDevice}
+var Host = []Desc{HostSamples, HostSamplesDevice, HostSamplesReading, HostSamplesModel}

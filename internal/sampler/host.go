@@ -193,4 +193,6 @@ func (t *hostTrainer) emit(id procfs.ID, sink recording.Sink) {
 func (c *hostCounts) emit(entity string, sink recording.Sink) {
 	sink.Add(metric.HostSamples, entity, float64(c.total))
 	sink.Add(metric.HostSamplesDevice, entity, float64(c.byClass[codeDevice]))
+	sink.Add(metric.HostSamplesReading, entity, float64(c.byClass[codeReading]))
+	sink.Add(metric.HostSamplesModel, entity, float64(c.byClass[codeModel]))
 }

@@ -14,8 +14,10 @@ type codeClass uint8
 const (
 	codeOther codeClass = iota
 	codeDevice
-	codeClock // the vDSO: a loop that waits for the device looks at the clock
-	codeLibc  // called by all; see hostThread.add
+	codeReading // of data: what a trainer without workers executes to load
+	codeModel   // PyTorch's mathematics, and what that calls
+	codeClock   // the vDSO: a loop that waits for the device looks at the clock
+	codeLibc    // called by all; see hostThread.add
 )
 
 // codeMap is what a process may execute, with the class of each range.
@@ -25,20 +27,26 @@ type codeMap struct {
 }
 
 // newCodeMap classifies the ranges. Without a library of a device in the process the clock of the vDSO is nobody's
-// wait for one.
+// wait for one. Code without a file is what PyTorch's convolutions are compiled to at run time (oneDNN), where it is
+// there.
 func newCodeMap(ranges []procfs.CodeRange) codeMap {
 	m := codeMap{ranges: ranges, classes: make([]codeClass, len(ranges))}
-	device := false
 	for i, r := range ranges {
 		m.classes[i] = codeOf(r.Path)
-		device = device || m.classes[i] == codeDevice
+	}
+	clock, compiled := codeOther, codeOther
+	if slices.Contains(m.classes, codeDevice) {
+		clock = codeDevice
+	}
+	if slices.Contains(m.classes, codeModel) {
+		compiled = codeModel
 	}
 	for i, c := range m.classes {
 		switch {
-		case c == codeClock && device:
-			m.classes[i] = codeDevice
 		case c == codeClock:
-			m.classes[i] = codeOther
+			m.classes[i] = clock
+		case ranges[i].Path == "":
+			m.classes[i] = compiled
 		}
 	}
 	return m
@@ -67,6 +75,15 @@ var libraryClasses = []struct {
 	{"libcuda.so", codeDevice}, {"libcudart", codeDevice}, {"libnvidia", codeDevice}, {"libcudadebugger", codeDevice},
 	{"libamdhip64", codeDevice}, {"libhsa-runtime64", codeDevice}, {"libhsakmt", codeDevice}, {"libdxcore.so",
 		codeDevice}, {"libd3d12core.so", codeDevice},
+	{"libtorch_cpu", codeModel}, {"libtorch_cuda", codeModel}, {"libdnnl", codeModel}, {"libmkl", codeModel}, {"libopenblas", codeModel},
+	{"libblas.so", codeModel}, {"libgomp", codeModel}, {"libiomp", codeModel},
+	{"libhdf5", codeReading}, {"libz.so", codeReading}, {"libz-", codeReading}, {"zlib.", codeReading}, {"libzstd", codeReading},
+	{"liblz4", codeReading}, {"libbz2", codeReading}, {"liblzma", codeReading}, {"libsz.so", codeReading}, {"libaec", codeReading},
+	{"libsnappy", codeReading}, {"libbrotli", codeReading}, {"libblosc", codeReading}, {"blosc", codeReading},
+	{"libjpeg", codeReading}, {"libturbojpeg", codeReading}, {"libpng", codeReading}, {"libwebp", codeReading}, {"libtiff", codeReading},
+	{"libopenjp2", codeReading}, {"_imaging", codeReading}, {"cv2.", codeReading}, {"libopencv_imgcodecs", codeReading},
+	{"libarrow", codeReading}, {"libparquet", codeReading}, {"liblmdb", codeReading}, {"libnetcdf", codeReading},
+	{"libavcodec", codeReading}, {"libavformat", codeReading}, {"libsndfile", codeReading},
 	{"libc.so", codeLibc}, {"libc-2.", codeLibc}, {"libpthread", codeLibc}, {"ld-musl", codeLibc},
 }
 

@@ -23,11 +23,14 @@ const trainingMaps = `00001000-00002000 r-xp 00000000 fe:00 1                   
 00005000-00006000 r-xp 00000000 fe:00 4                    /usr/lib/x86_64-linux-gnu/libc.so.6
 00006000-00007000 r-xp 00000000 00:00 0
 00007000-00008000 r-xp 00000000 00:00 0                    [vdso]
+00009000-0000a000 r-xp 00000000 fe:00 5                    /opt/venv/lib/python3.11/site-packages/h5py.libs/libhdf5-346dbfc6.so.200.1.0
+0000a000-0000b000 r-xp 00000000 fe:00 6                    /usr/lib/python3/dist-packages/PIL/_imaging.cpython-311-x86_64-linux-gnu.so
 `
 
 const (
 	inPython, inTorch, inDevice, inLibc, inJIT, inVDSO = 0x1800, 0x2800, 0x3800, 0x5800, 0x6800, 0x7800
 	inLate                                             = 0x8800 // a library loaded during the watch
+	inHDF5, inPillow                                   = 0x9800, 0xa800
 )
 
 // playedClock hands out samples that a test puts in.
@@ -100,11 +103,15 @@ func TestHostSamplesByCode(t *testing.T) {
 		p.clocks[100].samples = []uint64{inPython, inLibc, inTorch, inDevice, inLibc, inLibc, inVDSO, inJIT, inPython}
 		p.machine.autograd(100, 110)
 		b := p.sample(t, 2*hostEvery)
-		b.want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 9, metric.HostSamplesDevice: 4})
+		b.want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 9, metric.HostSamplesDevice: 4, metric.HostSamplesReading: 0,
+			metric.HostSamplesModel: 2})
 
+		// What reading copies, in the C library, is reading too; what Python does is not.
+		p.clocks[100].samples = []uint64{inLibc, inHDF5, inLibc, inLibc, inPillow, inPython, inLibc}
 		p.clocks[110].samples = []uint64{inTorch, inTorch}
 		b = p.sample(t, hostEvery)
-		b.want(t, autograd100, map[metric.Desc]float64{metric.HostSamples: 2, metric.HostSamplesDevice: 0})
+		b.want(t, autograd100, map[metric.Desc]float64{metric.HostSamples: 2, metric.HostSamplesDevice: 0, metric.HostSamplesModel: 2})
+		b.want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 16, metric.HostSamplesDevice: 4, metric.HostSamplesReading: 4})
 		if p.readings != 1 {
 			t.Errorf("the maps were read %d times", p.readings)
 		}
@@ -112,8 +119,8 @@ func TestHostSamplesByCode(t *testing.T) {
 		// A library that comes late is found, and one that is nowhere is looked for at most every few seconds.
 		p.maps += "00008000-00009000 r-xp 00000000 fe:00 9 /v/site-packages/torch/lib/libc10_cuda.so\n"
 		p.clocks[100].samples = []uint64{inLate}
-		p.sample(t, time.Second).want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 9})
-		p.sample(t, codeEvery).want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 10})
+		p.sample(t, time.Second).want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 16})
+		p.sample(t, codeEvery).want(t, trainer100, map[metric.Desc]float64{metric.HostSamples: 17})
 		before := p.readings
 		for range 100 {
 			p.clocks[100].samples = []uint64{0xffff}

@@ -96,10 +96,11 @@ func (t *hostTrainer) arrived() {
 }
 
 // count counts a sample. The C library is called by all; right after code of the device it is that code's copy of
-// memory or its way to give the CPU away (sched_yield) while it waits.
+// memory or its way to give the CPU away (sched_yield) while it waits, and after code that reads or computes, copies of
+// data.
 func (s *hostThread) count(class, last codeClass) {
-	if class == codeLibc && last == codeDevice {
-		class = codeDevice
+	if class == codeLibc {
+		class = last
 	}
 	s.counts.total++
 	s.counts.byClass[class]++
