@@ -67,24 +67,18 @@ func (m *codeMap) find(ip uint64) (codeClass, bool) {
 }
 
 // libraryClasses are tried in order on the beginning of a mapped file's name. NVIDIA's mathematics (cuBLAS, cuDNN) is
-// neither: the host's part of it is the work of launching.
+// neither: the host's part of it is the work of launching. NumPy's own is neither loading nor training, too.
 var libraryClasses = []struct {
-	name  string
 	class codeClass
+	names string
 }{
-	{"libcuda.so", codeDevice}, {"libcudart", codeDevice}, {"libnvidia", codeDevice}, {"libcudadebugger", codeDevice},
-	{"libamdhip64", codeDevice}, {"libhsa-runtime64", codeDevice}, {"libhsakmt", codeDevice}, {"libdxcore.so",
-		codeDevice}, {"libd3d12core.so", codeDevice},
-	{"libtorch_cpu", codeModel}, {"libtorch_cuda", codeModel}, {"libdnnl", codeModel}, {"libmkl", codeModel}, {"libopenblas", codeModel},
-	{"libblas.so", codeModel}, {"libgomp", codeModel}, {"libiomp", codeModel},
-	{"libhdf5", codeReading}, {"libz.so", codeReading}, {"libz-", codeReading}, {"zlib.", codeReading}, {"libzstd", codeReading},
-	{"liblz4", codeReading}, {"libbz2", codeReading}, {"liblzma", codeReading}, {"libsz.so", codeReading}, {"libaec", codeReading},
-	{"libsnappy", codeReading}, {"libbrotli", codeReading}, {"libblosc", codeReading}, {"blosc", codeReading},
-	{"libjpeg", codeReading}, {"libturbojpeg", codeReading}, {"libpng", codeReading}, {"libwebp", codeReading}, {"libtiff", codeReading},
-	{"libopenjp2", codeReading}, {"_imaging", codeReading}, {"cv2.", codeReading}, {"libopencv_imgcodecs", codeReading},
-	{"libarrow", codeReading}, {"libparquet", codeReading}, {"liblmdb", codeReading}, {"libnetcdf", codeReading},
-	{"libavcodec", codeReading}, {"libavformat", codeReading}, {"libsndfile", codeReading},
-	{"libc.so", codeLibc}, {"libc-2.", codeLibc}, {"libpthread", codeLibc}, {"ld-musl", codeLibc},
+	{codeDevice, "libcuda.so libcudart libnvidia libcudadebugger libamdhip64 libhsa-runtime64 libhsakmt libdxcore.so libd3d12core.so"},
+	{codeOther, "libopenblas64_"},
+	{codeModel, "libtorch_cpu libtorch_cuda libdnnl libmkl libopenblas libblas.so libgomp libiomp"},
+	{codeReading, "libhdf5 libnetcdf libarrow libparquet liblmdb" +
+		" libz.so libz- zlib. libzstd liblz4 libbz2 liblzma libsz.so libaec libsnappy libbrotli libblosc blosc" +
+		" libjpeg libturbojpeg libpng libwebp libtiff libopenjp2 _imaging. cv2. libopencv_imgcodecs libavcodec libavformat libsndfile"},
+	{codeLibc, "libc.so libc-2. libpthread ld-musl"},
 }
 
 // codeOf returns the class of a mapped file.
@@ -94,8 +88,10 @@ func codeOf(file string) codeClass {
 	}
 	base := path.Base(strings.TrimSuffix(file, " (deleted)"))
 	for _, l := range libraryClasses {
-		if strings.HasPrefix(base, l.name) {
-			return l.class
+		for name := range strings.FieldsSeq(l.names) {
+			if strings.HasPrefix(base, name) {
+				return l.class
+			}
 		}
 	}
 	return codeOther
