@@ -160,13 +160,13 @@ e2e-stacks-run:
 	PYTHON="$$(scripts/python-env)" $(GO) test -tags e2e ./internal/e2e -run '^TestStacks$$' -count=1 -v -timeout 2h
 
 .PHONY: e2e-others
-e2e-others: ## loaders that are heavy to bring along (tf.data, Grain, Ray Train, ultralytics); E2E_JOBS='regexp' selects; 0.5 GB more
+e2e-others: ## loaders that are heavy to bring along (tf.data, Grain, Ray Train, ultralytics), and trackers; E2E_JOBS='regexp' selects; 0.5 GB more
 	@$(MAKE) build
 	@$(MAKE) e2e-others-run
 
 .PHONY: e2e-others-run
 e2e-others-run:
-	python="$$(scripts/python-env others)" && E2E_OTHERS=1 PYTHON="$$python" $(GO) test -tags e2e ./internal/e2e -run '^TestStacks$$' -count=1 -v -timeout 2h
+	python="$$(scripts/python-env others)" && E2E_OTHERS=1 PYTHON="$$python" $(GO) test -tags e2e ./internal/e2e -run '^TestStacks$$|^TestTrackers$$' -count=1 -v -timeout 2h
 
 .PHONY: device
 device: ## training loops on a stand-in GPU, attached and launched, against its own timeline; DEVICE='regexp' selects
