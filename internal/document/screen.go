@@ -2,6 +2,7 @@ package document
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -145,14 +146,17 @@ func afterwardsSection(r *report.Report) Section {
 	return section(title, "predicted, each alone", Main, facts)
 }
 
-// useless names what would not help, without the reasons.
+// aside is what a sentence says in parentheses.
+var aside = regexp.MustCompile(` \([^()]*\)`)
+
+// useless names what would not help, without the reasons and what else --verbose says.
 func useless(f *report.Finding) []Line {
 	if f == nil {
 		return nil
 	}
 	var names []string
 	for _, text := range f.WontHelp {
-		name, _, _ := strings.Cut(text, ": ")
+		name, _, _ := strings.Cut(aside.ReplaceAllString(text, ""), ": ")
 		names = append(names, name)
 	}
 	if len(names) == 0 {
