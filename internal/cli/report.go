@@ -88,8 +88,11 @@ func replay(env Env, path string) (*report.Report, *recording.Recording, error) 
 
 // readReport reads what is no recording.
 func readReport(br *bufio.Reader, path string) (*report.Report, error) {
-	what := whatIs(br)
+	what, json := whatIs(br), beginsAsJSON(br)
 	r, err := report.Decode(br)
+	if errors.Is(err, report.ErrInvalid) && !json { // such as of a dataset, which is too large before it is anything else
+		err = report.ErrNotReport
+	}
 	if errors.Is(err, report.ErrNotReport) && what != "" {
 		return nil, fail(exitUsage, readHint(err), "reading %s: %w, it is %s", path, err, what)
 	}

@@ -52,7 +52,7 @@ finds what holds it back, and predicts what each change would bring.`,
 		SilenceUsage:  true,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fail(exitUsage, cmp.Or(didYouMean(args[0], Commands()), "see: pipetune --help"), "unknown command %q", args[0])
+				return unknownCommand(args[0])
 			}
 			return nil
 		},
@@ -72,6 +72,9 @@ finds what holds it back, and predicts what each change would bring.`,
 	root.SetErr(env.Stderr)
 	root.PersistentFlags().Bool(isolatedFlag, false, "read no file of settings")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if args := c.Flags().Args(); c == root && len(args) > 0 {
+			return unknownCommand(args[0]) // whose flags these are
+		}
 		hint := "see: " + c.CommandPath() + " --help"
 		var unknown *pflag.NotExistError
 		if errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1 {
@@ -88,6 +91,11 @@ finds what holds it back, and predicts what each change would bring.`,
 	root.AddCommand(topic("exit-codes", "the exit codes", exitCodesHelp), topic("environment", "environment variables", environmentHelp),
 		topic("settings", "values of flags in the environment and in files", settingsHelp))
 	return root
+}
+
+// unknownCommand is the error of a command that is not there.
+func unknownCommand(name string) error {
+	return fail(exitUsage, cmp.Or(didYouMean(name, Commands()), "see: pipetune --help"), "unknown command %q", name)
 }
 
 // topic is a page that only `pipetune help NAME` shows.

@@ -78,7 +78,7 @@ var movements = map[report.Answer]string{report.Better: "Improved", report.Worse
 // change is what the figure did that a reader looks for first, and how sure that is.
 func change(c *report.Comparison) *Answer {
 	a := &Answer{Label: "Result", Headline: outcome(c), Short: "Nothing to compare",
-		Figure: "No figure was measured on both sides."}
+		Figure: sentence(outcome(c))}
 	if x := leadingChange(c); x != nil {
 		a.Short = movements[x.Answer]
 		if c.Comparable == report.NotComparable {

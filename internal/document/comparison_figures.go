@@ -143,7 +143,10 @@ func chanceText(p *float64) string {
 // outcome is the whole comparison in one line.
 func outcome(c *report.Comparison) string {
 	x := leadingChange(c)
-	if x == nil {
+	switch {
+	case x == nil && len(c.Changes) > 0:
+		return "how fast it trains was not measured on both sides; launch the job for both"
+	case x == nil:
 		return "no figure was measured on both sides"
 	}
 	name := changeName(*x)
@@ -191,14 +194,16 @@ func leadingFigure(x report.Change) string {
 // leadingChange is the figure a reader looks for first: the rate of the job, of a benchmark that of warm items in
 // random order; else the first.
 func leadingChange(c *report.Comparison) *report.Change {
+	measures := func(name string) func(report.Change) bool {
+		return func(x report.Change) bool { return x.Metric == name && x.Probe == "" }
+	}
 	for _, want := range []func(x report.Change) bool{
-		func(x report.Change) bool { return x.Metric == metric.SamplesPerS.Name && x.Probe == "" },
-		func(x report.Change) bool { return x.Metric == metric.BatchesPerS.Name && x.Probe == "" },
+		measures(metric.SamplesPerS.Name), measures(metric.BatchesPerS.Name), measures(metric.StepTime.Name),
 		func(x report.Change) bool {
 			return ofReading(x) && x.Labels[report.LabelCache] == "warm" && x.Labels[report.LabelOrder] == "random"
 		},
 		ofReading,
-		func(report.Change) bool { return true },
+		func(report.Change) bool { return c.Kind != "diagnose" }, // where no rate tells, a share of time is no answer
 	} {
 		if i := slices.IndexFunc(c.Changes, want); i >= 0 {
 			return &c.Changes[i]

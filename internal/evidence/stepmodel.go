@@ -96,6 +96,7 @@ func (b *builder) model(r *rank) {
 		}
 	}
 	seen.Delay = b.delay(r, seen.Running)
+	seen.Works = orNothing(divide(sum(b.grow(metric.ProcMainCPU, r.entity)), sum(b.length)))
 	seen.Spin, seen.SpinTold = b.spin(r, seen)
 	b.inputWait(r, seen, storage)
 	if sum(r.looks) == 0 || r.wait.N == 0 {

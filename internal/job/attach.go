@@ -78,8 +78,11 @@ func admit(pid int, o Options) (*procfs.Process, error) {
 			return nil, fail(ErrOtherUser, fmt.Sprintf("user number %d", uid),
 				fmt.Sprintf("run pipetune as that user, or as root: sudo pipetune diagnose --pid %d", pid))
 		}
-		return nil, fail(ErrRefused, "it has privileges of its own or has switched looking off",
-			fmt.Sprintf("run pipetune as root: sudo pipetune diagnose --pid %d", pid))
+		hint := fmt.Sprintf("run pipetune as root: sudo pipetune diagnose --pid %d", pid)
+		if o.UID == 0 {
+			hint = "name the training process itself; what belongs to another container is looked at from the host"
+		}
+		return nil, fail(ErrRefused, "it has privileges of its own or has switched looking off", hint)
 	}
 	return p, nil
 }

@@ -59,16 +59,17 @@ type Seen struct {
 	Together *Range // the data stall from short windows, where steps are longer than those; nil without
 	Starved  *Range // the data stall by the device's own clock; nil without
 
-	Busy     Range // the device runs work of anybody; only where it is Counted
-	Others   Range // of this, work of processes outside the job
-	Peers    Peers // of this, collectives that wait for the data of other ranks
-	Copy     Range // the copy engine moves batches to the device; 0 where it is not known
-	SpinTold bool  // Spin is from samples of the code that runs
-	Running  Range // main or autograd thread on a CPU and not taking a batch; with Loads, loading included
-	Spin     Range // of this, within the device's own library
-	Delay    Range // of Running, ready without a CPU, which those who load its batches have; its Lo is 0 where others might take their place
-	OnDevice Range // main thread asleep in a call on the device
-	Asleep   Range // main thread asleep elsewhere, beside its loader and storage
+	Busy     Range   // the device runs work of anybody; only where it is Counted
+	Others   Range   // of this, work of processes outside the job
+	Peers    Peers   // of this, collectives that wait for the data of other ranks
+	Copy     Range   // the copy engine moves batches to the device; 0 where it is not known
+	SpinTold bool    // Spin is from samples of the code that runs
+	Running  Range   // main or autograd thread on a CPU and not taking a batch; with Loads, loading included
+	Spin     Range   // of this, within the device's own library
+	Delay    Range   // of Running, ready without a CPU, which those who load its batches have; its Lo is 0 where others might take their place
+	Works    float64 // of Running, CPU time of the main thread, which no delay is a part of; 0 where it is not known
+	OnDevice Range   // main thread asleep in a call on the device
+	Asleep   Range   // main thread asleep elsewhere, beside its loader and storage
 }
 
 // Step is where a step's time goes, as shares of it. On the device's side Stall, Device, Host and Other add up to 1.
@@ -111,6 +112,7 @@ const leastFree = 1e-3
 
 // Of applies the model to what was seen.
 func Of(seen Seen) Step {
+	seen.Delay = seen.delayed(seen.Wait.rest())
 	s := Step{Sight: seen.Device, Wait: seen.Wait, Copies: seen.Copy, Spin: seen.Spin, SpinTold: seen.SpinTold, Delay: seen.Delay}
 	switch seen.Device {
 	case NoDevice:
@@ -151,6 +153,13 @@ func (s Seen) blocked(busy Range) Range {
 		likely += min(s.Asleep.Likely, max(busy.Likely-likely, 0))
 	}
 	return Share(sure, likely, most)
+}
+
+// delayed is how long the trainer goes without a CPU beside its wait: it is ready as the wait ends, too, and what it works is no delay.
+func (s Seen) delayed(n Range) Range {
+	room := func(n float64) float64 { return max(n-s.Works, 0) }
+	likely := min(s.Delay.Likely, room(n.Likely))
+	return Range{min(s.Delay.Lo, likely), likely, max(min(s.Delay.Hi, n.Hi), likely)}
 }
 
 // undelayed is what the trainer does beside waiting if nobody loaded beside it.

@@ -117,3 +117,14 @@ func TestStarvedStaysWithinWhatWasSeen(t *testing.T) {
 		}
 	}
 }
+
+// A trainer that waits most of the time is ready without a CPU at the ends of its waits, too: what it works is no delay, and remains of a step.
+func TestDelayLeavesTheStepItsWork(t *testing.T) {
+	s := Of(Seen{Wait: Range{0.93, 0.94, 0.95}, Running: Range{0.05, 0.06, 0.07}, Delay: Range{0, 0.078, 0.1}, Works: 0.033})
+	if s.Free.Likely < 0.033 || s.Delay.Likely > 0.06-0.033+1e-9 || s.Wait.Likely+s.Delay.Likely > 1 {
+		t.Errorf("free %+v, delay %+v", s.Free, s.Delay)
+	}
+	if s := Of(Seen{Wait: Range{0.5, 0.5, 0.5}, Running: Range{0.5, 0.5, 0.5}, Delay: Range{0, 0.2, 0.2}, Works: 0.1}); s.Delay.Likely != 0.2 {
+		t.Errorf("a delay that has room is cut to %+v", s.Delay)
+	}
+}
