@@ -41,7 +41,7 @@ func lookAtDataset(runner *isolate.Runner) sampler.LookAtDataset {
 // where that cannot be told; then `compare` goes by the dataset's path and size.
 func digest(ctx context.Context, runner *isolate.Runner, key, path string, what dataset.DigestRequest) string {
 	what.Path = []byte(path)
-	spec := isolate.Spec{Task: dataset.DigestTask, Key: key, Timeout: lookLimit, Only: []string{path}}
+	spec := isolate.Spec{Task: dataset.DigestTask, Key: key, Timeout: lookLimit, Only: dataset.Reach(path)}
 	items, err := isolate.Call[dataset.DigestRequest, string](ctx, runner, spec, what)
 	if err != nil {
 		return ""

@@ -149,9 +149,9 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 	if class == report.InputBound && lead == nil && s.seen {
 		d.add("no rule explains the wait")
 	}
-	if class == report.InputBound && s.workerless && !Hooked(e) {
+	if wide := s.stall.Hi-s.stall.Lo > wideInterval; s.seen && s.workerless && !Hooked(e) && (wide || class == report.InputBound) {
 		say := d.add
-		if s.stall.Hi-s.stall.Lo > wideInterval {
+		if wide {
 			say = d.heavy
 		}
 		say("without workers, loading looks like any other work of the main thread from outside: it takes %s of the time",

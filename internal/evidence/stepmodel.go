@@ -290,15 +290,16 @@ func (b *builder) mayLoad(r *rank, seen step.Seen, storage step.Range) step.Rang
 		likely = (seen.Running.Likely - seen.Spin.Likely) / 2
 	}
 	if told {
-		likely = part*(seen.Running.Likely-seen.Spin.Likely) + storage.Likely
+		likely = min(part*(seen.Running.Likely-seen.Spin.Likely)+storage.Likely, most)
 	}
 	least := storage.Lo + reads.Lo
 	return step.Share(least, max(min(likely, seen.Running.Likely-seen.Spin.Likely+storage.Likely), least), max(most, reads.Hi))
 }
 
-// codeOfLoading is the share of time in which a trainer without workers executes libraries that read, decompress or decode data, and which part of
-// what it runs is most likely loading: Python, and what else both loading and training call, is divided as these libraries and PyTorch's are. Not told
-// where neither was met, or nothing was sampled. Of the time in the kernel, which is not sampled, nothing is known.
+// codeOfLoading is the share of time in which a trainer without workers executes libraries that read, decompress or
+// decode data, and which part of what it runs is most likely loading: of Python, NumPy and what else both loading and
+// training call, half. Not told where little else was met, or nothing was sampled. Of the time in the kernel, which is
+// not sampled, nothing is known.
 func (b *builder) codeOfLoading(r *rank, running step.Range) (reads step.Range, part float64, told bool) {
 	all := sum(b.grow(metric.HostSamples, r.entity))
 	within, model := sum(b.grow(metric.HostSamplesReading, r.entity)), sum(b.grow(metric.HostSamplesModel, r.entity))
@@ -309,11 +310,11 @@ func (b *builder) codeOfLoading(r *rank, running step.Range) (reads step.Range, 
 	cpu := sum(b.grow(metric.ProcMainCPU, r.entity))
 	system := hold(orNothing(divide(sum(b.grow(metric.ProcMainSystem, r.entity)), cpu)))
 	return step.Share(running.Lo*(1-system)*max(share-side, 0), running.Likely*(1-system)*share, running.Hi*((1-system)*min(share+side, 1)+system)),
-		within / (within + model), true
+		(all + within - model) / (2 * all), true
 }
 
-// leastCode is the share of samples that must be in code known to load or to train before it says how the rest is divided: a third. Below it most is
-// code of which nothing is known.
+// leastCode is the share of samples that must be in code known to load or to train before it says what the trainer most
+// likely does: a third. Below it, most is code of which nothing is known.
 const leastCode = 1. / 3
 
 // activeShare is from where on reads are taken for the loader's: 1 %, below which a log file or a module read now and

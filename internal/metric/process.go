@@ -64,7 +64,7 @@ var Remote = []Desc{RemoteLooks}
 
 // Samples of the code that a trainer runs, by a clock that the kernel runs on the thread while it is on a CPU (perf_event_open, user code
 // only). Entities "process/<pid>.<start>" (the main thread of a trainer) and "autograd/<pid>.<start>" (its autograd threads together). All
-// are counters of samples. What is neither of the three is other code: libraries of mathematics, compiled kernels, the C library.
+// are counters of samples. What is none of these is other code: Python, NumPy, the C library.
 var (
 	HostSamples        = Desc{"host_samples", Count, Counter, "samples of user code, 99 for a second of CPU time less what was in the kernel"}
 	HostSamplesDevice  = Desc{"host_samples_device", Count, Counter, "of these, in the GPU driver's libraries or in what they wait with (the clock of the vDSO, the C library): launching, copying, or spinning until the device is done"}
