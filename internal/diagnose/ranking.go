@@ -8,16 +8,20 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// rank orders findings by what is at stake. What special causes explain is taken off the general ones first.
+// rank orders findings by what is at stake. What special causes explain is taken off the general ones first, and a
+// circumstance follows each cause of the job's own whose cure brings as much.
 func rank(findings []report.Finding, rules map[string]*Rule) {
-	own := map[string]float64{}
+	own, cured := map[string]float64{}, map[string]float64{}
 	for _, f := range findings {
-		own[f.Rule] = max(own[f.Rule], f.Score)
+		own[f.Rule], cured[f.Rule] = max(own[f.Rule], f.Score), max(cured[f.Rule], likelyGain(f))
+	}
+	outweighs := func(f report.Finding, rule *Rule) bool {
+		return rule.Circumstance && curable(f, rule) && likelyGain(f) >= max(cured[rule.ID], report.WorthChange)
 	}
 	for i := range findings {
 		f, explained := &findings[i], 0.0
 		for special, score := range own {
-			if slices.Contains(rules[special].Explains, f.Rule) {
+			if slices.Contains(rules[special].Explains, f.Rule) && !outweighs(*f, rules[special]) {
 				explained = max(explained, score)
 			}
 		}
@@ -30,6 +34,34 @@ func rank(findings []report.Finding, rules map[string]*Rule) {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(gravity(b.Severity), gravity(a.Severity)),
 			cmp.Compare(a.Rule, b.Rule))
 	})
+	for i := len(findings) - 1; i >= 0; i-- {
+		first := findings[i]
+		for j := len(findings) - 1; j > i; j-- {
+			if f := findings[j]; f.Severity != report.Info && outweighs(f, rules[first.Rule]) {
+				copy(findings[i:], findings[i+1:j+1])
+				findings[j] = first
+				break
+			}
+		}
+	}
+}
+
+// curable reports whether the job itself can mend what was found beside a circumstance. Of what the circumstance would
+// explain as well, a setting of the DataLoader can be changed; that a batch would cost less CPU time is no change yet.
+func curable(f report.Finding, circumstance *Rule) bool {
+	return !slices.Contains(circumstance.Explains, f.Rule) ||
+		slices.ContainsFunc(f.Recommendations, func(c report.Recommendation) bool { return callSettings[c.Setting] })
+}
+
+// likelyGain is how many times the present rate a finding's first cure with a predicted effect makes likely; 0 where none
+// is predicted.
+func likelyGain(f report.Finding) float64 {
+	for _, c := range f.Recommendations {
+		if c.Effect != nil && c.Effect.Before > 0 {
+			return c.Effect.After / c.Effect.Before
+		}
+	}
+	return 0
 }
 
 func milder(a, b report.Severity) report.Severity {

@@ -28,8 +28,11 @@ type Rule struct {
 	// scores: reopening a file keeps workers busy, so the general finding "too few workers" keeps only what reopening
 	// does not account for.
 	Explains []string
-	Eval     func(*Pass) error // nil: the cause can be told by bench-io only
-	Measured *Measured         // nil: bench-io has no word on it
+	// Circumstance marks what other programs do to the job. It leads only where taking it away brings more than any
+	// cause of the job's own.
+	Circumstance bool
+	Eval         func(*Pass) error // nil: the cause can be told by bench-io only
+	Measured     *Measured         // nil: bench-io has no word on it
 }
 
 // Measured is the second way to tell the same cause: from what bench-io measured of the dataset, where no job runs.

@@ -13,12 +13,13 @@ var othersLimit = diagnose.Limit{Name: "CPU time used by others", Value: diagnos
 	Source: "derived: what a full machine's others take is lost to the job; from the line where a share of the step counts as high"}
 
 var cpuNoisyNeighbour = diagnose.Rule{
-	ID:       "cpu/noisy-neighbour",
-	Title:    "Other programs take the CPUs",
-	Resource: report.CPU,
-	Needs:    []metric.Desc{metric.OtherCPU, metric.UsableCPUs, metric.UsableBusy, metric.MainRunDelay},
-	Limits:   limits(fullLimit, othersLimit, queueLimit),
-	Explains: []string{"cpu/saturated", "cpu/decode-bound", "loader/workers-too-few", "loader/slow-sample-blocks", "loader/worker-imbalance"},
+	ID:           "cpu/noisy-neighbour",
+	Title:        "Other programs take the CPUs",
+	Circumstance: true,
+	Resource:     report.CPU,
+	Needs:        []metric.Desc{metric.OtherCPU, metric.UsableCPUs, metric.UsableBusy, metric.MainRunDelay},
+	Limits:       limits(fullLimit, othersLimit, queueLimit),
+	Explains:     []string{"cpu/saturated", "cpu/decode-bound", "loader/workers-too-few", "loader/slow-sample-blocks", "loader/worker-imbalance"},
 	Eval: func(p *diagnose.Pass) error {
 		usable, others := p.Get(metric.UsableCPUs), p.Get(metric.OtherCPU)
 		if steal, ok := p.Maybe(metric.StealRatio); ok {

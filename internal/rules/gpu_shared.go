@@ -10,9 +10,10 @@ import (
 )
 
 var gpuShared = diagnose.Rule{
-	ID:    "gpu/shared",
-	Title: "Other processes compute on the job's GPU",
-	Needs: []metric.Desc{metric.GPUOthersBusy},
+	ID:           "gpu/shared",
+	Title:        "Other processes compute on the job's GPU",
+	Circumstance: true,
+	Needs:        []metric.Desc{metric.GPUOthersBusy},
 	Eval: func(p *diagnose.Pass) error {
 		others := share(p.Get(metric.GPUOthersBusy))
 		if others < diagnose.Moderate.Value {
