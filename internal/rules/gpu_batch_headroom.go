@@ -25,6 +25,9 @@ var gpuBatchHeadroom = diagnose.Rule{
 		if p.Stall() >= diagnose.Moderate.Value || memory >= p.Limit(emptyMemory.Name) || busy >= p.Limit(idleGPU.Name) {
 			return nil
 		}
+		if copies, ok := p.Maybe(metric.CopyTime); ok && copies >= diagnose.High.Value {
+			return nil // a larger batch is copied for longer
+		}
 		var from *string
 		if b := p.Evidence.Facts.BatchSize; b != nil {
 			from = fromFact(b)

@@ -23,27 +23,30 @@ var loaderPageableBatches = diagnose.Rule{
 		if p.Get(metric.GPUCount) < 1 {
 			return nil
 		}
-		if pinned == nil {
+		score := share(p.Get(metric.BatchesPerS) * p.Get(metric.BatchBytes) / p.Limit(pinnedRate.Name))
+		copies, _ := p.Maybe(metric.CopyTime)
+		if pinned == nil && copies < diagnose.Moderate.Value {
 			p.Abstain("whether a pinning thread runs is unknown", "")
 			return nil
 		}
-		score := share(p.Get(metric.BatchesPerS) * p.Get(metric.BatchBytes) / p.Limit(pinnedRate.Name))
-		copies, _ := p.Maybe(metric.CopyTime)
-		if *pinned || max(score, copies) < diagnose.Moderate.Value {
+		if pinned != nil && *pinned || max(score, copies) < diagnose.Moderate.Value {
 			return nil
 		}
 		least, effect := "at least "+unit.Percent(score), speedup(p, 0, score, "the device")
 		if copies > score { // how much of that are batches, and could run beside the computation, is not known
 			least, effect = "copies take "+unit.Percent(copies), nil
 		}
+		from, summary := new("False"), "pin_memory is off: %s per batch are copied to the GPU from pageable memory; %s of the step"
+		if pinned == nil {
+			from, summary = nil, "%s per batch are copied to the GPU, and whether from page-locked memory was not seen; %s of the step"
+		}
 		p.Report(report.Finding{
 			Severity: besideLoader(p, score), Score: score,
-			Summary: fmt.Sprintf("pin_memory is off: %s per batch are copied to the GPU from pageable memory; %s of the step",
-				unit.Bytes(p.Get(metric.BatchBytes)), least),
+			Summary:  fmt.Sprintf(summary, unit.Bytes(p.Get(metric.BatchBytes)), least),
 			Evidence: seen(p, metric.BatchBytes, metric.BatchesPerS, metric.PcieRxRate, metric.GPUCount),
-			Recommendations: []report.Recommendation{{Setting: "pin_memory", From: new("False"), To: "True",
-				Why: "with non_blocking=True copies run beside the computation", Caveat: "page-locked memory, rounded up to powers of two, for each batch in the queue",
-				Effect: effect}},
+			Recommendations: []report.Recommendation{{Setting: "pin_memory", From: from, To: "True",
+				Why:    "with non_blocking=True copies run beside the computation",
+				Caveat: "page-locked memory, rounded up to powers of two, for each batch in the queue", Effect: effect}},
 		})
 		return nil
 	},
