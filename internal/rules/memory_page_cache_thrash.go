@@ -14,7 +14,7 @@ var memoryPageCacheThrash = diagnose.Rule{
 	Title:    "The page cache loses what is needed again",
 	Resource: report.Memory,
 	Needs:    []metric.Desc{metric.RefaultRate, metric.StorageBytes, metric.NumWorkers},
-	Limits:   limits(refaultLimit, storageLimit),
+	Limits:   limits(refaultLimit, storageLimit, leastFetched),
 	Explains: []string{"storage/latency-bound", "storage/saturated", "storage/cold-cache"},
 	Eval: func(p *diagnose.Pass) error {
 		waits := waitsForStorage(p)

@@ -16,7 +16,7 @@ var storageLatencyBound = diagnose.Rule{
 	Title:    "Loading waits for one storage request after another",
 	Resource: report.OnStorage,
 	Needs:    []metric.Desc{metric.NumWorkers},
-	Limits:   limits(storageLimit, gainLimit),
+	Limits:   limits(storageLimit, leastFetched, gainLimit),
 	Applies:  onDisk,
 	Explains: []string{"loader/workers-too-few", "storage/cold-cache", "storage/rotational", "loader/workers-zero",
 		"loader/slow-sample-blocks", "storage/fits-in-memory"},
