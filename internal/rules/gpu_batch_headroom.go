@@ -20,10 +20,10 @@ var gpuBatchHeadroom = diagnose.Rule{
 	Title:  "The GPU has memory and time to spare",
 	Needs:  []metric.Desc{metric.GPUMemUsedRatio, metric.GPUBusy, metric.InputWait},
 	Limits: limits(emptyMemory, idleGPU),
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		memory, busy := share(p.Get(metric.GPUMemUsedRatio)), share(p.Get(metric.GPUBusy))
 		if p.Stall() >= diagnose.Moderate.Value || memory >= p.Limit(emptyMemory.Name) || busy >= p.Limit(idleGPU.Name) {
-			return nil
+			return
 		}
 		var from *string
 		if b := p.Evidence.Facts.BatchSize; b != nil {
@@ -37,6 +37,5 @@ var gpuBatchHeadroom = diagnose.Rule{
 				Why: "fixed costs per step are then shared by more samples; the gain cannot be predicted from outside", Caveat: "the batch size changes training itself"}},
 			Unhelpful: against("gradient accumulation: it changes the effective batch, not the work per launch", report.Unhelpful{Setting: "gradient accumulation", Direction: report.Up}),
 		})
-		return nil
 	},
 }

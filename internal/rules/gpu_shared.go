@@ -13,10 +13,10 @@ var gpuShared = diagnose.Rule{
 	ID:    "gpu/shared",
 	Title: "Other processes compute on the job's GPU",
 	Needs: []metric.Desc{metric.GPUOthersBusy},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		others := share(p.Get(metric.GPUOthersBusy))
 		if others < diagnose.Moderate.Value {
-			return nil
+			return
 		}
 		p.Report(report.Finding{
 			Severity: besideLoader(p, others), Score: others,
@@ -26,6 +26,5 @@ var gpuShared = diagnose.Rule{
 				Why: "a GPU runs the work of several processes in turns"}},
 			Unhelpful: unlessStarved(p, "the time that others take", against("more workers: others' work on the GPU stays", moreWorkers)),
 		})
-		return nil
 	},
 }
