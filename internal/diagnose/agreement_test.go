@@ -20,14 +20,11 @@ func fed() map[string]float64 {
 func holdsBack(score float64, instead report.Recommendation) Rule {
 	rule := advises("loader/holds-back", score, instead)
 	eval := rule.Eval
-	rule.Eval = func(p *Pass) error {
-		if err := eval(p); err != nil {
-			return err
-		}
+	rule.Eval = func(p *Pass) {
+		eval(p)
 		f := &p.findings[0]
 		f.Unhelpful = []report.Unhelpful{{Setting: "num_workers", Direction: report.Up, Why: moreIsNoUse}}
 		f.WontHelp = []string{moreIsNoUse}
-		return nil
 	}
 	return rule
 }

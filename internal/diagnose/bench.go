@@ -16,7 +16,7 @@ func Bench(r *report.Report, e *evidence.Evidence, rules []Rule) {
 	if r.Benchmark == nil {
 		return
 	}
-	judgeAll(r, rules, func(rule *Rule) ([]report.Finding, []report.Abstained, error) { return JudgeMeasured(rule, e) })
+	judgeAll(r, rules, func(rule *Rule) ([]report.Finding, []report.Abstained) { return JudgeMeasured(rule, e) })
 	reconcile(r.Findings)
 	conclude(r)
 	r.Plans = []report.Plan{}

@@ -17,10 +17,9 @@ func launched(file string, line int) evidence.Facts {
 
 // recommends is a rule that always recommends one setting, at a place of its own if it has one.
 func recommends(setting string, at *report.Location) Rule {
-	return Rule{ID: "a/" + setting, Eval: func(p *Pass) error {
+	return Rule{ID: "a/" + setting, Eval: func(p *Pass) {
 		p.Report(report.Finding{Severity: report.Warning, Score: 0.1, Summary: "x", Location: at,
 			Recommendations: []report.Recommendation{{Setting: setting, To: "2", Why: "y"}}})
-		return nil
 	}}
 }
 
@@ -41,9 +40,9 @@ func TestSettingsOfTheCallAreLocated(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			rule := recommends(c.setting, c.at)
-			findings, _, err := Judge(&rule, saw(c.facts, steady))
-			if err != nil || len(findings) != 1 {
-				t.Fatalf("got %v, %v", findings, err)
+			findings, _ := Judge(&rule, saw(c.facts, steady))
+			if len(findings) != 1 {
+				t.Fatalf("got %v", findings)
 			}
 			if diff := cmp.Diff(c.want, findings[0].Location); diff != "" {
 				t.Error(diff)
@@ -104,13 +103,13 @@ func TestLaunchedIsNotToldToLaunch(t *testing.T) {
 
 // What only the hook tells is missing for one reason, and has one cure.
 func TestHookSignalsAskForALaunch(t *testing.T) {
-	rule := Rule{ID: "a/collate", Needs: []metric.Desc{metric.CollateRatio}, Eval: func(*Pass) error { return nil }}
-	_, abstained, err := Judge(&rule, saw(evidence.Facts{}, steady))
-	if err != nil || len(abstained) != 1 || !strings.Contains(abstained[0].Cure, "diagnose -- ") {
-		t.Errorf("got %+v, %v", abstained, err)
+	rule := Rule{ID: "a/collate", Needs: []metric.Desc{metric.CollateRatio}, Eval: func(*Pass) {}}
+	_, abstained := Judge(&rule, saw(evidence.Facts{}, steady))
+	if len(abstained) != 1 || !strings.Contains(abstained[0].Cure, "diagnose -- ") {
+		t.Errorf("got %+v", abstained)
 	}
-	_, abstained, err = Judge(&rule, saw(launched("", 0), steady))
-	if err != nil || len(abstained) != 1 || abstained[0].Cure != "" {
-		t.Errorf("launched: got %+v, %v", abstained, err)
+	_, abstained = Judge(&rule, saw(launched("", 0), steady))
+	if len(abstained) != 1 || abstained[0].Cure != "" {
+		t.Errorf("launched: got %+v", abstained)
 	}
 }

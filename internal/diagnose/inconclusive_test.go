@@ -11,10 +11,9 @@ import (
 
 // promises is a rule that recommends a setting with what it would bring.
 func promises() Rule {
-	return Rule{ID: "a/promise", Eval: func(p *Pass) error {
+	return Rule{ID: "a/promise", Eval: func(p *Pass) {
 		p.Report(report.Finding{Severity: report.Error, Score: 0.5, Summary: "x", Recommendations: []report.Recommendation{{Setting: "num_workers", To: "4", Why: "y",
 			Effect: &report.Effect{Metric: "batches_per_s", Unit: "1/s", Before: 20, After: 40, Lo: 30, Hi: 50, Basis: report.Modelled}}}})
-		return nil
 	}}
 }
 

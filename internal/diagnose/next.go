@@ -72,19 +72,19 @@ func tooLittle(e *evidence.Evidence) bool {
 }
 
 // judgeShort stands in place of Judge where too little was seen.
-func (s *subject) judgeShort(rule *Rule) ([]report.Finding, []report.Abstained, error) {
+func (s *subject) judgeShort(rule *Rule) ([]report.Finding, []report.Abstained) {
 	switch {
 	case rule.ID == tooShort:
 		return s.judge(rule)
 	case rule.Eval == nil:
-		return nil, nil, nil
+		return nil, nil
 	}
 	if s.evidence.Window.Startup.Whole {
 		return nil, []report.Abstained{{Rule: rule.ID, Missing: []string{}, Reason: "no step was seen: the job was still starting up, or its steps do not show from outside",
-			Cure: "watch once it trains, or start it with pipetune: pipetune diagnose -- COMMAND"}}, nil
+			Cure: "watch once it trains, or start it with pipetune: pipetune diagnose -- COMMAND"}}
 	}
 	reason := "too little was seen to judge by: at least " + unit.Seconds(leastWindow) + " are needed after the warm-up"
-	return nil, []report.Abstained{{Rule: rule.ID, Missing: []string{}, Reason: reason}}, nil
+	return nil, []report.Abstained{{Rule: rule.ID, Missing: []string{}, Reason: reason}}
 }
 
 // withhold takes off a report what a handful of looks cannot tell: how a step and a worker's time divide, and figures without an interval.

@@ -101,9 +101,8 @@ func TestPlansFollowTheEvidence(t *testing.T) {
 
 // Where the first finding is no setting, plans step back behind it.
 func TestPlansNameTheFirstCause(t *testing.T) {
-	reopened := Rule{ID: "hdf5/reopened-per-item", Resource: report.HDF5, Eval: func(p *Pass) error {
+	reopened := Rule{ID: "hdf5/reopened-per-item", Resource: report.HDF5, Eval: func(p *Pass) {
 		p.Report(report.Finding{Severity: report.Error, Score: 0.7, Summary: "x", Recommendations: []report.Recommendation{{Setting: "opening the HDF5 file", To: "once", Why: "y"}}})
-		return nil
 	}}
 	if r := planned(t, starvingLoader, evidence.Facts{}, reopened); r.Outlook.First != "hdf5/reopened-per-item" || !strings.Contains(r.Outlook.Statement, "comes first") {
 		t.Errorf("%+v", r.Outlook)
@@ -117,9 +116,8 @@ func TestPlansNameTheFirstCause(t *testing.T) {
 
 // speaksAgainst is a rule that says of some changes that they will not help.
 func speaksAgainst(id string, score float64, list ...report.Unhelpful) Rule {
-	return Rule{ID: id, Eval: func(p *Pass) error {
+	return Rule{ID: id, Eval: func(p *Pass) {
 		p.Report(report.Finding{Severity: report.Warning, Score: score, Summary: "x", Unhelpful: list})
-		return nil
 	}}
 }
 
@@ -145,10 +143,9 @@ func TestPlansKeepToWhatFindingsRuleOut(t *testing.T) {
 func TestFindingsAgreeOnASetting(t *testing.T) {
 	no := report.Unhelpful{Setting: "num_workers", Direction: report.Up, Why: "more workers: no"}
 	more := func(score float64) Rule {
-		return Rule{ID: "loader/workers-too-few", Resource: report.Workers, Eval: func(p *Pass) error {
+		return Rule{ID: "loader/workers-too-few", Resource: report.Workers, Eval: func(p *Pass) {
 			from := "1"
 			p.Report(report.Finding{Severity: report.Warning, Score: score, Summary: "x", Recommendations: []report.Recommendation{{Setting: "num_workers", From: &from, To: "4", Why: "y"}}})
-			return nil
 		}}
 	}
 	for _, c := range []struct {
@@ -181,10 +178,9 @@ func TestPlansBringMoreThanWasSeen(t *testing.T) {
 		nearly[k] = v
 	}
 	from, seven := "6", "7"
-	few := Rule{ID: "loader/workers-too-few", Resource: report.Workers, Eval: func(p *Pass) error {
+	few := Rule{ID: "loader/workers-too-few", Resource: report.Workers, Eval: func(p *Pass) {
 		p.Report(report.Finding{Severity: report.Warning, Score: 0.1, Summary: "x", Recommendations: []report.Recommendation{{Setting: "num_workers", From: &from, To: seven, Why: "y",
 			Effect: &report.Effect{Metric: "batches_per_s", Unit: "1/s", Before: 70, After: 80, Lo: 75, Hi: 82, Basis: report.Modelled}}}})
-		return nil
 	}}
 	r := planned(t, nearly, evidence.Facts{}, few)
 	if r.Outlook == nil || len(r.Plans) != 0 || r.Outlook.Outcome == report.OutcomeWorthwhile {

@@ -31,8 +31,8 @@ type Rule struct {
 	// Circumstance marks what other programs do to the job. It leads only where taking it away brings more than any
 	// cause of the job's own.
 	Circumstance bool
-	Eval         func(*Pass) error // nil: the cause can be told by bench-io only
-	Measured     *Measured         // nil: bench-io has no word on it
+	Eval         func(*Pass) // nil: the cause can be told by bench-io only
+	Measured     *Measured   // nil: bench-io has no word on it
 }
 
 // Measured is the second way to tell the same cause: from what bench-io measured of the dataset, where no job runs.
@@ -40,7 +40,7 @@ type Measured struct {
 	Needs   []metric.Desc // as Rule.Needs
 	Limits  []Limit
 	Applies func(*evidence.Evidence) bool
-	Eval    func(*Pass) error
+	Eval    func(*Pass)
 }
 
 // byMeasurement is the rule as bench-io judges by it: the same cause, found in the second way. Without one it judges

@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/pipetune/pipetune/internal/evidence"
@@ -34,15 +33,11 @@ func Run(e *evidence.Evidence, rules []Rule) *report.Report {
 // judgeAll adds to a report what all rules find, in order of what is at stake, and returns the rules by ID. Findings
 // may disagree still: see decide.
 func judgeAll(r *report.Report, rules []Rule,
-	judge func(*Rule) ([]report.Finding, []report.Abstained, error)) map[string]*Rule {
+	judge func(*Rule) ([]report.Finding, []report.Abstained)) map[string]*Rule {
 	table := map[string]*Rule{}
 	for i := range rules {
 		table[rules[i].ID] = &rules[i]
-		findings, abstained, err := judge(&rules[i])
-		if err != nil {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("rule %s could not be evaluated: %v", rules[i].ID, err))
-			continue
-		}
+		findings, abstained := judge(&rules[i])
 		r.Findings = append(r.Findings, findings...)
 		r.Abstained = append(r.Abstained, abstained...)
 	}
@@ -71,22 +66,20 @@ func (s *subject) model() (*Loader, bool) {
 
 // Judge holds evidence of a job against one rule. A rule that does not apply, or that only bench-io can judge by,
 // gives nothing; one without its signals abstains.
-func Judge(rule *Rule, e *evidence.Evidence) ([]report.Finding, []report.Abstained, error) {
+func Judge(rule *Rule, e *evidence.Evidence) ([]report.Finding, []report.Abstained) {
 	return (&subject{evidence: e}).judge(rule)
 }
 
-func (s *subject) judge(rule *Rule) ([]report.Finding, []report.Abstained, error) {
+func (s *subject) judge(rule *Rule) ([]report.Finding, []report.Abstained) {
 	e := s.evidence
 	if rule.Eval == nil || ofDataLoader(rule, e) || rule.Applies != nil && !rule.Applies(e) {
-		return nil, nil, nil
+		return nil, nil
 	}
 	if a, missing := lacks(rule, e); missing {
-		return nil, []report.Abstained{a}, nil
+		return nil, []report.Abstained{a}
 	}
 	p := &Pass{Evidence: e, rule: rule, subject: s}
-	if err := rule.Eval(p); err != nil {
-		return nil, nil, err
-	}
+	rule.Eval(p)
 	for i := range p.findings {
 		tidy(&p.findings[i])
 		locate(e, &p.findings[i])
@@ -96,12 +89,12 @@ func (s *subject) judge(rule *Rule) ([]report.Finding, []report.Abstained, error
 		}
 		s.price(&p.findings[i])
 	}
-	return p.findings, p.abstains, nil
+	return p.findings, p.abstains
 }
 
 // JudgeMeasured holds the evidence of a benchmark against one rule, as Judge does that of a job. A rule without a
 // measured half gives nothing.
-func JudgeMeasured(rule *Rule, e *evidence.Evidence) ([]report.Finding, []report.Abstained, error) {
+func JudgeMeasured(rule *Rule, e *evidence.Evidence) ([]report.Finding, []report.Abstained) {
 	return Judge(rule.byMeasurement(), e)
 }
 

@@ -22,7 +22,7 @@ func shortOf(window float64) *evidence.Evidence {
 
 func shortRules() []Rule {
 	return []Rule{finds("host/main-thread-bound", 1, report.CPU), finds("cpu/noisy-neighbour", 0.2, report.CPU), {ID: "hdf5/reopened-per-item", Needs: []metric.Desc{metric.HDF5Opens},
-		Eval: func(*Pass) error { return nil }}, {ID: "bench/only"}, finds(tooShort, 0, report.NoResource)}
+		Eval: func(*Pass) {}}, {ID: "bench/only"}, finds(tooShort, 0, report.NoResource)}
 }
 
 // TestShortWatchConcludesNothing: below the line there is one finding, that it was short; at the line the rules judge.

@@ -160,7 +160,7 @@ func classify(e *evidence.Evidence, s split, explained bool) report.Class {
 	switch {
 	case !s.seen: // and not blind: the loader sets the pace
 		return report.InputBound
-	case stall >= High.Value:
+	case stall >= High.Value && !s.maybeNothing(e):
 		return report.InputBound
 	case s.transferring():
 		return report.TransferBound
@@ -181,6 +181,12 @@ func classify(e *evidence.Evidence, s split, explained bool) report.Class {
 		return report.GPUBound
 	}
 	return report.Balanced
+}
+
+// maybeNothing tells whether the stall is that of a trainer without workers, seen from outside, which may be none, and is
+// not most likely the largest part of the step: its likely value is the middle of what is possible, and proves nothing.
+func (s split) maybeNothing(e *evidence.Evidence) bool {
+	return s.workerless && !Hooked(e) && s.stall.Lo < Moderate.Value && s.loading < max(s.host, s.device)
 }
 
 // withoutCounters is the class where the job has a device open that cannot be read, and data is ready: the trainer's threads compute, or wait

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -84,6 +86,23 @@ func TestVerdict(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestStallThatMayBeNothing has a trainer without workers that waits for a server in each step, which may be for its
+// data or for its log. Only where that is the largest part of the step all the same is it called the limit.
+func TestStallThatMayBeNothing(t *testing.T) {
+	for device, class := range map[float64]report.Class{0.72: report.GPUBound, 0.2: report.InputBound} {
+		values := map[string]evidence.Value{}
+		for name, v := range map[string]stat.Summary{"loads_in_main_ratio": {Center: 0.22, Hi: 0.24}, "num_workers": stat.Exact(0),
+			"device_ratio": stat.Exact(device), "host_ratio": stat.Exact(0.04), "window_s": stat.Exact(25)} {
+			v.N, v.Confidence = 20, 0.95
+			values[name] = evidence.Value{Summary: v, Basis: metric.Measured}
+		}
+		e := evidence.New(values, evidence.Facts{Framework: "pytorch"})
+		if v := Run(e, nil).Verdict; v.Class != class {
+			t.Errorf("the device works %v of the time: %s (%s), want %s", device, v.Class, v.Statement, class)
+		}
 	}
 }
 

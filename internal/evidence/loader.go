@@ -14,8 +14,8 @@ func (b *builder) loader(r *rank) {
 	s := b.standby(r)
 	ahead := ratio(b.grow(metric.LoaderAhead, r.loader()), b.grow(metric.LoaderLooks, r.loader()))
 	blocked := ratio(b.grow(metric.LoaderBlocked, r.loader()), s.looks)
-	if r.parked > 0 {
-		blocked.why.text = "workers of another loader stand by, so that some are always idle"
+	if r.standby > 0 {
+		blocked.why.text = "workers that are not asked for batches stand by, so that some are always idle"
 	}
 	b.take(metric.LoaderIsAhead, ahead, metric.LoaderAhead, metric.LooksQueuePoll)
 	b.take(metric.HeadOfLine, r.alone(blocked), metric.LoaderBlocked, metric.LooksQueuePoll)
@@ -67,8 +67,8 @@ func (r *rank) alone(f figure) figure {
 type joint struct{ idle, alive, looks []float64 }
 
 // standby returns the workers that were idle and alive while the trainer waited, and the time in which it could be told
-// whether some are idle while others are busy. Workers of another loader that stand by are idle in every look. The
-// sampler leaves them out once they have been for a while; before, they are taken out here.
+// whether some are idle while others are busy. Workers that stand by are idle in every look. The sampler leaves them
+// out once they have been for a while; before, they are taken out here.
 func (b *builder) standby(r *rank) joint {
 	if r.noLoader {
 		return joint{}
@@ -78,7 +78,8 @@ func (b *builder) standby(r *rank) joint {
 		b.grow(metric.LoaderLooks, entity)}
 	waits, all := b.grow(metric.LoaderWaiting, entity), b.grow(metric.LoaderAliveSum, entity)
 	for i := range out.idle {
-		if extra := min(divide(all[i], out.looks[i])-float64(len(r.crew)), float64(r.parked)); extra > 0.01 {
+		extra := divide(all[i], out.looks[i]) - float64(r.working)
+		if extra = min(extra, float64(r.standby)); extra > 0.01 {
 			out.idle[i], out.alive[i] = max(out.idle[i]-extra*waits[i], 0), max(out.alive[i]-extra*waits[i], 0)
 			out.looks[i] = math.NaN()
 		}
@@ -90,22 +91,65 @@ func (b *builder) standby(r *rank) joint {
 // loader in use works at least now and then, and in 25 s some 1,200 looks are taken at each.
 const parkedIdle = 0.995
 
-// park takes out of the crew the sets of workers that stood by through the whole window, as those of a validation
-// loader with persistent_workers do while the trainer trains.
+// park finds the workers that stood by through the whole window, and takes those of another loader out of the crew, as
+// those of a validation loader are that waits while the trainer trains: sets of their own, and workers of a set that
+// have made what a loader makes ahead. Of others in a set with workers at work it is not known whether they are another
+// loader's or have no shard to read.
 func (b *builder) park(r *rank) {
-	var active, standby []*actor
-	for _, set := range workerSets(r.crew) {
-		idle, looks := sum(b.totals(set, metric.LooksQueuePoll)), sum(b.totals(set, metric.LooksTotal))
-		whole := !slices.ContainsFunc(set, func(w *actor) bool { return w.born > b.steady.from || w.died < b.steady.to })
-		if whole && looks > 0 && idle >= parkedIdle*looks {
-			standby = append(standby, set...)
-		} else {
-			active = append(active, set...)
+	var working []*actor
+	for _, w := range r.crew {
+		if !b.standsBy(w) {
+			working = append(working, w)
 		}
 	}
-	if len(active) > 0 {
-		r.crew, r.parked = active, len(standby)
+	if len(working) == 0 {
+		return
 	}
+	inTurn := sum(r.batches) >= float64(turnsEach*len(r.crew)) && b.idleShare(working) <= 1-leastFeeding
+	var crew []*actor
+	for _, set := range workerSets(r.crew) {
+		other := !slices.ContainsFunc(set, func(w *actor) bool { return slices.Contains(working, w) })
+		for _, w := range set {
+			switch {
+			case slices.Contains(working, w):
+				crew = append(crew, w)
+			case other || inTurn && b.madeAhead(w, working, r.batches):
+				r.standby++
+			default:
+				crew = append(crew, w)
+				if inTurn {
+					r.standby++
+				}
+			}
+		}
+	}
+	r.crew, r.working = crew, len(working)
+}
+
+// standsBy tells whether a worker was there for the whole window and waited for work.
+func (b *builder) standsBy(w *actor) bool {
+	return w.born <= b.steady.from && w.died >= b.steady.to && b.idleShare([]*actor{w}) >= parkedIdle
+}
+
+// What a loader makes ahead, in batches for each worker, and what it takes a worker to be forked: 8 to 15 ms were
+// measured of the trainer, and clock ticks are 10 ms.
+const (
+	leastAhead, mostAhead = 1.0, 16.0
+	forkedCPU             = 0.03 // s
+)
+
+// madeAhead tells whether a worker that stands by has, in all its life, used the CPU time of a few batches such as
+// those at work make: a loader asks for as many as its queue holds as soon as its iterator is there. One that has no
+// shard to read made none, and one whose shard has come to its end made many.
+func (b *builder) madeAhead(w *actor, working []*actor, batches []float64) bool {
+	used := b.h.of(metric.ProcCPU, w.entity)
+	growth, _, ok := b.total(metric.ProcCPU, working)
+	if used == nil || !ok || w.method != "fork" {
+		return false
+	}
+	each := sum(growth) / sum(batches)
+	made := (used.v[len(used.v)-1] - forkedCPU) / each
+	return made >= leastAhead && made <= mostAhead
 }
 
 // numWorkers is the median of how many were alive while any was.
@@ -114,7 +158,7 @@ func (b *builder) numWorkers(r *rank) figure {
 		return exact(0)
 	}
 	var alive []float64
-	if r.parked == 0 {
+	if r.standby == 0 {
 		alive = slices.Clone(b.h.of(metric.LoaderWorkers, r.loader()).within(b.steady))
 	}
 	living := func(xs []float64) []float64 { return slices.DeleteFunc(xs, func(n float64) bool { return n <= 0 }) }

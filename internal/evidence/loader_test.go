@@ -111,11 +111,32 @@ func TestWorkersWithData(t *testing.T) {
 	for range 300 {
 		s.crews["100.1"] = crew[:1]
 		s.run(0.1, inputBound)
+		s.sums[metric.LoaderAliveSum.Name+" loader/100.1"] += s.looks * 2
 		for _, w := range crew[1:] {
 			s.worker("process/"+w, s.tick, s.looks, moment{idle: 1})
 		}
 	}
-	want(t, s.evidence(), map[metric.Desc]float64{metric.WithData: 1})
+	want(t, s.evidence(), map[metric.Desc]float64{metric.WithData: 1, metric.NumWorkers: 3, metric.HeadOfLine: absent})
+}
+
+// TestLoadersMadeTogether begins a second loader right after the first, whose workers make what is asked of them ahead
+// and wait for work from then on.
+func TestLoadersMadeTogether(t *testing.T) {
+	s := simulate(t, recording.Header{})
+	s.trainer("100.1")
+	crew := s.bear("100.1", 5, 50)
+	for _, w := range crew[2:] {
+		s.sums[metric.ProcCPU.Name+" process/"+w] = forkedCPU + 2*2*inputBound.work/inputBound.batches
+	}
+	for range 300 {
+		s.crews["100.1"] = crew[:2]
+		s.run(0.1, inputBound)
+		s.sums[metric.LoaderAliveSum.Name+" loader/100.1"] += s.looks * 3
+		for _, w := range crew[2:] {
+			s.worker("process/"+w, s.tick, s.looks, moment{idle: 1})
+		}
+	}
+	want(t, s.evidence(), map[metric.Desc]float64{metric.NumWorkers: 2, metric.WorkerIdle: inputBound.idle, metric.HeadOfLine: absent})
 }
 
 // TestFeedingRanks has rank 1's workers wait for work, as those do of whom nobody takes a batch.

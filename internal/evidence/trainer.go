@@ -15,7 +15,8 @@ type rank struct {
 	crew      []*actor  // workers that lived within the steady window; those of evaluations are left out where the hook tells them apart
 	others    []*actor  // those left out
 	fed       *Fed      // it has no DataLoader workers, and these make its batches: crew
-	parked    int       // workers of another loader that stood by through the window, left out too
+	standby   int       // workers that stood by through the window; those known to be another loader's are left out too
+	working   int       // workers that did not
 	starts    []restart // of workers, that reach into the steady window
 	restarts  []restart // those that replaced others and began in it
 	looks     []float64 // seconds in which the main thread was looked at

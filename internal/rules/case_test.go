@@ -241,10 +241,7 @@ func TestCases(t *testing.T) {
 				if measured {
 					judge = diagnose.JudgeMeasured
 				}
-				findings, abstained, err := judge(&rule, c.evidence)
-				if err != nil {
-					t.Fatal(err)
-				}
+				findings, abstained := judge(&rule, c.evidence)
 				kind, _, _ := strings.Cut(name, "-")
 				switch kind {
 				case "fires":

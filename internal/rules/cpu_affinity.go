@@ -20,13 +20,13 @@ var cpuAffinity = diagnose.Rule{
 	Needs:    []metric.Desc{metric.UsableCPUs, metric.PresentCPUs, metric.UsableBusy, metric.CPUBusyRatio},
 	Limits:   limits(fullLimit, idleCores),
 	Explains: []string{"cpu/saturated", "cpu/decode-bound", "loader/workers-too-few"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		usable, present, wait := p.Get(metric.UsableCPUs), p.Get(metric.PresentCPUs), p.Stall()
 		throttled, _ := p.Maybe(metric.Throttled)
 		idle := present * (1 - share(p.Get(metric.CPUBusyRatio)))
 		if wait < diagnose.Moderate.Value || usable >= present || throttled >= diagnose.Moderate.Value ||
 			p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) || idle < p.Limit(idleCores.Name)*usable {
-			return nil
+			return
 		}
 		to, effect := present, speedup(p, 0, wait, "the step")
 		if loader, ok := p.Loader(); ok && loader.FreeStep.Center > 0 {
@@ -43,6 +43,5 @@ var cpuAffinity = diagnose.Rule{
 				Why: "the cost of a batch over the step without waiting; then num_workers can follow", Caveat: "idle cores may be promised to others", Effect: effect}},
 			Unhelpful: against(wontHelpWorkers(usable), moreWorkers),
 		})
-		return nil
 	},
 }

@@ -18,12 +18,12 @@ var cpuDecodeBound = diagnose.Rule{
 	Limits:   limits(fullLimit, mostLimit, idleLimit, fixedPart, deviceTime),
 	Applies:  withWorkers,
 	Explains: []string{"cpu/saturated"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		wait := p.Stall()
 		split, ok := loadingOf(p)
 		if !ok || wait < diagnose.Moderate.Value || !saturated(p) || split.running < p.Limit(mostLimit.Name) ||
 			p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) || demand(p) < p.Limit(fullLimit.Name)*p.Get(metric.UsableCPUs) {
-			return nil
+			return
 		}
 		score := starved(p) * split.running * ownPart(p)
 		usable := p.Get(metric.UsableCPUs)
@@ -40,7 +40,6 @@ var cpuDecodeBound = diagnose.Rule{
 			Recommendations: append(cheaper(p), onTheGPU(p)...),
 			Unhelpful:       slices.Concat(against(wontHelpWorkers(usable), moreWorkers), tooSlowly(p), notStorage(p)),
 		})
-		return nil
 	},
 	Measured: &diagnose.Measured{
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchDecode, metric.BenchDecodeRatio, metric.UsableCPUs},
@@ -50,10 +49,10 @@ var cpuDecodeBound = diagnose.Rule{
 	},
 }
 
-func decodeMeasured(p *diagnose.Pass) error {
+func decodeMeasured(p *diagnose.Pass) {
 	ratio, item, usable := p.Get(metric.BenchDecodeRatio), p.Get(metric.BenchItem), p.Get(metric.UsableCPUs)
 	if ratio < p.Limit(mostLimit.Name) || item <= 0 {
-		return nil
+		return
 	}
 	f := report.Finding{
 		Severity: report.Info,
@@ -66,7 +65,6 @@ func decodeMeasured(p *diagnose.Pass) error {
 		f.Recommendations = []report.Recommendation{rec}
 	}
 	p.Report(f)
-	return nil
 }
 
 // quickerLibrary recommends the fastest of the user's own libraries over the slowest, where that is worth a change.

@@ -20,7 +20,7 @@ var cpuNoisyNeighbour = diagnose.Rule{
 	Needs:        []metric.Desc{metric.OtherCPU, metric.UsableCPUs, metric.UsableBusy, metric.MainRunDelay},
 	Limits:       limits(fullLimit, othersLimit, queueLimit),
 	Explains:     []string{"cpu/saturated", "cpu/decode-bound", "loader/workers-too-few", "loader/slow-sample-blocks", "loader/worker-imbalance"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		usable, others := p.Get(metric.UsableCPUs), p.Get(metric.OtherCPU)
 		if steal, ok := p.Maybe(metric.StealRatio); ok {
 			if present, ok := p.Maybe(metric.PresentCPUs); ok {
@@ -30,7 +30,7 @@ var cpuNoisyNeighbour = diagnose.Rule{
 		main := mainQueued(p)
 		delay := max(queued(p), main)
 		if usable <= 0 || p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) || others/usable < p.Limit(othersLimit.Name) || delay < p.Limit(queueLimit.Name) {
-			return nil
+			return
 		}
 		blame := notOwn(p, usable, others)
 		wait := steadyWait(p)
@@ -56,7 +56,6 @@ var cpuNoisyNeighbour = diagnose.Rule{
 			}},
 			Unhelpful: besideOthers(p),
 		})
-		return nil
 	},
 }
 

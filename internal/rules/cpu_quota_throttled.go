@@ -17,10 +17,10 @@ var cpuQuotaThrottled = diagnose.Rule{
 	Needs:    []metric.Desc{metric.Throttled, metric.UsableCPUs},
 	Limits:   limits(),
 	Explains: []string{"cpu/saturated", "cpu/decode-bound", "cpu/noisy-neighbour", "loader/workers-too-few"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		throttled, quota := share(p.Get(metric.Throttled)), p.Get(metric.UsableCPUs)
 		if throttled < diagnose.Moderate.Value {
-			return nil
+			return
 		}
 		main, _ := p.Maybe(metric.MainRunDelay) // run-queue time includes being held back by a quota
 		score := max(steadyWait(p)*queued(p), min(throttled, share(main)))
@@ -43,6 +43,5 @@ var cpuQuotaThrottled = diagnose.Rule{
 			Recommendations: []report.Recommendation{rec},
 			Unhelpful:       against("more workers: they share the same quota", moreWorkers),
 		})
-		return nil
 	},
 }

@@ -18,14 +18,14 @@ var cpuSaturated = diagnose.Rule{
 	Resource: report.CPU,
 	Needs:    []metric.Desc{metric.UsableBusy, metric.UsableCPUs, metric.MainRunDelay},
 	Limits:   limits(fullLimit, queueLimit, tooManyLimit, mostLimit),
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		if throttled, _ := p.Maybe(metric.Throttled); throttled >= diagnose.Moderate.Value || p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) {
-			return nil
+			return
 		}
 		main := mainQueued(p)
 		delay := max(queued(p), main)
 		if delay < p.Limit(queueLimit.Name) {
-			return nil
+			return
 		}
 		score := max(steadyWait(p)*queued(p), main) * ownPart(p)
 		f := report.Finding{
@@ -47,7 +47,6 @@ var cpuSaturated = diagnose.Rule{
 				Why: "more workers than cores only take turns" + sharedCPUs(p, usable)}}
 		}
 		p.Report(f)
-		return nil
 	},
 }
 

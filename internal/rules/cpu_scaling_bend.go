@@ -29,21 +29,21 @@ var bends = map[string]struct{ what, setting, to, why string }{
 	"cpu":    {"the cores are at their end", "num_workers", "no more than this gains", "each further worker costs memory and brings less"},
 }
 
-func bendMeasured(p *diagnose.Pass) error {
+func bendMeasured(p *diagnose.Pass) {
 	efficiency, _ := p.Evidence.Get(metric.BenchEfficiency)
 	if efficiency.Center >= p.Limit(bendLimit.Name) || efficiency.Hi >= 1 {
-		return nil
+		return
 	}
 	bound := ""
 	if p.Evidence.Bench != nil {
 		bound = p.Evidence.Bench.Bound
 	}
 	if bound == "none" { // its interval reaches where the probe sees no bend
-		return nil
+		return
 	}
 	if efficiency.Confidence <= 0 {
 		p.Abstain("too few rounds were measured to tell a bend from noise", "a larger --budget")
-		return nil
+		return
 	}
 	b, known := bends[bound]
 	score, severity := share(1-efficiency.Center), report.Info
@@ -63,5 +63,4 @@ func bendMeasured(p *diagnose.Pass) error {
 		f.Summary += "; what they share was not seen"
 	}
 	p.Report(f)
-	return nil
 }

@@ -20,13 +20,13 @@ var gpuBatchHeadroom = diagnose.Rule{
 	Title:  "The GPU has memory and time to spare",
 	Needs:  []metric.Desc{metric.GPUMemUsedRatio, metric.GPUBusy, metric.InputWait},
 	Limits: limits(emptyMemory, idleGPU),
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		memory, busy := share(p.Get(metric.GPUMemUsedRatio)), share(p.Get(metric.GPUBusy))
 		if p.Stall() >= diagnose.Moderate.Value || memory >= p.Limit(emptyMemory.Name) || busy >= p.Limit(idleGPU.Name) {
-			return nil
+			return
 		}
 		if copies, ok := p.Maybe(metric.CopyTime); ok && copies >= diagnose.High.Value {
-			return nil // a larger batch is copied for longer
+			return // a larger batch is copied for longer
 		}
 		var from *string
 		if b := p.Evidence.Facts.BatchSize; b != nil {
@@ -40,6 +40,5 @@ var gpuBatchHeadroom = diagnose.Rule{
 				Why: "fixed costs per step are then shared by more samples; the gain cannot be predicted from outside", Caveat: "the batch size changes training itself"}},
 			Unhelpful: against("gradient accumulation: it changes the effective batch, not the work per launch", report.Unhelpful{Setting: "gradient accumulation", Direction: report.Up}),
 		})
-		return nil
 	},
 }

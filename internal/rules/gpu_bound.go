@@ -15,7 +15,7 @@ var gpuBound = diagnose.Rule{
 	Applies: diagnose.Training,
 	Needs:   []metric.Desc{metric.DeviceTime},
 	Limits:  limits(mostLimit, busyDevice),
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		device, least := share(p.Get(metric.DeviceTime)), p.Limit(mostLimit.Name)
 		busy, counted := p.Maybe(metric.GPUBusy)
 		if counted {
@@ -24,10 +24,10 @@ var gpuBound = diagnose.Rule{
 		stall, ok := diagnose.Stall(p.Evidence)
 		if !ok {
 			p.Abstain("the input wait is unknown", "")
-			return nil
+			return
 		}
 		if (!counted && stall.Lo >= diagnose.Moderate.Value) || p.Stall() >= diagnose.High.Value || device < least {
-			return nil
+			return
 		}
 		summary := fmt.Sprintf("Data is ready in time (input wait %s); the main thread sleeps outside the loader %s of the time, as it does while a device works",
 			unit.Percent(p.Stall()), unit.Percent(device))
@@ -45,7 +45,6 @@ var gpuBound = diagnose.Rule{
 			Evidence:  seen(p, metric.DataStall, metric.InputWait, metric.DeviceTime, metric.GPUBusy, metric.GPUSMActive, metric.LoaderIsAhead),
 			Unhelpful: against("more workers, a deeper prefetch_factor or faster storage: "+why, moreWorkers, deeperPrefetch, moved),
 		})
-		return nil
 	},
 }
 

@@ -12,10 +12,10 @@ var gpuIdleNoJob = diagnose.Rule{
 	ID:    "gpu/idle-no-job",
 	Title: "A visible GPU is used by no process",
 	Needs: []metric.Desc{metric.GPUIdleJob, metric.GPUCount},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		idle, used := p.Get(metric.GPUIdleJob), p.Get(metric.GPUCount)
 		if idle < 1 || used < 1 {
-			return nil
+			return
 		}
 		p.Report(report.Finding{
 			Severity: report.Info,
@@ -25,7 +25,6 @@ var gpuIdleNoJob = diagnose.Rule{
 				Why: "each process brings its own loader; check that CPUs and storage can feed them", Caveat: "the GPU may be meant for somebody else; the effective batch grows"}},
 			Unhelpful: within("input wait", against("a second GPU, while the loader is the limit: both then wait", report.Unhelpful{Setting: "processes (one per GPU)", Direction: report.Up})),
 		})
-		return nil
 	},
 }
 

@@ -17,10 +17,10 @@ var gpuMemoryFull = diagnose.Rule{
 	Title:  "Nearly all of the GPU's memory is allocated",
 	Needs:  []metric.Desc{metric.GPUMemUsedRatio},
 	Limits: []diagnose.Limit{fullMemory},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		used := share(p.Get(metric.GPUMemUsedRatio))
 		if used < p.Limit(fullMemory.Name) {
-			return nil
+			return
 		}
 		p.Report(report.Finding{
 			Severity: report.Info,
@@ -35,7 +35,6 @@ var gpuMemoryFull = diagnose.Rule{
 			},
 			Unhelpful: against("a larger batch_size, until torch.cuda.max_memory_allocated() shows room: it may end the job, and input size says nothing of activations", largerBatch),
 		})
-		return nil
 	},
 }
 

@@ -17,14 +17,14 @@ var gpuPcieDegraded = diagnose.Rule{
 	Title:  "The GPU's PCIe link runs below what device and slot allow",
 	Needs:  []metric.Desc{metric.PcieGenRatio},
 	Limits: limits(linkLimit, pinnedRate),
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		link := share(p.Get(metric.PcieGenRatio))
 		if busy, ok := p.Maybe(metric.GPUBusy); ok && busy < diagnose.Moderate.Value {
 			p.Abstain("the GPU had hardly any work in the watch, so its link may not have trained up", "watch while the job trains")
-			return nil
+			return
 		}
 		if link > p.Limit(linkLimit.Name) {
-			return nil
+			return
 		}
 		rx, _ := p.Maybe(metric.PcieRxRate)
 		score := share(rx/(link*p.Limit(pinnedRate.Name))) * (1 - link) // time on the link, and what a whole link would save of it
@@ -35,6 +35,5 @@ var gpuPcieDegraded = diagnose.Rule{
 			Recommendations: []report.Recommendation{{Setting: "PCIe link", From: new(unit.Percent(link) + " of its bandwidth"), To: "all of it",
 				Why: "copies to the GPU take that much longer; lspci -vv shows LnkCap and LnkSta", Effect: speedup(p, 0, score, "the device")}},
 		})
-		return nil
 	},
 }

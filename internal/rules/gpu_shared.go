@@ -14,10 +14,10 @@ var gpuShared = diagnose.Rule{
 	Title:        "Other processes compute on the job's GPU",
 	Circumstance: true,
 	Needs:        []metric.Desc{metric.GPUOthersBusy},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		others := share(p.Get(metric.GPUOthersBusy))
 		if others < diagnose.Moderate.Value {
-			return nil
+			return
 		}
 		p.Report(report.Finding{
 			Severity: besideLoader(p, others), Score: others,
@@ -27,6 +27,5 @@ var gpuShared = diagnose.Rule{
 				Why: "a GPU runs the work of several processes in turns"}},
 			Unhelpful: unlessStarved(p, "the time that others take", against("more workers: others' work on the GPU stays", moreWorkers)),
 		})
-		return nil
 	},
 }

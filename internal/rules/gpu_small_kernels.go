@@ -21,13 +21,13 @@ var gpuSmallKernels = diagnose.Rule{
 	Title:  "The GPU is busy in name only: kernels too small to fill it",
 	Needs:  []metric.Desc{metric.GPUBusy, metric.GPUSMActive, metric.DeviceWait},
 	Limits: limits(kernelBusy, smActive),
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		busy, active, waits := share(p.Get(metric.GPUBusy)), share(p.Get(metric.GPUSMActive)), share(p.Get(metric.DeviceWait))
 		if v, ok := p.Evidence.Get(metric.DeviceWait); ok && len(p.Evidence.Ranks) < 2 {
 			waits = share(v.Lo) // known to wait: launching and waiting cannot always be told apart; of several ranks it may be a collective
 		}
 		if busy < p.Limit(kernelBusy.Name) || active >= p.Limit(smActive.Name) || waits >= diagnose.High.Value || p.Stall() >= diagnose.Moderate.Value {
-			return nil
+			return
 		}
 		p.Report(report.Finding{
 			Severity: report.Warning, Score: busy - active,
@@ -38,6 +38,5 @@ var gpuSmallKernels = diagnose.Rule{
 				Why: "the time between kernels is the host's; larger kernels fill the same time with more work", Caveat: "what it brings cannot be predicted from outside"}},
 			Unhelpful: readyInTime(),
 		})
-		return nil
 	},
 }

@@ -15,10 +15,10 @@ var gpuThrottled = diagnose.Rule{
 	Title:  "The GPU is slowed down by power or heat",
 	Needs:  []metric.Desc{metric.GPUThrottled, metric.GPUClockLost},
 	Limits: limits(),
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		part := share(p.Get(metric.GPUThrottled))
 		if part < diagnose.High.Value {
-			return nil
+			return
 		}
 		device, _ := p.Maybe(metric.DeviceTime)
 		reasons := strings.Join(p.Evidence.Facts.Throttle, ", ")
@@ -33,6 +33,5 @@ var gpuThrottled = diagnose.Rule{
 			Evidence:  seen(p, metric.GPUThrottled, metric.GPUClockLost, metric.GPUPowerRatio, metric.GPUBusy),
 			Unhelpful: unlessStarved(p, "the time the device is slowed down", against("changes of the loader: the device itself is slower", moreWorkers, deeperPrefetch)),
 		})
-		return nil
 	},
 }

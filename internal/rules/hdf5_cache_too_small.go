@@ -23,7 +23,7 @@ var hdf5CacheTooSmall = diagnose.Rule{
 	},
 }
 
-func cacheMeasured(p *diagnose.Pass) error {
+func cacheMeasured(p *diagnose.Pass) {
 	gain, _ := p.Evidence.Get(metric.BenchCacheGain)
 	size, order := p.Get(metric.BenchCacheSize), "in random order"
 	holds := held(p, size)
@@ -33,7 +33,7 @@ func cacheMeasured(p *diagnose.Pass) error {
 	if !pays {
 		ordered, ok := p.Evidence.Get(metric.BenchCacheOrderedGain)
 		if !ok || ordered.Center < diagnose.Moderate.Value || ordered.Lo <= 0 {
-			return nil
+			return
 		}
 		gain, order, score = ordered, "in sequence only", 0
 		size, _ = p.Maybe(metric.BenchCacheOrdered)
@@ -77,7 +77,6 @@ func cacheMeasured(p *diagnose.Pass) error {
 		f.Unhelpful = largerCache(p)
 	}
 	p.Report(f)
-	return nil
 }
 
 // undoing is the share of an item's time that goes to undoing filters and to a plain read of its chunks, which is all

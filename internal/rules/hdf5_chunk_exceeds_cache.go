@@ -23,21 +23,19 @@ var hdf5ChunkExceedsCache = diagnose.Rule{
 	Applies:  onChunks,
 	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero", "hdf5/filter-cpu", "hdf5/reopened-per-item", "hdf5/cache-too-small",
 		"storage/saturated"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		if neverKept(p) {
 			p.Report(inflation(p, p.Get(metric.HDF5Amplify), neverKeptSaid(p, "")))
 		}
-		return nil
 	},
 	Measured: &diagnose.Measured{
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchFilter, metric.HDF5Filters, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5Amplify},
 		Limits:  limits(wasteLimit, plainOverhead, plainSpeed, layoutError, smallItem, diagnose.MemoryShare),
 		Applies: func(e *evidence.Evidence) bool { return inChunks(e) && filtered(e) },
-		Eval: func(p *diagnose.Pass) error {
+		Eval: func(p *diagnose.Pass) {
 			if neverKept(p) {
 				rechunked(p, p.Get(metric.HDF5Amplify), neverKeptSaid(p, ", which takes "+unit.Seconds(p.Get(metric.BenchFilter))))
 			}
-			return nil
 		},
 	},
 }

@@ -17,11 +17,11 @@ var hdf5ChunkMismatch = diagnose.Rule{
 	Limits:   limits(wasteLimit, gzipSpeed, fastSpeed, filterPart),
 	Applies:  onChunks,
 	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "hdf5/filter-cpu", "hdf5/cache-too-small", "storage/saturated"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		amplify := p.Get(metric.HDF5Amplify)
 		filters, _ := p.Maybe(metric.HDF5Filters)
 		if amplify < p.Limit(wasteLimit.Name) || p.Get(metric.HDF5Chunk) > p.Get(metric.HDF5Cache) || !readsInVain(p) {
-			return nil
+			return
 		}
 		touched, _ := p.Maybe(metric.HDF5Touched)
 		summary := fmt.Sprintf("Each item needs %s its own bytes from the file", times(amplify))
@@ -34,7 +34,6 @@ var hdf5ChunkMismatch = diagnose.Rule{
 			f.Score = starved(p) * share(beyond+waitsForStorage(p)) * (1 - 1/amplify)
 		}
 		p.Report(f)
-		return nil
 	},
 	Measured: &diagnose.Measured{
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchItemBytes, metric.HDF5Chunk, metric.HDF5Cache, metric.HDF5Amplify, metric.HDF5Filters},
@@ -44,13 +43,14 @@ var hdf5ChunkMismatch = diagnose.Rule{
 	},
 }
 
-func mismatchMeasured(p *diagnose.Pass) error {
+func mismatchMeasured(p *diagnose.Pass) {
 	amplify, filters := p.Get(metric.HDF5Amplify), p.Get(metric.HDF5Filters)
 	if amplify < p.Limit(wasteLimit.Name) || filters >= 1 && p.Get(metric.HDF5Chunk) > p.Get(metric.HDF5Cache) {
-		return nil
+		return
 	}
 	if _, ok := p.Maybe(metric.BenchFilter); filters >= 1 && !ok {
-		return missing(p, metric.BenchFilter)
+		missing(p, metric.BenchFilter)
+		return
 	}
 	item, state := settled(p)
 	summary := fmt.Sprintf("An item of %s takes %s (%s)", unit.Bytes(p.Get(metric.BenchItemBytes)), unit.Seconds(item.Center), state)
@@ -60,7 +60,6 @@ func mismatchMeasured(p *diagnose.Pass) error {
 		summary += fmt.Sprintf(" because its chunk of %s holds %s its own bytes", unit.Bytes(p.Get(metric.HDF5Chunk)), times(amplify))
 	}
 	rechunked(p, amplify, summary)
-	return nil
 }
 
 // readsInVain tells whether the job really reads more than its batches hold: in order, neighbours come from the chunk

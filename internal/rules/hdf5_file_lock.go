@@ -17,21 +17,20 @@ var hdf5FileLock = diagnose.Rule{
 	Limits:   limits(),
 	Applies:  withWorkers,
 	Explains: []string{"loader/workers-too-few", "storage/network"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		busy := p.Get(metric.WorkerBusy)
 		if busy <= 0 {
-			return nil
+			return
 		}
 		waits := share(p.Get(metric.WorkerFileLock) / busy)
 		if waits < diagnose.Moderate.Value {
-			return nil
+			return
 		}
 		f := cause{part: waits, lo: waits / 2, hi: waits, change: unlocked,
 			summary: fmt.Sprintf("Workers wait for a file lock %s of their busy time", unit.Percent(waits)),
 			seen:    seen(p, metric.WorkerFileLock, metric.WorkerBusy, metric.HDF5Opens, metric.StorageNet)}.finding(p)
 		f.Unhelpful = against("more workers: they wait for the same lock", moreWorkers)
 		p.Report(f)
-		return nil
 	},
 	Measured: &diagnose.Measured{
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchLock},
@@ -48,10 +47,10 @@ var unlocked = report.Recommendation{Setting: "HDF5_USE_FILE_LOCKING", To: "FALS
 var lockRoundTrip = diagnose.Limit{Name: "lock that asks a server", Value: 0.5e-3, Unit: metric.Seconds,
 	Source: "derived: a round trip on a cluster's network file system takes 0.5 to 2 ms, a local flock some microseconds"}
 
-func lockMeasured(p *diagnose.Pass) error {
+func lockMeasured(p *diagnose.Pass) {
 	lock, _ := p.Evidence.Get(metric.BenchLock)
 	if lock.Lo <= 0 {
-		return nil // no more than noise
+		return // no more than noise
 	}
 	before, state := settled(p)
 	item := timing{before, less(before, lock.Summary, plainRead(p)), report.Modelled}
@@ -60,12 +59,12 @@ func lockMeasured(p *diagnose.Pass) error {
 		unit.Seconds(lock.Center), unit.Seconds(before.Center), state)
 	if p.Evidence.OpensPerItem() {
 		if score < diagnose.Moderate.Value {
-			return nil
+			return
 		}
 		rec.Effect = item.effect()
 	} else {
 		if lock.Center < p.Limit(lockRoundTrip.Name) {
-			return nil
+			return
 		}
 		score = 0
 		summary = fmt.Sprintf("HDF5's file lock adds %s to each opening of the file; kept open, the file pays that once per worker",
@@ -77,5 +76,4 @@ func lockMeasured(p *diagnose.Pass) error {
 		Recommendations: []report.Recommendation{rec},
 		Unhelpful:       against("SWMR mode: it lets one process write while others read, and makes no read faster", swmr),
 	})
-	return nil
 }

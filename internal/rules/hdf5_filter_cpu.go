@@ -20,14 +20,14 @@ var hdf5FilterCPU = diagnose.Rule{
 	Limits:   limits(wasteLimit, gzipSpeed, fastSpeed, storageLimit, filterPart),
 	Applies:  onHDF5,
 	Explains: []string{"cpu/decode-bound", "cpu/saturated"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		split, ok := loadingOf(p)
 		if !ok || p.Get(metric.HDF5Filters) < 1 || p.Get(metric.HDF5Amplify) >= p.Limit(wasteLimit.Name) {
-			return nil
+			return
 		}
 		lo, cost := undone(p, split)
 		if cost < p.Limit(storageLimit.Name) {
-			return nil
+			return
 		}
 		p.Report(cause{part: cost, lo: lo, hi: cost,
 			summary: fmt.Sprintf("Decompressing takes about %s of the loading time (%s read)", unit.Percent(cost),
@@ -37,7 +37,6 @@ var hdf5FilterCPU = diagnose.Rule{
 			seen: seen(p, metric.MadeItem, metric.MadeRead, metric.HDF5Filters, metric.ReadBytes, metric.WorkerRunning,
 				metric.HDF5Amplify),
 		}.finding(p))
-		return nil
 	},
 	Measured: &diagnose.Measured{
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchFilter, metric.HDF5Filters, metric.HDF5Amplify},
@@ -47,9 +46,9 @@ var hdf5FilterCPU = diagnose.Rule{
 	},
 }
 
-func filterMeasured(p *diagnose.Pass) error {
+func filterMeasured(p *diagnose.Pass) {
 	if p.Get(metric.HDF5Filters) < 1 || p.Get(metric.HDF5Amplify) >= p.Limit(wasteLimit.Name) {
-		return nil
+		return
 	}
 	before, state := settled(p)
 	item := before.Center
@@ -84,7 +83,7 @@ func filterMeasured(p *diagnose.Pass) error {
 	caveat += "; " + lzfCaveat
 	score := times.saved()
 	if score < diagnose.Moderate.Value {
-		return nil
+		return
 	}
 	rec := report.Recommendation{Setting: "HDF5 filter", From: filtersNow(p), To: "none",
 		Why: "nothing is left to undo for an item", Caveat: caveat, Effect: times.effect()}
@@ -104,7 +103,6 @@ func filterMeasured(p *diagnose.Pass) error {
 		Recommendations: []report.Recommendation{rec},
 		Unhelpful:       slices.Concat(largerCache(p), fasterStorage(p)),
 	})
-	return nil
 }
 
 // filtersNow names the dataset's filters; nil unknown.

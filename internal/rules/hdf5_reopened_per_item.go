@@ -32,29 +32,30 @@ var hdf5ReopenedPerItem = diagnose.Rule{
 	Limits:   limits(otherFiles, reopenPerBatch, reopenPerWorker, reopenCost, reopenAbsent, reopenAlso),
 	Applies:  onHDF5,
 	Explains: []string{"loader/workers-too-few", "cpu/decode-bound", "cpu/saturated", "loader/workers-zero", "hdf5/file-lock", "storage/small-files"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		if m, ok := madeOf(p); ok && m.open > 0 && len(p.Evidence.Facts.Hook.Opens) > 0 {
 			reopenedInside(p, m)
-			return nil
+			return
 		}
 		opens, counted := p.Maybe(metric.HDF5Opens)
 		distinct, told := p.Maybe(metric.DistinctOpens)
 		if !counted || !told {
-			return comesAndGoes(p)
+			comesAndGoes(p)
+			return
 		}
 		if distinct > p.Limit(otherFiles.Name) || !opensOften(p, opens) {
-			return nil
+			return
 		}
 		split, ok := loadingOf(p)
 		if !ok {
 			p.Abstain("where the time of loading goes is unknown", "")
-			return nil
+			return
 		}
 		opens /= trainers(p)
 		cpu := cpuOf(p)
 		if cpu <= 0 {
 			p.Abstain("the CPU time of loading is unknown", "")
-			return nil
+			return
 		}
 		lo := share(share(opens*p.Limit(reopenCost.Name)/cpu)*split.running + split.open + split.fileLock)
 		hi := lo
@@ -73,7 +74,6 @@ var hdf5ReopenedPerItem = diagnose.Rule{
 				metric.WorkerOpenWait)}.finding(p)
 		f.Unhelpful = slices.Concat(tooSlowly(p), notStorage(p), notCompression(p))
 		p.Report(f)
-		return nil
 	},
 	Measured: &diagnose.Measured{
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchPerFile},
@@ -83,21 +83,23 @@ var hdf5ReopenedPerItem = diagnose.Rule{
 	},
 }
 
-func reopenedMeasured(p *diagnose.Pass) error {
+func reopenedMeasured(p *diagnose.Pass) {
 	if p.Evidence.OpensPerItem() {
-		return openedMeasured(p)
+		openedMeasured(p)
+		return
 	}
 	if n, ok := p.Maybe(metric.BenchPerFile); ok && whole(n) == "1" {
-		return nil // the one item of the one file: there is nothing to open again, and nothing to merge
+		return // the one item of the one file: there is nothing to open again, and nothing to merge
 	}
 	anew, ok := p.Evidence.Get(metric.BenchReopened)
 	if !ok {
-		return missing(p, metric.BenchReopened)
+		missing(p, metric.BenchReopened)
+		return
 	}
 	item, _ := p.Evidence.Get(metric.BenchItem)
 	kept := item.Center
 	if savedShare(anew.Center, kept) < diagnose.Moderate.Value || anew.Lo <= item.Hi {
-		return nil
+		return
 	}
 	p.Report(report.Finding{
 		Severity: report.Info,
@@ -107,11 +109,10 @@ func reopenedMeasured(p *diagnose.Pass) error {
 		Recommendations: []report.Recommendation{reopenCure(nil)},
 		Unhelpful:       against("SWMR mode: it lets one process write while others read, and makes no read faster", swmr),
 	})
-	return nil
 }
 
 // openedMeasured is the case of one item per file, or of too many files: every item opens another one.
-func openedMeasured(p *diagnose.Pass) error {
+func openedMeasured(p *diagnose.Pass) {
 	before, state := settled(p)
 	d := metric.BenchOpen
 	if state == "cold" {
@@ -119,12 +120,13 @@ func openedMeasured(p *diagnose.Pass) error {
 	}
 	open, ok := p.Evidence.Get(d)
 	if !ok {
-		return missing(p, d)
+		missing(p, d)
+		return
 	}
 	item := timing{before, less(before, open.Summary, plainRead(p)), report.Modelled}
 	score := item.saved()
 	if score < diagnose.Moderate.Value {
-		return nil
+		return
 	}
 	rec := report.Recommendation{Setting: "files of the dataset", To: "one HDF5 file, items along the first axis of one dataset",
 		Why: "a worker then opens one file, once", Caveat: "one file is rewritten as a whole when items are added; some hundred items per file do as well",
@@ -145,12 +147,11 @@ func openedMeasured(p *diagnose.Pass) error {
 		Unhelpful: slices.Concat(against("keeping handles open: the next item is in another file",
 			report.Unhelpful{Setting: "opening the HDF5 file", Direction: report.Any}), against("SWMR mode: it makes no read faster", swmr)),
 	})
-	return nil
 }
 
 // comesAndGoes judges without counted opens: the one file of the dataset is open in some looks at a busy worker and not
 // in others.
-func comesAndGoes(p *diagnose.Pass) error {
+func comesAndGoes(p *diagnose.Pass) {
 	present, ok := p.Maybe(metric.HandlePresent)
 	files, ok2 := p.Maybe(metric.DatasetFileN)
 	if !ok || !ok2 {
@@ -159,12 +160,12 @@ func comesAndGoes(p *diagnose.Pass) error {
 			reason = "opens of HDF5 files were not counted"
 		}
 		p.Abstain(reason, cure)
-		return nil
+		return
 	}
 	restarts, _ := p.Maybe(metric.Restarts)
 	absent := p.Limit(reopenAbsent.Name)
 	if files != 1 || restarts >= 1 || present < absent || present > 1-absent {
-		return nil
+		return
 	}
 	p.Report(cause{part: present / 2, hi: present, // between nothing and all the time it was open, the read included
 		summary: fmt.Sprintf("The HDF5 file is open in %s of the looks at a busy worker and closed in the others: "+
@@ -172,7 +173,6 @@ func comesAndGoes(p *diagnose.Pass) error {
 		change: reopenCure(nil),
 		seen:   seen(p, metric.HandlePresent, metric.DatasetFileN, metric.WorkerBusy),
 	}.finding(p))
-	return nil
 }
 
 // reopenCure is what to do about it.

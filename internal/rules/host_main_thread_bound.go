@@ -15,7 +15,7 @@ var hostMainThreadBound = diagnose.Rule{
 	Needs:    []metric.Desc{metric.HostTime},
 	Limits:   limits(nativeCores),
 	Explains: []string{"cpu/saturated"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		host, wait := share(p.Get(metric.HostTime)), p.Stall()
 		if diagnose.Workerless(p.Evidence) {
 			host = min(host, 1-wait)
@@ -23,7 +23,7 @@ var hostMainThreadBound = diagnose.Rule{
 		host = max(host-spinning(p), 0)
 		device, _ := p.Maybe(metric.DeviceTime)
 		if host < diagnose.High.Value || host <= wait {
-			return nil
+			return
 		}
 		severity := report.Info
 		if host > device {
@@ -38,15 +38,15 @@ var hostMainThreadBound = diagnose.Rule{
 			score = max(host-min(share(delay), 1-wait), 0)
 		}
 		if score < diagnose.Moderate.Value {
-			return nil
+			return
 		}
 		if cores, ok := onCPU(p); ok {
 			p.Report(modelOnCPU(p, cores, score))
-			return nil
+			return
 		}
 		if diagnose.TrainsOnCPU(p.Evidence) {
 			p.Report(trainsOnCPU(p, host, score))
-			return nil
+			return
 		}
 		if score < host-diagnose.Moderate.Value {
 			summary += fmt.Sprintf("; %s of it is its own, for the rest it has no CPU", unit.Percent(score/host))
@@ -61,7 +61,6 @@ var hostMainThreadBound = diagnose.Rule{
 			}},
 			Unhelpful: unlessStarved(p, "work of the main thread", readyInTime()),
 		})
-		return nil
 	},
 }
 

@@ -24,18 +24,18 @@ var hostSyncPoints = diagnose.Rule{
 		return timed || known && n.Center >= 1 && diagnose.Training(e)
 	},
 	Explains: []string{"host/main-thread-bound"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		synced, each := share(p.Get(metric.SyncRatio)), p.Get(metric.SyncsPerStep)
 		if synced < diagnose.Moderate.Value || each < p.Limit(syncsLimit.Name) {
 			if h := p.Evidence.Facts.Hook; h != nil && h.SyncsPartly {
 				p.Abstain(diagnose.Untimed, diagnose.TimeThem)
 			}
-			return nil
+			return
 		}
 		idle, ok := deviceIdle(p)
 		if !ok {
 			p.Abstain("whether the GPU is busy while the training loop waits for it is unknown", "")
-			return nil
+			return
 		}
 		score := min(max(idle-p.Stall(), 0), synced)
 		f := report.Finding{
@@ -62,7 +62,6 @@ var hostSyncPoints = diagnose.Rule{
 			}
 		}
 		p.Report(f)
-		return nil
 	},
 }
 

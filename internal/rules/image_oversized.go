@@ -54,11 +54,11 @@ func decodesPictures(e *evidence.Evidence) bool {
 // pictureSuffixes are those of files that hold one picture each.
 var pictureSuffixes = []string{".jpg", ".jpeg", ".png", ".webp"}
 
-func oversized(p *diagnose.Pass) error {
+func oversized(p *diagnose.Pass) {
 	m, ok := madeOf(p)
 	times := p.Get(metric.DecodedTimes)
 	if !ok || m.decode < diagnose.Moderate.Value || times < p.Limit(oversizedFrom.Name) || p.Stall() < diagnose.Moderate.Value {
-		return nil
+		return
 	}
 	change := report.Recommendation{Setting: "size of the pictures", To: "twice what training takes in each direction, or less",
 		Why:    "resized once, ahead of training: decoding takes time in proportion to the pixels",
@@ -78,20 +78,19 @@ func oversized(p *diagnose.Pass) error {
 		seen: seen(p, metric.DecodedTimes, metric.MadeItem, metric.MadeDecode, metric.BatchBytes, metric.FileBytes)}.finding(p)
 	f.Unhelpful = slices.Concat(tooSlowly(p), notStorage(p))
 	p.Report(f)
-	return nil
 }
 
-func oversizedMeasured(p *diagnose.Pass) error {
+func oversizedMeasured(p *diagnose.Pass) {
 	t, c, ok := tried(p, "resized*")
 	if !ok {
 		if p.Get(metric.BenchDecode) >= p.Limit(largeDecode.Name) {
 			p.Abstain("the pictures are large, but what training needs is not known, and no smaller ones were measured", tryCommand(p))
 		}
-		return nil
+		return
 	}
 	score := t.saved()
 	if score < diagnose.Moderate.Value {
-		return nil
+		return
 	}
 	severity, at := report.Info, 0.0
 	if score >= p.Limit(muchLarger.Name) {
@@ -109,7 +108,6 @@ func oversizedMeasured(p *diagnose.Pass) error {
 		Recommendations: []report.Recommendation{rec},
 		Unhelpful:       fasterStorage(p),
 	})
-	return nil
 }
 
 // tryCommand measures other ways to store the dataset, ready to copy.

@@ -26,10 +26,10 @@ var imagePNGDecode = diagnose.Rule{
 	Limits:   limits(mostLimit, pngLeast, pngMost),
 	Applies:  func(e *evidence.Evidence) bool { return withWorkers(e) && e.Facts.Extension == ".png" },
 	Explains: []string{"cpu/decode-bound", "cpu/saturated"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		split, ok := loadingOf(p)
 		if !ok || split.running < p.Limit(mostLimit.Name) || !saturated(p) || p.Stall() < diagnose.Moderate.Value {
-			return nil
+			return
 		}
 		decodes, sure := split.running, 0.0 // 0: augmentation may be what takes the time
 		summary := fmt.Sprintf("The pictures are PNG, and the workers compute %s of their busy time", unit.Percent(split.running))
@@ -37,7 +37,7 @@ var imagePNGDecode = diagnose.Rule{
 			decodes, sure = m.decode, m.decode*p.Limit(pngLeast.Name)
 			summary = fmt.Sprintf("The pictures are PNG, and decoding takes %s of the %s a worker needs for an item", unit.Percent(m.decode), unit.Seconds(m.item))
 			if decodes < diagnose.Moderate.Value {
-				return nil
+				return
 			}
 		}
 		lo, hi := decodes*p.Limit(pngLeast.Name), decodes*p.Limit(pngMost.Name)
@@ -46,7 +46,6 @@ var imagePNGDecode = diagnose.Rule{
 				metric.FileBytes)}.finding(p)
 		f.Unhelpful = slices.Concat(tooSlowly(p), notStorage(p))
 		p.Report(f)
-		return nil
 	},
 	Measured: &diagnose.Measured{
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchDecode},
@@ -63,7 +62,7 @@ func toJPEG(why string) report.Recommendation {
 		Caveat: "JPEG loses detail: never for labels, masks, medical or depth data"}
 }
 
-func pngMeasured(p *diagnose.Pass) error {
+func pngMeasured(p *diagnose.Pass) {
 	before, state := settled(p)
 	item := before.Center
 	decode, _ := p.Evidence.Get(metric.BenchDecode)
@@ -76,11 +75,11 @@ func pngMeasured(p *diagnose.Pass) error {
 		times = t
 	case p.Evidence.Bench != nil && len(p.Evidence.Bench.Formats) > 1:
 		p.Abstain("pictures of several formats lie together, and what the PNGs among them take was not told apart", "--try, or bench-io on a folder of PNGs alone")
-		return nil
+		return
 	}
 	score := times.saved()
 	if score < diagnose.Moderate.Value {
-		return nil
+		return
 	}
 	recs := []report.Recommendation{toJPEG("JPEG decodes in less of the time")}
 	recs[0].Effect = times.effect()
@@ -95,5 +94,4 @@ func pngMeasured(p *diagnose.Pass) error {
 		Recommendations: recs,
 		Unhelpful:       fasterStorage(p),
 	})
-	return nil
 }

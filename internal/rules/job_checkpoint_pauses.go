@@ -25,15 +25,15 @@ var jobCheckpointPauses = diagnose.Rule{
 	Limits:   limits(leastSaved, leastSaveSteps),
 	Explains: []string{"host/main-thread-bound", "job/epoch-gap"},
 	Applies:  diagnose.Training,
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		spent := share(p.Get(metric.SaveTime))
 		if spent < diagnose.Moderate.Value {
-			return nil
+			return
 		}
 		every, repeated := p.Maybe(metric.SaveEvery)
 		if !repeated {
 			p.Abstain("training stood still once while the trainer wrote, and how often it does so is unknown", "watch until it was seen twice")
-			return nil
+			return
 		}
 		pause, _ := p.Maybe(metric.SavePause)
 		bytes, _ := p.Maybe(metric.SaveBytes)
@@ -52,6 +52,5 @@ var jobCheckpointPauses = diagnose.Rule{
 			},
 			Unhelpful: within("checkpoints", notForTraining(p)),
 		})
-		return nil
 	},
 }

@@ -16,10 +16,10 @@ var jobCollectiveWait = diagnose.Rule{
 	Needs:   []metric.Desc{metric.GPUBusy, metric.GPUSMActive, metric.DeviceWait},
 	Limits:  limits(kernelBusy, smActive),
 	Applies: severalTrainers,
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		busy, active, waits := share(p.Get(metric.GPUBusy)), share(p.Get(metric.GPUSMActive)), share(p.Get(metric.DeviceWait))
 		if busy < p.Limit(kernelBusy.Name) || active >= p.Limit(smActive.Name) || waits < diagnose.High.Value || p.Stall() >= diagnose.Moderate.Value {
-			return nil
+			return
 		}
 		p.Report(report.Finding{
 			Severity: report.Warning, Score: busy - active,
@@ -30,7 +30,6 @@ var jobCollectiveWait = diagnose.Rule{
 				Why: "the multiprocessors idle while a collective waits", Caveat: "what it brings cannot be predicted from outside"}},
 			Unhelpful: readyInTime(),
 		})
-		return nil
 	},
 }
 

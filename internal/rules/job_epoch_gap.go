@@ -37,18 +37,18 @@ var jobEpochGap = diagnose.Rule{
 		n, known := e.Get(metric.Restarts)
 		return withWorkers(e) && (!known || n.Center >= 1)
 	},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		gap, each := share(p.Get(metric.EpochGap)), p.Get(metric.RestartGap)
 		start, ok := startCost[p.Evidence.Facts.StartMethod]
 		if !ok {
 			p.Abstain("how the workers were started is unknown, and with it what their start costs", "")
-			return nil
+			return
 		}
 		cpu, _ := p.Maybe(metric.WorkerCPUBatch)
 		wait, _ := p.Maybe(metric.WorkerWaitBatch)
 		explained := start.Value + cpu + wait
 		if p.Get(metric.Restarts) < 1 || gap < diagnose.Moderate.Value || each < 2*explained {
-			return nil
+			return
 		}
 		score := gap * (1 - explained/each)
 		p.Report(report.Finding{
@@ -59,7 +59,6 @@ var jobEpochGap = diagnose.Rule{
 			Recommendations: []report.Recommendation{{Setting: "work between epochs", From: new(unit.Seconds(each)), To: unit.Seconds(explained),
 				Why: gapCure(p), Effect: speedup(p, 0, score, "the loader between epochs")}},
 		})
-		return nil
 	},
 }
 

@@ -18,10 +18,10 @@ var jobEvaluationSequential = diagnose.Rule{
 	Limits:   limits(evalWaits),
 	Applies:  diagnose.Training,
 	Explains: []string{"job/epoch-gap"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		spent := share(p.Get(metric.Evaluation))
 		if spent < diagnose.Moderate.Value {
-			return nil
+			return
 		}
 		w, _ := p.Maybe(metric.EvalWait)
 		waits := min(share(w), spent)
@@ -50,7 +50,6 @@ var jobEvaluationSequential = diagnose.Rule{
 				report.Unhelpful{Setting: "num_workers of the evaluation's DataLoader", Direction: report.Up})...)
 		}
 		p.Report(f)
-		return nil
 	},
 }
 

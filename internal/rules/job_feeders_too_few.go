@@ -18,10 +18,10 @@ var jobFeedersTooFew = diagnose.Rule{
 		metric.UsableCPUs, metric.FeedersAtOnce},
 	Limits:  limits(idleLimit, mostLimit, gainLimit, fixedPart, oneAtATime),
 	Applies: func(e *evidence.Evidence) bool { return e.Facts.Fed != nil },
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		wait, n, threads := p.Stall(), p.Get(metric.NumWorkers), p.Evidence.Facts.Fed.Threads
 		if wait < diagnose.Moderate.Value {
-			return nil
+			return
 		}
 		f := report.Finding{Evidence: seen(p, metric.NumWorkers, metric.WorkerBusy, metric.FeedersAtOnce, metric.WorkerCPU,
 			metric.WorkerStorage, metric.WorkerRunDelay, metric.UsableCPUs, metric.UsableBusy)}
@@ -36,23 +36,23 @@ var jobFeedersTooFew = diagnose.Rule{
 			f.Unhelpful = against("more threads: one of them is at work at a time",
 				report.Unhelpful{Setting: "feeding threads", Direction: report.Up})
 			p.Report(f)
-			return nil
+			return
 		}
 		split, ok := loadingOf(p)
 		if !ok || !saturated(p) || split.storage+split.open+split.fileLock > p.Limit(mostLimit.Name) {
-			return nil
+			return
 		}
 		loader, ok := p.Loader()
 		if !ok {
-			return nil
+			return
 		}
 		need, ok := loader.WorkersNeeded(false)
 		if !ok || need.Workers <= loader.Setting.Workers {
-			return nil
+			return
 		}
 		saved := min(loader.SteadyGain(need.Workers), wait)
 		if saved < p.Limit(gainLimit.Name) {
-			return nil
+			return
 		}
 		setting, caveat, effect := "feeding processes", "each takes its own memory", loader.WithWorkers(need.Workers)
 		if threads {
@@ -69,7 +69,6 @@ var jobFeedersTooFew = diagnose.Rule{
 				unit.Number((loader.Seen.CPU.Center+loader.Seen.Wait.Center)/loader.Seen.FreeStep.Center)),
 		}}
 		p.Report(f)
-		return nil
 	},
 }
 

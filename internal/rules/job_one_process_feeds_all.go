@@ -17,10 +17,10 @@ var jobOneProcessFeedsAll = diagnose.Rule{
 	Limits:   limits(gainLimit),
 	Applies:  severalTrainers,
 	Explains: []string{"loader/workers-too-few", "loader/workers-zero", "job/straggler"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		ranks, workers, wait := p.Get(metric.Ranks), p.Get(metric.NumWorkers), p.Stall()
 		if whole(p.Get(metric.FeedingRanks)) != "1" || wait < diagnose.Moderate.Value {
-			return nil
+			return
 		}
 		saved := wait * (1 - 1/ranks)
 		effect := speedup(p, 0, saved, "the step without waiting")
@@ -28,7 +28,7 @@ var jobOneProcessFeedsAll = diagnose.Rule{
 			saved, effect = min(loader.SteadyGain(int(workers*ranks)), wait), loader.WithWorkers(int(workers*ranks))
 		}
 		if saved < p.Limit(gainLimit.Name) {
-			return nil
+			return
 		}
 		who := "one of them"
 		if all := p.Evidence.Ranks; len(all) > 0 {
@@ -50,6 +50,5 @@ var jobOneProcessFeedsAll = diagnose.Rule{
 				Caveat: "an IterableDataset that is not divided gives every rank the same samples", Effect: effect,
 			}},
 		})
-		return nil
 	},
 }

@@ -14,10 +14,10 @@ var jobStraggler = diagnose.Rule{
 	Title:   "One trainer lacks data and all others wait for it",
 	Needs:   []metric.Desc{metric.RankStallSpread, metric.Ranks},
 	Applies: severalTrainers,
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		spread := share(p.Get(metric.RankStallSpread))
 		if spread < diagnose.Moderate.Value || p.Stall() < diagnose.Moderate.Value {
-			return nil
+			return
 		}
 		who := "one of them"
 		if ranks := p.Evidence.Ranks; len(ranks) > 0 {
@@ -33,6 +33,5 @@ var jobStraggler = diagnose.Rule{
 			Evidence:  seen(p, metric.RankStallSpread, metric.DataStall, metric.RestBusy, metric.GPUBusy, metric.Ranks),
 			Unhelpful: against("a faster GPU: all wait for the data of one trainer", report.Unhelpful{Setting: "GPU", Direction: report.Any}),
 		})
-		return nil
 	},
 }

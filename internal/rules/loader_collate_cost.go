@@ -31,10 +31,10 @@ var loaderCollateCost = diagnose.Rule{
 	Limits:   limits(collateShare, collateSpeed, collateFixed, collateFloor, collateLeast, mostLimit, gainLimit),
 	Applies:  diagnose.Training,
 	Explains: []string{"loader/workers-too-few", "loader/workers-zero", "cpu/decode-bound", "cpu/saturated", "image/png-decode"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		ratio, fetch := share(p.Get(metric.CollateRatio)), p.Get(metric.FetchTime)
 		if ratio < p.Limit(collateShare.Name) || starved(p)*ratio < p.Limit(gainLimit.Name) || fetch <= 0 {
-			return nil
+			return
 		}
 		took := ratio * fetch
 		size, known := p.Maybe(metric.BatchBytes)
@@ -44,7 +44,7 @@ var loaderCollateCost = diagnose.Rule{
 			own = min(own, cpu)
 		}
 		if own < p.Limit(collateFloor.Name)*copying || noticed(p, own) < p.Limit(gainLimit.Name) {
-			return nil
+			return
 		}
 		excess := share(1 - copying/own)
 		f := report.Finding{Evidence: seen(p, metric.CollateRatio, metric.FetchTime, metric.MadeCollate, metric.BatchBytes, metric.FetchCPU)}
@@ -57,7 +57,7 @@ var loaderCollateCost = diagnose.Rule{
 			f.Recommendations = []report.Recommendation{{Setting: "bytes of a batch", From: new(unit.Bytes(size)), To: "fewer",
 				Why: "the function copies, and does little else: what is stored as uint8 can stay so until it is on the GPU, a quarter of float32; how much that saves depends on the data"}}
 			p.Report(f)
-			return nil
+			return
 		}
 		f.Score = starved(p) * ratio * excess
 		f.Recommendations = collateCures(p, ratio*excess)
@@ -67,7 +67,6 @@ var loaderCollateCost = diagnose.Rule{
 				report.Unhelpful{Setting: "decoder", Direction: report.Any})...)
 		}
 		p.Report(f)
-		return nil
 	},
 }
 

@@ -18,7 +18,7 @@ var loaderFewerShardsThanWorkers = diagnose.Rule{
 	Applies:  mayLackShards,
 	// Whosever the idle workers are, the trainer waits while they are idle.
 	Explains: []string{"loader/slow-sample-blocks", "loader/prefetch-shallow"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		workers, fed := p.Get(metric.NumWorkers), p.Get(metric.WithData)
 		switch {
 		case fed < 1 || fed >= workers:
@@ -41,7 +41,6 @@ var loaderFewerShardsThanWorkers = diagnose.Rule{
 			}
 			p.Report(f)
 		}
-		return nil
 	},
 }
 

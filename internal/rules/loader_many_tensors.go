@@ -31,21 +31,21 @@ var loaderManyTensors = diagnose.Rule{
 	Limits:   limits(takenLeast, takenMost, sentLeast, sentMost, namedLeast, namedMost, idleLimit),
 	Applies:  withWorkers,
 	Explains: []string{"loader/workers-too-few", "loader/prefetch-shallow", "cpu/decode-bound", "cpu/saturated"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		tensors, size := p.Get(metric.BatchTensors), p.Evidence.Facts.BatchSize
 		if size == nil || *size < 1 {
 			p.Abstain("the batch size is unknown, and with it how many tensors are of one field", "give it: --batch-size")
-			return nil
+			return
 		}
 		if tensors <= 0 || *size <= 1 {
-			return nil
+			return
 		}
 		fields := math.Ceil(tensors / float64(*size))
 		lo, hi := tensorsAtStake(p, tensors-fields)
 		score := (lo + hi) / 2
 		need, limit, short := descriptors(p, tensors)
 		if score < diagnose.Moderate.Value && !short {
-			return nil
+			return
 		}
 		f := report.Finding{Score: score, Evidence: seen(p, metric.BatchTensors, metric.NumWorkers, metric.BatchesPerS)}
 		f.Summary = fmt.Sprintf("A batch is handed over with %s in lists of one entry a sample, each a shared-memory file of its own", count(tensors, "tensor"))
@@ -71,7 +71,6 @@ var loaderManyTensors = diagnose.Rule{
 				Caveat: "no change of speed is expected"})
 		}
 		p.Report(f)
-		return nil
 	},
 }
 

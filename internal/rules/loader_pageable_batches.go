@@ -18,19 +18,19 @@ var loaderPageableBatches = diagnose.Rule{
 	Needs:   []metric.Desc{metric.GPUCount, metric.BatchBytes, metric.BatchesPerS},
 	Limits:  limits(pinnedRate),
 	Applies: withWorkers,
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		pinned := p.Evidence.Facts.PinMemory
 		if p.Get(metric.GPUCount) < 1 {
-			return nil
+			return
 		}
 		score := share(p.Get(metric.BatchesPerS) * p.Get(metric.BatchBytes) / p.Limit(pinnedRate.Name))
 		copies, _ := p.Maybe(metric.CopyTime)
 		if pinned == nil && copies < diagnose.Moderate.Value {
 			p.Abstain("whether a pinning thread runs is unknown", "")
-			return nil
+			return
 		}
 		if pinned != nil && *pinned || max(score, copies) < diagnose.Moderate.Value {
-			return nil
+			return
 		}
 		least, effect := "at least "+unit.Percent(score), speedup(p, 0, score, "the device")
 		if copies > score { // how much of that are batches, and could run beside the computation, is not known
@@ -48,6 +48,5 @@ var loaderPageableBatches = diagnose.Rule{
 				Why:    "with non_blocking=True copies run beside the computation",
 				Caveat: "page-locked memory, rounded up to powers of two, for each batch in the queue", Effect: effect}},
 		})
-		return nil
 	},
 }

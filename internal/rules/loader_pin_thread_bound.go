@@ -20,12 +20,12 @@ var loaderPinThreadBound = diagnose.Rule{
 	Limits:   limits(pinAlways, mostLimit),
 	Applies:  withPinning,
 	Explains: []string{"loader/workers-too-many", "loader/prefetch-shallow"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		idle := share(p.Get(metric.IdleWhileWaits))
 		score := steadyWait(p) * idle
 		busy := p.Get(metric.PinBusy)
 		if score < diagnose.Moderate.Value || idle < p.Limit(mostLimit.Name) || busy < p.Limit(pinAlways.Name) {
-			return nil
+			return
 		}
 		f := report.Finding{
 			Severity: diagnose.Grade(score), Score: score,
@@ -50,6 +50,5 @@ var loaderPinThreadBound = diagnose.Rule{
 			f.Summary += fmt.Sprintf("; %s it waits for a lock, as for the interpreter's", unit.Percent(share(lock)))
 		}
 		p.Report(f)
-		return nil
 	},
 }

@@ -19,21 +19,21 @@ var loaderPrefetchMemory = diagnose.Rule{
 	Needs:   []metric.Desc{metric.NumWorkers, metric.BatchBytes, metric.Available},
 	Limits:  []diagnose.Limit{queueMemory},
 	Applies: withWorkers,
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		f := p.Evidence.Facts.Prefetch
 		const deepest = 16 // deeper ones are not seen in the field; where even that fits, the factor need not be known
 		if p.Get(metric.NumWorkers)*trainers(p)*(deepest+1)*p.Get(metric.BatchBytes) < p.Limit(queueMemory.Name)*p.Get(metric.Available) {
-			return nil
+			return
 		}
 		if f == nil {
 			p.Abstain("prefetch_factor was not observed: the loader was never far enough ahead to fill its queue", "watch longer, or once the job is no longer input-bound")
-			return nil
+			return
 		}
 		workers, batch, room := p.Get(metric.NumWorkers), p.Get(metric.BatchBytes), p.Get(metric.Available)
 		queue := workers * trainers(p) * float64(*f+1) * batch
 		const usual = predict.DefaultPrefetch
 		if room <= 0 || queue < p.Limit(queueMemory.Name)*room || *f <= usual {
-			return nil
+			return
 		}
 		p.Report(report.Finding{
 			Severity: report.Warning,
@@ -44,6 +44,5 @@ var loaderPrefetchMemory = diagnose.Rule{
 			Recommendations: []report.Recommendation{{Setting: "prefetch_factor", From: fromFact(f), To: whole(usual),
 				Why: fmt.Sprintf("the queue then takes at most %s", unit.Bytes(workers*trainers(p)*(usual+1)*batch))}},
 		})
-		return nil
 	},
 }

@@ -19,21 +19,21 @@ var loaderPrefetchShallow = diagnose.Rule{
 	Needs:    []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerIdle, metric.HeadOfLine, metric.IdleWhileWaits},
 	Limits:   limits(idleLimit, deepEnough, aheadLimit, queueMemory),
 	Applies:  withWorkers,
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		// Workers that are never idle again make so much more, and no more, however deep the queue is.
 		score := min(steadyWait(p)-share(p.Get(metric.HeadOfLine)), share(p.Get(metric.WorkerIdle)))
 		if score < p.Stall()-steadyWait(p) {
-			return nil // restarts cost more, and each leaves an empty queue behind
+			return // restarts cost more, and each leaves an empty queue behind
 		}
 		if p.Get(metric.IdleWhileWaits) >= p.Limit(aheadLimit.Name) {
-			return nil // batches are there: the delay is in handing them over
+			return // batches are there: the delay is in handing them over
 		}
 		if score < diagnose.Moderate.Value || p.Get(metric.WorkerIdle) <= p.Limit(idleLimit.Name) {
-			return nil
+			return
 		}
 		change := deeper(p, score)
 		if len(change) == 0 {
-			return nil
+			return
 		}
 		summary := fmt.Sprintf("The trainer waits %s of the time although the workers are idle %s of theirs: the queue does not smooth how batches vary",
 			unit.Percent(score), unit.Percent(share(p.Get(metric.WorkerIdle))))
@@ -47,6 +47,5 @@ var loaderPrefetchShallow = diagnose.Rule{
 			Recommendations: change,
 			Unhelpful:       against("more workers: those there are have time to spare", moreWorkers),
 		})
-		return nil
 	},
 }

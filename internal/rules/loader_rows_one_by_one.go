@@ -27,15 +27,15 @@ var loaderRowsOneByOne = diagnose.Rule{
 	Limits:   limits(rowLeast, rowMost, rowLong),
 	Applies:  diagnose.Training,
 	Explains: []string{"loader/workers-too-few", "loader/workers-zero", "cpu/decode-bound", "cpu/saturated"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		rows, ratio := p.Get(metric.RowsPerBatch), share(p.Get(metric.RowRatio))
 		if rows < 2 || ratio*p.Get(metric.FetchTime) > rows*p.Limit(rowLong.Name) {
-			return nil
+			return
 		}
 		lo, hi := ratio*p.Limit(rowLeast.Name), ratio*p.Limit(rowMost.Name)
 		score := starved(p) * (lo + hi) / 2
 		if score < diagnose.Moderate.Value {
-			return nil
+			return
 		}
 		rec := report.Recommendation{Setting: "reading of the table", From: new("dataset[index]"), To: "dataset[indices], once a batch",
 			Why: "where a dataset has __getitems__, PyTorch hands it all indices of a batch; a table by itself has it, " +
@@ -52,6 +52,5 @@ var loaderRowsOneByOne = diagnose.Rule{
 			Recommendations: []report.Recommendation{rec},
 			Unhelpful:       tooSlowly(p),
 		})
-		return nil
 	},
 }

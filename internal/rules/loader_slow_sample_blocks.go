@@ -26,11 +26,11 @@ var loaderSlowSampleBlocks = diagnose.Rule{
 	Limits:   limits(blockedLimit, deepEnough, slowItem, queueMemory),
 	Applies:  withWorkers,
 	Explains: []string{"loader/workers-too-few", "loader/prefetch-shallow", "loader/worker-imbalance", "cpu/decode-bound", "storage/latency-bound"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		wait := p.Stall()
 		blocked := min(share(p.Get(metric.HeadOfLine)), steadyWait(p))
 		if p.Get(metric.NumWorkers) < 2 || lacksShards(p) || blocked < diagnose.Moderate.Value || blocked < wait*p.Limit(blockedLimit.Name) {
-			return nil
+			return
 		}
 		summary := fmt.Sprintf("%s of the time the trainer waits for one slow batch while other workers are idle with theirs finished (%s of the workers, on average)",
 			unit.Percent(blocked), unit.Percent(share(p.Get(metric.IdleWhileWaits))))
@@ -44,7 +44,6 @@ var loaderSlowSampleBlocks = diagnose.Rule{
 			Recommendations: append(outOfOrder(p, blocked), deeper(p, blocked)...),
 			Unhelpful:       against("more workers: those there are stand idle while the trainer waits", moreWorkers),
 		})
-		return nil
 	},
 }
 

@@ -17,14 +17,14 @@ var loaderSpawnStartCost = diagnose.Rule{
 	Needs:    []metric.Desc{metric.Restarts, metric.EpochGap},
 	Limits:   limits(gainLimit),
 	Applies:  func(e *evidence.Evidence) bool { return withWorkers(e) && e.Facts.StartMethod != "fork" },
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		method, gap := p.Evidence.Facts.StartMethod, share(p.Get(metric.EpochGap))
 		if method == "" {
 			p.Abstain("how the workers were started is unknown", "")
-			return nil
+			return
 		}
 		if p.Get(metric.Restarts) < 1 || gap < p.Limit(gainLimit.Name) {
-			return nil
+			return
 		}
 		p.Report(report.Finding{
 			Severity: besideLoader(p, gap), Score: gap,
@@ -35,7 +35,6 @@ var loaderSpawnStartCost = diagnose.Rule{
 				Caveat: "not where the parent process already uses CUDA in ways workers need, or runs threads that hold locks",
 				Effect: speedup(p, gap/2, gap, "the loader between epochs")}},
 		})
-		return nil
 	},
 }
 

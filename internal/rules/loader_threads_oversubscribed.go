@@ -20,10 +20,10 @@ var loaderThreadsOversubscribed = diagnose.Rule{
 	Limits:   limits(manyThreads, fullLimit, queueLimit),
 	Applies:  withWorkers,
 	Explains: []string{"cpu/saturated", "cpu/decode-bound"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		cores, delay := p.Get(metric.WorkerCPU), queued(p)
 		if cores < p.Limit(manyThreads.Name) || p.Get(metric.UsableBusy) < p.Limit(fullLimit.Name) || delay < p.Limit(queueLimit.Name) {
-			return nil
+			return
 		}
 		score := p.Stall() * max(delay, 1-1/cores) * ownPart(p)
 		from := new(unit.Number(cores) + " cores per worker")
@@ -39,6 +39,5 @@ var loaderThreadsOversubscribed = diagnose.Rule{
 				Why: "cv2.setNumThreads(0) in worker_init_fn; OMP_NUM_THREADS=1, MKL_NUM_THREADS=1", Effect: speedup(p, 0, min(delay, score), "the usable CPUs")}},
 			Unhelpful: against("more workers: the cores are full", moreWorkers),
 		})
-		return nil
 	},
 }

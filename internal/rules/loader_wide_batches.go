@@ -19,7 +19,7 @@ var loaderWideBatches = diagnose.Rule{
 	Limits:   limits(collateSpeed, collateFastest, pinnedRate),
 	Applies:  diagnose.Training,
 	Explains: []string{"loader/workers-too-few", "loader/workers-zero", "cpu/decode-bound", "cpu/saturated", "loader/pageable-batches"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		size, float32s, float64s, fetch := p.Get(metric.BatchBytes), p.Get(metric.BatchFloat32), p.Get(metric.BatchFloat64), p.Get(metric.FetchTime)
 		spared, from, to := float64s/2, "float64", "float32"
 		how := "models compute in float32: convert where the values are made"
@@ -31,7 +31,7 @@ var loaderWideBatches = diagnose.Rule{
 			}
 		}
 		if spared <= 0 || size <= 0 || fetch <= 0 {
-			return nil
+			return
 		}
 		spared = min(spared, size)
 		collate, slowly := share(p.Get(metric.CollateRatio))*spared/size, spared/p.Limit(collateSpeed.Name)/fetch
@@ -42,7 +42,7 @@ var loaderWideBatches = diagnose.Rule{
 		copies := copiedShare(p, spared, size)
 		least, most := share(starved(p)*lo+copies), share(starved(p)*hi+copies)
 		if least < diagnose.Moderate.Value {
-			return nil
+			return
 		}
 		score := (least + most) / 2
 		rec := report.Recommendation{Setting: "type of the batch's values", From: new(from), To: to,
@@ -61,7 +61,6 @@ var loaderWideBatches = diagnose.Rule{
 			Recommendations: []report.Recommendation{rec},
 			Unhelpful:       tooSlowly(p),
 		})
-		return nil
 	},
 }
 

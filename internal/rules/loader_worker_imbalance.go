@@ -23,10 +23,10 @@ var loaderWorkerImbalance = diagnose.Rule{
 		n, known := e.Get(metric.NumWorkers)
 		return !known || n.Center >= 2
 	},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		ratio, workers, wait := p.Get(metric.WorkerImbalance), p.Get(metric.NumWorkers), p.Stall()
 		if workers < 2 || ratio < p.Limit(imbalanceLimit.Name) || wait < diagnose.Moderate.Value || lacksShards(p) {
-			return nil
+			return
 		}
 		even := (ratio + workers - 1) / workers // the busiest worker's load, in medians, once it is shared evenly
 		saved := 1 - even/ratio
@@ -39,6 +39,5 @@ var loaderWorkerImbalance = diagnose.Rule{
 				Why: "split by bytes or by cost, not by number of files", Effect: speedup(p, 0, score, "the workers' mean rate")}},
 			Unhelpful: against("more workers: the heavy shard stays with one of them", moreWorkers),
 		})
-		return nil
 	},
 }

@@ -21,11 +21,11 @@ var loaderWorkersPinned = diagnose.Rule{
 		return bound && withWorkers(e)
 	},
 	Explains: []string{"cpu/saturated", "cpu/decode-bound", "loader/workers-too-few"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		cores, workers, usable := p.Get(metric.WorkersOneCPUSet), p.Get(metric.NumWorkers), p.Get(metric.UsableCPUs)
 		could := min(workers, usable)
 		if cores >= could {
-			return nil
+			return
 		}
 		score := p.Stall() * (1 - cores/could)
 		p.Report(report.Finding{
@@ -36,6 +36,5 @@ var loaderWorkersPinned = diagnose.Rule{
 				Why: "os.sched_setaffinity in worker_init_fn; or unset OMP_PROC_BIND, GOMP_CPU_AFFINITY, KMP_AFFINITY", Effect: speedup(p, score/2, score, "the usable CPUs")}},
 			Unhelpful: against("more workers: they would share the same cores", moreWorkers),
 		})
-		return nil
 	},
 }

@@ -18,10 +18,10 @@ var loaderWorkersRestart = diagnose.Rule{
 	Limits:   limits(gainLimit),
 	Applies:  withWorkers,
 	Explains: []string{"loader/workers-too-few", "loader/spawn-start-cost", "loader/slow-sample-blocks", "job/epoch-gap", "cpu/decode-bound", "cpu/saturated"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		restarts, gap := p.Get(metric.Restarts), share(p.Get(metric.EpochGap))
 		if restarts < 1 || gap < p.Limit(gainLimit.Name) {
-			return nil
+			return
 		}
 		summary := fmt.Sprintf("All workers were replaced %s while watched; %s of the time goes to starting them", timesOf(restarts), unit.Percent(gap))
 		if each, ok := p.Maybe(metric.RestartGap); ok {
@@ -37,7 +37,6 @@ var loaderWorkersRestart = diagnose.Rule{
 			Recommendations: []report.Recommendation{keepWorkers(p, speedup(p, lo-refill(p), hi, "the loader between epochs"))},
 			Unhelpful:       append(within("between epochs", against("a deeper prefetch_factor: the queue is lost with the workers", deeperPrefetch)), notSpawn(p)...),
 		})
-		return nil
 	},
 }
 

@@ -18,15 +18,15 @@ var loaderWorkersTooFew = diagnose.Rule{
 	Needs:    []metric.Desc{metric.NumWorkers, metric.InputWait, metric.WorkerBusy, metric.WorkerRunning, metric.WorkerCPU, metric.UsableCPUs},
 	Limits:   limits(idleLimit, mostLimit, gainLimit, fixedPart),
 	Applies:  withWorkers,
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		wait := p.Stall()
 		split, ok := loadingOf(p)
 		if !ok || wait < diagnose.Moderate.Value || lacksShards(p) || !saturated(p) || split.storage+split.open+split.fileLock > p.Limit(mostLimit.Name) {
-			return nil
+			return
 		}
 		loader, ok := p.Loader()
 		if !ok {
-			return nil
+			return
 		}
 		need, ok := loader.WorkersNeeded(false)
 		shards := ok && need.Workers <= loader.Setting.Workers && need.Clamp == predict.ByShards
@@ -39,12 +39,12 @@ var loaderWorkersTooFew = diagnose.Rule{
 			need, ok = loader.WorkersNeeded(false)
 		}
 		if !ok || need.Workers <= loader.Setting.Workers {
-			return nil
+			return
 		}
 		effect := loader.WithWorkers(need.Workers)
 		saved := min(loader.SteadyGain(need.Workers), wait)
 		if saved < p.Limit(gainLimit.Name) {
-			return nil
+			return
 		}
 		workers := p.Get(metric.NumWorkers)
 		f := report.Finding{
@@ -67,7 +67,6 @@ var loaderWorkersTooFew = diagnose.Rule{
 			promiseNothing(&f, effect)
 		}
 		p.Report(f)
-		return nil
 	},
 }
 

@@ -19,18 +19,18 @@ var loaderWorkersTooMany = diagnose.Rule{
 		metric.UsableCPUs},
 	Limits:  limits(tooManyLimit, mostLimit),
 	Applies: withWorkers,
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		workers := p.Get(metric.NumWorkers)
 		if p.Stall() >= diagnose.Moderate.Value || p.Get(metric.WorkerIdle) < p.Limit(mostLimit.Name) {
-			return nil
+			return
 		}
 		loader, ok := p.Loader()
 		if !ok {
-			return nil
+			return
 		}
 		enough, ok := loader.KeepsUp(int(workers / p.Limit(tooManyLimit.Name)))
 		if !ok {
-			return nil
+			return
 		}
 		to := float64(enough)
 		caveat := "lower it in steps and watch the input wait"
@@ -44,6 +44,5 @@ var loaderWorkersTooMany = diagnose.Rule{
 			Recommendations: []report.Recommendation{{Setting: "num_workers", From: new(whole(workers)), To: whole(to),
 				Why: "no faster, but less memory and a quicker start; " + why(loader, diagnose.Needed{}), Caveat: caveat}},
 		})
-		return nil
 	},
 }

@@ -25,25 +25,25 @@ var loaderWorkersZero = diagnose.Rule{
 	},
 	Explains: []string{"cpu/decode-bound", "cpu/saturated", "host/main-thread-bound", "storage/latency-bound", "storage/cold-cache",
 		"image/png-decode"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		load, upTo := p.Stall(), "up to "
 		if diagnose.Hooked(p.Evidence) {
 			upTo = ""
 		}
 		if p.Get(metric.NumWorkers) != 0 || load < diagnose.Moderate.Value {
-			return nil
+			return
 		}
 		if fetch, told := p.Maybe(metric.FetchTime); told && fetch <= p.Limit(handOver.Name) {
-			return nil // a worker would not be quicker
+			return // a worker would not be quicker
 		}
 		loader, ok := p.Loader()
 		if !ok {
-			return nil
+			return
 		}
 		kept := report.Value{Setting: "persistent_workers", To: "True"}
 		need, ok := loader.WorkersNeeded(false)
 		if !ok || need.Workers == 0 {
-			return nil
+			return
 		}
 		effect := loader.WithWorkers(need.Workers, kept)
 		f := report.Finding{
@@ -68,7 +68,6 @@ var loaderWorkersZero = diagnose.Rule{
 			f.Unhelpful = append(f.Unhelpful, against("more workers: "+why, moreWorkers)...)
 		}
 		p.Report(f)
-		return nil
 	},
 }
 

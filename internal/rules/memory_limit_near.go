@@ -16,10 +16,10 @@ var memoryLimitNear = diagnose.Rule{
 	Title:  "Memory is nearly at its limit",
 	Needs:  []metric.Desc{metric.MemLimitUsed, metric.MemLimit},
 	Limits: []diagnose.Limit{nearFull, shmStake},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		used, limit := share(p.Get(metric.MemLimitUsed)), p.Get(metric.MemLimit)
 		if used < p.Limit(nearFull.Name) {
-			return nil
+			return
 		}
 		f := report.Finding{
 			Severity:  report.Warning,
@@ -37,6 +37,5 @@ var memoryLimitNear = diagnose.Rule{
 				Why: fmt.Sprintf("frees up to %s%s", unit.Bytes(fewer*each), forAllTrainers(p)), Caveat: "each worker's figure includes pages it still shares with the trainer: less may come free"}}
 		}
 		p.Report(f)
-		return nil
 	},
 }

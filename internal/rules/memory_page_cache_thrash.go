@@ -14,12 +14,12 @@ var memoryPageCacheThrash = diagnose.Rule{
 	Title:    "The page cache loses what is needed again",
 	Resource: report.Memory,
 	Needs:    []metric.Desc{metric.RefaultRate, metric.StorageBytes, metric.NumWorkers},
-	Limits:   limits(refaultLimit, storageLimit),
+	Limits:   limits(refaultLimit, storageLimit, leastFetched),
 	Explains: []string{"storage/latency-bound", "storage/saturated", "storage/cold-cache"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		waits := waitsForStorage(p)
 		if !thrashing(p) || waits < p.Limit(storageLimit.Name) {
-			return nil
+			return
 		}
 		again := share(p.Get(metric.RefaultRate) * pageBytes / p.Get(metric.StorageBytes))
 		rec := report.Recommendation{Setting: "memory left for the page cache", To: "at least the part of the dataset that is read again",
@@ -34,6 +34,5 @@ var memoryPageCacheThrash = diagnose.Rule{
 			fmt.Sprintf("%s of what is fetched from storage had been in the page cache shortly before; loading waits for storage %s of its time",
 				unit.Percent(again), unit.Percent(waits)), rec,
 			seen(p, metric.RefaultRate, metric.StorageBytes, metric.CacheHits, metric.DatasetBytes, metric.Available, metric.MemLimit)).finding(p))
-		return nil
 	},
 }

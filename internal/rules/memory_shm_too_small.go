@@ -20,7 +20,7 @@ var memoryShmTooSmall = diagnose.Rule{
 	Needs:   []metric.Desc{metric.ShmFree, metric.ShmTotal, metric.BatchBytes, metric.NumWorkers},
 	Limits:  []diagnose.Limit{shmStake},
 	Applies: withWorkers,
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		free, total, batch, workers := p.Get(metric.ShmFree), p.Get(metric.ShmTotal), p.Get(metric.BatchBytes), p.Get(metric.NumWorkers)
 		prefetch := float64(predict.DefaultPrefetch)
 		if f := p.Evidence.Facts.Prefetch; f != nil {
@@ -28,7 +28,7 @@ var memoryShmTooSmall = diagnose.Rule{
 		}
 		oneMore := (prefetch + 1) * batch * trainers(p) // in each trainer: num_workers is set for all
 		if free >= oneMore || batch <= 0 || total <= 0 {
-			return nil
+			return
 		}
 		target := workers + 1
 		if loader, ok := p.Loader(); ok {
@@ -51,7 +51,6 @@ var memoryShmTooSmall = diagnose.Rule{
 			}},
 			Unhelpful: against("a higher num_workers, prefetch_factor or batch size before that: the job would end", moreWorkers, deeperPrefetch, largerBatch),
 		})
-		return nil
 	},
 }
 

@@ -18,10 +18,10 @@ var memorySwap = diagnose.Rule{
 	Needs:    []metric.Desc{metric.SwapInRate},
 	Limits:   limits(swapLimit),
 	Explains: []string{"storage/latency-bound", "storage/cold-cache", "storage/saturated", "memory/page-cache-thrash"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		rate := p.Get(metric.SwapInRate)
 		if rate < p.Limit(swapLimit.Name) {
-			return nil
+			return
 		}
 		pressure, _ := p.Maybe(metric.MemPressure)
 		score := max(share(pressure), starved(p)*waitsForStorage(p))
@@ -39,6 +39,5 @@ var memorySwap = diagnose.Rule{
 			f.Recommendations = append(f.Recommendations, rec)
 		}
 		p.Report(f)
-		return nil
 	},
 }

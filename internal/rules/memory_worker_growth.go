@@ -21,18 +21,18 @@ var memoryWorkerGrowth = diagnose.Rule{
 	Needs:   []metric.Desc{metric.WorkerGrowth, metric.NumWorkers, metric.Available, metric.WindowTime, metric.BatchesPerS},
 	Limits:  []diagnose.Limit{growthSeen, growthTime, shmStake},
 	Applies: withWorkers,
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		if restarts, _ := p.Maybe(metric.Restarts); restarts >= 1 || p.Get(metric.BatchesPerS) <= 0 {
-			return nil // workers that end give their memory back, and workers that deliver nothing yet are still loading
+			return // workers that end give their memory back, and workers that deliver nothing yet are still loading
 		}
 		all := p.Get(metric.WorkerGrowth) * p.Get(metric.NumWorkers)
 		all *= trainers(p)
 		if all <= 0 || all*p.Get(metric.WindowTime) < p.Limit(growthSeen.Name) {
-			return nil
+			return
 		}
 		left := p.Get(metric.Available) / all
 		if left > p.Limit(growthTime.Name) {
-			return nil
+			return
 		}
 		p.Report(report.Finding{
 			Severity: report.Warning,
@@ -44,6 +44,5 @@ var memoryWorkerGrowth = diagnose.Rule{
 				Why: "reading a Python object writes its reference count, which copies its page into each forked worker"}},
 			Unhelpful: against("more workers: each grows alike", moreWorkers),
 		})
-		return nil
 	},
 }

@@ -17,10 +17,10 @@ var qualityNoisy = diagnose.Rule{
 	Title:  "The input wait varied much while watched",
 	Needs:  []metric.Desc{metric.WaitNoise},
 	Limits: []diagnose.Limit{noisyLimit},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		width := p.Get(metric.WaitNoise)
 		if width <= p.Limit(noisyLimit.Name) {
-			return nil
+			return
 		}
 		to := "120s"
 		if w, ok := p.Maybe(metric.WindowTime); ok {
@@ -33,6 +33,5 @@ var qualityNoisy = diagnose.Rule{
 			Recommendations: []report.Recommendation{{Setting: "--duration", From: nil, To: to,
 				Why: "four times the window halves the interval"}},
 		})
-		return nil
 	},
 }

@@ -16,10 +16,10 @@ var qualityPartialVisibility = diagnose.Rule{
 	Title:  "What the job's threads wait in is hidden",
 	Needs:  []metric.Desc{metric.SyscallSeen},
 	Limits: []diagnose.Limit{visibleLimit},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		visible := share(p.Get(metric.SyscallSeen))
 		if visible >= p.Limit(visibleLimit.Name) {
-			return nil
+			return
 		}
 		reason, cure := p.Evidence.WhyMissing(metric.SyscallSeen)
 		summary := fmt.Sprintf("What threads wait in could be read in %s of the looks", unit.Percent(visible))
@@ -34,6 +34,5 @@ var qualityPartialVisibility = diagnose.Rule{
 			Evidence:        seen(p, metric.SyscallSeen, metric.LookCover),
 			Recommendations: []report.Recommendation{{Setting: "/proc/PID/syscall", From: new("hidden"), To: cure, Why: "waiting for data can then be told from other waiting"}},
 		})
-		return nil
 	},
 }

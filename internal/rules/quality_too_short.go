@@ -20,12 +20,12 @@ var qualityTooShort = diagnose.Rule{
 	Title:  "The watch was too short to be sure",
 	Needs:  []metric.Desc{metric.WindowTime},
 	Limits: []diagnose.Limit{shortWindow, fewSteps},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		window := p.Get(metric.WindowTime)
 		rate, counted := p.Maybe(metric.BatchesPerS)
 		steps := rate * window
 		if window >= p.Limit(shortWindow.Name) && (!counted || steps >= p.Limit(fewSteps.Name)) {
-			return nil
+			return
 		}
 		summary := fmt.Sprintf("Only %s were left after the warm-up", unit.Seconds(window))
 		if window >= p.Limit(shortWindow.Name) {
@@ -42,6 +42,5 @@ var qualityTooShort = diagnose.Rule{
 			Evidence:        seen(p, metric.WindowTime, metric.BatchesPerS),
 			Recommendations: []report.Recommendation{{Setting: setting, From: nil, To: to, Why: "enough steps for a narrow interval"}},
 		})
-		return nil
 	},
 }

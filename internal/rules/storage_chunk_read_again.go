@@ -34,22 +34,22 @@ var storageChunkReadAgain = diagnose.Rule{
 	Applies: func(e *evidence.Evidence) bool {
 		return e.Facts.DatasetKind == "" || slices.Contains(packedFiles, e.Facts.Extension)
 	},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		opens, bytes, file := p.Get(metric.FileOpens), p.Get(metric.ReadBytes), p.Get(metric.FileBytes)
 		if opens <= 0 || file <= 0 {
-			return nil
+			return
 		}
 		whole := share(bytes / opens / file)
 		again := p.Get(metric.OpensPerFile) * whole
 		perBatch, ok := p.Maybe(metric.OpensPerBatch)
 		if again < p.Limit(readAgain.Name) || ok && perBatch < p.Limit(openPerItem.Name) {
-			return nil
+			return
 		}
 		split, ok := loadingOf(p)
 		cpu := cpuOf(p)
 		if !ok || cpu <= 0 {
 			p.Abstain("where the time of loading goes is unknown", "")
-			return nil
+			return
 		}
 		spared, part := 1-1/again, share(split.running+split.storage)
 		if m, ok := madeOf(p); ok {
@@ -68,6 +68,5 @@ var storageChunkReadAgain = diagnose.Rule{
 				metric.ReadBytes, metric.WorkerCPUBatch)}.finding(p)
 		f.Unhelpful = slices.Concat(tooSlowly(p), notStorage(p))
 		p.Report(f)
-		return nil
 	},
 }

@@ -19,11 +19,11 @@ var storageColdCache = diagnose.Rule{
 	Needs:    []metric.Desc{metric.NumWorkers, metric.CacheHits, metric.DatasetBytes, metric.Available, metric.StorageBytes},
 	Limits:   limits(storageLimit, coldLimit),
 	Applies:  onDisk,
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		waits, hits := waitsForStorage(p), p.Get(metric.CacheHits)
 		size, room := p.Get(metric.DatasetBytes), p.Get(metric.Available)
 		if waits < p.Limit(storageLimit.Name) || hits > p.Limit(coldLimit.Name) || size > room || thrashing(p) {
-			return nil
+			return
 		}
 		score := starved(p) * waits * (1 - hits)
 		rate := p.Get(metric.StorageBytes)
@@ -42,7 +42,6 @@ var storageColdCache = diagnose.Rule{
 				Effect: speedup(p, score/2, score, "the next slowest part of loading"),
 			}},
 		})
-		return nil
 	},
 	Measured: &diagnose.Measured{
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory, metric.DatasetBytes},
@@ -52,9 +51,9 @@ var storageColdCache = diagnose.Rule{
 	},
 }
 
-func coldMeasured(p *diagnose.Pass) error {
+func coldMeasured(p *diagnose.Pass) {
 	if p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) || outgrows(p) || briefly(p) || onNetwork(p) {
-		return nil
+		return
 	}
 	cold, _ := p.Evidence.Get(metric.BenchColdItem)
 	warm, _ := p.Evidence.Get(metric.BenchItem)
@@ -71,7 +70,6 @@ func coldMeasured(p *diagnose.Pass) error {
 			Why:    "the second epoch reads from memory by itself; reading the files once ahead does the same for the first" + when,
 			Effect: clearly(quicker(cold.Summary, warm.Summary, report.Measured, "the first epoch only"))}},
 	})
-	return nil
 }
 
 // onNetwork tells whether the dataset is known to lie on a network or FUSE file system.

@@ -33,10 +33,10 @@ var storageCrowdedFolder = diagnose.Rule{
 	},
 }
 
-func crowdMeasured(p *diagnose.Pass) error {
+func crowdMeasured(p *diagnose.Pass) {
 	files := p.Get(metric.BenchFolder)
 	if files < p.Limit(crowd.Name) {
-		return nil
+		return
 	}
 	before, state := settled(p)
 	open, usual := p.Get(metric.BenchOpen), p.Limit(ordinaryOpen.Name)
@@ -72,5 +72,4 @@ func crowdMeasured(p *diagnose.Pass) error {
 		Evidence:        seen(p, metric.BenchFolder, metric.BenchOpen, metric.BenchColdOpen, metric.BenchItem, metric.BenchColdItem, metric.DatasetFileN),
 		Recommendations: []report.Recommendation{{Setting: "files in one folder", From: new(unit.Number(files)), To: to, Why: why}},
 	})
-	return nil
 }

@@ -16,10 +16,10 @@ var storageFitsInMemory = diagnose.Rule{
 	Needs:    []metric.Desc{metric.NumWorkers, metric.DatasetBytes, metric.Available},
 	Limits:   limits(storageLimit, diagnose.MemoryShare),
 	Applies:  onDisk,
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		waits, size, room := waitsForStorage(p), p.Get(metric.DatasetBytes), p.Get(metric.Available)
 		if waits < p.Limit(storageLimit.Name) || size <= 0 || size > p.Limit(diagnose.MemoryShare.Name)*room {
-			return nil
+			return
 		}
 		p.Report(storageCause(waits,
 			fmt.Sprintf("Loading waits for storage %s of its time, and the dataset (%s) would fit in memory (%s free)",
@@ -28,7 +28,6 @@ var storageFitsInMemory = diagnose.Rule{
 				Why:    fmt.Sprintf("%s against %s free: preload it into one array, or copy it to a tmpfs", unit.Bytes(size), unit.Bytes(room)),
 				Caveat: "it counts against the job's memory limit"},
 			seen(p, metric.DatasetBytes, metric.Available, metric.CacheHits, metric.WorkerStorage, metric.MainStorage)).finding(p))
-		return nil
 	},
 	Measured: &diagnose.Measured{
 		Needs:   []metric.Desc{metric.DatasetBytes, metric.Available, metric.BenchMemory, metric.BenchItem, metric.BenchColdItem, metric.BenchStorage},
@@ -38,9 +37,9 @@ var storageFitsInMemory = diagnose.Rule{
 	},
 }
 
-func fitsMeasured(p *diagnose.Pass) error {
+func fitsMeasured(p *diagnose.Pass) {
 	if p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) || p.Get(metric.BenchMemory) > p.Limit(diagnose.MemoryShare.Name) || briefly(p) || !onNetwork(p) {
-		return nil
+		return
 	}
 	size, room := p.Get(metric.DatasetBytes), p.Get(metric.Available)
 	if limit, ok := p.Maybe(metric.MemLimit); ok {
@@ -57,5 +56,4 @@ func fitsMeasured(p *diagnose.Pass) error {
 			Why:    "the page cache keeps it after the first epoch; a copy on tmpfs, or one array that all workers share, keeps it for certain",
 			Caveat: "it counts against the job's memory limit", Effect: clearly(quicker(cold.Summary, warm.Summary, report.Measured, "the first epoch only, where the page cache keeps it"))}},
 	})
-	return nil
 }

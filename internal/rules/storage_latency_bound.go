@@ -16,14 +16,14 @@ var storageLatencyBound = diagnose.Rule{
 	Title:    "Loading waits for one storage request after another",
 	Resource: report.OnStorage,
 	Needs:    []metric.Desc{metric.NumWorkers},
-	Limits:   limits(storageLimit, gainLimit),
+	Limits:   limits(storageLimit, leastFetched, gainLimit),
 	Applies:  onDisk,
 	Explains: []string{"loader/workers-too-few", "storage/cold-cache", "storage/rotational", "loader/workers-zero",
 		"loader/slow-sample-blocks", "storage/fits-in-memory"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		waits := waitsForStorage(p)
 		if waits < p.Limit(storageLimit.Name) || full(p) {
-			return nil
+			return
 		}
 		score := starved(p) * waits
 		summary := fmt.Sprintf("Loading waits for storage %s of its time, one request after another, while the storage is not full", unit.Percent(waits))
@@ -42,7 +42,6 @@ var storageLatencyBound = diagnose.Rule{
 			f.Recommendations = append(f.Recommendations, rec)
 		}
 		p.Report(f)
-		return nil
 	},
 	Measured: &diagnose.Measured{
 		Needs: []metric.Desc{metric.BenchItem, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory, metric.BenchSerialReads, metric.BenchDeviceReads,
@@ -59,14 +58,14 @@ var storageLatencyBound = diagnose.Rule{
 var headroomLimit = diagnose.Limit{Name: "best rate over one request after another", Value: 2, Unit: metric.Count,
 	Source: "derived: at twice the rate, half of the wait is latency and not the device's work"}
 
-func latencyMeasured(p *diagnose.Pass) error {
+func latencyMeasured(p *diagnose.Pass) {
 	serial := p.Get(metric.BenchSerialReads)
 	if !outgrows(p) || serial <= 0 || p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) {
-		return nil
+		return
 	}
 	headroom := p.Get(metric.BenchDeviceReads) / serial
 	if headroom < p.Limit(headroomLimit.Name) {
-		return nil
+		return
 	}
 	waits := p.Get(metric.BenchStorage)
 	score := share(waits * (1 - 1/headroom))
@@ -92,7 +91,6 @@ func latencyMeasured(p *diagnose.Pass) error {
 		Recommendations: recs,
 		Unhelpful:       tooLarge(p),
 	})
-	return nil
 }
 
 // moreReaders recommends as many workers as the model asks for.

@@ -18,14 +18,14 @@ var storageNetwork = diagnose.Rule{
 	Limits:   limits(storageLimit),
 	Applies:  onDisk,
 	Explains: []string{"storage/latency-bound", "storage/cold-cache", "loader/workers-too-few", "storage/fits-in-memory"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		split, ok := loadingOf(p)
 		if !ok || p.Get(metric.StorageNet) < 1 {
-			return nil
+			return
 		}
 		waits := share(waitsForStorage(p) + split.fileLock)
 		if waits < p.Limit(storageLimit.Name) {
-			return nil
+			return
 		}
 		rec := report.Recommendation{Setting: "where the dataset lies", From: place(p), To: "a local disk",
 			Why: "reads and opens then cost microseconds instead of round trips; copy it once at the start of the job"}
@@ -38,7 +38,6 @@ var storageNetwork = diagnose.Rule{
 				metric.BytesPerRead, metric.DatasetBytes)).finding(p)
 		f.Recommendations = append(f.Recommendations, moreReaders(p)...)
 		p.Report(f)
-		return nil
 	},
 	Measured: &diagnose.Measured{
 		Needs:   []metric.Desc{metric.StorageNet, metric.BenchItem, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory},
@@ -53,10 +52,10 @@ func fileSystem(p *diagnose.Pass) string {
 	return cmp.Or(p.Evidence.Facts.FSType, "a network or FUSE file system")
 }
 
-func networkMeasured(p *diagnose.Pass) error {
+func networkMeasured(p *diagnose.Pass) {
 	waits := p.Get(metric.BenchStorage)
 	if p.Get(metric.StorageNet) < 1 || waits < p.Limit(storageLimit.Name) {
-		return nil
+		return
 	}
 	cold, _ := p.Evidence.Get(metric.BenchColdItem)
 	rec := report.Recommendation{Setting: "where the dataset lies", From: place(p), To: "a local disk", Why: "reads and opens are no round trips there; copy it once at the start of the job"}
@@ -66,7 +65,7 @@ func networkMeasured(p *diagnose.Pass) error {
 		rec.To, rec.Why = "the storage it was compared with", "the same sample was measured there"
 		rec.Effect = quicker(cold.Summary, spread(cold.Lo*(1-gain.Hi), cold.Center*(1-gain.Center), cold.Hi*(1-gain.Lo)), report.Measured, "")
 		if rec.Effect == nil {
-			return nil // the other storage is no better
+			return // the other storage is no better
 		}
 	}
 	p.Report(firstPass(p, report.Finding{
@@ -77,5 +76,4 @@ func networkMeasured(p *diagnose.Pass) error {
 		Recommendations: []report.Recommendation{rec},
 		Unhelpful:       tooLarge(p),
 	}))
-	return nil
 }

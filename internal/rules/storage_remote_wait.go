@@ -19,10 +19,10 @@ var storageRemoteWait = diagnose.Rule{
 	Limits:   limits(storageLimit, gainLimit),
 	Explains: []string{"loader/workers-too-few", "loader/workers-zero", "loader/slow-sample-blocks"},
 	Applies:  withWorkers,
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		waits := share(p.Get(metric.WorkerRemote) / p.Get(metric.WorkerBusy))
 		if waits < p.Limit(storageLimit.Name) || starved(p)*waits < diagnose.Moderate.Value {
-			return nil
+			return
 		}
 		from, requests := "over the network", "requests over the network"
 		if onLoopback(p) {
@@ -43,7 +43,6 @@ var storageRemoteWait = diagnose.Rule{
 				report.Unhelpful{Setting: "usable CPUs", Direction: report.Up})...)
 		}
 		p.Report(f)
-		return nil
 	},
 }
 

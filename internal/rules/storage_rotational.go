@@ -22,10 +22,10 @@ var storageRotational = diagnose.Rule{
 	Limits:   limits(storageLimit, seekLimit),
 	Applies:  onDisk,
 	Explains: []string{"storage/latency-bound", "storage/cold-cache"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		waits, latency := waitsForStorage(p), p.Get(metric.DiskLatency)
 		if p.Get(metric.Rotational) < 1 || latency < p.Limit(seekLimit.Name) || waits < p.Limit(storageLimit.Name) {
-			return nil
+			return
 		}
 		f := cause{part: waits, lo: waits / 2, hi: waits, change: toSSD(p),
 			summary: fmt.Sprintf("Reads take %s each on a device that says it rotates; loading waits for it %s of its time",
@@ -33,7 +33,6 @@ var storageRotational = diagnose.Rule{
 			seen: seen(p, metric.Rotational, metric.DiskLatency, metric.DiskReadRate, metric.DiskQueue, metric.WorkerStorage)}.finding(p)
 		f.Unhelpful = oneHeadForAll()
 		p.Report(f)
-		return nil
 	},
 	Measured: &diagnose.Measured{
 		Needs: []metric.Desc{metric.BenchLatency, metric.BenchSerialReads, metric.BenchDeviceReads, metric.BenchItem, metric.BenchColdItem, metric.BenchStorage,
@@ -57,14 +56,14 @@ func oneHeadForAll() []report.Unhelpful {
 var oneHead = diagnose.Limit{Name: "best rate of one head over one request after another", Value: 4, Unit: metric.Count,
 	Source: "derived: sorting a full queue of 32 requests shortens seeks and turns to about a third; a device that gives more has no single head"}
 
-func rotationalMeasured(p *diagnose.Pass) error {
+func rotationalMeasured(p *diagnose.Pass) {
 	latency, serial := p.Get(metric.BenchLatency), p.Get(metric.BenchSerialReads)
 	if flag, ok := p.Maybe(metric.Rotational); ok && flag < 1 {
-		return nil
+		return
 	}
 	waits := p.Get(metric.BenchStorage)
 	if latency < p.Limit(seekLimit.Name) || serial <= 0 || p.Get(metric.BenchDeviceReads)/serial >= p.Limit(oneHead.Name) || waits < p.Limit(storageLimit.Name) {
-		return nil
+		return
 	}
 	cold, _ := p.Evidence.Get(metric.BenchColdItem)
 	rec := toSSD(p)
@@ -78,5 +77,4 @@ func rotationalMeasured(p *diagnose.Pass) error {
 		Recommendations: []report.Recommendation{rec},
 		Unhelpful:       slices.Concat(oneHeadForAll(), tooLarge(p)),
 	}))
-	return nil
 }

@@ -17,10 +17,10 @@ var storageSaturated = diagnose.Rule{
 	Limits:   limits(storageLimit, nearLimit, busyRate, busyReads, deepQueue, neverEmpty),
 	Applies:  onDisk,
 	Explains: []string{"loader/workers-too-few", "storage/latency-bound", "storage/cold-cache", "storage/rotational", "loader/workers-zero", "loader/slow-sample-blocks", "storage/fits-in-memory"},
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		waits := waitsForStorage(p)
 		if waits < p.Limit(storageLimit.Name) || !full(p) {
-			return nil
+			return
 		}
 		score := starved(p) * waits
 		rate := fmt.Sprintf("%s and %s reads per second", unit.Format(p.Get(metric.DiskByteRate), string(metric.BytesPerS)), unit.Number(p.Get(metric.DiskReadRate)))
@@ -38,7 +38,6 @@ var storageSaturated = diagnose.Rule{
 				Why: "the device is full; only fewer bytes per batch or a faster device help", Effect: speedup(p, score/2, score, "the next slowest part of loading")}}
 		}
 		p.Report(f)
-		return nil
 	},
 }
 

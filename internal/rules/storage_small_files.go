@@ -23,13 +23,13 @@ var storageSmallFiles = diagnose.Rule{
 	Limits:   limits(storageLimit, smallFile, otherFiles, manyOpens),
 	Explains: []string{"storage/latency-bound", "storage/cold-cache", "loader/workers-too-few", "storage/fits-in-memory", "storage/crowded-folder"},
 	Applies:  onDisk,
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		waits, size := waitsForStorage(p), p.Get(metric.FileBytes)
 		if size > p.Limit(smallFile.Name) || p.Get(metric.DistinctOpens) < p.Limit(otherFiles.Name) || waits < p.Limit(storageLimit.Name) {
-			return nil
+			return
 		}
 		if perBatch, ok := p.Maybe(metric.OpensPerBatch); ok && perBatch < p.Limit(manyOpens.Name) {
-			return nil
+			return
 		}
 		from := unit.Bytes(size) + " each"
 		if n, ok := p.Maybe(metric.DatasetFileN); ok {
@@ -43,7 +43,6 @@ var storageSmallFiles = diagnose.Rule{
 			seen: seen(p, metric.FileOpens, metric.OpensPerBatch, metric.DistinctOpens, metric.FileBytes, metric.DatasetFileN,
 				metric.WorkerOpenWait, metric.WorkerStorage, metric.CacheHits),
 		}.finding(p))
-		return nil
 	},
 	Measured: &diagnose.Measured{
 		Needs:   []metric.Desc{metric.BenchItem, metric.BenchOpen, metric.FileBytes, metric.DatasetFileN},
@@ -56,10 +55,10 @@ var storageSmallFiles = diagnose.Rule{
 var fewFiles = diagnose.Limit{Name: "files that are few", Value: 1000, Unit: metric.Count,
 	Source: "derived: below it a whole pass opens all files in a tenth of a second at 0.1 ms each"}
 
-func smallFilesMeasured(p *diagnose.Pass) error {
+func smallFilesMeasured(p *diagnose.Pass) {
 	size, files := p.Get(metric.FileBytes), p.Get(metric.DatasetFileN)
 	if size > p.Limit(smallFile.Name) || files < p.Limit(fewFiles.Name) {
-		return nil
+		return
 	}
 	open, _ := p.Evidence.Get(metric.BenchOpen)
 	before, state := settled(p)
@@ -75,7 +74,7 @@ func smallFilesMeasured(p *diagnose.Pass) error {
 	}
 	score := item.saved()
 	if score < diagnose.Moderate.Value {
-		return nil
+		return
 	}
 	p.Report(report.Finding{
 		Score: score,
@@ -87,5 +86,4 @@ func smallFilesMeasured(p *diagnose.Pass) error {
 			Why: "one request then brings many items, and nothing is opened for each", Effect: item.effect()}},
 		Unhelpful: tooLarge(p),
 	})
-	return nil
 }

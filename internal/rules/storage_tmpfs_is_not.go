@@ -18,16 +18,16 @@ var storageTmpfsIsNot = diagnose.Rule{
 	Needs:    []metric.Desc{metric.NumWorkers, metric.StorageTmpfs},
 	Limits:   limits(storageLimit),
 	Applies:  func(e *evidence.Evidence) bool { return strings.HasPrefix(e.Facts.Dataset, "/tmp/") },
-	Eval: func(p *diagnose.Pass) error {
+	Eval: func(p *diagnose.Pass) {
 		waits := waitsForStorage(p)
 		if p.Get(metric.StorageTmpfs) >= 1 || waits < p.Limit(storageLimit.Name) {
-			return nil
+			return
 		}
 		to := "a tmpfs"
 		if size, ok := p.Maybe(metric.DatasetBytes); ok {
 			room, known := p.Maybe(metric.Available)
 			if known && size > room {
-				return nil // it would not fit
+				return // it would not fit
 			}
 			to = "a tmpfs of at least " + unit.Bytes(size)
 		}
@@ -36,7 +36,6 @@ var storageTmpfsIsNot = diagnose.Rule{
 			report.Recommendation{Setting: "where the dataset lies", From: place(p), To: to, Why: "only a tmpfs is memory",
 				Caveat: "it counts against the job's memory limit"},
 			seen(p, metric.StorageTmpfs, metric.WorkerStorage, metric.MainStorage, metric.DatasetBytes, metric.Available)).finding(p))
-		return nil
 	},
 	Measured: &diagnose.Measured{
 		Needs:   []metric.Desc{metric.StorageTmpfs, metric.BenchItem, metric.BenchColdItem, metric.BenchStorage, metric.BenchMemory, metric.DatasetBytes},
@@ -46,9 +45,9 @@ var storageTmpfsIsNot = diagnose.Rule{
 	},
 }
 
-func tmpfsMeasured(p *diagnose.Pass) error {
+func tmpfsMeasured(p *diagnose.Pass) {
 	if p.Get(metric.StorageTmpfs) >= 1 || p.Get(metric.BenchStorage) < p.Limit(storageLimit.Name) || outgrows(p) || briefly(p) {
-		return nil
+		return
 	}
 	cold, _ := p.Evidence.Get(metric.BenchColdItem)
 	warm, _ := p.Evidence.Get(metric.BenchItem)
@@ -59,5 +58,4 @@ func tmpfsMeasured(p *diagnose.Pass) error {
 		Recommendations: []report.Recommendation{{Setting: "where the dataset lies", From: place(p), To: "a tmpfs of at least " + unit.Bytes(p.Get(metric.DatasetBytes)),
 			Why: "only a tmpfs is memory", Caveat: "it counts against the job's memory limit", Effect: quicker(cold.Summary, warm.Summary, report.Measured, "the first epoch only")}},
 	})
-	return nil
 }

@@ -24,10 +24,18 @@ var (
 		Source: "Linux Documentation/admin-guide/iostats.rst: the time with requests in flight; necessary for saturation, not sufficient, hence never used alone"}
 )
 
-// waitsForStorage is the part of the loading time that goes to storage: reads and opens alike.
+// leastFetched is what those who wait for storage must fetch for it to be their reads that they wait for: a disk that is
+// busy with others holds up writes and system calls of all kinds.
+var leastFetched = diagnose.Limit{Name: "bytes fetched in a second of waiting for storage", Value: 40 << 10, Unit: metric.BytesPerS,
+	Source: "derived: a request brings a page of 4 KiB at the least, and within a tenth of a second also from a disk that seeks for others"}
+
+// waitsForStorage is the part of the loading time that goes to storage, reads and opens alike, where loading fetches
+// anything from it.
 func waitsForStorage(p *diagnose.Pass) float64 {
 	split, ok := loadingOf(p)
-	if !ok {
+	fetched, counted := p.Maybe(metric.StorageBytes)
+	waits := split.busy * (split.storage + split.open) * trainers(p)
+	if !ok || counted && !onNetwork(p) && fetched < leastFetched.Value*waits { // round trips for names and sizes are no reads
 		return 0
 	}
 	return share(split.storage + split.open)

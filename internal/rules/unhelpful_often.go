@@ -44,10 +44,11 @@ func storageWaits(p *diagnose.Pass) (float64, bool) {
 	if _, ok := p.Maybe(seen); !ok {
 		return 0, false
 	}
-	if _, ok := loadingOf(p); !ok {
+	split, ok := loadingOf(p)
+	if !ok {
 		return 0, false
 	}
-	waits := waitsForStorage(p)
+	waits := share(split.storage + split.open)
 	return waits, waits < diagnose.Moderate.Value
 }
 
