@@ -184,6 +184,9 @@ func (l *hookLoop) within(spans []span, d metric.Desc, place func(*track) *track
 // loadsItself tells whether the loop is known to have no workers.
 func (l *hookLoop) loadsItself() bool { return l.call.Workers != nil && *l.call.Workers == 0 }
 
+// hasWorkers tells whether workers of a DataLoader may make its batches.
+func (l *hookLoop) hasWorkers() bool { return !l.loadsItself() && !l.call.foreign() }
+
 // known tells whether a signal of the loop was told at all.
 func (l *hookLoop) known(d metric.Desc) bool {
 	return slices.ContainsFunc(l.members, func(m string) bool { return l.b.h.of(d, m) != nil })

@@ -8,7 +8,6 @@ import (
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
-	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // Most of what is kept of each kind: a report names one or two of them.
@@ -137,23 +136,26 @@ func (b *builder) slowItems(l *hookLoop) []SlowItem {
 // keeps a bounded number of lines.
 const allSites = 0.9
 
-// hookOpens takes how often HDF5 files are opened, where h5py opened any: another library's opens are seen from
-// outside only.
-func (b *builder) hookOpens(r *rank) {
+// opensTold is how often HDF5 files are opened, in a second and for a batch, where h5py opened any: another library's
+// opens are seen from outside only. Of how many different files is told where the lines hold nearly all.
+func (b *builder) opensTold(r *rank) (perSec, perBatch, distinct figure) {
+	if r.hook == nil {
+		return
+	}
 	l := r.hook.training
 	opens := l.made(metric.HookOpens)
 	every := r.hook.ofAll(func(l *hookLoop) []float64 { return l.made(metric.HookOpens) })
 	if sum(every) <= 0 {
 		return
 	}
-	b.replace(metric.HDF5Opens, stat.Ratio(every, r.hook.told))
-	b.replace(metric.OpensPerBatch, stat.Ratio(opens, l.made(metric.HookFetches)))
+	perSec, perBatch = ratio(every, r.hook.told), ratio(opens, l.made(metric.HookFetches))
 	calls, files := 0.0, map[string]bool{}
 	for _, s := range b.sites([]*hookLoop{l}, "open") {
 		calls += s.Calls
 		files[s.What] = true
 	}
 	if calls >= max(allSites*sum(opens), 1) {
-		b.exact(metric.DistinctOpens, hold(float64(len(files))/calls), metric.Measured)
+		distinct = exact(float64(len(files)) / calls)
 	}
+	return
 }
