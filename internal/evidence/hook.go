@@ -182,7 +182,7 @@ func (l *hookLoop) within(spans []span, d metric.Desc, place func(*track) *track
 }
 
 // loadsItself tells whether the loop is known to have no workers.
-func (l *hookLoop) loadsItself() bool { return l.call.Workers != nil && *l.call.Workers == 0 }
+func (l *hookLoop) loadsItself() bool { return l.call.NumWorkers != nil && *l.call.NumWorkers == 0 }
 
 // hasWorkers tells whether workers of a DataLoader may make its batches.
 func (l *hookLoop) hasWorkers() bool { return !l.loadsItself() && !l.call.foreign() }

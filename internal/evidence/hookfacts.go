@@ -48,7 +48,7 @@ func (b *builder) hookSettings() {
 	}
 	f.Framework = cmp.Or(f.Framework, "pytorch") // the hook is in nothing else
 	c := f.Hook.Loader
-	if c.Workers != nil && *c.Workers == 0 { // these mean nothing then
+	if c.NumWorkers != nil && *c.NumWorkers == 0 { // these mean nothing then
 		f.Prefetch, f.Persistent, f.StartMethod = nil, nil, ""
 	} else {
 		f.Prefetch, f.Persistent, f.StartMethod = either(c.Prefetch, f.Prefetch), either(c.Persistent, f.Persistent), cmp.Or(c.StartMethod, f.StartMethod)
@@ -83,8 +83,7 @@ func (b *builder) sites(loops []*hookLoop, kind string) []Site {
 		calls, _ := l.clock.sinceBirth(t).grow(b.spans)
 		took, _ := l.clock.sinceBirth(b.h.of(metric.HookSiteTime, t.entity)).grow(b.spans)
 		if sum(calls) > 0 {
-			all = append(all, Site{What: row.What, File: row.File, Line: row.Line, Function: row.Function,
-				Calls: sum(calls), Seconds: sum(took)})
+			all = append(all, Site{Site: row, Calls: sum(calls), Seconds: sum(took)})
 		}
 	}
 	return mergeSites(all, func(s Site) Site {
@@ -95,7 +94,7 @@ func (b *builder) sites(loops []*hookLoop, kind string) []Site {
 
 // topSites makes one of a line's files: the one that takes most time names it.
 func topSites(all []Site) []Site {
-	out := mergeSites(all, func(s Site) Site { return Site{File: s.File, Line: s.Line, Function: s.Function} })
+	out := mergeSites(all, func(s Site) Site { return Site{Site: recording.Site{File: s.File, Line: s.Line, Function: s.Function}} })
 	return out[:min(len(out), mostSites)]
 }
 

@@ -36,7 +36,7 @@ func (b *builder) hookPauses(r *rank, out *Hook) {
 	begun, worked := 0.0, 0.0
 	for _, l := range h.evaluations {
 		begun += sum(l.of(metric.HookBegun))
-		if n := l.call.Workers; n != nil && *n > 0 {
+		if n := l.call.NumWorkers; n != nil && *n > 0 {
 			worked += sum(l.made(metric.HookFetchCPU)) / evaluated
 		}
 	}

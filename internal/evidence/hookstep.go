@@ -156,7 +156,7 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 // longer for that than for all of these.
 func (b *builder) ofStarts(r *rank, fetches, took []float64) float64 {
 	restarts, ok := b.center(metric.Restarts)
-	workers := r.hook.training.call.Workers
+	workers := r.hook.training.call.NumWorkers
 	if !ok || workers == nil || r.hook.training.loadsItself() {
 		return 0
 	}

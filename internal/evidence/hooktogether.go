@@ -43,7 +43,7 @@ func together(x, y *hookLoop, told []float64) bool {
 func (b *builder) workersTold(r *rank) {
 	l, told := r.hook.training, r.hook.told
 	took, cpu := l.made(metric.HookFetchTime), l.made(metric.HookFetchCPU)
-	workers := l.call.Workers
+	workers := l.call.NumWorkers
 	if _, seen := b.center(metric.WorkerBusy); seen || l.loadsItself() || workers == nil || sum(took) <= 0 {
 		return
 	}
@@ -75,7 +75,7 @@ func (h *hooked) besides() (leastStep, cpus float64) {
 	own := max(trained-sum(h.waits()), 0) / steps
 	for _, p := range h.partners {
 		took := sum(p.made(metric.HookFetchTime)) / steps
-		if n := p.call.Workers; n != nil && *n > 0 {
+		if n := p.call.NumWorkers; n != nil && *n > 0 {
 			leastStep = max(leastStep, took/float64(*n))
 			cpus += sum(p.made(metric.HookFetchCPU)) / trained
 		} else {

@@ -176,8 +176,8 @@ func (b *builder) madeAhead(w *actor, working []*actor, batches []float64) bool 
 // numWorkers is the median of how many were alive while any was.
 func (b *builder) numWorkers(r *rank) figure {
 	switch {
-	case r.hook != nil && r.hook.training.call.Workers != nil:
-		return exact(float64(*r.hook.training.call.Workers))
+	case r.hook != nil && r.hook.training.call.NumWorkers != nil:
+		return exact(float64(*r.hook.training.call.NumWorkers))
 	case r.hook != nil && r.hook.training.call.foreign():
 		return figure{}
 	case r.noLoader:
