@@ -26,7 +26,7 @@ type Loader struct {
 	left    float64             // cores that other programs leave, where they keep what they have; 0 = unknown
 	assumed []string            // inputs that were not measured
 	error   predict.Calibration // how far the model itself may be off
-	usual   []predict.Class     // how batches vary without the first of each worker; nil where all of them count
+	usual   []stat.Class        // how batches vary without the first of each worker; nil where all of them count
 	sharing string              // what to mind of more workers; "" nothing
 
 	variation float64 // how much batches are taken to vary, as a part of their mean; 0 where it was measured

@@ -37,7 +37,7 @@ type Evidence struct {
 type signal struct {
 	Value
 	windows []float64
-	spread  []Class
+	spread  []stat.Class
 	why     reason
 	from    []metric.Desc // raw signals that it is made from
 }

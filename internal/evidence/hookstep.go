@@ -81,7 +81,7 @@ func (b *builder) hookMade(r *rank) {
 	b.tell(metric.RowsPerBatch, stat.Ratio(l.made(metric.HookRows), fetches))
 	b.tell(metric.RowRatio, stat.Ratio(l.made(metric.HookRowTime), took))
 	b.hookSpreads(l)
-	if p99, ok := ClassQuantile(b.ev.Spread(metric.HookFetchSpread), 0.99); ok {
+	if p99, ok := stat.ClassQuantile(b.ev.Spread(metric.HookFetchSpread), 0.99); ok {
 		b.exact(metric.FetchP99, p99, metric.Measured)
 	}
 	if sum(cpu) > 0 {

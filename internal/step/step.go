@@ -93,11 +93,6 @@ func (s Step) Headroom() Range {
 	return Range{1 / s.Free.Hi, 1 / s.Free.Likely, 1 / s.Free.Lo}
 }
 
-// Other is the share in which the device idles, and neither data nor the trainer's threads are why.
-func (s Step) Other() float64 {
-	return stat.Share(1 - s.Device.Likely - s.Stall.Likely - s.Host.Likely)
-}
-
 // promise is by how much the likely rate with free data may lie above the one that the slowest loop of its kind would reach: a
 // tenth, which is what a prediction may be off.
 const promise = 0.1
