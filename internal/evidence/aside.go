@@ -38,7 +38,8 @@ const (
 var working = []metric.Desc{metric.WorkerRunning, metric.WorkerStorage, metric.WorkerOpenWait}
 
 // ofSteps are the signals that tell how a step divides, or what the main thread waits for.
-var ofSteps = []metric.Desc{metric.InputWait, metric.InWorkerless, metric.DataStall, metric.Headroom, metric.FreeStepTime, metric.HostTime, metric.DeviceTime, metric.EpochGap,
+var ofSteps = []metric.Desc{metric.InputWait, metric.InWorkerless, metric.DataStall, metric.Headroom,
+	metric.FreeStepTime, metric.HostTime, metric.DeviceTime, metric.EpochGap,
 	metric.Starved, metric.HeadOfLine, metric.LoaderIsAhead, metric.IdleWhileWaits}
 
 // asideOf leaves out how a step divides where another thread takes the batches, as the hook told, or where that must be

@@ -24,7 +24,8 @@ type place struct {
 func (b *builder) readPlaces() []place {
 	var out []place
 	for entity, row := range recording.Rows[recording.Dataset](b.rec, recording.EventDataset) {
-		out = append(out, place{entity: entity, Dataset: row, known: row.Kind != "" && row.Kind != "other", size: noted(row.Bytes).Center,
+		out = append(out, place{entity: entity, Dataset: row, known: row.Kind != "" && row.Kind != "other",
+			size:  noted(row.Bytes).Center,
 			opens: sum(b.grow(metric.DatasetOpens, entity)) + sum(b.grow(metric.DatasetPresent, entity))})
 	}
 	slices.SortFunc(out, func(x, y place) int {
@@ -84,7 +85,8 @@ func (b *builder) opens(r *rank) {
 	if all < 1 {
 		all = 0
 	}
-	b.take(metric.DistinctOpens, different.orElse(exact(divide(distinct, all))), metric.DatasetDistinct, metric.DatasetOpens)
+	b.take(metric.DistinctOpens, different.orElse(exact(divide(distinct, all))), metric.DatasetDistinct,
+		metric.DatasetOpens)
 	b.take(metric.OpensPerFile, b.openedAgain(), metric.DatasetDistinct, metric.DatasetOpens)
 	// Opens are counted by folder, by any process, so those of all trainers are over the batches of all.
 	batches := make([]float64, len(b.spans))

@@ -218,7 +218,8 @@ func (b *builder) hookEntities(a *actor) []string {
 	prefix := "loop/" + strings.TrimPrefix(a.entity, "process/") + "."
 	var out []string
 	for _, t := range b.h.all(metric.HookSteps) {
-		if n, ok := strings.CutPrefix(t.entity, prefix); ok && number(n) < maxLoop && (len(out) == 0 || out[len(out)-1] != t.entity) {
+		if n, ok := strings.CutPrefix(t.entity, prefix); ok && number(n) < maxLoop &&
+			(len(out) == 0 || out[len(out)-1] != t.entity) {
 			out = append(out, t.entity)
 		}
 	}

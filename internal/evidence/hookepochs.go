@@ -122,7 +122,8 @@ func (b *builder) restartsTold(h *hooked) (count, gap, lasted, epoch figure) {
 		}
 	}
 	if restarts == 0 {
-		return exact(0), exact(0), none("the workers were not replaced in the window", "watch for longer than an epoch"), median(epochs)
+		return exact(0), exact(0), none("the workers were not replaced in the window", "watch for longer than an epoch"),
+			median(epochs)
 	}
 	lost := b.lostToRestarts(h)
 	if lasted = median(gaps); len(gaps) == 0 {
@@ -150,7 +151,8 @@ func orZero(x *float64) float64 {
 // hookRestarts counts the iterators of the training loop that began in the window with workers of their own, the very
 // first left out.
 func (b *builder) hookRestarts(h *hooked) float64 {
-	if p := h.training.call.Persistent; p != nil && *p && len(h.training.members) == 1 && b.loadersOf(h.training.members[0]) == 1 {
+	if p := h.training.call.Persistent; p != nil && *p && len(h.training.members) == 1 &&
+		b.loadersOf(h.training.members[0]) == 1 {
 		return 0
 	}
 	if h.training.call.Persistent == nil {

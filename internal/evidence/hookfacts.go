@@ -51,7 +51,8 @@ func (b *builder) hookSettings() {
 	if c.NumWorkers != nil && *c.NumWorkers == 0 { // these mean nothing then
 		f.Prefetch, f.Persistent, f.StartMethod = nil, nil, ""
 	} else {
-		f.Prefetch, f.Persistent, f.StartMethod = either(c.Prefetch, f.Prefetch), either(c.Persistent, f.Persistent), cmp.Or(c.StartMethod, f.StartMethod)
+		f.Prefetch, f.Persistent, f.StartMethod = either(c.Prefetch, f.Prefetch), either(c.Persistent, f.Persistent),
+			cmp.Or(c.StartMethod, f.StartMethod)
 	}
 	f.PinMemory, f.BatchSize = either(c.PinMemory, f.PinMemory), either(c.BatchSize, f.BatchSize)
 }
@@ -94,7 +95,10 @@ func (b *builder) sites(loops []*hookLoop, kind string) []Site {
 
 // topSites makes one of a line's files: the one that takes most time names it.
 func topSites(all []Site) []Site {
-	out := mergeSites(all, func(s Site) Site { return Site{Site: recording.Site{File: s.File, Line: s.Line, Function: s.Function}} })
+	out := mergeSites(all, func(s Site) Site {
+		return Site{Site: recording.Site{File: s.File, Line: s.Line,
+			Function: s.Function}}
+	})
 	return out[:min(len(out), mostSites)]
 }
 

@@ -54,7 +54,8 @@ func (b *builder) hookPauses(r *rank, out *Hook) {
 			cpu = all
 			delayed, _ := b.h.of(metric.ProcRunDelay, r.entity).rateIn(known, spans)
 			late = hold(delayed)
-			out.Evaluating = Evaluating{Time: hold(evaluated / told), CPU: cpu * evaluated / told, Delay: late * evaluated / told}
+			out.Evaluating = Evaluating{Time: hold(evaluated / told), CPU: cpu * evaluated / told,
+				Delay: late * evaluated / told}
 		}
 	}
 	nested := min(sum(h.training.of(metric.HookNested)), evaluated)

@@ -71,7 +71,8 @@ func (b *builder) batchTold(l *hookLoop, seen figure) figure {
 // hookMade takes what it costs to make a batch and an item.
 func (b *builder) hookMade(r *rank) {
 	l := r.hook.training
-	fetches, items, took, cpu := l.made(metric.HookFetches), l.made(metric.HookItems), l.made(metric.HookFetchTime), l.made(metric.HookFetchCPU)
+	fetches, items, took, cpu := l.made(metric.HookFetches), l.made(metric.HookItems), l.made(metric.HookFetchTime),
+		l.made(metric.HookFetchCPU)
 	if sum(fetches) <= 0 || sum(took) <= 0 {
 		return
 	}
@@ -97,7 +98,8 @@ func (b *builder) hookMade(r *rank) {
 	for _, p := range []struct {
 		d    metric.Desc
 		took []float64
-	}{{metric.MadeItem, took}, {metric.MadeOpen, open}, {metric.MadeRead, read}, {metric.MadeDecode, decode}, {metric.MadeOther, other},
+	}{{metric.MadeItem, took}, {metric.MadeOpen, open}, {metric.MadeRead, read}, {metric.MadeDecode, decode},
+		{metric.MadeOther, other},
 		{metric.MadeCollate, collate}} {
 		b.tell(p.d, stat.Ratio(p.took, items))
 		b.keep(p.d, p.took, items)

@@ -38,8 +38,8 @@ func together(x, y *hookLoop, told []float64) bool {
 	return max(shared, within) >= sharedTime*min(sum(xs), sum(ys))
 }
 
-// workersTold tells from inside where the time of the workers goes, where that was not seen from outside, or was seen of
-// several loaders together.
+// workersTold tells from inside where the time of the workers goes, where that was not seen from outside, or was seen
+// of several loaders together.
 func (b *builder) workersTold(r *rank) {
 	l, told := r.hook.training, r.hook.told
 	took, cpu := l.made(metric.HookFetchTime), l.made(metric.HookFetchCPU)
@@ -54,8 +54,10 @@ func (b *builder) workersTold(r *rank) {
 	if sum(cpu) <= 0 {
 		return
 	}
-	b.share(metric.WorkerRunning, each(len(cpu), func(i int) float64 { return min(cpu[i], busy[i]) }), lived, metric.Measured)
-	b.share(metric.WorkerOtherWait, each(len(cpu), func(i int) float64 { return max(busy[i]-cpu[i], 0) }), lived, metric.Measured)
+	b.share(metric.WorkerRunning, each(len(cpu), func(i int) float64 { return min(cpu[i], busy[i]) }), lived,
+		metric.Measured)
+	b.share(metric.WorkerOtherWait, each(len(cpu), func(i int) float64 { return max(busy[i]-cpu[i], 0) }), lived,
+		metric.Measured)
 	b.share(metric.WorkerCPU, cpu, lived, metric.Measured)
 	seen, _, _ := b.total(metric.ProcCPU, r.crew)
 	delay, _, _ := b.total(metric.ProcRunDelay, r.crew)

@@ -103,7 +103,8 @@ func (b *builder) freeStep(r *rank) figure {
 	if r.step == nil || r.rate.N == 0 {
 		return figure{}
 	}
-	if look := b.rec.Header.LookInterval.Seconds(); r.hook == nil && !r.noLoader && (1-r.wait.Center)*sum(b.length) < look {
+	if look := b.rec.Header.LookInterval.Seconds(); r.hook == nil && !r.noLoader &&
+		(1-r.wait.Center)*sum(b.length) < look {
 		return none("the trainer was found waiting for data in every sample: how long a step takes without the wait is unknown", "")
 	}
 	f := r.step.Free

@@ -92,10 +92,12 @@ func ofEach(r *rank, of func(*actor) (float64, bool)) figure {
 }
 
 // elsewhereStates are those of a wait for the network, a timer, another process, or what is unknown.
-var elsewhereStates = []metric.Desc{metric.LooksPipeRead, metric.LooksSleep, metric.LooksDevice, metric.LooksChild, metric.LooksOther}
+var elsewhereStates = []metric.Desc{metric.LooksPipeRead, metric.LooksSleep, metric.LooksDevice, metric.LooksChild,
+	metric.LooksOther}
 
 // waitingStates are those in which a worker neither runs nor waits for work.
-var waitingStates = append([]metric.Desc{metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen, metric.LooksFileLock,
+var waitingStates = append([]metric.Desc{metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen,
+	metric.LooksFileLock,
 	metric.LooksFutex, metric.LooksFutexTime, metric.LooksPipeWrite}, elsewhereStates...)
 
 // programs returns the CPU time of the programs that workers ran and waited for the end of, per window.

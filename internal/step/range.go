@@ -2,8 +2,8 @@ package step
 
 import "github.com/pipetune/pipetune/internal/stat"
 
-// Range is what is known of a figure: it lies between Lo and Hi, most likely at Likely. A range is no noise: where its ends
-// differ, what was seen allows every value between them. The zero Range is the figure 0.
+// Range is what is known of a figure: it lies between Lo and Hi, most likely at Likely. A range is no noise: where its
+// ends differ, what was seen allows every value between them. The zero Range is the figure 0.
 type Range struct{ Lo, Likely, Hi float64 }
 
 // Share is a range within 0..1, its ends in order around Likely.
