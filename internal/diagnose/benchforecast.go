@@ -61,7 +61,8 @@ func Forecast(r *report.Report, e *evidence.Evidence, t TrainingAhead) {
 	r.Forecast = &out
 }
 
-// aheadStatement says what the number of workers that is enough gives, by a model that is off by own, and what more of them bring.
+// aheadStatement says what the number of workers that is enough gives, by a model that is off by own, and what more of
+// them bring.
 func aheadStatement(r *report.Report, x report.ForecastRow, own float64, more string) string {
 	rate := "samples/s"
 	if noun := r.Benchmark.Noun(); noun != "item" {
@@ -99,7 +100,8 @@ func aheadOf(e *evidence.Evidence, t TrainingAhead) (predict.Pipeline, report.Fo
 		return predict.Pipeline{}, report.Forecast{}, false
 	}
 	out := report.Forecast{BatchSize: cmp.Or(t.BatchSize, usualBatch), BatchSizeGiven: t.BatchSize > 0, Item: "warm",
-		TransformTimeS: t.Transform.Seconds(), PrefetchFactor: predict.DefaultPrefetch, Confidence: predict.Confidence, Rows: []report.ForecastRow{}}
+		TransformTimeS: t.Transform.Seconds(), PrefetchFactor: predict.DefaultPrefetch, Confidence: predict.Confidence,
+		Rows: []report.ForecastRow{}}
 	cpu, wait := item.Summary, stat.Summary{}
 	if isCold {
 		out.Item = "cold"

@@ -10,8 +10,8 @@ import (
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
-// decide makes the decisions of a report, one for each setting, of what its findings recommend and rule out and of what the model plans;
-// findings then name no other value. Findings are in order of what is at stake.
+// decide makes the decisions of a report, one for each setting, of what its findings recommend and rule out and of what
+// the model plans; findings then name no other value. Findings are in order of what is at stake.
 func (s *subject) decide(r *report.Report) {
 	reconcile(r.Findings)
 	planned, ok := predict.Plans{}, false
@@ -37,7 +37,8 @@ func conclude(r *report.Report) {
 	sayOnce(r.Findings)
 }
 
-// conform gives what a finding recommends the value that is decided, each setting once, and takes back what it says against that.
+// conform gives what a finding recommends the value that is decided, each setting once, and takes back what it says
+// against that.
 func conform(f *report.Finding, r *report.Report) {
 	var list []report.Recommendation
 	for _, c := range f.Recommendations {
@@ -85,7 +86,8 @@ func reconcile(findings []report.Finding) {
 	}
 }
 
-// besidePlan takes back what findings recommend of settings that the plan leaves, where the model finds that it brings nothing beside the plan.
+// besidePlan takes back what findings recommend of settings that the plan leaves, where the model finds that it brings
+// nothing beside the plan.
 func (s *subject) besidePlan(r *report.Report) {
 	p := r.Recommended()
 	if p == nil {
@@ -102,7 +104,8 @@ func (s *subject) besidePlan(r *report.Report) {
 		f := &r.Findings[i]
 		f.Recommendations = slices.DeleteFunc(f.Recommendations, func(c report.Recommendation) bool {
 			changed, known := l.turned(set, c.Setting, c.To)
-			if !ok || !known || c.Effect == nil || slices.ContainsFunc(values, func(v report.Value) bool { return v.Setting == c.Setting }) {
+			if !ok || !known || c.Effect == nil || slices.ContainsFunc(values,
+				func(v report.Value) bool { return v.Setting == c.Setting }) {
 				return false
 			}
 			both, ok := l.forecaster.Point(l.along(changed, c.With), predict.Remedy{})

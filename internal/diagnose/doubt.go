@@ -14,8 +14,9 @@ import (
 // What a watch must offer. A class is given from the first line on, with high confidence only from the second.
 const (
 	leastWindow, fairWindow = evidence.LeastSteady, 10.0 // seconds; ten one-second windows are the fewest whose median has a 95 % interval not set by the extremes
-	// Share of planned looks. TraceML gives a cause only from 80 % coverage. Below half the moments pipetune itself got a CPU may differ from
-	// the others; at a fifth of 50 looks per second a watch of 20 s still has 200, which puts a share within 7 points.
+	// Share of planned looks. TraceML gives a cause only from 80 % coverage. Below half the moments pipetune itself got a
+	// CPU may differ from the others; at a fifth of 50 looks per second a watch of 20 s still has 200, which puts a share
+	// within 7 points.
 	leastCover, poorCover, fairCover = 0.2, 0.5, 0.8
 	fairSteps                        = 20   // TraceML grades nothing critical on fewer steps
 	leastSteps                       = 2    // and warns of nothing on fewer than two
@@ -36,7 +37,8 @@ func blind(e *evidence.Evidence, s split) []string {
 		why = append(why, fmt.Sprintf("nothing moved %s of the time", unit.Percent(share)))
 	}
 	if v, ok := e.Get(metric.WindowTime); ok && v.Center < leastWindow {
-		why = append(why, fmt.Sprintf("only %s could be watched after the warm-up, at least %s are needed", unit.Seconds(v.Center), unit.Seconds(leastWindow)))
+		why = append(why, fmt.Sprintf("only %s could be watched after the warm-up, at least %s are needed",
+			unit.Seconds(v.Center), unit.Seconds(leastWindow)))
 	} else if !ok {
 		why = append(why, "no steady stretch was found in the watch")
 	}
@@ -104,7 +106,8 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 		d.add("the steady window is short: %s", unit.Seconds(v.Center))
 	}
 	if e.Window.Kept > 0 {
-		d.add("the figures hold %s of what looks like a warm-up: the watch was too short to leave it out", unit.Seconds(e.Window.Kept.Seconds()))
+		d.add("the figures hold %s of what looks like a warm-up: the watch was too short to leave it out",
+			unit.Seconds(e.Window.Kept.Seconds()))
 	}
 	if v, ok := e.Get(metric.LookCover); ok && v.Center < poorCover {
 		d.heavy("only %s of the planned looks could be taken", unit.Percent(v.Center))
@@ -112,7 +115,8 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 		d.add("only %s of the planned looks could be taken", unit.Percent(v.Center))
 	}
 	if v, ok := e.Get(metric.SyscallSeen); ok && v.Center < fairCover {
-		d.add("what threads wait in could be read in %s of the looks only; states and CPU time stand in for it", unit.Percent(v.Center))
+		d.add("what threads wait in could be read in %s of the looks only; states and CPU time stand in for it",
+			unit.Percent(v.Center))
 	}
 	steps(e, &d)
 	if s.seen {
@@ -125,31 +129,36 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 		d.add("no GPU counters were read%s: that the device is the limit is inferred from the main thread sleeping outside the loader", because(e.Facts.GPUWhyNot))
 	}
 	if s.sight == step.Unseen {
-		d.heavy("the job has a GPU open and no counter of it was read%s: whether it works meanwhile is unknown", because(e.Facts.GPUWhyNot))
+		d.heavy("the job has a GPU open and no counter of it was read%s: whether it works meanwhile is unknown",
+			because(e.Facts.GPUWhyNot))
 	}
 	used, counted := e.Get(metric.GPUCount)
 	onNone := counted && used.Center == 0
 	if class == report.HostBound && s.sight == step.NoDevice && len(e.Header.Host.GPUs) > 0 && !onNone {
-		d.add("no GPU counters were read%s: a main thread that spins while it waits for the GPU looks the same", because(e.Facts.GPUWhyNot))
+		d.add("no GPU counters were read%s: a main thread that spins while it waits for the GPU looks the same",
+			because(e.Facts.GPUWhyNot))
 	}
 	if others, ok := e.Get(metric.GPUOthersBusy); ok && others.Center >= Moderate.Value {
 		d.add("processes outside the job compute on its GPUs %s of the time", unit.Percent(stat.Share(others.Center)))
 	}
 	if delay, ok := e.Get(metric.MainRunDelay); ok && class == report.HostBound && delay.Center >= s.host*dominant {
-		d.add("most of that time the main thread was ready but had no CPU (%s of the watch)", unit.Percent(stat.Share(delay.Center)))
+		d.add("most of that time the main thread was ready but had no CPU (%s of the watch)",
+			unit.Percent(stat.Share(delay.Center)))
 	}
 	if class == report.GPUBound && s.stall.Center >= Moderate.Value {
 		d.add("the GPU may lack data %s of the time", unit.Percent(s.stall.Center))
 	}
 	if class == report.InputBound && lead != nil && !Hooked(e) {
-		if x := firstEffect(lead); x != nil && x.Before > 0 && x.Hi-x.Before > vagueGain*max(x.Lo-x.Before, 0) && x.Hi > 2*x.Lo {
+		if x := firstEffect(lead); x != nil && x.Before > 0 && x.Hi-x.Before > vagueGain*max(x.Lo-x.Before, 0) &&
+			x.Hi > 2*x.Lo {
 			d.add("what the first cause costs is known only as a range, as is what its cure brings; narrow it: pipetune diagnose -- COMMAND")
 		}
 	}
 	if class == report.InputBound && lead == nil && s.seen {
 		d.add("no rule explains the wait")
 	}
-	if wide := s.stall.Hi-s.stall.Lo > wideInterval; s.seen && s.workerless && !Hooked(e) && (wide || class == report.InputBound) {
+	if wide := s.stall.Hi-s.stall.Lo > wideInterval; s.seen && s.workerless && !Hooked(e) &&
+		(wide || class == report.InputBound) {
 		say := d.add
 		if wide {
 			say = d.heavy
@@ -160,7 +169,8 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 	return d.level(), d.said
 }
 
-// vagueGain is how many times as high as its lower end the upper end of a gain may be before the cause's part is called unknown.
+// vagueGain is how many times as high as its lower end the upper end of a gain may be before the cause's part is called
+// unknown.
 const vagueGain = 5
 
 // firstEffect is what the first change of a finding that has an effect brings.
@@ -179,7 +189,8 @@ func hostOrGPU(e *evidence.Evidence) string {
 		": a main thread that runs may compute, or spin while it waits for the GPU"
 }
 
-// deviceUnseen tells whether the job has a device open that cannot be read, so that the trainer's wait may lie behind its work.
+// deviceUnseen tells whether the job has a device open that cannot be read, so that the trainer's wait may lie behind
+// its work.
 func deviceUnseen(e *evidence.Evidence) bool {
 	return len(e.Ranks) > 0 && e.Ranks[0].Step != nil && e.Ranks[0].Step.Sight == step.Unseen
 }
@@ -219,7 +230,8 @@ func precision(s split, d *doubts) {
 	}
 	for _, line := range []float64{Moderate.Value, High.Value} {
 		if w.Lo < line && line < w.Hi {
-			d.add("the %s (%s to %s) lies across the %s line", s.stallName(), unit.Percent(w.Lo), unit.Percent(w.Hi), unit.Percent(line))
+			d.add("the %s (%s to %s) lies across the %s line", s.stallName(), unit.Percent(w.Lo), unit.Percent(w.Hi),
+				unit.Percent(line))
 		}
 	}
 }

@@ -8,11 +8,12 @@ import (
 
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
 func launched(file string, line int) evidence.Facts {
-	return evidence.Facts{Framework: "pytorch", Hook: &evidence.Hook{Torch: "2.6.0", Loader: evidence.LoaderCall{File: file, Line: line}}}
+	return evidence.Facts{Framework: "pytorch", Hook: &evidence.Hook{Torch: "2.6.0", Loader: evidence.LoaderCall{Loader: recording.Loader{File: file, Line: line}}}}
 }
 
 // recommends is a rule that always recommends one setting, at a place of its own if it has one.

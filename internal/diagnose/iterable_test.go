@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/pkg/report"
 )
 
@@ -18,11 +19,11 @@ func TestMoreWorkersForAnIterable(t *testing.T) {
 		to   string
 		want string
 	}{
-		{"iterable", &evidence.Hook{Loader: evidence.LoaderCall{Class: "DataLoader", Iterable: true}}, &one, "4", "get_worker_info"},
-		{"in shards", &evidence.Hook{Loader: evidence.LoaderCall{Class: "DataLoader", Iterable: true, Shards: new(6)}}, &one, "4", "its 6 shards"},
-		{"asked by index", &evidence.Hook{Loader: evidence.LoaderCall{Class: "DataLoader"}}, &one, "4", ""},
+		{"iterable", &evidence.Hook{Loader: evidence.LoaderCall{Loader: recording.Loader{Class: "DataLoader", Iterable: true}}}, &one, "4", "get_worker_info"},
+		{"in shards", &evidence.Hook{Loader: evidence.LoaderCall{Loader: recording.Loader{Class: "DataLoader", Iterable: true, Shards: new(6)}}}, &one, "4", "its 6 shards"},
+		{"asked by index", &evidence.Hook{Loader: evidence.LoaderCall{Loader: recording.Loader{Class: "DataLoader"}}}, &one, "4", ""},
 		{"seen from outside", nil, &one, "4", "IterableDataset"},
-		{"fewer", &evidence.Hook{Loader: evidence.LoaderCall{Class: "DataLoader", Iterable: true}}, &eight, "4", ""},
+		{"fewer", &evidence.Hook{Loader: evidence.LoaderCall{Loader: recording.Loader{Class: "DataLoader", Iterable: true}}}, &eight, "4", ""},
 	} {
 		facts := evidence.Facts{Framework: "pytorch", Hook: c.hook}
 		rule := advises("loader/x", 0.5, report.Recommendation{Setting: "num_workers", From: c.from, To: c.to})
@@ -31,7 +32,7 @@ func TestMoreWorkersForAnIterable(t *testing.T) {
 			t.Errorf("%s: %q", c.name, got)
 		}
 	}
-	r := planned(t, starvingLoader, evidence.Facts{Hook: &evidence.Hook{Loader: evidence.LoaderCall{Class: "DataLoader", Iterable: true}}})
+	r := planned(t, starvingLoader, evidence.Facts{Hook: &evidence.Hook{Loader: evidence.LoaderCall{Loader: recording.Loader{Class: "DataLoader", Iterable: true}}}})
 	if len(r.Plans) == 0 || !strings.Contains(r.Plans[0].Changes[0].Caveat, "get_worker_info") || !r.Job.Loader.Iterable {
 		t.Errorf("got %+v", r.Plans)
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 // joint is the effect of all that is decided together; nil where there are no two changes that bring something, or
-// nothing can tell. Single effects do not add up, because each moves the same bound. What is no setting of the loader is
-// taken to make a batch so many times as cheap as the rate that it brings alone.
+// nothing can tell. Single effects do not add up, because each moves the same bound. What is no setting of the loader
+// is taken to make a batch so many times as cheap as the rate that it brings alone.
 func (s *subject) joint(r *report.Report) *report.Effect {
 	l, ok := s.model()
 	if !ok {

@@ -26,7 +26,7 @@ type Loader struct {
 	left    float64             // cores that other programs leave, where they keep what they have; 0 = unknown
 	assumed []string            // inputs that were not measured
 	error   predict.Calibration // how far the model itself may be off
-	usual   []predict.Class     // how batches vary without the first of each worker; nil where all of them count
+	usual   []stat.Class        // how batches vary without the first of each worker; nil where all of them count
 	sharing string              // what to mind of more workers; "" nothing
 
 	variation float64 // how much batches are taken to vary, as a part of their mean; 0 where it was measured
@@ -78,8 +78,8 @@ func LoaderOf(e *evidence.Evidence, own predict.Calibration) (*Loader, bool) {
 	return l, l.settle()
 }
 
-// settle prepares predictions, with batches that vary no more than the rate that was seen allows; false where too little
-// is known.
+// settle prepares predictions, with batches that vary no more than the rate that was seen allows; false where too
+// little is known.
 func (l *Loader) settle() bool {
 	ok := l.simulate()
 	for ok && l.variation > leastVariation && l.slower() {
@@ -149,7 +149,8 @@ func (l *Loader) takeStep(e *evidence.Evidence) bool {
 		return ok
 	}
 	per := func(r step.Range) stat.Summary {
-		return stat.Summary{Center: r.Likely / batches.Center, Lo: r.Lo / batches.Center, Hi: r.Hi / batches.Center, N: batches.N}
+		return stat.Summary{Center: r.Likely / batches.Center, Lo: r.Lo / batches.Center, Hi: r.Hi / batches.Center,
+			N: batches.N}
 	}
 	l.StepRange, l.Spin, l.Device = true, lead.Spin.Likely/batches.Center, per(lead.Device)
 	if own := (1 - lead.Wait.Likely) / batches.Center; own > 0 { // other loaders hold the trainer
@@ -227,7 +228,8 @@ func (l *Loader) uncounted(e *evidence.Evidence, workers float64) bool {
 	return true
 }
 
-// relative makes one step as it is now the unit of time, of which free is without data; on a device the model of the step says how much.
+// relative makes one step as it is now the unit of time, of which free is without data; on a device the model of the
+// step says how much.
 func (l *Loader) relative(e *evidence.Evidence, free stat.Summary) {
 	if lead, ok := leadingStep(e); ok {
 		free.Center, free.Lo, free.Hi = lead.Free.Likely, lead.Free.Lo, lead.Free.Hi
@@ -296,7 +298,8 @@ func scaled(s stat.Summary, by float64) stat.Summary {
 	return s
 }
 
-// Trainers is how many trainers of the job were watched, each with a loader like this one; at least one. Those that another one feeds have none.
+// Trainers is how many trainers of the job were watched, each with a loader like this one; at least one. Those that
+// another one feeds have none.
 func (l *Loader) Trainers() int { return max(int(math.Round(l.ranks)), 1) }
 
 // otherLoaders are the other DataLoaders of each step, where there are several, as in zip: they stay as they are when

@@ -48,7 +48,7 @@ func startMethod(e *evidence.Evidence) predict.StartMethod {
 // overheads takes what handing a batch over costs. Seen from outside, a worker's CPU per batch holds its part already.
 func (l *Loader) overheads(e *evidence.Evidence) {
 	taking := takingCPU
-	low, ok := evidence.ClassQuantile(e.Spread(metric.HookWaitSpread), readyWaits)
+	low, ok := stat.ClassQuantile(e.Spread(metric.HookWaitSpread), readyWaits)
 	if ok && low > 0 && low <= mostTaking && l.Setting.Workers > 0 {
 		taking = low
 	} else {
@@ -161,9 +161,7 @@ const (
 func (l *Loader) spreads(e *evidence.Evidence, rate float64) {
 	classes := l.usual
 	if classes == nil {
-		for _, c := range e.Spread(metric.HookFetchSpread) {
-			classes = append(classes, predict.Class{K: c.K, Count: c.Count})
-		}
+		classes = e.Spread(metric.HookFetchSpread)
 	}
 	if s, ok := predict.SpreadOfClasses(classes); ok {
 		l.Fetch = s

@@ -74,8 +74,9 @@ func (l *Loader) SavingUnthrottled(lo, hi float64) *report.Effect {
 	return l.With(r)
 }
 
-// OntoDevice is the effect of moving up to part of a batch's CPU time, 0..1, from the loader to the device, which takes up to each second for
-// a second of it. How much can be moved is not known, nor what it takes there: where the device is near its limit, that may be a loss.
+// OntoDevice is the effect of moving up to part of a batch's CPU time, 0..1, from the loader to the device, which takes
+// up to each second for a second of it. How much can be moved is not known, nor what it takes there: where the device
+// is near its limit, that may be a loss.
 func (l *Loader) OntoDevice(part, each float64) *report.Effect {
 	out := l.Saving(0, part)
 	slower := *l
@@ -139,8 +140,8 @@ func (l *Loader) Unsharded() *Loader {
 	return &free
 }
 
-// Hungriest is the model of the same loader beside the shortest step that what was seen allows; false where the device was seen, and the likely
-// step stands.
+// Hungriest is the model of the same loader beside the shortest step that what was seen allows; false where the device
+// was seen, and the likely step stands.
 func (l *Loader) Hungriest(e *evidence.Evidence) (*Loader, bool) {
 	if !deviceUnseen(e) || !l.StepRange || l.FreeStep.Lo <= 0 {
 		return nil, false

@@ -7,6 +7,7 @@ import (
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/predict"
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // epochs takes how long an epoch is and what beginning and ending one costs: as the hook told it, or from the gap
@@ -104,17 +105,17 @@ const slowStart = 0.5
 func (l *Loader) lateStart(e *evidence.Evidence, first float64) bool {
 	restarts, ok := e.Get(metric.Restarts)
 	started := restarts.Center * float64(l.Setting.Workers)
-	usual, ok2 := evidence.ClassQuantile(e.Spread(metric.HookFetchSpread), 0.5)
+	usual, ok2 := stat.ClassQuantile(e.Spread(metric.HookFetchSpread), 0.5)
 	if !ok || !ok2 || started < 1 || usual >= slowStart*first {
 		return false
 	}
 	slow, slowTime, all, allTime := 0.0, 0.0, 0.0, 0.0
 	for _, c := range e.Spread(metric.HookFetchSpread) {
-		took, _ := evidence.ClassQuantile([]evidence.Class{c}, 0.5)
+		took := c.At(0.5)
 		if took >= slowStart*first {
 			slow, slowTime = slow+c.Count, slowTime+c.Count*took
 		} else {
-			l.usual = append(l.usual, predict.Class{K: c.K, Count: c.Count})
+			l.usual = append(l.usual, c)
 		}
 		all, allTime = all+c.Count, allTime+c.Count*took
 	}

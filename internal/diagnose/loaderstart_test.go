@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
@@ -17,15 +18,15 @@ func TestEpochAhead(t *testing.T) {
 		ranks float64
 		want  int
 	}{
-		{"in sequence", evidence.LoaderCall{Sampler: inSequence}, 0, 101},
-		{"shuffled", evidence.LoaderCall{Sampler: atRandom, Given: []string{"dataset", "shuffle"}}, 0, 101},
-		{"a random sampler of its own", evidence.LoaderCall{Sampler: atRandom, Given: []string{"dataset", "sampler"}}, 0, 0},
-		{"distributed over eight trainers", evidence.LoaderCall{Sampler: distributed, Given: []string{"dataset", "sampler"}}, 8, 13},
-		{"distributed, and one trainer here", evidence.LoaderCall{Sampler: distributed}, 1, 0},
-		{"weighted", evidence.LoaderCall{Sampler: "torch.utils.data.sampler.WeightedRandomSampler"}, 0, 0},
-		{"a batch sampler of its own", evidence.LoaderCall{Sampler: "torch.utils.data.sampler.BatchSampler"}, 0, 0},
+		{"in sequence", evidence.LoaderCall{Loader: recording.Loader{Sampler: inSequence}}, 0, 101},
+		{"shuffled", evidence.LoaderCall{Loader: recording.Loader{Sampler: atRandom, Given: []string{"dataset", "shuffle"}}}, 0, 101},
+		{"a random sampler of its own", evidence.LoaderCall{Loader: recording.Loader{Sampler: atRandom, Given: []string{"dataset", "sampler"}}}, 0, 0},
+		{"distributed over eight trainers", evidence.LoaderCall{Loader: recording.Loader{Sampler: distributed, Given: []string{"dataset", "sampler"}}}, 8, 13},
+		{"distributed, and one trainer here", evidence.LoaderCall{Loader: recording.Loader{Sampler: distributed}}, 1, 0},
+		{"weighted", evidence.LoaderCall{Loader: recording.Loader{Sampler: "torch.utils.data.sampler.WeightedRandomSampler"}}, 0, 0},
+		{"a batch sampler of its own", evidence.LoaderCall{Loader: recording.Loader{Sampler: "torch.utils.data.sampler.BatchSampler"}}, 0, 0},
 		{"the sampler is not told", evidence.LoaderCall{}, 0, 0},
-		{"iterable", evidence.LoaderCall{Sampler: inSequence, Iterable: true}, 0, 0},
+		{"iterable", evidence.LoaderCall{Loader: recording.Loader{Sampler: inSequence, Iterable: true}}, 0, 0},
 	} {
 		c.call.Items, c.call.BatchSize = &items, &size
 		m := &Loader{ranks: c.ranks}

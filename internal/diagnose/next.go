@@ -61,11 +61,13 @@ func ShellWord(path string) string {
 	return quoted(path)
 }
 
-// tooShort is the rule that says that a watch was, and the only one to judge a watch from which nothing can be concluded.
+// tooShort is the rule that says that a watch was, and the only one to judge a watch from which nothing can be
+// concluded.
 const tooShort = "quality/too-short"
 
-// tooLittle says whether the steady window is too short for any rule, or holds no step: the line below which there is no verdict either. A handful of looks
-// gives shares of 0 or 100 % and no interval, and a rule that holds them against its limits finds what chance put there.
+// tooLittle says whether the steady window is too short for any rule, or holds no step: the line below which there is
+// no verdict either. A handful of looks gives shares of 0 or 100 % and no interval, and a rule that holds them against
+// its limits finds what chance put there.
 func tooLittle(e *evidence.Evidence) bool {
 	v, ok := e.Get(metric.WindowTime)
 	return ok && v.Center < leastWindow || e.Window.Startup.Whole
@@ -80,21 +82,24 @@ func (s *subject) judgeShort(rule *Rule) ([]report.Finding, []report.Abstained) 
 		return nil, nil
 	}
 	if s.evidence.Window.Startup.Whole {
-		return nil, []report.Abstained{{Rule: rule.ID, Missing: []string{}, Reason: "no step was seen: the job was still starting up, or its steps do not show from outside",
-			Cure: "watch once it trains, or start it with pipetune: pipetune diagnose -- COMMAND"}}
+		return nil, []report.Abstained{{Rule: rule.ID, Missing: []string{},
+			Reason: "no step was seen: the job was still starting up, or its steps do not show from outside",
+			Cure:   "watch once it trains, or start it with pipetune: pipetune diagnose -- COMMAND"}}
 	}
 	reason := "too little was seen to judge by: at least " + unit.Seconds(leastWindow) + " are needed after the warm-up"
 	return nil, []report.Abstained{{Rule: rule.ID, Missing: []string{}, Reason: reason}}
 }
 
-// withhold takes off a report what a handful of looks cannot tell: how a step and a worker's time divide, and figures without an interval.
+// withhold takes off a report what a handful of looks cannot tell: how a step and a worker's time divide, and figures
+// without an interval.
 func withhold(r *report.Report) {
 	r.Verdict.Step = report.Step{}
 	r.Phases, r.Plans, r.Ranks = []report.Phase{}, []report.Plan{}, nil
 	maps.DeleteFunc(r.Metrics, func(_ string, m report.Metric) bool { return m.Confidence == 0 })
 }
 
-// promiseNothing takes off a report from which nothing follows what would follow: what changes would bring, and what were if data were free.
+// promiseNothing takes off a report from which nothing follows what would follow: what changes would bring, and what
+// were if data were free.
 func promiseNothing(r *report.Report) {
 	for _, f := range r.Findings {
 		for i := range f.Recommendations {
@@ -116,8 +121,9 @@ const (
 	enoughTraining = 30.0 // of a launched job, all of which is watched: what an attached watch takes by default
 )
 
-// Longer is the setting that makes a watch long enough, and its value, where the steps to be seen take so many seconds; 0 where they are not
-// known. It depends on what ended this watch: a longer --duration is of no use to a job that ends before.
+// Longer is the setting that makes a watch long enough, and its value, where the steps to be seen take so many seconds;
+// 0 where they are not known. It depends on what ended this watch: a longer --duration is of no use to a job that ends
+// before.
 func Longer(e *evidence.Evidence, steps float64) (setting, to string) {
 	launched := e.Header.Mode == "launch"
 	rate, counted := e.Get(metric.BatchesPerS)

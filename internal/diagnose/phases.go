@@ -73,13 +73,14 @@ func phases(e *evidence.Evidence) []report.Phase {
 	return out
 }
 
-// ownWork is the share of time in which a trainer without workers makes batches, and what is left of it. Where another thread than the main one
-// makes them nobody's wait tells the share; what they cost and how many come does.
+// ownWork is the share of time in which a trainer without workers makes batches, and what is left of it. Where another
+// thread than the main one makes them nobody's wait tells the share; what they cost and how many come does.
 func ownWork(e *evidence.Evidence) (making float64, rest report.Phase) {
 	if wait, ok := InputWait(e); ok {
 		making = stat.Share(wait.Center)
 		step, _ := e.Get(metric.FreeStepTime)
-		return making, report.Phase{Name: "training, not loading", Ratio: 1 - making, BatchS: max(step.Center, 0), Basis: report.Measured}
+		return making, report.Phase{Name: "training, not loading", Ratio: 1 - making, BatchS: max(step.Center, 0),
+			Basis: report.Measured}
 	}
 	fetch, _ := e.Get(metric.FetchTime)
 	rate, _ := e.Get(metric.BatchesPerS)
@@ -87,7 +88,8 @@ func ownWork(e *evidence.Evidence) (making float64, rest report.Phase) {
 	return making, report.Phase{Name: "not loading", Ratio: 1 - making, Basis: report.Measured}
 }
 
-// perBatch turns a share of the workers' time into seconds of one worker for each batch; 0 where batches are not counted.
+// perBatch turns a share of the workers' time into seconds of one worker for each batch; 0 where batches are not
+// counted.
 func perBatch(e *evidence.Evidence, share float64) float64 {
 	workers, _ := e.Get(metric.NumWorkers)
 	batches, counted := e.Get(metric.BatchesPerS)
@@ -109,7 +111,8 @@ func made(e *evidence.Evidence, share float64) []report.Phase {
 		v, ok := e.Get(p.signal)
 		part := stat.Share(v.Center / item.Center)
 		if ok && part*share >= shownPhase {
-			out = append(out, report.Phase{Name: p.name, Ratio: part * share, BatchS: part * batch.Center, ItemS: v.Center, Basis: basis(v.Basis)})
+			out = append(out, report.Phase{Name: p.name, Ratio: part * share, BatchS: part * batch.Center, ItemS: v.Center,
+				Basis: basis(v.Basis)})
 		}
 	}
 	return out

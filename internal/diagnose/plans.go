@@ -18,8 +18,8 @@ import (
 // PlansID stands where a rule's ID would in what a report abstained from.
 const PlansID = "plans"
 
-// plan adds to a report the plans that the model makes of the loader's settings, or why it makes nothing of them. What findings
-// rule out is in no plan. False where there is nothing to tell.
+// plan adds to a report the plans that the model makes of the loader's settings, or why it makes nothing of them. What
+// findings rule out is in no plan. False where there is nothing to tell.
 func (s *subject) plan(r *report.Report) (p predict.Plans, ok bool) {
 	e := s.evidence
 	if r.Verdict.Class == report.Inconclusive || !Training(e) {
@@ -33,7 +33,8 @@ func (s *subject) plan(r *report.Report) (p predict.Plans, ok bool) {
 	inOrder := e.Facts.Hook != nil && e.Facts.Hook.Loader.InOrder != nil
 	p, ok = l.forecaster.Plans(inOrder, func(set predict.Setting) bool { return l.ruledOut(r, set) })
 	if !ok {
-		r.Abstained = append(r.Abstained, *noModel(e, nil, "the costs of the loader are no times that could be simulated", ""))
+		r.Abstained = append(r.Abstained, *noModel(e, nil, "the costs of the loader are no times that could be simulated",
+			""))
 		return p, false
 	}
 	check := checkCommand(e)
@@ -47,7 +48,8 @@ func (s *subject) plan(r *report.Report) (p predict.Plans, ok bool) {
 		p.Outcome = report.OutcomeNothing
 	}
 	if p.Outcome == report.OutcomeNothing && r.Verdict.Class == report.InputBound && deviceUnseen(e) {
-		r.Abstained = append(r.Abstained, *noModel(e, nil, "no counter of the GPU was read: settings bring nothing where it works while the trainer waits", ""))
+		r.Abstained = append(r.Abstained, *noModel(e, nil,
+			"no counter of the GPU was read: settings bring nothing where it works while the trainer waits", ""))
 		return p, false
 	}
 	return p, true
@@ -259,7 +261,8 @@ func (l *Loader) bytes(x float64) *int64 {
 
 // outlook says what the plans come to.
 func (l *Loader) outlook(p predict.Plans, r *report.Report) *report.Outlook {
-	o := &report.Outlook{Outcome: p.Outcome, Now: l.effect(p.Now, false), Limit: limitText[p.Now.Limit], Next: limitText[p.Now.Next],
+	o := &report.Outlook{Outcome: p.Outcome, Now: l.effect(p.Now, false), Limit: limitText[p.Now.Limit],
+		Next:       limitText[p.Now.Next],
 		Confidence: predict.Confidence, Calibrated: l.error.Source, Assumed: l.assumed, First: firstCause(r)}
 	if p.Headroom > 0 {
 		o.Headroom = known(p.Headroom)
@@ -318,7 +321,8 @@ func firstCause(r *report.Report) string {
 		return ""
 	}
 	for _, f := range r.Findings {
-		setting := slices.ContainsFunc(f.Recommendations, func(c report.Recommendation) bool { return slices.Contains(report.Simulated, c.Setting) }) ||
+		setting := slices.ContainsFunc(f.Recommendations,
+			func(c report.Recommendation) bool { return slices.Contains(report.Simulated, c.Setting) }) ||
 			slices.ContainsFunc(f.Unhelpful, func(u report.Unhelpful) bool {
 				return u.Direction == report.To && slices.Contains(report.Simulated, u.Setting)
 			})

@@ -134,7 +134,8 @@ func (p *Pass) Abstain(reason, cure string) {
 	p.abstains = append(p.abstains, report.Abstained{Rule: p.rule.ID, Missing: []string{}, Reason: reason, Cure: cure})
 }
 
-// The two lines that grade a share of the step. Published thresholds for "input-bound" spread from 5 % to 30 %; these two agree with most.
+// The two lines that grade a share of the step. Published thresholds for "input-bound" spread from 5 % to 30 %; these
+// two agree with most.
 var (
 	Moderate = Limit{"moderate share of the step", 0.05, metric.Ratio,
 		"TensorFlow profiler, op_stats_to_input_pipeline_analysis: from 5 % moderately input-bound; PyTorch tb_plugin flags the DataLoader above 5 %"}

@@ -130,7 +130,8 @@ func whyMissing(e *evidence.Evidence, d metric.Desc) (reason, cure string) {
 	if gpuSignals[d.Name] {
 		return e.Facts.GPUWhyNot, ""
 	}
-	if h := e.Facts.Hook; h != nil && h.SyncsPartly && (d.Name == metric.SyncRatio.Name || d.Name == metric.SyncsPerStep.Name) {
+	if h := e.Facts.Hook; h != nil && h.SyncsPartly &&
+		(d.Name == metric.SyncRatio.Name || d.Name == metric.SyncsPerStep.Name) {
 		return Untimed, TimeThem
 	}
 	if hookSignals[d.Name] && !Hooked(e) && e.Header.Mode == "launch" {
@@ -152,7 +153,8 @@ var hookSignals = func() map[string]bool {
 
 var gpuSignals = func() map[string]bool {
 	set := map[string]bool{}
-	for _, d := range []metric.Desc{metric.GPUBusy, metric.GPUCount, metric.GPUMemUsedRatio, metric.GPUPowerRatio, metric.GPUThrottled, metric.GPUClockLost,
+	for _, d := range []metric.Desc{metric.GPUBusy, metric.GPUCount, metric.GPUMemUsedRatio, metric.GPUPowerRatio,
+		metric.GPUThrottled, metric.GPUClockLost,
 		metric.GPUSMActive, metric.GPUDRAMActive, metric.PcieGenRatio, metric.PcieRxRate, metric.GPUIdleJob} {
 		set[d.Name] = true
 	}

@@ -23,8 +23,9 @@ func inconclusive(e *evidence.Evidence, why []string) string {
 	return "Too little was seen to tell what holds the job back: " + strings.Join(why, "; ") + "."
 }
 
-// headroom says how many batches more the loader could give at most, from how busy those are that make them; empty where that is unknown. It needs
-// no wait of the trainer's: what is always at work sets the pace, whoever takes its batches.
+// headroom says how many batches more the loader could give at most, from how busy those are that make them; empty
+// where that is unknown. It needs no wait of the trainer's: what is always at work sets the pace, whoever takes its
+// batches.
 func headroom(e *evidence.Evidence) string {
 	share, ok := atWork(e)
 	if !ok || share <= 0 {
@@ -74,7 +75,8 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 			return text
 		}
 		if s.sight == step.Unseen {
-			return fmt.Sprintf("The trainer waits for its GPU at least %s of the time, and for data %s.", unit.Percent(s.blocked), unit.Percent(s.wait))
+			return fmt.Sprintf("The trainer waits for its GPU at least %s of the time, and for data %s.",
+				unit.Percent(s.blocked), unit.Percent(s.wait))
 		}
 		return fmt.Sprintf("%s. The main thread sleeps outside the loader %s of the time, as it does while a device works; no GPU counters confirm it.",
 			s.ready(), unit.Percent(s.device))
@@ -89,17 +91,20 @@ func classStatement(e *evidence.Evidence, s split, class report.Class, lead *rep
 		if s.sight == step.NoDevice { // what a thread of it runs is not seen
 			what = "the model, if it computes there, or Python, logging and metrics"
 		}
-		text = fmt.Sprintf("%s, but the main thread itself runs on the CPU %s of the time: %s.", s.ready(), unit.Percent(s.host), what)
+		text = fmt.Sprintf("%s, but the main thread itself runs on the CPU %s of the time: %s.", s.ready(),
+			unit.Percent(s.host), what)
 		if TrainsOnCPU(e) {
 			text = fmt.Sprintf("%s. The job trains on the CPU, no GPU is open: the model, and the Python code around it, take %s of the time.",
 				s.ready(), unit.Percent(s.host))
 		}
 		if delay, ok := e.Get(metric.MainRunDelay); ok && delay.Center >= Moderate.Value {
-			text += fmt.Sprintf(" Part of that it is ready to run but has no CPU: %s of the time.", unit.Percent(stat.Share(delay.Center)))
+			text += fmt.Sprintf(" Part of that it is ready to run but has no CPU: %s of the time.",
+				unit.Percent(stat.Share(delay.Center)))
 		}
 		return text
 	case report.TransferBound:
-		text = fmt.Sprintf("Copies to the GPU take %s of the time; it computes %s.", unit.Percent(s.copies), unit.Percent(s.device))
+		text = fmt.Sprintf("Copies to the GPU take %s of the time; it computes %s.", unit.Percent(s.copies),
+			unit.Percent(s.device))
 		if rx, ok := e.Get(metric.PcieRxRate); ok {
 			text += fmt.Sprintf(" The link carries %s.", unit.Format(rx.Center, string(metric.BytesPerS)))
 		}
@@ -117,7 +122,8 @@ func (s split) ready() string {
 	return fmt.Sprintf("Data is %sready in time (input wait %s)", nearly, unit.Percent(s.stall.Center))
 }
 
-// starving says how much of the time the device lacks data, or the trainer waits for it, and what the workers do meanwhile.
+// starving says how much of the time the device lacks data, or the trainer waits for it, and what the workers do
+// meanwhile.
 func starving(e *evidence.Evidence, s split) string {
 	if !s.seen {
 		return "The loader gives all it can: " + headroom(e) + ". How long a step waits for it is not seen."
@@ -150,7 +156,8 @@ func starving(e *evidence.Evidence, s split) string {
 	case e.Facts.Fed != nil:
 		text += "; " + fedHow(e)
 	case ok && ok2:
-		text += fmt.Sprintf("; its %s busy %s of the time", unit.Count(int64(workers.Center+0.5), "worker is", "workers are"), unit.Percent(stat.Share(busy.Center)))
+		text += fmt.Sprintf("; its %s busy %s of the time",
+			unit.Count(int64(workers.Center+0.5), "worker is", "workers are"), unit.Percent(stat.Share(busy.Center)))
 	}
 	if s.loading < High.Value {
 		text += ": moderately input-bound"

@@ -129,8 +129,8 @@ func verdict(e *evidence.Evidence, findings []report.Finding, table map[string]*
 	return v
 }
 
-// leading is the first finding that names a resource and accounts for a good part of the data stall: a high one where the stall is high, most
-// of it where it is moderate. It is nil where none does.
+// leading is the first finding that names a resource and accounts for a good part of the data stall: a high one where
+// the stall is high, most of it where it is moderate. It is nil where none does.
 func leading(findings []report.Finding, table map[string]*Rule, stall float64) *report.Finding {
 	part := High.Value
 	if stall < High.Value {
@@ -150,8 +150,8 @@ var leads = map[report.Class][]string{
 	report.HostBound: {"host/main-thread-bound", "gpu/small-kernels"},
 }
 
-// BusyDevice is the share of time from which on a device that is counted sets the pace: what is left is less than High, which no single cause
-// of it can reach.
+// BusyDevice is the share of time from which on a device that is counted sets the pace: what is left is less than High,
+// which no single cause of it can reach.
 const BusyDevice = 0.85
 
 // classify weighs the shares against each other; explained tells whether a rule accounts for the stall.
@@ -164,33 +164,37 @@ func classify(e *evidence.Evidence, s split, explained bool) report.Class {
 		return report.InputBound
 	case s.transferring():
 		return report.TransferBound
-	// Between the lines data is still what to change, unless the host takes more (the device's share cannot be configured away),
-	// no rule finds anything about it that could be changed, or the interval reaches below the line: then it may be nothing. A device that is
-	// busy all but that long sets the pace all the same.
-	case stall >= Moderate.Value && s.stall.Lo >= Moderate.Value && stall >= s.host && explained && !(s.sight == step.Counted && s.device >= BusyDevice):
+	// Between the lines data is still what to change, unless the host takes more (the device's share cannot be configured
+	// away), no rule finds anything about it that could be changed, or the interval reaches below the line: then it may be
+	// nothing. A device that is busy all but that long sets the pace all the same.
+	case stall >= Moderate.Value && s.stall.Lo >= Moderate.Value && stall >= s.host && explained &&
+		!(s.sight == step.Counted && s.device >= BusyDevice):
 		return report.InputBound
 	case s.sight == step.Unseen:
 		return s.withoutCounters(e)
-	case s.hostOK && s.host > stall && s.host >= High.Value && (s.sight == step.Counted && s.device < BusyDevice || s.host > s.device):
+	case s.hostOK && s.host > stall && s.host >= High.Value &&
+		(s.sight == step.Counted && s.device < BusyDevice || s.host > s.device):
 		return report.HostBound
 	case s.launchBound(e):
 		return report.HostBound
 	case s.sight == step.Counted && s.device >= BusyDevice:
 		return report.GPUBound
-	case s.sight == step.NoDevice && s.devOK && s.device >= dominant && s.device > s.host && (s.stall.Lo < Moderate.Value || !explained):
+	case s.sight == step.NoDevice && s.devOK && s.device >= dominant && s.device > s.host &&
+		(s.stall.Lo < Moderate.Value || !explained):
 		return report.GPUBound
 	}
 	return report.Balanced
 }
 
-// maybeNothing tells whether the stall is that of a trainer without workers, seen from outside, which may be none, and is
-// not most likely the largest part of the step: its likely value is the middle of what is possible, and proves nothing.
+// maybeNothing tells whether the stall is that of a trainer without workers, seen from outside, which may be none, and
+// is not most likely the largest part of the step: its likely value is the middle of what is possible, and proves
+// nothing.
 func (s split) maybeNothing(e *evidence.Evidence) bool {
 	return s.workerless && !Hooked(e) && s.stall.Lo < Moderate.Value && s.loading < max(s.host, s.device)
 }
 
-// withoutCounters is the class where the job has a device open that cannot be read, and data is ready: the trainer's threads compute, or wait
-// for the device, as far as that could be told.
+// withoutCounters is the class where the job has a device open that cannot be read, and data is ready: the trainer's
+// threads compute, or wait for the device, as far as that could be told.
 func (s split) withoutCounters(e *evidence.Evidence) report.Class {
 	switch {
 	case s.blocked >= dominant:
@@ -206,11 +210,12 @@ func toldFromSpin(e *evidence.Evidence) bool {
 	return len(e.Ranks) > 0 && e.Ranks[0].Step != nil && e.Ranks[0].Step.SpinTold
 }
 
-// launchBound tells whether the device is busy in name only: kernels so small that hardly any of its multiprocessors work, while the trainer's
-// threads launch the next ones.
+// launchBound tells whether the device is busy in name only: kernels so small that hardly any of its multiprocessors
+// work, while the trainer's threads launch the next ones.
 func (s split) launchBound(e *evidence.Evidence) bool {
 	active, ok := e.Get(metric.GPUSMActive)
-	return ok && s.sight == step.Counted && s.device >= SmallKernelsBusy && active.Center < SmallKernelsActive && s.blocked < High.Value &&
+	return ok && s.sight == step.Counted && s.device >= SmallKernelsBusy && active.Center < SmallKernelsActive &&
+		s.blocked < High.Value &&
 		s.stall.Center < Moderate.Value
 }
 
@@ -223,7 +228,8 @@ const (
 // dominant is the share from which one part of the step outweighs all others together.
 const dominant = 0.5
 
-// transferring tells whether copies take the most of the time in which the device computes nothing, or more than it computes.
+// transferring tells whether copies take the most of the time in which the device computes nothing, or more than it
+// computes.
 func (s split) transferring() bool {
 	if s.sight != step.Counted || s.copies < High.Value {
 		return false
@@ -242,8 +248,10 @@ func busiest(e *evidence.Evidence) report.Resource {
 		signal   metric.Desc
 		resource report.Resource
 	}{
-		{metric.WorkerRunning, report.CPU}, {metric.WorkerPrograms, report.CPU}, {metric.WorkerStorage, report.OnStorage}, {metric.WorkerOpenWait, report.OnStorage},
-		{metric.WorkerFileLock, report.Lock}, {metric.WorkerLock, report.Lock}, {metric.WorkerOtherWait, report.Workers}, {metric.EpochGap, report.Startup},
+		{metric.WorkerRunning, report.CPU}, {metric.WorkerPrograms, report.CPU}, {metric.WorkerStorage, report.OnStorage},
+		{metric.WorkerOpenWait, report.OnStorage},
+		{metric.WorkerFileLock, report.Lock}, {metric.WorkerLock, report.Lock}, {metric.WorkerOtherWait, report.Workers},
+		{metric.EpochGap, report.Startup},
 	} {
 		if v, ok := e.Get(c.signal); ok && v.Center > at {
 			best, at = c.resource, v.Center

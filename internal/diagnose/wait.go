@@ -13,19 +13,22 @@ func Workerless(e *evidence.Evidence) bool {
 	return ok && n.Center == 0
 }
 
-// Training tells whether anything of a training job was seen: a DataLoader that told of itself, a framework, loader workers, data being read, or a GPU at work. A process
-// that sleeps and shows none of them may be anything, and its sleep says nothing of a device.
+// Training tells whether anything of a training job was seen: a DataLoader that told of itself, a framework, loader
+// workers, data being read, or a GPU at work. A process that sleeps and shows none of them may be anything, and its
+// sleep says nothing of a device.
 func Training(e *evidence.Evidence) bool {
 	_, gpu := e.Get(metric.GPUBusy)
 	loads, _ := e.Get(metric.InWorkerless)
 	return Hooked(e) || gpu || e.Facts.Framework != "" || !Workerless(e) || loads.Center > 0
 }
 
-// Hooked tells whether the hook told of the training loop from inside the job: then the input wait is exact, with workers and without.
+// Hooked tells whether the hook told of the training loop from inside the job: then the input wait is exact, with
+// workers and without.
 func Hooked(e *evidence.Evidence) bool { return e.Facts.Hook != nil }
 
-// Stall is the data stall: the share of time in which the device has nothing to do because the batch is not there, and, where the trainer has no
-// device open, that in which the trainer itself waits. It is what verdict, severity, score and headroom go by.
+// Stall is the data stall: the share of time in which the device has nothing to do because the batch is not there, and,
+// where the trainer has no device open, that in which the trainer itself waits. It is what verdict, severity, score and
+// headroom go by.
 func Stall(e *evidence.Evidence) (evidence.Value, bool) {
 	if v, ok := e.Get(metric.DataStall); ok {
 		return v, true
@@ -33,8 +36,9 @@ func Stall(e *evidence.Evidence) (evidence.Value, bool) {
 	return InputWait(e)
 }
 
-// InputWait is the share of time in which the trainer stands still for data: waiting for a batch or, without workers, loading it. Seen from outside
-// the second is a range and says so by its basis. Behind work that is queued on the device it is no loss: see Stall.
+// InputWait is the share of time in which the trainer stands still for data: waiting for a batch or, without workers,
+// loading it. Seen from outside the second is a range and says so by its basis. Behind work that is queued on the
+// device it is no loss: see Stall.
 func InputWait(e *evidence.Evidence) (evidence.Value, bool) {
 	if v, ok := e.Get(metric.InputWait); ok && Hooked(e) {
 		return v, true
@@ -48,13 +52,15 @@ func InputWait(e *evidence.Evidence) (evidence.Value, bool) {
 	return e.Get(metric.InputWait)
 }
 
-// Stall is the center of the data stall within 0..1; 0 where it is unknown, and then nothing is at stake that could be told.
+// Stall is the center of the data stall within 0..1; 0 where it is unknown, and then nothing is at stake that could be
+// told.
 func (p *Pass) Stall() float64 {
 	v, _ := Stall(p.Evidence)
 	return stat.Share(v.Center)
 }
 
-// atWork is the share of their time in which those that make batches do so: the workers or, where a thread of the trainer's own does it, that one.
+// atWork is the share of their time in which those that make batches do so: the workers or, where a thread of the
+// trainer's own does it, that one.
 func atWork(e *evidence.Evidence) (share float64, ok bool) {
 	if Workerless(e) {
 		_, ok = e.Get(metric.FetchTime)
@@ -71,8 +77,8 @@ func setsThePace(e *evidence.Evidence) bool {
 	return ok && share >= 1-Moderate.Value
 }
 
-// TrainsOnCPU tells whether the trainer has no device open on which its model could compute: what its main thread computes then is the model, and
-// what Python does beside it.
+// TrainsOnCPU tells whether the trainer has no device open on which its model could compute: what its main thread
+// computes then is the model, and what Python does beside it.
 func TrainsOnCPU(e *evidence.Evidence) bool {
 	_, counted := e.Get(metric.GPUBusy)
 	used, _ := e.Get(metric.GPUCount)
@@ -80,10 +86,12 @@ func TrainsOnCPU(e *evidence.Evidence) bool {
 		len(e.Ranks) > 0 && e.Ranks[0].Step != nil && e.Ranks[0].Step.Sight == step.NoDevice
 }
 
-// NativeCores is how many cores a trainer uses from which on its native threads compute: Python runs on one thread at a time.
+// NativeCores is how many cores a trainer uses from which on its native threads compute: Python runs on one thread at a
+// time.
 const NativeCores = 1.2
 
-// ModelOnCPU tells on how many cores each trainer computes where it is its model that does; false where that does not show, or a GPU is at work.
+// ModelOnCPU tells on how many cores each trainer computes where it is its model that does; false where that does not
+// show, or a GPU is at work.
 func ModelOnCPU(e *evidence.Evidence) (cores float64, ok bool) {
 	all, ok := e.Get(metric.TrainerCPU)
 	if gpu, seen := e.Get(metric.GPUBusy); !ok || seen && gpu.Center >= Moderate.Value {

@@ -38,21 +38,19 @@ const (
 var working = []metric.Desc{metric.WorkerRunning, metric.WorkerStorage, metric.WorkerOpenWait}
 
 // ofSteps are the signals that tell how a step divides, or what the main thread waits for.
-var ofSteps = []metric.Desc{metric.InputWait, metric.InWorkerless, metric.DataStall, metric.Headroom, metric.FreeStepTime, metric.HostTime, metric.DeviceTime, metric.EpochGap,
+var ofSteps = []metric.Desc{metric.InputWait, metric.InWorkerless, metric.DataStall, metric.Headroom,
+	metric.FreeStepTime, metric.HostTime, metric.DeviceTime, metric.EpochGap,
 	metric.Starved, metric.HeadOfLine, metric.LoaderIsAhead, metric.IdleWhileWaits}
 
-// hookAside leaves out how a step divides where the hook told that another thread takes the batches.
-func (b *builder) hookAside(r *rank) {
-	if r.hook.aside() > mostlyAside {
-		b.aside(TakenAside, inMainThread)
-	}
-}
-
-// asideFromOutside leaves it out where that must be so, or may be, by what was seen from outside.
-func (b *builder) asideFromOutside() {
-	r := b.top()
+// asideOf leaves out how a step divides where another thread takes the batches, as the hook told, or where that must be
+// so, or may be, by what was seen from outside.
+func (b *builder) asideOf(r *rank) {
 	switch {
-	case r == nil || r.hook != nil || sum(r.looks) == 0:
+	case r.hook != nil:
+		if r.hook.aside() > mostlyAside {
+			b.aside(TakenAside, inMainThread)
+		}
+	case sum(r.looks) == 0:
 	case r.noLoader && b.loadsBeside(r):
 		b.aside(AtWorkBeside, b.fromInside())
 	case r.noLoader:
@@ -108,9 +106,8 @@ func (b *builder) unexplained(wait float64) float64 {
 // aside leaves out how a step divides. Counts and what batches cost to make stand.
 func (b *builder) aside(reason, cure string) {
 	b.ev.Facts.Aside = reason
-	b.drop(ofSteps...)
 	for _, d := range ofSteps {
-		b.ev.row(d).windows = nil
+		b.ev.row(d).Value, b.ev.row(d).windows = Value{}, nil
 	}
 	b.miss(reason, cure, ofSteps...)
 }

@@ -24,7 +24,8 @@ type place struct {
 func (b *builder) readPlaces() []place {
 	var out []place
 	for entity, row := range recording.Rows[recording.Dataset](b.rec, recording.EventDataset) {
-		out = append(out, place{entity: entity, Dataset: row, known: row.Kind != "" && row.Kind != "other", size: noted(row.Bytes).Center,
+		out = append(out, place{entity: entity, Dataset: row, known: row.Kind != "" && row.Kind != "other",
+			size:  noted(row.Bytes).Center,
 			opens: sum(b.grow(metric.DatasetOpens, entity)) + sum(b.grow(metric.DatasetPresent, entity))})
 	}
 	slices.SortFunc(out, func(x, y place) int {
@@ -71,7 +72,8 @@ func (b *builder) opens(r *rank) {
 	if sum(known) == 0 {
 		hdf5 = nil
 	}
-	b.take(metric.HDF5Opens, ratio(hdf5, seen), metric.DatasetOpens)
+	perSec, perBatch, different := b.opensTold(r)
+	b.take(metric.HDF5Opens, perSec.orElse(ratio(hdf5, seen)), metric.DatasetOpens)
 	// Since the start of the watch: a file that was opened before the steady window is none the less distinct.
 	all, distinct := 0.0, 0.0
 	for _, p := range b.places {
@@ -83,7 +85,8 @@ func (b *builder) opens(r *rank) {
 	if all < 1 {
 		all = 0
 	}
-	b.take(metric.DistinctOpens, exact(divide(distinct, all)), metric.DatasetDistinct, metric.DatasetOpens)
+	b.take(metric.DistinctOpens, different.orElse(exact(divide(distinct, all))), metric.DatasetDistinct,
+		metric.DatasetOpens)
 	b.take(metric.OpensPerFile, b.openedAgain(), metric.DatasetDistinct, metric.DatasetOpens)
 	// Opens are counted by folder, by any process, so those of all trainers are over the batches of all.
 	batches := make([]float64, len(b.spans))
@@ -95,7 +98,7 @@ func (b *builder) opens(r *rank) {
 	if r.handed == nil || sum(seen) == 0 {
 		batches = nil
 	}
-	b.perBatch(r, metric.OpensPerBatch, ratio(opens, batches), metric.DatasetOpens)
+	b.perBatch(r, metric.OpensPerBatch, perBatch.orElse(ratio(opens, batches)), metric.DatasetOpens)
 }
 
 // When nearly all files were opened, and how many tell: of fewer, two workers that open the same one make much of the

@@ -37,7 +37,7 @@ type Evidence struct {
 type signal struct {
 	Value
 	windows []float64
-	spread  []Class
+	spread  []stat.Class
 	why     reason
 	from    []metric.Desc // raw signals that it is made from
 }
@@ -138,34 +138,20 @@ type Hook struct {
 
 // LoaderCall is the construction of one DataLoader. Empty strings and nil are unknown.
 type LoaderCall struct {
-	Class, Dataset, Sampler, Collate string
-	File                             string // redacted
-	Line                             int
-	Function                         string
-	Given                            []string // arguments that were written out
-	Workers, Prefetch, BatchSize     *int
-	Persistent, PinMemory, InOrder   *bool
-	StartMethod                      string
-	Iterable                         bool
-	Items, Shards                    *int
-	Sharing                          string  // how tensors are handed over: file_descriptor, file_system
-	OpenFiles                        *int    // descriptors that a process of the job may have open
-	Evaluates                        bool    // asked without gradients
-	Made                             int     // of the training loop: loaders that the call made, up to the end of the watch
-	Anew                             bool    // of the training loop: it makes one for each epoch, or most of them
-	Wait                             float64 // seconds of the window that its trainer stood still for it
+	recording.Loader
+	Evaluates bool    // asked without gradients
+	Made      int     // of the training loop: loaders that the call made, up to the end of the watch
+	Anew      bool    // of the training loop: it makes one for each epoch, or most of them
+	Wait      float64 // seconds of the window that its trainer stood still for it
 }
 
 // foreign reports that the hook told of a loader without the settings that each DataLoader has.
-func (c LoaderCall) foreign() bool { return c.Class != "" && c.Workers == nil }
+func (c LoaderCall) foreign() bool { return c.Class != "" && c.NumWorkers == nil }
 
 // Site is a line of the person's source with the calls made from it in the window.
 type Site struct {
-	What, File string
-	Line       int
-	Function   string
-	Calls      float64
-	Seconds    float64
+	recording.Site
+	Calls, Seconds float64
 }
 
 // SlowItem is one of the slowest items.

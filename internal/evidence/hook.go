@@ -182,7 +182,10 @@ func (l *hookLoop) within(spans []span, d metric.Desc, place func(*track) *track
 }
 
 // loadsItself tells whether the loop is known to have no workers.
-func (l *hookLoop) loadsItself() bool { return l.call.Workers != nil && *l.call.Workers == 0 }
+func (l *hookLoop) loadsItself() bool { return l.call.NumWorkers != nil && *l.call.NumWorkers == 0 }
+
+// hasWorkers tells whether workers of a DataLoader may make its batches.
+func (l *hookLoop) hasWorkers() bool { return !l.loadsItself() && !l.call.foreign() }
 
 // known tells whether a signal of the loop was told at all.
 func (l *hookLoop) known(d metric.Desc) bool {
@@ -215,7 +218,8 @@ func (b *builder) hookEntities(a *actor) []string {
 	prefix := "loop/" + strings.TrimPrefix(a.entity, "process/") + "."
 	var out []string
 	for _, t := range b.h.all(metric.HookSteps) {
-		if n, ok := strings.CutPrefix(t.entity, prefix); ok && number(n) < maxLoop && (len(out) == 0 || out[len(out)-1] != t.entity) {
+		if n, ok := strings.CutPrefix(t.entity, prefix); ok && number(n) < maxLoop &&
+			(len(out) == 0 || out[len(out)-1] != t.entity) {
 			out = append(out, t.entity)
 		}
 	}

@@ -134,7 +134,7 @@ func TestHookManyEpochsAreToldInPart(t *testing.T) {
 			Begun: 20 * float64(i), Create: 0.1,
 			FirstWait: new(0.2), Drain: new(0.3), WorkersBorn: 2}})
 	}
-	b.hookEpochs(&rank{hook: h})
+	b.restarts(&rank{hook: h})
 	want(t, b.ev, map[metric.Desc]float64{metric.EpochTime: 2, metric.RestartGap: 0.6})
 }
 

@@ -97,14 +97,9 @@ func (b *builder) never(l *hookLoop, entity string) bool {
 	return sum(g) <= 0
 }
 
-// hookEpochs takes what epochs and the restarts of workers between them cost. What a restart costs is the end of the
-// old set of workers, the making of the new, and the wait for its first batch; what the trainer does in between is its
-// own.
-func (b *builder) hookEpochs(r *rank) {
-	h := r.hook
-	if h.training.loadsItself() {
-		return
-	}
+// restartsTold is what epochs and the restarts of workers between them cost. What a restart costs is the end of the old
+// set of workers, the making of the new, and the wait for its first batch; what the trainer does in between is its own.
+func (b *builder) restartsTold(h *hooked) (count, gap, lasted, epoch figure) {
 	restarts := b.hookRestarts(h)
 	var gaps, epochs []float64
 	for i := 1; i < len(h.epochs); i++ {
@@ -126,21 +121,15 @@ func (b *builder) hookEpochs(r *rank) {
 			gaps = append(gaps, orZero(drain)+e.Create+orZero(e.FirstWait))
 		}
 	}
-	b.replace(metric.EpochTime, stat.Median(epochs))
-	b.replace(metric.Restarts, stat.Exact(restarts))
 	if restarts == 0 {
-		b.replace(metric.EpochGap, stat.Exact(0))
-		b.drop(metric.RestartGap)
-		b.miss("the workers were not replaced in the window", "watch for longer than an epoch", metric.RestartGap)
-		return
+		return exact(0), exact(0), none("the workers were not replaced in the window", "watch for longer than an epoch"),
+			median(epochs)
 	}
 	lost := b.lostToRestarts(h)
-	b.replace(metric.EpochGap, stat.Ratio(lost, h.trained()))
-	if len(gaps) > 0 {
-		b.replace(metric.RestartGap, stat.Median(gaps))
-	} else {
-		b.replace(metric.RestartGap, stat.Exact(sum(lost)/restarts))
+	if lasted = median(gaps); len(gaps) == 0 {
+		lasted = exact(sum(lost) / restarts)
 	}
+	return exact(restarts), ratio(lost, h.trained()), lasted, median(epochs)
 }
 
 // orNothing is a figure, or 0 where it is not told.
@@ -162,7 +151,8 @@ func orZero(x *float64) float64 {
 // hookRestarts counts the iterators of the training loop that began in the window with workers of their own, the very
 // first left out.
 func (b *builder) hookRestarts(h *hooked) float64 {
-	if p := h.training.call.Persistent; p != nil && *p && len(h.training.members) == 1 && b.loadersOf(h.training.members[0]) == 1 {
+	if p := h.training.call.Persistent; p != nil && *p && len(h.training.members) == 1 &&
+		b.loadersOf(h.training.members[0]) == 1 {
 		return 0
 	}
 	if h.training.call.Persistent == nil {

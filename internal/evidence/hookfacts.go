@@ -8,7 +8,6 @@ import (
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/recording"
-	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // Most of what is kept of each kind: a report names one or two of them.
@@ -49,10 +48,11 @@ func (b *builder) hookSettings() {
 	}
 	f.Framework = cmp.Or(f.Framework, "pytorch") // the hook is in nothing else
 	c := f.Hook.Loader
-	if c.Workers != nil && *c.Workers == 0 { // these mean nothing then
+	if c.NumWorkers != nil && *c.NumWorkers == 0 { // these mean nothing then
 		f.Prefetch, f.Persistent, f.StartMethod = nil, nil, ""
 	} else {
-		f.Prefetch, f.Persistent, f.StartMethod = either(c.Prefetch, f.Prefetch), either(c.Persistent, f.Persistent), cmp.Or(c.StartMethod, f.StartMethod)
+		f.Prefetch, f.Persistent, f.StartMethod = either(c.Prefetch, f.Prefetch), either(c.Persistent, f.Persistent),
+			cmp.Or(c.StartMethod, f.StartMethod)
 	}
 	f.PinMemory, f.BatchSize = either(c.PinMemory, f.PinMemory), either(c.BatchSize, f.BatchSize)
 }
@@ -84,8 +84,7 @@ func (b *builder) sites(loops []*hookLoop, kind string) []Site {
 		calls, _ := l.clock.sinceBirth(t).grow(b.spans)
 		took, _ := l.clock.sinceBirth(b.h.of(metric.HookSiteTime, t.entity)).grow(b.spans)
 		if sum(calls) > 0 {
-			all = append(all, Site{What: row.What, File: row.File, Line: row.Line, Function: row.Function,
-				Calls: sum(calls), Seconds: sum(took)})
+			all = append(all, Site{Site: row, Calls: sum(calls), Seconds: sum(took)})
 		}
 	}
 	return mergeSites(all, func(s Site) Site {
@@ -96,7 +95,10 @@ func (b *builder) sites(loops []*hookLoop, kind string) []Site {
 
 // topSites makes one of a line's files: the one that takes most time names it.
 func topSites(all []Site) []Site {
-	out := mergeSites(all, func(s Site) Site { return Site{File: s.File, Line: s.Line, Function: s.Function} })
+	out := mergeSites(all, func(s Site) Site {
+		return Site{Site: recording.Site{File: s.File, Line: s.Line,
+			Function: s.Function}}
+	})
 	return out[:min(len(out), mostSites)]
 }
 
@@ -137,23 +139,26 @@ func (b *builder) slowItems(l *hookLoop) []SlowItem {
 // keeps a bounded number of lines.
 const allSites = 0.9
 
-// hookOpens takes how often HDF5 files are opened, where h5py opened any: another library's opens are seen from
-// outside only.
-func (b *builder) hookOpens(r *rank) {
+// opensTold is how often HDF5 files are opened, in a second and for a batch, where h5py opened any: another library's
+// opens are seen from outside only. Of how many different files is told where the lines hold nearly all.
+func (b *builder) opensTold(r *rank) (perSec, perBatch, distinct figure) {
+	if r.hook == nil {
+		return
+	}
 	l := r.hook.training
 	opens := l.made(metric.HookOpens)
 	every := r.hook.ofAll(func(l *hookLoop) []float64 { return l.made(metric.HookOpens) })
 	if sum(every) <= 0 {
 		return
 	}
-	b.replace(metric.HDF5Opens, stat.Ratio(every, r.hook.told))
-	b.replace(metric.OpensPerBatch, stat.Ratio(opens, l.made(metric.HookFetches)))
+	perSec, perBatch = ratio(every, r.hook.told), ratio(opens, l.made(metric.HookFetches))
 	calls, files := 0.0, map[string]bool{}
 	for _, s := range b.sites([]*hookLoop{l}, "open") {
 		calls += s.Calls
 		files[s.What] = true
 	}
 	if calls >= max(allSites*sum(opens), 1) {
-		b.exact(metric.DistinctOpens, hold(float64(len(files))/calls), metric.Measured)
+		distinct = exact(float64(len(files)) / calls)
 	}
+	return
 }

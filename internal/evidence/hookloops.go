@@ -194,8 +194,8 @@ type callPlace struct {
 // placeOf returns the place of a call, false where it is not known.
 func placeOf(c LoaderCall) (callPlace, bool) {
 	workers := -1
-	if c.Workers != nil {
-		workers = *c.Workers
+	if c.NumWorkers != nil {
+		workers = *c.NumWorkers
 	}
 	return callPlace{c.File, c.Function, c.Class, c.Dataset, c.Sampler, c.Collate, c.Line, workers, c.Evaluates},
 		c.File != "" && c.Line > 0
@@ -205,10 +205,7 @@ func placeOf(c LoaderCall) (callPlace, bool) {
 func readCalls(rec *recording.Recording) map[string]LoaderCall {
 	out := map[string]LoaderCall{}
 	for entity, m := range recording.Rows[recording.Loader](rec, recording.EventLoader) {
-		out[entity] = LoaderCall{Class: m.Class, Dataset: m.Dataset, Sampler: m.Sampler, Collate: m.Collate,
-			File: m.File, Line: m.Line, Function: m.Function, Given: m.Given, Workers: m.NumWorkers, Prefetch: m.Prefetch,
-			BatchSize: m.BatchSize, Persistent: m.Persistent, PinMemory: m.PinMemory, InOrder: m.InOrder, StartMethod: m.StartMethod, Iterable: m.Iterable, Items: m.Items, Shards: m.Shards,
-			Sharing: m.Sharing, OpenFiles: m.OpenFiles}
+		out[entity] = LoaderCall{Loader: m}
 	}
 	return out
 }

@@ -36,7 +36,7 @@ func (b *builder) hookPauses(r *rank, out *Hook) {
 	begun, worked := 0.0, 0.0
 	for _, l := range h.evaluations {
 		begun += sum(l.of(metric.HookBegun))
-		if n := l.call.Workers; n != nil && *n > 0 {
+		if n := l.call.NumWorkers; n != nil && *n > 0 {
 			worked += sum(l.made(metric.HookFetchCPU)) / evaluated
 		}
 	}
@@ -54,7 +54,8 @@ func (b *builder) hookPauses(r *rank, out *Hook) {
 			cpu = all
 			delayed, _ := b.h.of(metric.ProcRunDelay, r.entity).rateIn(known, spans)
 			late = hold(delayed)
-			out.Evaluating = Evaluating{Time: hold(evaluated / told), CPU: cpu * evaluated / told, Delay: late * evaluated / told}
+			out.Evaluating = Evaluating{Time: hold(evaluated / told), CPU: cpu * evaluated / told,
+				Delay: late * evaluated / told}
 		}
 	}
 	nested := min(sum(h.training.of(metric.HookNested)), evaluated)

@@ -1,33 +1,21 @@
 package evidence
 
 import (
-	"math"
 	"strconv"
 
 	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// Class is a class of durations with how many were of it: K is the class of metric.HookFetchSpread, from 10^(K/20) to
-// 10^((K+1)/20) microseconds.
-type Class struct {
-	K     int
-	Count float64
-}
-
 // Spread returns how the durations of a signal were spread over classes in the window, the shortest class first, empty
 // ones left out: of metric.HookFetchSpread and metric.HookWaitSpread. It is nil where the hook did not tell them.
-func (e *Evidence) Spread(d metric.Desc) []Class { return e.read(d).spread }
+func (e *Evidence) Spread(d metric.Desc) []stat.Class { return e.read(d).spread }
 
 // SetSpread sets what Spread returns.
-func (e *Evidence) SetSpread(d metric.Desc, classes []Class) { e.row(d).spread = classes }
+func (e *Evidence) SetSpread(d metric.Desc, classes []stat.Class) { e.row(d).spread = classes }
 
-// spreadClasses is how many classes of durations a decade has, from a microsecond on (metric.HookFetchSpread);
 // mostClasses reaches 10^10 s.
-const (
-	spreadClasses = 20
-	mostClasses   = 320
-)
+const mostClasses = 320
 
 // hookSpreads keeps how the times of a batch and of a wait for it were spread.
 func (b *builder) hookSpreads(l *hookLoop) {
@@ -36,7 +24,7 @@ func (b *builder) hookSpreads(l *hookLoop) {
 }
 
 // spread counts the durations of each class of a loop's signal within the windows.
-func (b *builder) spread(l *hookLoop, d metric.Desc, place func(*track) *track) (out []Class) {
+func (b *builder) spread(l *hookLoop, d metric.Desc, place func(*track) *track) (out []stat.Class) {
 	for k := range mostClasses {
 		n := 0.0
 		for _, m := range l.members {
@@ -44,28 +32,10 @@ func (b *builder) spread(l *hookLoop, d metric.Desc, place func(*track) *track) 
 			n += sum(g)
 		}
 		if n > 0 {
-			out = append(out, Class{k, n})
+			out = append(out, stat.Class{K: k, Count: n})
 		}
 	}
 	return out
-}
-
-// ClassQuantile returns the duration, in seconds, within which a part (0..1) of those that were counted lies; false
-// without any.
-func ClassQuantile(classes []Class, part float64) (float64, bool) {
-	all := 0.0
-	for _, c := range classes {
-		all += c.Count
-	}
-	below := 0.0
-	for _, c := range classes {
-		if c.Count > 0 && below+c.Count >= part*all {
-			within := (part*all - below) / c.Count
-			return 1e-6 * math.Pow(10, (float64(c.K)+hold(within))/spreadClasses), true
-		}
-		below += c.Count
-	}
-	return 0, false
 }
 
 // EpochCost is what the epochs of a training loop were made of, as the hook told it: medians, in seconds. A zero

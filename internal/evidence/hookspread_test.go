@@ -20,7 +20,7 @@ func TestSpreadOfARecording(t *testing.T) {
 			t.Errorf("class %d of %g comes after %d", c.K, c.Count, classes[i-1].K)
 		}
 		counted += c.Count
-		took += c.Count * 1e-6 * math.Pow(10, (float64(c.K)+0.5)/spreadClasses)
+		took += c.Count * c.At(0.5)
 	}
 	mean, _ := e.Get(metric.FetchTime)
 	if got := took / counted; math.Abs(got/mean.Center-1) > 0.1 {

@@ -24,7 +24,7 @@ func TestCostOfBatchWithoutStarts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			two, batches := 2, []float64{100, 100}
-			l := &hookLoop{call: LoaderCall{Workers: &two}, grown: map[string][]float64{}}
+			l := &hookLoop{call: LoaderCall{Loader: recording.Loader{NumWorkers: &two}}, grown: map[string][]float64{}}
 			h := &hooked{training: l}
 			for range 10 {
 				h.epochs = append(h.epochs, epochTold{Epoch: recording.Epoch{Create: 0.02, FirstWait: new(1.23),

@@ -7,66 +7,35 @@ import (
 	"github.com/pipetune/pipetune/internal/stat"
 )
 
-// told puts what the hook told of the trainer that waits most in place of what was seen from outside, and adds what
-// only it can tell.
-func (b *builder) told() {
-	r := b.top()
-	if r == nil || r.hook == nil {
-		return
-	}
-	b.hookStep(r)
-	b.hookLoader(r)
-	b.hookEpochs(r)
-	b.hookMade(r)
-	b.hookWorkers(r)
-	b.hookOpens(r)
-	b.hookAside(r)
-	b.hookFacts(r)
-}
-
-// replace takes a figure in place of another one, which stays where there is none.
-func (b *builder) replace(d metric.Desc, s stat.Summary) {
-	if s.N > 0 {
-		b.set(d, s, metric.Measured)
+// told adds what only the hook can tell of the trainer that leads.
+func (b *builder) told(r *rank) {
+	if r.hook != nil {
+		b.hookStep(r)
+		b.hookMade(r)
+		b.hookFacts(r)
 	}
 }
 
-// drop forgets signals that mean something else than they should here.
-func (b *builder) drop(ds ...metric.Desc) {
-	for _, d := range ds {
-		b.ev.row(d).Value = Value{}
-	}
-}
+// tell takes a figure as the hook measured it.
+func (b *builder) tell(d metric.Desc, s stat.Summary) { b.set(d, s, metric.Measured) }
 
-// hookStep takes where a step goes. Rates and shares of the training loop are of the time in which the trainer did not
-// evaluate.
+// hookStep takes where a step goes. Shares of the training loop are of the time in which the trainer did not evaluate.
 func (b *builder) hookStep(r *rank) {
 	h := r.hook
-	trained := h.trained()
-	samples := h.training.of(metric.HookSamples)
-	size := h.training.call.BatchSize
-	switch {
-	case sum(samples) > 0:
-		b.replace(metric.SamplesPerS, stat.Ratio(samples, trained))
-		b.keep(metric.SamplesPerS, samples, trained)
-	case b.rec.Header.BatchSize <= 0 && size != nil && *size > 0:
-		b.set(metric.SamplesPerS, scaled(r.rate, float64(*size)), metric.Inferred)
-		b.keep(metric.SamplesPerS, each(len(r.batches), func(i int) float64 { return r.batches[i] * float64(*size) }), r.clock)
-	}
 	if h.training.trains() {
-		b.replace(metric.Evaluation, stat.Ratio(h.evaluated, h.told))
+		b.tell(metric.Evaluation, stat.Ratio(h.evaluated, h.told))
 		waited := make([]float64, len(h.told))
 		for _, l := range h.evaluations {
 			add(waited, l.waits())
 		}
-		b.replace(metric.EvalWait, stat.Ratio(waited, h.told))
+		b.tell(metric.EvalWait, stat.Ratio(waited, h.told))
 	}
 	if h.training.known(metric.HookSyncs) {
-		b.replace(metric.SyncRatio, stat.Ratio(h.training.of(metric.HookSyncTime), trained))
-		b.replace(metric.SyncsPerStep, stat.Ratio(h.training.of(metric.HookSyncs), r.batches))
+		b.tell(metric.SyncRatio, stat.Ratio(h.training.of(metric.HookSyncTime), h.trained()))
+		b.tell(metric.SyncsPerStep, stat.Ratio(h.training.of(metric.HookSyncs), r.batches))
 	}
 	if stall, ok := b.starved(r); ok {
-		b.replace(metric.Starved, summaryOf(stall, len(b.spans)))
+		b.tell(metric.Starved, summaryOf(stall, len(b.spans)))
 	}
 }
 
@@ -81,61 +50,43 @@ func (b *builder) delayPerCPU(r *rank) float64 {
 	return orNothing(divide(sum(b.grow(metric.ProcRunDelay, r.entity)), sum(b.grow(metric.ProcMainCPU, r.entity))))
 }
 
-// ofWorkers are the signals that mean nothing where the trainer loads by itself; workers seen there are those of an
-// evaluation.
-var ofWorkers = slices.Concat(mixed, []metric.Desc{metric.WorkerWaitBatch, metric.WorkerThreads, metric.WorkerRSS,
-	metric.WorkerPrivate, metric.WorkerGrowth, metric.WorkersOneCPUSet, metric.Restarts, metric.EpochGap, metric.EpochTime, metric.RestartGap})
-
-// hookLoader takes what the loader was given, and the size of a batch.
-func (b *builder) hookLoader(r *rank) {
-	call := r.hook.training.call
-	if call.foreign() {
-		b.drop(metric.NumWorkers, metric.InWorkerless)
-		b.drop(ofWorkers...) // of an evaluation's DataLoader, or none
-	}
-	if call.Workers != nil {
-		b.exact(metric.NumWorkers, float64(*call.Workers), metric.Measured)
-		b.drop(metric.InWorkerless)
-		if r.hook.training.loadsItself() {
-			b.drop(ofWorkers...)
-			b.replace(metric.InWorkerless, r.wait) // what was bounded from outside is exact here
-		} else if call.Shards != nil {
-			b.exact(metric.WithData, float64(min(*call.Workers, *call.Shards)), metric.Measured)
-		}
-	}
+// batchTold is the size of a batch, and what it is made of; as seen from outside where that was not told.
+func (b *builder) batchTold(l *hookLoop, seen figure) figure {
 	read := func(d metric.Desc) (all []float64) {
-		for _, m := range r.hook.training.members {
+		for _, m := range l.members {
 			all = append(all, b.h.of(d, m).within(b.steady)...)
 		}
 		return all
 	}
 	bytes := slices.DeleteFunc(read(metric.HookBatchSize), func(x float64) bool { return x <= 0 })
-	b.replace(metric.BatchBytes, stat.Median(bytes))
-	if len(bytes) > 0 {
-		b.replace(metric.BatchTensors, stat.Median(read(metric.HookTensors)))
-		b.replace(metric.BatchFloat32, stat.Median(read(metric.HookFloat32)))
-		b.replace(metric.BatchFloat64, stat.Median(read(metric.HookFloat64)))
+	if len(bytes) == 0 {
+		return seen
 	}
+	b.tell(metric.BatchTensors, stat.Median(read(metric.HookTensors)))
+	b.tell(metric.BatchFloat32, stat.Median(read(metric.HookFloat32)))
+	b.tell(metric.BatchFloat64, stat.Median(read(metric.HookFloat64)))
+	return median(bytes)
 }
 
 // hookMade takes what it costs to make a batch and an item.
 func (b *builder) hookMade(r *rank) {
 	l := r.hook.training
-	fetches, items, took, cpu := l.made(metric.HookFetches), l.made(metric.HookItems), l.made(metric.HookFetchTime), l.made(metric.HookFetchCPU)
+	fetches, items, took, cpu := l.made(metric.HookFetches), l.made(metric.HookItems), l.made(metric.HookFetchTime),
+		l.made(metric.HookFetchCPU)
 	if sum(fetches) <= 0 || sum(took) <= 0 {
 		return
 	}
 	collate := l.made(metric.HookCollate)
-	b.replace(metric.FetchTime, stat.Ratio(took, fetches))
-	b.replace(metric.CollateRatio, stat.Ratio(collate, took))
-	b.replace(metric.RowsPerBatch, stat.Ratio(l.made(metric.HookRows), fetches))
-	b.replace(metric.RowRatio, stat.Ratio(l.made(metric.HookRowTime), took))
+	b.tell(metric.FetchTime, stat.Ratio(took, fetches))
+	b.tell(metric.CollateRatio, stat.Ratio(collate, took))
+	b.tell(metric.RowsPerBatch, stat.Ratio(l.made(metric.HookRows), fetches))
+	b.tell(metric.RowRatio, stat.Ratio(l.made(metric.HookRowTime), took))
 	b.hookSpreads(l)
-	if p99, ok := ClassQuantile(b.ev.Spread(metric.HookFetchSpread), 0.99); ok {
+	if p99, ok := stat.ClassQuantile(b.ev.Spread(metric.HookFetchSpread), 0.99); ok {
 		b.exact(metric.FetchP99, p99, metric.Measured)
 	}
 	if sum(cpu) > 0 {
-		b.replace(metric.FetchCPU, stat.Ratio(cpu, fetches))
+		b.tell(metric.FetchCPU, stat.Ratio(cpu, fetches))
 		b.costOfBatch(r, fetches, took, cpu)
 	}
 	if sum(items) <= 0 {
@@ -147,14 +98,15 @@ func (b *builder) hookMade(r *rank) {
 	for _, p := range []struct {
 		d    metric.Desc
 		took []float64
-	}{{metric.MadeItem, took}, {metric.MadeOpen, open}, {metric.MadeRead, read}, {metric.MadeDecode, decode}, {metric.MadeOther, other},
+	}{{metric.MadeItem, took}, {metric.MadeOpen, open}, {metric.MadeRead, read}, {metric.MadeDecode, decode},
+		{metric.MadeOther, other},
 		{metric.MadeCollate, collate}} {
-		b.replace(p.d, stat.Ratio(p.took, items))
+		b.tell(p.d, stat.Ratio(p.took, items))
 		b.keep(p.d, p.took, items)
 	}
-	b.replace(metric.MadePerS, stat.Ratio(items, r.hook.trained()))
+	b.tell(metric.MadePerS, stat.Ratio(items, r.hook.trained()))
 	if taken := b.valuesTaken(r); taken > 0 {
-		b.replace(metric.DecodedTimes, scaled(stat.Ratio(l.made(metric.HookDecodedValues), items), 1/taken))
+		b.tell(metric.DecodedTimes, scaled(stat.Ratio(l.made(metric.HookDecodedValues), items), 1/taken))
 	}
 }
 
@@ -180,9 +132,9 @@ func (b *builder) valuesTaken(r *rank) float64 {
 func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 	seen, ok := b.ev.Get(metric.WorkerCPUBatch)
 	if besides := b.ofStarts(r, fetches, took); !ok || seen.Center-besides < sum(cpu)/sum(fetches) {
-		b.replace(metric.WorkerCPUBatch, stat.Ratio(cpu, fetches))
+		b.tell(metric.WorkerCPUBatch, stat.Ratio(cpu, fetches))
 	} else if besides > 0 {
-		b.replace(metric.WorkerCPUBatch, scaled(seen.Summary, 1-besides/seen.Center))
+		b.tell(metric.WorkerCPUBatch, scaled(seen.Summary, 1-besides/seen.Center))
 	}
 	delay, programs := make([]float64, len(took)), make([]float64, len(took))
 	if r.hook.training.loadsItself() {
@@ -198,7 +150,7 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 		programs = each(len(took), func(i int) float64 { return ran[i] * hold(orNothing(part)) })
 	}
 	waits := each(len(took), func(i int) float64 { return took[i] - cpu[i] - programs[i] - delay[i] })
-	b.replace(metric.WorkerWaitBatch, notNegative(stat.Ratio(waits, fetches)))
+	b.tell(metric.WorkerWaitBatch, notNegative(stat.Ratio(waits, fetches)))
 }
 
 // ofStarts is the most CPU time that workers can have taken to start and to end, per batch made: the wait for the first
@@ -206,7 +158,7 @@ func (b *builder) costOfBatch(r *rank, fetches, took, cpu []float64) {
 // longer for that than for all of these.
 func (b *builder) ofStarts(r *rank, fetches, took []float64) float64 {
 	restarts, ok := b.center(metric.Restarts)
-	workers := r.hook.training.call.Workers
+	workers := r.hook.training.call.NumWorkers
 	if !ok || workers == nil || r.hook.training.loadsItself() {
 		return 0
 	}

@@ -38,46 +38,34 @@ func together(x, y *hookLoop, told []float64) bool {
 	return max(shared, within) >= sharedTime*min(sum(xs), sum(ys))
 }
 
-// hookWorkers tells from inside where the time of the workers goes, where that was not seen from outside, or was seen
-// of several loaders together: those that are gone over in each step have workers each, and what is not known of those
-// of the one loader is not told at all.
-func (b *builder) hookWorkers(r *rank) {
-	h := r.hook
-	if _, seen := b.center(metric.WorkerBusy); h.training.loadsItself() || seen && len(h.partners) == 0 {
-		return
-	}
-	seenCPU, hasCPU := b.center(metric.WorkerCPU)
-	seenDelay, hasDelay := b.center(metric.WorkerRunDelay)
-	if len(h.partners) > 0 {
-		b.drop(mixed...)
-		b.miss("several loaders are gone over in each step, and whose workers these are does not show", "", mixed...)
-	}
-	l := h.training
+// workersTold tells from inside where the time of the workers goes, where that was not seen from outside, or was seen
+// of several loaders together.
+func (b *builder) workersTold(r *rank) {
+	l, told := r.hook.training, r.hook.told
 	took, cpu := l.made(metric.HookFetchTime), l.made(metric.HookFetchCPU)
-	workers := l.call.Workers
-	if workers == nil || sum(took) <= 0 {
+	workers := l.call.NumWorkers
+	if _, seen := b.center(metric.WorkerBusy); seen || l.loadsItself() || workers == nil || sum(took) <= 0 {
 		return
 	}
-	lived := each(len(h.told), func(i int) float64 { return h.told[i] * float64(*workers) })
+	lived := times(told, float64(*workers))
 	busy := each(len(took), func(i int) float64 { return min(took[i], lived[i]) })
 	b.share(metric.WorkerBusy, busy, lived, metric.Measured)
 	b.share(metric.WorkerIdle, each(len(busy), func(i int) float64 { return lived[i] - busy[i] }), lived, metric.Measured)
 	if sum(cpu) <= 0 {
 		return
 	}
-	b.share(metric.WorkerRunning, each(len(cpu), func(i int) float64 { return min(cpu[i], busy[i]) }), lived, metric.Measured)
-	b.share(metric.WorkerOtherWait, each(len(cpu), func(i int) float64 { return max(busy[i]-cpu[i], 0) }), lived, metric.Measured)
+	b.share(metric.WorkerRunning, each(len(cpu), func(i int) float64 { return min(cpu[i], busy[i]) }), lived,
+		metric.Measured)
+	b.share(metric.WorkerOtherWait, each(len(cpu), func(i int) float64 { return max(busy[i]-cpu[i], 0) }), lived,
+		metric.Measured)
 	b.share(metric.WorkerCPU, cpu, lived, metric.Measured)
-	b.replace(metric.WorkerCPUBatch, stat.Ratio(cpu, l.made(metric.HookFetches)))
-	if hasCPU && hasDelay && seenCPU > 0 { // per second on a CPU all workers are delayed alike
-		b.set(metric.WorkerRunDelay, scaled(stat.Ratio(cpu, lived), seenDelay/seenCPU), metric.Inferred)
+	seen, _, _ := b.total(metric.ProcCPU, r.crew)
+	delay, _, _ := b.total(metric.ProcRunDelay, r.crew)
+	// Per second on a CPU all workers are delayed alike.
+	if all := sum(seen) + sum(b.programs(r.crew)); all > 0 && sum(delay) > 0 {
+		b.set(metric.WorkerRunDelay, scaled(stat.Ratio(cpu, lived), sum(delay)/all), metric.Inferred)
 	}
 }
-
-// mixed are the signals of workers seen from outside that mean nothing where workers of several loaders are at work.
-var mixed = []metric.Desc{metric.WorkerIdle, metric.WorkerBusy, metric.WorkerRunning, metric.WorkerStorage, metric.WorkerOpenWait, metric.WorkerFileLock,
-	metric.WorkerLock, metric.WorkerHandOver, metric.WorkerOtherWait, metric.WorkerPrograms, metric.WorkerStopped, metric.WorkerCPU, metric.WorkerRunDelay, metric.WorkerCPUBatch,
-	metric.WorkerImbalance, metric.WithData, metric.QueueBatches, metric.QueueCapacity, metric.HeadOfLine, metric.LoaderIsAhead, metric.IdleWhileWaits}
 
 // besides says what the partners of the training loop leave to it: how short a step can get with them as they are, and
 // the CPUs that they use.
@@ -89,7 +77,7 @@ func (h *hooked) besides() (leastStep, cpus float64) {
 	own := max(trained-sum(h.waits()), 0) / steps
 	for _, p := range h.partners {
 		took := sum(p.made(metric.HookFetchTime)) / steps
-		if n := p.call.Workers; n != nil && *n > 0 {
+		if n := p.call.NumWorkers; n != nil && *n > 0 {
 			leastStep = max(leastStep, took/float64(*n))
 			cpus += sum(p.made(metric.HookFetchCPU)) / trained
 		} else {

@@ -23,7 +23,8 @@ func (b *builder) feedingRanks() figure {
 	case most <= 0:
 		return none("no batch was seen to pass in any trainer", "")
 	case len(names) < len(b.ranks):
-		return none("trainers have the same RANK, or none, in their environment: whether they are one training is not known", "")
+		return none("trainers have the same RANK, or none, in their environment: whether they are one training is not known",
+			"")
 	}
 	for _, r := range b.ranks {
 		switch {
@@ -51,6 +52,9 @@ const turnsEach = 2
 // is not asked again in the epoch; with persistent_workers it stays, idle, and else it ends and is not seen.
 func (b *builder) withData(r *rank) figure {
 	n := len(r.crew)
+	if r.hook != nil && r.hook.training.call.NumWorkers != nil && r.hook.training.call.Shards != nil {
+		return exact(float64(min(*r.hook.training.call.NumWorkers, *r.hook.training.call.Shards)))
+	}
 	switch {
 	case r.fed != nil || n < 2 || len(r.starts) > 0:
 		return none("workers were started in the window, or there are not several", "")

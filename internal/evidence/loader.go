@@ -17,9 +17,9 @@ func (b *builder) loader(r *rank) {
 	if r.standby > 0 {
 		blocked.why.text = "workers that are not asked for batches stand by, so that some are always idle"
 	}
-	b.take(metric.LoaderIsAhead, ahead, metric.LoaderAhead, metric.LooksQueuePoll)
-	b.take(metric.HeadOfLine, r.alone(blocked), metric.LoaderBlocked, metric.LooksQueuePoll)
-	b.take(metric.IdleWhileWaits, r.alone(ratio(s.idle, s.alive)), metric.LoaderWaitIdle, metric.LooksQueuePoll)
+	b.take(metric.LoaderIsAhead, r.own(ahead), metric.LoaderAhead, metric.LooksQueuePoll)
+	b.take(metric.HeadOfLine, r.own(r.alone(blocked)), metric.LoaderBlocked, metric.LooksQueuePoll)
+	b.take(metric.IdleWhileWaits, r.own(r.alone(ratio(s.idle, s.alive))), metric.LoaderWaitIdle, metric.LooksQueuePoll)
 
 	var size, depth, capacity figure
 	if queued := b.h.of(metric.LoaderQueued, r.loader()); !r.noLoader {
@@ -32,9 +32,12 @@ func (b *builder) loader(r *rank) {
 			}
 		}
 	}
+	if r.hook != nil {
+		size = b.batchTold(r.hook.training, size)
+	}
 	b.take(metric.BatchBytes, size, metric.LoaderBatchBytes, metric.LoaderTensors)
-	b.take(metric.QueueBatches, depth, metric.LoaderQueued, metric.LoaderTensors)
-	b.take(metric.QueueCapacity, capacity, metric.LoaderQueued, metric.LoaderTensors)
+	b.take(metric.QueueBatches, r.own(depth), metric.LoaderQueued, metric.LoaderTensors)
+	b.take(metric.QueueCapacity, r.own(capacity), metric.LoaderQueued, metric.LoaderTensors)
 	b.pinning(r)
 }
 
@@ -59,6 +62,24 @@ func (r *rank) alone(f figure) figure {
 		return none(besideEvaluation, "")
 	case r.fed != nil:
 		return none("who feeds the trainer is no DataLoader's worker, and its queue is not known", "")
+	}
+	return f
+}
+
+// severalLoaders is why nothing of workers seen from outside is told where loaders that are gone over in each step have
+// workers each.
+const severalLoaders = "several loaders are gone over in each step, and whose workers these are does not show"
+
+// own leaves out what is seen of workers that are not known to be the training loop's: it has none, or others' are
+// among them.
+func (r *rank) own(f figure) figure {
+	switch {
+	case r.hook == nil:
+		return f
+	case !r.hook.training.hasWorkers():
+		return figure{}
+	case len(r.hook.partners) > 0:
+		return none(severalLoaders, "")
 	}
 	return f
 }
@@ -154,7 +175,12 @@ func (b *builder) madeAhead(w *actor, working []*actor, batches []float64) bool 
 
 // numWorkers is the median of how many were alive while any was.
 func (b *builder) numWorkers(r *rank) figure {
-	if r.noLoader {
+	switch {
+	case r.hook != nil && r.hook.training.call.NumWorkers != nil:
+		return exact(float64(*r.hook.training.call.NumWorkers))
+	case r.hook != nil && r.hook.training.call.foreign():
+		return figure{}
+	case r.noLoader:
 		return exact(0)
 	}
 	var alive []float64

@@ -45,6 +45,14 @@ func (f figure) over(num, den []float64) figure {
 	return f
 }
 
+// orElse is the figure, or another one where there is none.
+func (f figure) orElse(other figure) figure {
+	if f.N > 0 {
+		return f
+	}
+	return other
+}
+
 // or gives a figure the reason that stands where it is absent.
 func (f figure) or(why reason) figure {
 	f.why = why

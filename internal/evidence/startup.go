@@ -24,8 +24,8 @@ const (
 	// mostlyAhead is the share of looks that found all workers idle and the trainer not waiting. A worker wakes each
 	// 5 s to see whether its trainer lives, and on full CPUs takes a tenth of a second for it.
 	mostlyAhead = 0.8
-	// recurring is how far apart two stretches in which PyTorch computes lie at most, in seconds, for them to be of steps, and apart how far they are
-	// no longer one: importing it computes for a second or two.
+	// recurring is how far apart two stretches in which PyTorch computes lie at most, in seconds, for them to be of steps,
+	// and apart how far they are no longer one: importing it computes for a second or two.
 	recurring, apart = 10.0, 1.0
 	// allLooks is the share of looks that counts as all of them: one of a second's fifty may catch a moment between
 	// two.
@@ -87,8 +87,8 @@ func startingUp(h history, c cast, a *actor, s span) string {
 	return "the main thread computes or reads without a pause, and nothing feeds it"
 }
 
-// computes tells whether a trainer executes PyTorch's mathematics in a stretch and, before or after, again: a step passes, unless there is a device
-// that steps would show on.
+// computes tells whether a trainer executes PyTorch's mathematics in a stretch and, before or after, again: a step
+// passes, unless there is a device that steps would show on.
 func computes(h history, a *actor, s span) bool {
 	in := func(of span) bool { n, _ := h.of(metric.HostSamplesModel, a.entity).grown(of); return n > 0 }
 	return in(s) && (in(span{s.to + apart, s.to + recurring}) || in(span{s.from - recurring, s.from - apart}))

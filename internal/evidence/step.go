@@ -65,14 +65,25 @@ func (b *builder) states(entity string, states ...metric.Desc) []float64 {
 
 // rates takes batches per second, what follows from it, and the wait for them.
 func (b *builder) rates(r *rank) {
-	samples, n := figure{}, float64(b.rec.Header.BatchSize)
-	if r.rate.N > 0 && n > 0 {
+	samples, n, told := figure{}, float64(b.rec.Header.BatchSize), []float64(nil)
+	if r.hook != nil {
+		told = r.hook.training.of(metric.HookSamples)
+		if size := r.hook.training.call.BatchSize; n <= 0 && size != nil {
+			n = float64(*size)
+		}
+	}
+	switch {
+	case sum(told) > 0:
+		samples = ratio(told, r.clock)
+	case r.rate.N > 0 && n > 0:
 		samples = figure{Summary: scaled(r.rate, n), basis: metric.Inferred}.over(times(r.batches, n), r.clock)
-	} else if r.rate.N > 0 && r.hook == nil {
+	case r.rate.N > 0 && r.hook == nil:
 		samples.why = reason{"the batch size is not known", "give it with --batch-size"}
 	}
 	wait, loads := figure{Summary: r.wait, basis: r.basis, num: r.waited, den: r.watched}, figure{}
 	switch {
+	case r.hook != nil && r.hook.training.loadsItself(): // what is bounded from outside is exact here
+		loads.Summary = r.wait
 	case r.hook != nil:
 	case r.step == nil:
 		wait = figure{}
@@ -92,7 +103,8 @@ func (b *builder) freeStep(r *rank) figure {
 	if r.step == nil || r.rate.N == 0 {
 		return figure{}
 	}
-	if look := b.rec.Header.LookInterval.Seconds(); r.hook == nil && !r.noLoader && (1-r.wait.Center)*sum(b.length) < look {
+	if look := b.rec.Header.LookInterval.Seconds(); r.hook == nil && !r.noLoader &&
+		(1-r.wait.Center)*sum(b.length) < look {
 		return none("the trainer was found waiting for data in every sample: how long a step takes without the wait is unknown", "")
 	}
 	f := r.step.Free
@@ -154,10 +166,27 @@ func (b *builder) modelled(r step.Range) figure {
 	return figure{Summary: summaryOf(r, len(b.spans)), basis: metric.Inferred}
 }
 
-// restarts takes what the restarts of the workers cost. No restart in a window in which the workers were watched is a
-// share of 0.
+// restarts takes what the restarts of the workers cost.
 func (b *builder) restarts(r *rank) {
 	var count, gap, lasted, epoch figure
+	switch {
+	case r.hook == nil:
+		count, gap, lasted, epoch = b.restartsSeen(r)
+	case !r.hook.training.loadsItself():
+		count, gap, lasted, epoch = b.restartsTold(r.hook)
+		if epoch.N == 0 && !r.hook.training.call.foreign() {
+			_, _, _, epoch = b.restartsSeen(r)
+		}
+	}
+	b.take(metric.Restarts, count, metric.LoaderWorkers)
+	b.take(metric.EpochGap, gap, metric.LoaderLooks, metric.LoaderWorkers)
+	b.take(metric.RestartGap, lasted, metric.LoaderWorkers)
+	b.take(metric.EpochTime, epoch, metric.LoaderWorkers)
+}
+
+// restartsSeen tells it from births and deaths. No restart in a window in which the workers were watched is a share of
+// 0.
+func (b *builder) restartsSeen(r *rank) (count, gap, lasted, epoch figure) {
 	if sum(r.looks) > 0 && len(r.crew) > 0 {
 		lost, gaps, epochs := make([]float64, len(b.spans)), []float64{}, []float64{}
 		for _, s := range r.restarts {
@@ -178,10 +207,7 @@ func (b *builder) restarts(r *rank) {
 			lasted.why, epoch.why = why, why
 		}
 	}
-	b.take(metric.Restarts, count, metric.LoaderWorkers)
-	b.take(metric.EpochGap, gap, metric.LoaderLooks, metric.LoaderWorkers)
-	b.take(metric.RestartGap, lasted, metric.LoaderWorkers)
-	b.take(metric.EpochTime, epoch, metric.LoaderWorkers)
+	return count, gap, lasted, epoch
 }
 
 // inverse turns a rate with its interval into a time.

@@ -178,7 +178,8 @@ func (b *builder) waitsOfMain(r *rank) {
 
 // changingStates are where a main thread is while it ends workers, which it joins by a poll on their sentinels, or
 // starts one, to which it writes the dataset (multiprocessing/popen_fork.py, popen_spawn_posix.py).
-var changingStates = []metric.Desc{metric.LooksQueuePoll, metric.LooksPipeRead, metric.LooksChild, metric.LooksPipeWrite}
+var changingStates = []metric.Desc{metric.LooksQueuePoll, metric.LooksPipeRead, metric.LooksChild,
+	metric.LooksPipeWrite}
 
 // changing returns, as a counter, the time between two sets of workers in which none was alive and the trainer was busy
 // with the change. The looks notice a death at once and the table of processes up to a scan later, so it begins before

@@ -10,6 +10,11 @@ import (
 
 // workers takes where the time of the workers goes and what they cost.
 func (b *builder) workers(r *rank) {
+	if r.hook != nil && !r.hook.training.hasWorkers() { // those that were seen are of an evaluation
+		without := *r
+		without.crew, r = nil, &without
+	}
+	take := func(d metric.Desc, f figure, from ...metric.Desc) { b.take(d, r.own(f), from...) }
 	looks, alive, seen := b.total(metric.LooksTotal, r.crew)
 	for _, s := range []struct {
 		d      metric.Desc
@@ -24,32 +29,32 @@ func (b *builder) workers(r *rank) {
 		{metric.WorkerHandOver, r.busyStates(metric.LooksPipeWrite)},
 		{metric.WorkerStopped, []metric.Desc{metric.LooksStopped}},
 	} {
-		b.take(s.d, ratio(b.totals(r.crew, s.states...), looks), s.states...)
+		take(s.d, ratio(b.totals(r.crew, s.states...), looks), s.states...)
 	}
 	idle := b.totals(r.crew, r.idleStates()...)
 	busy := each(len(looks), func(i int) float64 { return looks[i] - idle[i] })
-	b.take(metric.WorkerBusy, ratio(busy, looks), metric.LooksQueuePoll)
+	take(metric.WorkerBusy, ratio(busy, looks), metric.LooksQueuePoll)
 
 	// The time that workers sleep while a program they run uses a CPU is not slept elsewhere. The kernel counts a
 	// program's CPU time at its end.
 	programs, elsewhere := b.programs(r.crew), b.totals(r.crew, r.busyStates(elsewhereStates...)...)
 	used := each(len(looks), func(i int) float64 { return orNothing(divide(programs[i], alive[i])) * looks[i] })
 	left := hold(1 - orNothing(divide(sum(used), sum(elsewhere))))
-	b.take(metric.WorkerOtherWait, ratio(times(elsewhere, left), looks), metric.LooksOther)
+	take(metric.WorkerOtherWait, ratio(times(elsewhere, left), looks), metric.LooksOther)
 	if sum(programs) > 0 && sum(elsewhere) > 0 {
-		b.take(metric.WorkerPrograms, ratio(times(elsewhere, 1-left), looks))
+		take(metric.WorkerPrograms, ratio(times(elsewhere, 1-left), looks))
 	}
 	b.ev.row(metric.WorkerPrograms).from = []metric.Desc{metric.ProcEndedCPU, metric.LooksOther}
 
 	cpu, lived, counted := b.total(r.cpu(), r.crew)
 	add(cpu, programs)
-	b.take(metric.WorkerCPU, ratio(cpu, lived), metric.ProcCPU)
+	take(metric.WorkerCPU, ratio(cpu, lived), metric.ProcCPU)
 	if !counted {
 		cpu = nil
 	}
-	b.perBatch(r, metric.WorkerCPUBatch, ratio(cpu, r.handed), metric.ProcCPU)
+	b.perBatch(r, metric.WorkerCPUBatch, r.own(ratio(cpu, r.handed)), metric.ProcCPU)
 	delay, lived, _ := b.total(metric.ProcRunDelay, r.crew)
-	b.take(metric.WorkerRunDelay, ratio(delay, lived), metric.ProcRunDelay)
+	take(metric.WorkerRunDelay, ratio(delay, lived), metric.ProcRunDelay)
 	var waits []float64
 	if seen {
 		waits = b.totals(r.crew, r.busyStates(waitingStates...)...)
@@ -67,9 +72,12 @@ func (b *builder) workers(r *rank) {
 	b.take(metric.WorkerThreads, ofEach(r, usual(metric.ProcThreads)), metric.ProcThreads)
 	b.take(metric.WorkerGrowth, b.memoryGrowth(r), metric.ProcRSS)
 	b.take(metric.FeedersAtOnce, b.feedersAtOnce(r), metric.LoaderWaitAlive)
-	b.take(metric.WithData, b.withData(r), metric.LoaderTensors, metric.LooksQueuePoll)
-	b.take(metric.WorkerImbalance, b.imbalance(r), metric.ProcCPU)
+	take(metric.WithData, b.withData(r), metric.LoaderTensors, metric.LooksQueuePoll)
+	take(metric.WorkerImbalance, b.imbalance(r), metric.ProcCPU)
 	b.take(metric.WorkersOneCPUSet, r.leastCores(), metric.CPUUsable)
+	if r.hook != nil {
+		b.workersTold(r)
+	}
 }
 
 // ofEach is the median worker's figure.
@@ -84,10 +92,12 @@ func ofEach(r *rank, of func(*actor) (float64, bool)) figure {
 }
 
 // elsewhereStates are those of a wait for the network, a timer, another process, or what is unknown.
-var elsewhereStates = []metric.Desc{metric.LooksPipeRead, metric.LooksSleep, metric.LooksDevice, metric.LooksChild, metric.LooksOther}
+var elsewhereStates = []metric.Desc{metric.LooksPipeRead, metric.LooksSleep, metric.LooksDevice, metric.LooksChild,
+	metric.LooksOther}
 
 // waitingStates are those in which a worker neither runs nor waits for work.
-var waitingStates = append([]metric.Desc{metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen, metric.LooksFileLock,
+var waitingStates = append([]metric.Desc{metric.LooksDisk, metric.LooksFileRead, metric.LooksFileOpen,
+	metric.LooksFileLock,
 	metric.LooksFutex, metric.LooksFutexTime, metric.LooksPipeWrite}, elsewhereStates...)
 
 // programs returns the CPU time of the programs that workers ran and waited for the end of, per window.

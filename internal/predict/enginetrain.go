@@ -210,8 +210,8 @@ func (e *engine) step() bool {
 	return false
 }
 
-// onDevice is how long the trainer stays with its device from now on. What the device does behind the trainer holds it only
-// where the device is still at the step before.
+// onDevice is how long the trainer stays with its device from now on. What the device does behind the trainer holds it
+// only where the device is still at the step before.
 func (e *engine) onDevice() float64 {
 	m, g := &e.main, e.stepFactor()
 	behind := min(e.behind, e.device)

@@ -47,8 +47,9 @@ func tiers(unordered bool) ([]Plan, []Reach) {
 		}
 }
 
-// Plans makes the three plans, of which each makes the changes of the one before it, to the same values, and further ones; unordered says that
-// this PyTorch knows in_order, and ruledOut which settings must not be planned, nil: none. False where nothing can be predicted.
+// Plans makes the three plans, of which each makes the changes of the one before it, to the same values, and further
+// ones; unordered says that this PyTorch knows in_order, and ruledOut which settings must not be planned, nil: none.
+// False where nothing can be predicted.
 func (f *Forecaster) Plans(unordered bool, ruledOut func(Setting) bool) (Plans, bool) {
 	now, ok := f.Forecast(f.pipeline.Setting, Remedy{})
 	if !ok {
@@ -62,7 +63,8 @@ func (f *Forecaster) Plans(unordered bool, ruledOut func(Setting) bool) (Plans, 
 		r.RuledOut = ruledOut
 		if plan.Name == report.Aggressive {
 			r.RuledOut = func(set Setting) bool {
-				return ruledOut != nil && ruledOut(set) || !slices.Equal(values(now.Setting, target, set), values(now.Setting, target, target))
+				return ruledOut != nil && ruledOut(set) || !slices.Equal(values(now.Setting, target, set),
+					values(now.Setting, target, target))
 			}
 		}
 		if !f.pipeline.Fetch.Measured() {
@@ -90,7 +92,8 @@ func (f *Forecaster) Plans(unordered bool, ruledOut func(Setting) bool) (Plans, 
 	return out, true
 }
 
-// cautious is the conservative plan, if there is one, beside a moderate one that leads to a setting: those of its changes that are within reach.
+// cautious is the conservative plan, if there is one, beside a moderate one that leads to a setting: those of its
+// changes that are within reach.
 func (f *Forecaster) cautious(now Forecast, target Setting, r Reach) []Plan {
 	set := now.Setting
 	for _, k := range []Knob{NumWorkers, PersistentWorkers} {

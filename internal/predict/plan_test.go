@@ -124,7 +124,7 @@ func TestSearchAgainstAllSettings(t *testing.T) {
 		p.CPU, p.Wait = stat.Exact(0.1*float64(1+seed)), stat.Exact(0.3)
 		p.FreeStep = stat.Exact(0.05 * float64(1+seed%3))
 		f := NewForecaster(p, Options{Seed: seed, Resamples: -1})
-		found, ok := f.Search(reach)
+		found, ok := f.search(reach, Remedy{})
 		if !ok {
 			t.Fatal("nothing found")
 		}

@@ -55,10 +55,8 @@ func (f *Forecaster) KeepsUp(most int) (int, bool) {
 	return 0, false
 }
 
-// Search looks for the smallest setting within 3 % of the best that fits; false where nothing can be predicted.
-func (f *Forecaster) Search(r Reach) (Found, bool) { return f.search(r, Remedy{}) }
-
-// search is Search with a remedy. Settings whose bounds lie below what is worth a change are not simulated.
+// search looks for the smallest setting within 3 % of the best that fits, with a remedy; false where nothing can be
+// predicted. Settings whose bounds lie below what is worth a change are not simulated.
 func (f *Forecaster) search(r Reach, how Remedy) (Found, bool) {
 	now, ok := f.ask(f.pipeline.Setting, how, quick)
 	if !ok {

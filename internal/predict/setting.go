@@ -113,8 +113,8 @@ func (k Knob) set(s, to Setting) Setting {
 	return s.plain()
 }
 
-// changes are the knobs that lead from one setting to another. From no workers to some, PyTorch's default of prefetch_factor and the way
-// to start them are no changes of their own; to none, all else loses its meaning.
+// changes are the knobs that lead from one setting to another. From no workers to some, PyTorch's default of
+// prefetch_factor and the way to start them are no changes of their own; to none, all else loses its meaning.
 func changes(from, to Setting) []Knob {
 	from, to = from.plain(), to.plain()
 	if from.Workers == 0 {

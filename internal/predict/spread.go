@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 // spreadSize is how many values stand for a distribution. 2048 resolve its 99.95 % quantile, and a bootstrap of as
@@ -19,22 +21,11 @@ type Spread struct {
 // Measured tells whether times that were measured stand behind it.
 func (s Spread) Measured() bool { return s.n > 0 }
 
-// Class is the number of times that took from 10^(K/20) to 10^((K+1)/20) microseconds, as the hook counts them.
-type Class struct {
-	K     int
-	Count float64
-}
-
-// bounds of a class, in seconds.
-func (c Class) bounds() (lo, hi float64) {
-	return 1e-6 * math.Pow(10, float64(c.K)/20), 1e-6 * math.Pow(10, float64(c.K+1)/20)
-}
-
 // SpreadOfClasses takes a histogram; within a class times are spread evenly on its logarithmic scale. False where
 // fewer than two times were counted.
-func SpreadOfClasses(classes []Class) (Spread, bool) {
+func SpreadOfClasses(classes []stat.Class) (Spread, bool) {
 	classes = slices.Clone(classes)
-	slices.SortFunc(classes, func(a, b Class) int { return a.K - b.K })
+	slices.SortFunc(classes, func(a, b stat.Class) int { return a.K - b.K })
 	total := 0.0
 	for _, c := range classes {
 		if c.Count > 0 && !math.IsInf(c.Count, 1) {
@@ -51,13 +42,12 @@ func SpreadOfClasses(classes []Class) (Spread, bool) {
 		if !(c.Count > 0) || math.IsInf(c.Count, 1) {
 			continue
 		}
-		lo, hi := c.bounds()
 		for len(values) < size {
 			at := (float64(len(values)) + 0.5) / float64(size) * total // rank of the next value
 			if at >= before+c.Count {
 				break
 			}
-			values = append(values, lo*math.Pow(hi/lo, (at-before)/c.Count))
+			values = append(values, c.At((at-before)/c.Count))
 		}
 		before += c.Count
 	}

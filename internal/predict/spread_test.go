@@ -5,17 +5,19 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/pipetune/pipetune/internal/stat"
 )
 
 func TestSpreadKeepsMeanAndVariation(t *testing.T) {
 	times := exponential(7, 50_000)
-	var classes []Class
+	var classes []stat.Class
 	counts := map[int]float64{}
 	for _, x := range times {
 		counts[int(math.Floor(20*math.Log10(x*1e4)))]++ // as if one were 10 ms
 	}
 	for k, n := range counts {
-		classes = append(classes, Class{K: k, Count: n})
+		classes = append(classes, stat.Class{K: k, Count: n})
 	}
 	measured, ok := unit(slices.Clone(times), len(times))
 	counted, ok2 := SpreadOfClasses(classes)
@@ -50,8 +52,8 @@ func TestSpreadRefusesWhatIsNoTime(t *testing.T) {
 		"one time":       second(unit([]float64{1}, 1)),
 		"all zero":       second(unit([]float64{0, 0, 0}, 3)),
 		"no classes":     second(SpreadOfClasses(nil)),
-		"empty classes":  second(SpreadOfClasses([]Class{{K: 3}, {K: 5, Count: nan}, {K: 6, Count: inf}})),
-		"one in a class": second(SpreadOfClasses([]Class{{K: 3, Count: 1}})),
+		"empty classes":  second(SpreadOfClasses([]stat.Class{{K: 3}, {K: 5, Count: nan}, {K: 6, Count: inf}})),
+		"one in a class": second(SpreadOfClasses([]stat.Class{{K: 3, Count: 1}})),
 	} {
 		if ok {
 			t.Errorf("%s made a spread", name)

@@ -57,7 +57,7 @@ func parseCase(text string) (ruleCase, error) {
 	var c ruleCase
 	known := names(metric.Derived, metric.HookDerived, metric.BenchDerived)
 	values, facts, bench := map[string]evidence.Value{}, evidence.Facts{}, &evidence.Bench{}
-	var batches []evidence.Class
+	var batches []stat.Class
 	for n, line := range strings.Split(text, "\n") {
 		verb, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		rest = strings.TrimSpace(rest)
@@ -127,9 +127,9 @@ func parseCase(text string) (ruleCase, error) {
 }
 
 // classes are those of the times of batches: CLASS:COUNT.
-func classes(words []string) (out []evidence.Class, err error) {
+func classes(words []string) (out []stat.Class, err error) {
 	for _, w := range words {
-		var c evidence.Class
+		var c stat.Class
 		if _, err := fmt.Sscanf(w, "%d:%g", &c.K, &c.Count); err != nil {
 			return nil, fmt.Errorf("%q is no CLASS:COUNT: %w", w, err)
 		}

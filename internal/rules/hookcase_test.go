@@ -75,7 +75,8 @@ func addSite(sites []evidence.Site, value string) ([]evidence.Site, error) {
 	if len(words) < 4 {
 		return nil, fmt.Errorf("want FILE:LINE CALLS SECONDS WHAT")
 	}
-	s := evidence.Site{What: words[3]}
+	s := evidence.Site{}
+	s.What = words[3]
 	var err error
 	if s.File, s.Line, err = sourceLine(words[0]); err != nil {
 		return nil, err

@@ -95,10 +95,10 @@ func evaluationLoader(p *diagnose.Pass, call evidence.LoaderCall, told bool, wai
 	effect := relativeSpeedup(0, waits, "training itself")
 	to := evaluationWorkers(p)
 	switch {
-	case !told || call.Workers == nil:
+	case !told || call.NumWorkers == nil:
 		return []report.Recommendation{{Setting: "evaluation's DataLoader", To: "workers of its own, persistent_workers=True",
 			Why: "evaluation waits for its data", Effect: effect}}
-	case *call.Workers == 0:
+	case *call.NumWorkers == 0:
 		return []report.Recommendation{{Setting: "num_workers of the evaluation's DataLoader", From: new("0"), To: whole(to),
 			Why:    "evaluation loads its data in the training process, between its steps; training's own workers have nothing to do meanwhile",
 			Caveat: "workers that persist keep their memory while training runs", Effect: effect}}
@@ -106,8 +106,8 @@ func evaluationLoader(p *diagnose.Pass, call evidence.LoaderCall, told bool, wai
 		return []report.Recommendation{{Setting: "persistent_workers of the evaluation's DataLoader", From: new("False"), To: "True",
 			Why:    "its workers are started anew for each evaluation, and the first batches wait for that",
 			Caveat: "they keep their memory while training runs; create the DataLoader once, outside of the epoch's loop", Effect: effect}}
-	case to > float64(*call.Workers):
-		return []report.Recommendation{{Setting: "num_workers of the evaluation's DataLoader", From: fromFact(call.Workers), To: whole(to),
+	case to > float64(*call.NumWorkers):
+		return []report.Recommendation{{Setting: "num_workers of the evaluation's DataLoader", From: fromFact(call.NumWorkers), To: whole(to),
 			Why: "training's own workers have nothing to do meanwhile", Effect: effect}}
 	}
 	return []report.Recommendation{{Setting: "time to make an item of the evaluation", To: "less",

@@ -9,6 +9,7 @@ import (
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/recording"
 	"github.com/pipetune/pipetune/internal/stat"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -47,12 +48,13 @@ func odd(seed uint64) *evidence.Evidence {
 // oddHook is what no job would tell of itself.
 func oddHook(dice *rand.Rand) *evidence.Hook {
 	yes, n := dice.IntN(2) == 0, dice.IntN(9)-1
-	call := evidence.LoaderCall{Collate: []string{"", "default_collate", "a.b", "."}[dice.IntN(4)], File: []string{"", "train.py"}[dice.IntN(2)], Line: dice.IntN(3) - 1,
-		Iterable: yes, Evaluates: !yes}
+	call := evidence.LoaderCall{Evaluates: !yes}
+	call.Collate, call.File = []string{"", "default_collate", "a.b", "."}[dice.IntN(4)], []string{"", "train.py"}[dice.IntN(2)]
+	call.Line, call.Iterable = dice.IntN(3)-1, yes
 	if dice.IntN(2) == 0 {
-		call.Workers, call.Prefetch, call.BatchSize, call.Persistent, call.PinMemory, call.InOrder = &n, &n, &n, &yes, &yes, &yes
+		call.NumWorkers, call.Prefetch, call.BatchSize, call.Persistent, call.PinMemory, call.InOrder = &n, &n, &n, &yes, &yes, &yes
 	}
-	sites := []evidence.Site{{What: "item", File: "a b.py", Line: 3, Calls: dice.Float64() * 100, Seconds: dice.Float64()}, {}}
+	sites := []evidence.Site{{Site: recording.Site{What: "item", File: "a b.py", Line: 3}, Calls: dice.Float64() * 100, Seconds: dice.Float64()}, {}}
 	return &evidence.Hook{Torch: []string{"", "2.6.0+debian", "1.13.0a0", "x.y", "2"}[dice.IntN(5)], Loader: call, Others: []evidence.LoaderCall{call},
 		Opens: sites[:dice.IntN(3)], Syncs: sites[:dice.IntN(3)], Slow: []evidence.SlowItem{{Index: 7, Seconds: dice.Float64(), Times: n}, {}}[:dice.IntN(3)]}
 }

@@ -31,8 +31,8 @@ func Blocks(series ...[]float64) (means [][]float64, length int) {
 	return means, length
 }
 
-// Autocorrelation returns the lag-1 autocorrelation pooled over series, each around its own mean, with its bias taken out; 0..1, as
-// windows that alternate are no reason to trust them more. It is 0 where nothing varies.
+// Autocorrelation returns the lag-1 autocorrelation pooled over series, each around its own mean, with its bias taken
+// out; 0..1, as windows that alternate are no reason to trust them more. It is 0 where nothing varies.
 func Autocorrelation(series ...[]float64) float64 {
 	var lagged, squares, n float64
 	for _, xs := range series {
@@ -60,7 +60,8 @@ func Autocorrelation(series ...[]float64) float64 {
 // longestBlock bounds the search for a length; more windows than this are not in one series.
 const longestBlock = 64
 
-// blockLength returns the shortest block whose means are correlated by less than closeBlocks where windows are a first-order autoregression.
+// blockLength returns the shortest block whose means are correlated by less than closeBlocks where windows are a
+// first-order autoregression.
 func blockLength(r float64) int {
 	if r >= 1 {
 		return longestBlock

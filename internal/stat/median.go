@@ -10,9 +10,9 @@ import (
 // Confidence is the level intervals are asked for at.
 const Confidence = 0.95
 
-// Median returns the median of xs with a distribution-free interval (order statistics, golang.org/x/perf/benchmath). Values that are
-// not finite are left out. Six values are the least that give an interval at 95 %: with five the extremes hold the median with
-// 1 - 2·0.5⁵ = 93.75 %. The zero Summary (N 0) means there was nothing to summarise.
+// Median returns the median of xs with a distribution-free interval (order statistics, golang.org/x/perf/benchmath).
+// Values that are not finite are left out. Six values are the least that give an interval at 95 %: with five the
+// extremes hold the median with 1 - 2·0.5⁵ = 93.75 %. The zero Summary (N 0) means there was nothing to summarise.
 func Median(xs []float64) Summary {
 	xs = keepFinite(xs)
 	if len(xs) == 0 {

@@ -10,7 +10,8 @@ import (
 // minWindows is the fewest windows an interval is given for: the same six as Median's.
 const minWindows = 6
 
-// resamples is how often Ratio resamples. 1000 leave a Monte Carlo error of the 2.5 % quantile of about 7 % of the interval's width.
+// resamples is how often Ratio resamples. 1000 leave a Monte Carlo error of the 2.5 % quantile of about 7 % of the
+// interval's width.
 const resamples = 1000
 
 // Ratio returns sum(num) / sum(den) over windows in order of time, with a 95 % interval: shares of looks, rates, costs per batch.
@@ -38,7 +39,8 @@ func Ratio(num, den []float64) Summary {
 	}
 	s.Lo, s.Hi = s.Center, s.Center
 	if n < minWindows {
-		s.Warnings = []string{fmt.Sprintf("need >= %d windows for an interval at level %v, have %d", minWindows, Confidence, n)}
+		s.Warnings = []string{fmt.Sprintf("need >= %d windows for an interval at level %v, have %d", minWindows, Confidence,
+			n)}
 		return s
 	}
 	block := max(1, int(math.Round(math.Cbrt(float64(n)))))
@@ -70,8 +72,8 @@ func running(xs []float64) []float64 {
 	return sums
 }
 
-// resample draws ratios of sums from circular blocks. The generator is seeded with a constant: the same recording always gives the
-// same report.
+// resample draws ratios of sums from circular blocks. The generator is seeded with a constant: the same recording
+// always gives the same report.
 func resample(sumA, sumB []float64, block int) []float64 {
 	n := (len(sumA) - 1) / 2
 	rng := rand.New(rand.NewPCG(0x70697065, 0x74756e65))
@@ -91,8 +93,9 @@ func resample(sumA, sumB []float64, block int) []float64 {
 	return draws
 }
 
-// studentOverNormal returns the 97.5 % quantile of Student's distribution with that many degrees of freedom over the normal one's 1.96,
-// by the expansion of Abramowitz and Stegun, 26.7.5 (within 1 % from 4 degrees on; 3 is the fewest that occur with six windows).
+// studentOverNormal returns the 97.5 % quantile of Student's distribution with that many degrees of freedom over the
+// normal one's 1.96, by the expansion of Abramowitz and Stegun, 26.7.5 (within 1 % from 4 degrees on; 3 is the fewest
+// that occur with six windows).
 func studentOverNormal(degrees int) float64 {
 	const x = 1.959964
 	v := float64(max(degrees, 3))

@@ -5,13 +5,15 @@ import (
 	"slices"
 )
 
-// exactShift is the largest sample for which the interval of a shift comes from the exact distribution of U; beyond, from the normal one.
+// exactShift is the largest sample for which the interval of a shift comes from the exact distribution of U; beyond,
+// from the normal one.
 const exactShift = 20
 
-// Shift returns by how much the values of after lie above those of before: the median of all differences between the two (Hodges and
-// Lehmann, 1963), with the interval of Moses that belongs to the Mann-Whitney test: without ties it holds 0 exactly where that test finds
-// no difference at 5 %. N is the smaller sample's size. Values that are not finite are left out; samples too small for an interval at 95 % get none
-// (Confidence 0), and empty ones the zero Summary with a warning.
+// Shift returns by how much the values of after lie above those of before: the median of all differences between the
+// two (Hodges and Lehmann, 1963), with the interval of Moses that belongs to the Mann-Whitney test: without ties it
+// holds 0 exactly where that test finds no difference at 5 %. N is the smaller sample's size. Values that are not
+// finite are left out; samples too small for an interval at 95 % get none (Confidence 0), and empty ones the zero
+// Summary with a warning.
 func Shift(before, after []float64) Summary {
 	before, after = keepFinite(before), keepFinite(after)
 	n := min(len(before), len(after))
@@ -40,8 +42,9 @@ func Shift(before, after []float64) Summary {
 	return s
 }
 
-// criticalU returns the largest U at which the two-sided test of samples of these sizes still says that they differ at level alpha, -1 where
-// none does, and the confidence of the interval that leaves out as many differences and one at each end.
+// criticalU returns the largest U at which the two-sided test of samples of these sizes still says that they differ at
+// level alpha, -1 where none does, and the confidence of the interval that leaves out as many differences and one at
+// each end.
 func criticalU(n1, n2 int, alpha float64) (k int, confidence float64) {
 	if n1 > exactShift || n2 > exactShift {
 		a, b := float64(n1), float64(n2)
@@ -64,7 +67,8 @@ func criticalU(n1, n2 int, alpha float64) (k int, confidence float64) {
 	return k, confidence
 }
 
-// ways returns in how many orders of two samples without ties U takes each value: the recursion of Mann and Whitney (1947).
+// ways returns in how many orders of two samples without ties U takes each value: the recursion of Mann and Whitney
+// (1947).
 func ways(n1, n2 int) []float64 {
 	row := make([][]float64, n2+1) // row[j] is of i and j values
 	for j := range row {

@@ -8,9 +8,9 @@ import (
 // trendPoints bounds the quadratic work of Trend; longer series are thinned evenly.
 const trendPoints = 120
 
-// Trend returns the slope of values over times by Theil and Sen: the median of the slopes between all pairs, which a quarter of wild
-// points cannot move. The interval is Sen's (1968), from the variance of Kendall's S without ties. Fewer than six points give a slope
-// without an interval; fewer than two, or no two different times, the zero Summary.
+// Trend returns the slope of values over times by Theil and Sen: the median of the slopes between all pairs, which a
+// quarter of wild points cannot move. The interval is Sen's (1968), from the variance of Kendall's S without ties.
+// Fewer than six points give a slope without an interval; fewer than two, or no two different times, the zero Summary.
 func Trend(times, values []float64) Summary {
 	var t, x []float64
 	for i := range min(len(times), len(values)) {

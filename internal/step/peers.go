@@ -25,7 +25,8 @@ func Awaits(own float64, others []float64, spread, steps float64) (least, likely
 	return min(positive(longest-own, spread), most), min(positive(longest-own, spread*math.Sqrt(max(steps, 1))), most)
 }
 
-// beyond is by how much, on average, an exponential time with the mean a is longer than one with the mean b; 0 where it is not.
+// beyond is by how much, on average, an exponential time with the mean a is longer than one with the mean b; 0 where it
+// is not.
 func beyond(a, b float64) float64 {
 	if !(a > 0) {
 		return 0

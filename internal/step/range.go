@@ -2,12 +2,9 @@ package step
 
 import "github.com/pipetune/pipetune/internal/stat"
 
-// Range is what is known of a figure: it lies between Lo and Hi, most likely at Likely. A range is no noise: where its ends
-// differ, what was seen allows every value between them. The zero Range is the figure 0.
+// Range is what is known of a figure: it lies between Lo and Hi, most likely at Likely. A range is no noise: where its
+// ends differ, what was seen allows every value between them. The zero Range is the figure 0.
 type Range struct{ Lo, Likely, Hi float64 }
-
-// Exactly is a figure without any doubt.
-func Exactly(x float64) Range { return Range{x, x, x} }
 
 // Share is a range within 0..1, its ends in order around Likely.
 func Share(lo, likely, hi float64) Range {

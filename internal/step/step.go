@@ -93,27 +93,24 @@ func (s Step) Headroom() Range {
 	return Range{1 / s.Free.Hi, 1 / s.Free.Likely, 1 / s.Free.Lo}
 }
 
-// Other is the share in which the device idles, and neither data nor the trainer's threads are why.
-func (s Step) Other() float64 {
-	return stat.Share(1 - s.Device.Likely - s.Stall.Likely - s.Host.Likely)
-}
-
-// promise is by how much the likely rate with free data may lie above the one that the slowest loop of its kind would reach: a
-// tenth, which is what a prediction may be off.
+// promise is by how much the likely rate with free data may lie above the one that the slowest loop of its kind would
+// reach: a tenth, which is what a prediction may be off.
 const promise = 0.1
 
-// resolved is how wide the range of the time in the device's library may be for its likely figure to be believed, as a part of what the
-// trainer does not wait: with half of that taken for the device's wrongly, the free step is off by less than promise (TestHoldsTheTruth).
+// resolved is how wide the range of the time in the device's library may be for its likely figure to be believed, as a
+// part of what the trainer does not wait: with half of that taken for the device's wrongly, the free step is off by
+// less than promise (TestHoldsTheTruth).
 const resolved = 0.15
 
-// leastFree keeps the free step a step where no time at all was seen beside waiting: 1/1000 of it, which is what 50 samples a
-// second cannot tell from nothing in 20 s.
+// leastFree keeps the free step a step where no time at all was seen beside waiting: 1/1000 of it, which is what 50
+// samples a second cannot tell from nothing in 20 s.
 const leastFree = 1e-3
 
 // Of applies the model to what was seen.
 func Of(seen Seen) Step {
 	seen.Delay = seen.delayed(seen.Wait.rest())
-	s := Step{Sight: seen.Device, Wait: seen.Wait, Copies: seen.Copy, Spin: seen.Spin, SpinTold: seen.SpinTold, Delay: seen.Delay}
+	s := Step{Sight: seen.Device, Wait: seen.Wait, Copies: seen.Copy, Spin: seen.Spin, SpinTold: seen.SpinTold,
+		Delay: seen.Delay}
 	switch seen.Device {
 	case NoDevice:
 		s.Stall, s.Free = s.Wait, seen.undelayed(s.Wait.rest())
@@ -155,7 +152,8 @@ func (s Seen) blocked(busy Range) Range {
 	return Share(sure, likely, most)
 }
 
-// delayed is how long the trainer goes without a CPU beside its wait: it is ready as the wait ends, too, and what it works is no delay.
+// delayed is how long the trainer goes without a CPU beside its wait: it is ready as the wait ends, too, and what it
+// works is no delay.
 func (s Seen) delayed(n Range) Range {
 	room := func(n float64) float64 { return max(n-s.Works, 0) }
 	likely := min(s.Delay.Likely, room(n.Likely))
@@ -198,8 +196,8 @@ func (s Seen) stallAndFree(blocked Range) (stall, free Range) {
 	return Share(lo, min(max(likely, lo), hi), hi), free
 }
 
-// synced is the longest step, as a share of the present one, of a loop that waits for its device every k-th step, where a share
-// from lo to hi of the time was spent in that.
+// synced is the longest step, as a share of the present one, of a loop that waits for its device every k-th step, where
+// a share from lo to hi of the time was spent in that.
 func synced(u, n, lo, hi float64) float64 {
 	if u <= 0 {
 		return n
@@ -220,6 +218,7 @@ func (s Seen) hostAlone(at Step) Range {
 	case Unseen:
 		return Share(0, min(own.Likely, 1-at.Device.Likely), min(own.Hi, 1-at.Device.Lo))
 	}
-	idle := Range{max(1-s.Busy.Hi-at.Stall.Hi, 0), max(1-s.Busy.Likely-at.Stall.Likely, 0), max(1-s.Busy.Lo-at.Stall.Lo, 0)}
+	idle := Range{max(1-s.Busy.Hi-at.Stall.Hi, 0), max(1-s.Busy.Likely-at.Stall.Likely, 0),
+		max(1-s.Busy.Lo-at.Stall.Lo, 0)}
 	return Share(max(own.Lo-s.Busy.Hi, 0), min(own.Likely, idle.Likely), min(own.Hi, idle.Hi))
 }
