@@ -177,6 +177,23 @@ class Module:
                 found += self.values(given, depth + 1)
         return found
 
+    def default(self, node):
+        """The default of a parameter that a name is, or of the command line's option that an attribute is named after."""
+        if isinstance(node, ast.Name):
+            for function in self.inside(node, FUNCTIONS):
+                a = function.args
+                plain = a.posonlyargs + a.args
+                defaults = dict(zip([p.arg for p in plain][len(plain) - len(a.defaults) :], a.defaults))
+                defaults.update({p.arg: d for p, d in zip(a.kwonlyargs, a.kw_defaults) if d is not None})
+                if node.id in parameters(function):
+                    return defaults.get(node.id)
+        if isinstance(node, ast.Attribute):
+            for call in self.callers.get("add_argument", []):
+                flags = [a.value.lstrip("-").replace("-", "_") for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+                if node.attr in flags:
+                    return keyword(call, "default")
+        return None
+
     def local(self, call):
         """The function of this file that a call calls: by its name, or by self and its name."""
         plain = isinstance(call.func, ast.Name) or isinstance(call.func, ast.Attribute) and dotted(call.func.value) == "self"
@@ -235,9 +252,23 @@ class Loader:
             return UNKNOWN
         return values[0][1]
 
+    def default(self, name):
+        """The default of the parameter or option that a setting comes from, where that is written in the file; else UNKNOWN."""
+        node = self.given(name)
+        for value in self.m.values(node) if node is not None else []:
+            found = self.m.default(value)
+            if found is not None and literal(found)[0]:
+                return literal(found)[1]
+        return UNKNOWN
+
     def given(self, name):
         """The value of a setting as the call names it, None where it does not."""
         return given(self.m.source, self.target, name).value
+
+    def sure(self):
+        """How sure it is that it has workers."""
+        told = self.has_workers()
+        return SURE if told else POSSIBLE if told is False or self.default("num_workers") == 0 else LIKELY
 
     def has_workers(self):
         """True, False, or None where the file does not say."""

@@ -13,7 +13,8 @@ class Steps:
     def __init__(self, m, loop, loaders):
         self.m, self.loop, self.loaders = m, loop, loaders
         self.nodes = list(m.within(loop))
-        self.targets = names_in(loop.target)
+        self.taken = [n for n in self.nodes if isinstance(n, ast.Assign) and takes(n.value)]
+        self.targets = names_in(loop.target) if isinstance(loop, (ast.For, ast.AsyncFor)) and not self.taken else {x for n in self.taken for t in n.targets for x in names_in(t)}
         self.calls = [n for n in self.nodes if isinstance(n, ast.Call)]
         self.trains = any(last(c.func) == "backward" or "backward" in last(c.func) for c in self.all_calls())
         batch = set(self.targets)
@@ -21,6 +22,8 @@ class Steps:
             for n in self.nodes:
                 if isinstance(n, ast.Assign) and not isinstance(n.value, ast.Call) and root(n.value) in batch:
                     batch |= {x for t in n.targets if isinstance(t, (ast.Name, ast.Tuple)) for x in names_in(t)}
+                elif isinstance(n, ast.comprehension) and root(n.iter) in batch:
+                    batch |= names_in(n.target)
         self.batch = batch
 
     def all_calls(self):
@@ -65,10 +68,15 @@ def repeated(m, node, depth):
     return None
 
 
+# What models and optimizers call their own methods, too.
+EVERYBODYS = {"train", "eval", "step", "forward", "fit", "update", "test", "run", "__call__", "__init__"}
+
+
 def call_of(m, call, function):
-    """Whether a call of that name calls this function: as self's method, or by the name alone."""
-    method = bool(m.inside(function, ast.ClassDef)) and parameters(function)[:1] == ["self"]
-    return isinstance(call.func, ast.Attribute) if method else isinstance(call.func, ast.Name)
+    """Whether a call of that name calls this function: by the name alone, or as a method that is self's or has a name of its own."""
+    if not (m.inside(function, ast.ClassDef) and parameters(function)[:1] == ["self"]):
+        return isinstance(call.func, ast.Name)
+    return isinstance(call.func, ast.Attribute) and (dotted(call.func.value) == "self" or function.name not in EVERYBODYS)
 
 
 def parts(node):
@@ -79,21 +87,41 @@ def parts(node):
             yield from parts(a)
 
 
+def takes(node):
+    """What next() is called on in an expression: "next(self.loader).to(device)"."""
+    return next((n.args[0] for n in ast.walk(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "next" and n.args), None)
+
+
+def over(m, expression):
+    """The loaders that an expression goes through, and whether it is called like one."""
+    loaders, named = [], False
+    for part in parts(expression):
+        if not isinstance(part, (ast.Name, ast.Attribute, ast.Call)):
+            continue
+        for value in m.values(part):
+            for inner in parts(value):  # "cycle(loader)", "accelerator.prepare(loader)"
+                loaders += [m.by_call[id(v)] for v in ([inner] if inner is value else m.values(inner)) if id(v) in m.by_call]
+        named = named or not isinstance(part, ast.Call) and bool(LOADER_NAME.search(last(part)))
+    return list(dict.fromkeys(loaders)), named
+
+
 def steps(m):
-    """The loops over batches of a file."""
+    """The loops over batches of a file: for loops over a loader, and loops that call next() on one."""
     found = []
     for loop in m.nodes:
-        if not isinstance(loop, (ast.For, ast.AsyncFor)):
-            continue
-        loaders, named = [], False
-        for part in parts(loop.iter):
-            if not isinstance(part, (ast.Name, ast.Attribute, ast.Call)):
+        if isinstance(loop, (ast.For, ast.AsyncFor)):
+            counts = isinstance(loop.iter, ast.Call) and last(loop.iter.func) in ("range", "items", "keys")
+            loaders, named = over(m, loop.iter)
+            if (loaders or named) and not counts:
+                found.append(Steps(m, loop, loaders))
                 continue
-            loaders += [m.by_call[id(v)] for v in m.values(part) if id(v) in m.by_call]
-            named = named or not isinstance(part, ast.Call) and bool(LOADER_NAME.search(last(part)))
-        counts = isinstance(loop.iter, ast.Call) and last(loop.iter.func) in ("range", "items", "keys")
-        if (loaders or named) and not counts:
-            found.append(Steps(m, loop, list(dict.fromkeys(loaders))))
+        if isinstance(loop, LOOPS):
+            taken = [takes(n.value) for n in loop.body if isinstance(n, ast.Assign)]
+            for expression in taken:
+                loaders, named = over(m, expression) if expression is not None else ([], False)
+                if loaders or named:
+                    found.append(Steps(m, loop, loaders))
+                    break
     return found
 
 

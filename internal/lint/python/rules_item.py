@@ -77,7 +77,9 @@ def keys_per_item(m):
             if asked is None or not constant_of_self(items, function, asked) or name == "sorted" and not (keys or isinstance(inner, ast.Attribute)):
                 continue
             what = "sorts" if name == "sorted" else "lists"
-            yield Finding(call, "%s %s for each item, always the same" % (what, m.source.code(inner, 40)))
+            handles = [v for v in m.assigned(items.owner, on_self(asked)) if v is not None and not isinstance(v, Item)]
+            plain = name == "list" and last(inner.func) in ("keys", "items") and not any(isinstance(h, ast.Call) and opens(m, h, HANDLES) for h in handles)
+            yield Finding(call, "%s %s for each item, always the same" % (what, m.source.code(inner, 40)), POSSIBLE if plain and handles else None)
         elif name in ("listdir", "glob", "scandir") and inner is not None and on_self(inner) and not items.varies(function, inner):
             if not any(isinstance(p, ast.Call) and last(p.func) in ("sorted", "list") for p in [m.source.parents.get(call)]) and not items.kept(function, call):
                 yield Finding(call, "lists the folder %s for each item" % m.source.code(inner, 40))

@@ -57,7 +57,7 @@ def workers_restart(m):
             again = s.repeated()
             if again is None or again in m.inside(loader.call, LOOPS) or not epochs(m, again) or made_in(m, loader, again):
                 continue
-            sure = SURE if loader.has_workers() else LIKELY
+            sure = loader.sure()
             yield Finding(loader.call, "the workers end with every epoch (loop in line %d) and are started anew: persistent_workers is not set" % again.lineno,
                           sure, [(loader.call, "persistent_workers", "True")] if sure == SURE else [])
             break
@@ -81,7 +81,7 @@ def loader_per_epoch(m):
             again = s.repeated()
             if again is not None and epochs(m, again) and made_in(m, loader, again) and not under_condition(m, loader.call, again):
                 yield Finding(loader.call, "a DataLoader is made anew in every epoch (loop in line %d): its workers start again, "
-                              "and persistent_workers cannot help" % again.lineno, SURE if loader.has_workers() else LIKELY)
+                              "and persistent_workers cannot help" % again.lineno, loader.sure())
                 break
 
 
@@ -154,7 +154,14 @@ def collate_padding(m):
 
 
 def pads(m, call):
+    """Whether a call makes a longer copy of a sample: what is missing is a difference, of zeros or as pad takes it."""
     if last(call.func) == "pad":
-        return root(call.func) in ("F", "np", "torch", "nn", "functional", "numpy")
-    return any(isinstance(n, ast.Call) and last(n.func) in ("zeros", "full", "ones", "new_zeros", "zeros_like", "new_full", "empty")
-               for a in call.args for n in [x for v in ast.walk(a) if isinstance(v, (ast.Call, ast.Name)) for x in m.values(v)])
+        return root(call.func) in ("F", "np", "torch", "nn", "functional", "numpy") and any(difference(a) for a in call.args[1:])
+    if last(call.func) not in ("cat", "concatenate", "hstack", "vstack") or not call.args or not isinstance(call.args[0], (ast.List, ast.Tuple)):
+        return False
+    return any(isinstance(v, ast.Call) and last(v.func) in ("zeros", "full", "new_zeros", "new_full") and any(difference(a) for a in v.args)
+               for part in call.args[0].elts for v in m.values(part))
+
+
+def difference(node):
+    return any(isinstance(n, (ast.Sub, ast.USub)) for n in ast.walk(node))

@@ -105,6 +105,20 @@ def tensor(m, s, name):
                for v in assigned_in(m, s, name.id))
 
 
+@rule("iter-per-step")
+def iter_per_step(m):
+    for call in m.calls:
+        begun = call.args[0] if isinstance(call.func, ast.Name) and call.func.id == "next" and call.args else None
+        if not (isinstance(begun, ast.Call) and isinstance(begun.func, ast.Name) and begun.func.id == "iter" and begun.args):
+            continue
+        loop = next(iter(m.inside(call, LOOPS + FUNCTIONS)), None)
+        loaders, named = over(m, begun.args[0])
+        if isinstance(loop, LOOPS) and (loaders or named) and not under_condition(m, call, loop) and not epochs(m, loop):
+            known = {loader.has_workers() for loader in loaders}
+            yield Finding(call, "the loader begins anew in every turn: its order is drawn, its workers start and fill their queue, and one batch is taken",
+                          SURE if known == {True} else POSSIBLE if known == {False} else None)
+
+
 STOPS = {"torch.cuda.empty_cache": "torch.cuda.empty_cache()", "torch.cuda.synchronize": "torch.cuda.synchronize()", "gc.collect": "gc.collect()"}
 
 
@@ -132,7 +146,7 @@ def eval_without_no_grad(m):
         if not used or gradients_wanted(m, s) or called_without(m, function):
             continue
         yield Finding(used[0], "%s is evaluated without torch.no_grad() or torch.inference_mode(): the graph of every batch is kept until its result is dropped"
-                      % m.source.code(used[0].func, 40), SURE if function is None or m.callers.get(function.name) else LIKELY)
+                      % m.source.code(used[0].func, 40))
 
 
 def gradients_wanted(m, s):

@@ -101,7 +101,7 @@ def cache_per_worker(m):
                 if not any(empty(v) for v in made) or not items.varies(function, n.targets[0].slice) or opened(m, n.value):
                     continue
                 yield Finding(n, "each worker fills a self.%s of its own: memory times workers, no item is shared, and it is empty again in every "
-                              "epoch without persistent_workers" % attribute)
+                              "epoch without persistent_workers" % attribute, LIKELY if reads(m, n.value) else POSSIBLE)
                 return
 
 
@@ -111,6 +111,18 @@ def empty(value):
     if isinstance(value, ast.BinOp):  # [None] * n
         return isinstance(value.left, ast.List) or isinstance(value.right, ast.List)
     return isinstance(value, (ast.Dict, ast.List)) and not (value.keys if isinstance(value, ast.Dict) else value.elts)
+
+
+def reads(m, value):
+    """Whether a value is read from a file, by a call or a function of this file that makes one."""
+    for v in m.values(value) + [value]:
+        for call in ast.walk(v):
+            if isinstance(call, ast.Call):
+                function = m.local(call)
+                called = [c for f in m.reached(function) for c in ast.walk(f) if isinstance(c, ast.Call)] if function is not None else [call]
+                if any(opens(m, c, PICTURES) or opens(m, c, WHOLE) for c in called):
+                    return True
+    return False
 
 
 def opened(m, value):
