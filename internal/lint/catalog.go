@@ -82,3 +82,13 @@ func Page(r Rule) string {
 	fmt.Fprintf(&b, "\n## To leave it out\n`# pipetune: ignore[%s]` at the end of the line.\n", strings.TrimPrefix(r.ID, "lint/"))
 	return b.String()
 }
+
+// Index is the part of the list of all pages that is about these, in Markdown.
+func Index() string {
+	var b strings.Builder
+	b.WriteString("\n## lint\n\nWhat `pipetune lint` reads in the source, before anything runs ([how](../lint.md)).\n\n")
+	for _, r := range All() {
+		fmt.Fprintf(&b, "- [%s](%s.md): %s\n", r.ID, strings.ReplaceAll(r.ID, "/", "-"), r.Title)
+	}
+	return b.String()
+}

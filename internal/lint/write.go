@@ -97,7 +97,7 @@ func writeGitHub(w io.Writer, r Result, _ string) error {
 		if f.Cell > 0 {
 			at = ""
 		}
-		fmt.Fprintf(&b, "::%s file=%s%s,title=%s::%s\n", levels[f.Severity], value.Replace(f.File), at, value.Replace(f.Rule),
+		fmt.Fprintf(&b, "::%s file=%s%s,title=%s::%s\n", levels[f.Severity], value.Replace(untrusted.String(f.File).String()), at, value.Replace(f.Rule),
 			text.Replace(untrusted.Cut(f.Message+". "+f.Help, 2*mostText).String()))
 	}
 	_, err := io.WriteString(w, b.String())
