@@ -42,7 +42,7 @@ def writes(call):
 def file_per_item(m):
     for items, function, call in each(m):
         word = opens(m, call, PICTURES)
-        packed = isinstance(argument(call, 0), ast.Call) and last(call.args[0].func) in ("BytesIO", "StringIO")
+        packed = any(isinstance(v, ast.Call) and last(v.func) in ("BytesIO", "StringIO") for v in m.values(argument(call, 0)))
         if word and call.args and not packed and items.varies(function, call.args[0]) and not items.kept(function, call):
             yield Finding(call, "%s opens a file of its own for each item: small files cost a lookup and a read each" % word)
             break
