@@ -179,6 +179,8 @@ class Module:
 
     def default(self, node):
         """The default of a parameter that a name is, or of the command line's option that an attribute is named after."""
+        if isinstance(node, ast.Call) and last(node.func) == "int" and node.args:
+            node = node.args[0]
         if isinstance(node, ast.Name):
             for function in self.inside(node, FUNCTIONS):
                 a = function.args
@@ -266,9 +268,15 @@ class Loader:
         return given(self.m.source, self.target, name).value
 
     def sure(self):
-        """How sure it is that it has workers."""
-        told = self.has_workers()
-        return SURE if told else POSSIBLE if told is False or self.default("num_workers") == 0 else LIKELY
+        """How sure it is that it has workers: by its number, or by the default of the option that gives it."""
+        told, default = self.has_workers(), self.default("num_workers")
+        by_default = isinstance(default, int) and default > 0
+        return SURE if told else LIKELY if told is None and (by_default or self.counted()) else POSSIBLE
+
+    def counted(self):
+        """Whether the number is computed from that of CPUs, or by a call: then it is hardly 0."""
+        return any(isinstance(n, ast.Call) and last(n.func) in ("cpu_count", "min", "max", "sched_getaffinity", "process_cpu_count")
+                   for v in self.m.values(self.given("num_workers")) for n in ast.walk(v))
 
     def has_workers(self):
         """True, False, or None where the file does not say."""

@@ -123,5 +123,6 @@ def datasets(m):
 def opens(m, call, table):
     """The word of a table for what a call opens, "" where it opens none of it."""
     full = m.full(call.func)
+    full = full[5:] if full.startswith("self.") else full  # "self.h5py = h5py"
     full = {"np": "numpy", "pd": "pandas", "h5": "h5py"}.get(full.split(".")[0], full.split(".")[0]) + full[len(full.split(".")[0]) :]
     return table.get(full, "")

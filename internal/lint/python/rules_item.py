@@ -121,10 +121,10 @@ def handle_shared(m):
         read = {n.attr for f in items.functions for n in ast.walk(f) if isinstance(n, ast.Attribute) and on_self(n) == n.attr and isinstance(n.ctx, ast.Load)}
         for attribute in sorted(read):
             values = [v for v in m.assigned(items.owner, attribute) if v is not None]
-            opened = [(v, c) for v in values if not isinstance(v, Item) for c in [opening(m, v)] if c is not None and init in m.inside(c, FUNCTIONS)]
+            opened = [c for v in values if not isinstance(v, Item) for c in [opening(m, x) for x in m.values(v)] if c is not None and init in m.inside(c, FUNCTIONS)]
             if not opened or reset(m, items, attribute, init):
                 continue
-            call = opened[0][1]
+            call = opened[0]
             word = opens(m, call, HANDLES)
             if word in INHERITED:
                 sure = LIKELY if items.workers() is None else SURE
@@ -146,10 +146,17 @@ def reset(m, items, attribute, init):
             return True
         if isinstance(n, ast.Delete) and any(on_self(t) == attribute for t in n.targets):
             return True
-    again = [s for f in items.methods.values() for s in ast.walk(f)
-             if isinstance(s, ast.Assign) and any(on_self(t) == attribute for t in s.targets)]
-    return any(isinstance(s.value, ast.Constant) and s.value.value is None and s.lineno > init.lineno for s in again) or \
-        any(init not in m.inside(s, FUNCTIONS) for s in again)
+    for f in items.methods.values():
+        for s in ast.walk(f):
+            if isinstance(s, ast.Assign) and any(on_self(t) == attribute for t in s.targets):
+                nothing = isinstance(s.value, ast.Constant) and s.value.value is None
+                if f is init and nothing and s is not first_of(init, attribute) or f is not init and not nothing:
+                    return True
+    return False
+
+
+def first_of(init, attribute):
+    return min((s for s in ast.walk(init) if isinstance(s, ast.Assign) and any(on_self(t) == attribute for t in s.targets)), key=lambda s: s.lineno)
 
 
 @rule("gzip-random-access")

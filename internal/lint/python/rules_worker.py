@@ -1,5 +1,7 @@
 """Rules about what workers inherit, keep and touch."""
 
+import re
+
 GENERATORS = {"default_rng": "np.random.default_rng", "RandomState": "np.random.RandomState", "Random": "random.Random", "Generator": "torch.Generator"}
 ALIKE = ("numpy.random", "np.random", "random.", "torch.Generator")
 
@@ -69,6 +71,23 @@ def fixed_seeds(m):
                         yield Finding(call, "every worker is seeded with %d: all draw the same numbers, in every epoch" % seed.value, SURE)
                     elif isinstance(seed, ast.Name) and seed.id in own:
                         yield Finding(call, "the seed is the worker's number alone: each epoch draws the same numbers again", LIKELY)
+
+
+SHARDS = re.compile(r"worker|rank|shard|world_size|islice|num_replicas|split_by|IterDataPipe|subset|partition", re.I)
+
+
+@rule("items-repeated")
+def items_repeated(m):
+    for owner in m.classes:
+        own = next((n for n in owner.body if isinstance(n, FUNCTIONS) and n.name == "__iter__"), None)
+        if own is None or not any(last(b) == "IterableDataset" for b in owner.bases) or SHARDS.search(m.source.code(owner, 100_000)):
+            continue
+        told = [loader.has_workers() for loader in m.loaders if loader.serves(owner)]
+        inits = any(loader.given("worker_init_fn") is not None for loader in m.loaders)
+        if told and all(t is False for t in told) or inits:
+            continue
+        yield Finding(own, "every worker goes through all of it: with several workers each item comes as often as there are workers",
+                      SURE if True in told else POSSIBLE)
 
 
 @rule("python-objects")
