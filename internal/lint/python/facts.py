@@ -1,4 +1,6 @@
-"""What a file says that the rules ask for: what a name stands for, its loaders and their settings, its functions and who calls them."""
+"""What a file says that the rules ask for: what a name stands for, its loaders and their settings, its functions and
+who calls them.
+"""
 
 import ast
 
@@ -11,7 +13,9 @@ UNKNOWN = object()  # a value that does not stand in the file
 
 
 class Finding:
-    """One place that a rule speaks of. certainty: None is what the catalogue says. edits: (call, keyword, value as written)."""
+    """One place that a rule speaks of. certainty: None is what the catalogue says. edits: (call, keyword, value as
+    written).
+    """
 
     def __init__(self, node, message, certainty=None, edits=()):
         self.node, self.message, self.certainty, self.edits = node, message, certainty, list(edits)
@@ -42,7 +46,11 @@ def keyword(call, *names):
 def argument(call, position, *names):
     """What a call gives for a parameter, by name or by position."""
     given = keyword(call, *names)
-    if given is None and 0 <= position < len(call.args) and not any(isinstance(a, ast.Starred) for a in call.args[: position + 1]):
+    if (
+        given is None
+        and 0 <= position < len(call.args)
+        and not any(isinstance(a, ast.Starred) for a in call.args[: position + 1])
+    ):
         given = call.args[position]
     return given
 
@@ -86,7 +94,11 @@ class Module:
             elif isinstance(node, ast.Return) and node.value is not None:
                 self.returns.setdefault(id(self.scope(node)), []).append(node.value)
             self.bind(node)
-        self.loaders = [Loader(self, t) for t in filter(None, (self.names.target(source, c) for c in self.calls)) if is_loader(t, self)]
+        self.loaders = [
+            Loader(self, t)
+            for t in filter(None, (self.names.target(source, c) for c in self.calls))
+            if is_loader(t, self)
+        ]
         self.by_call = {id(loader.call): loader for loader in self.loaders}
 
     def full(self, node):
@@ -128,7 +140,9 @@ class Module:
         return self.bound.get((id(owner), "self." + attribute), [])
 
     def values(self, node, depth=0):
-        """What an expression may be, as far as the file says: through names, parameters, attributes of self and local functions."""
+        """What an expression may be, as far as the file says: through names, parameters, attributes of self and local
+        functions.
+        """
         if depth == 0:
             if id(node) not in self.known:
                 self.followed = 0
@@ -178,7 +192,7 @@ class Module:
         return found
 
     def default(self, node):
-        """The default of a parameter that a name is, or of the command line's option that an attribute is named after."""
+        """The default of a parameter that a name is, or of the option that an attribute is named after."""
         if isinstance(node, ast.Call) and last(node.func) == "int" and node.args:
             node = node.args[0]
         if isinstance(node, ast.Name):
@@ -191,14 +205,22 @@ class Module:
                     return defaults.get(node.id)
         if isinstance(node, ast.Attribute):
             for call in self.callers.get("add_argument", []):
-                flags = [a.value.lstrip("-").replace("-", "_") for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+                flags = [
+                    a.value.lstrip("-").replace("-", "_")
+                    for a in call.args
+                    if isinstance(a, ast.Constant) and isinstance(a.value, str)
+                ]
                 if node.attr in flags:
                     return keyword(call, "default")
         return None
 
     def local(self, call):
         """The function of this file that a call calls: by its name, or by self and its name."""
-        plain = isinstance(call.func, ast.Name) or isinstance(call.func, ast.Attribute) and dotted(call.func.value) == "self"
+        plain = (
+            isinstance(call.func, ast.Name)
+            or isinstance(call.func, ast.Attribute)
+            and dotted(call.func.value) == "self"
+        )
         found = self.functions.get(last(call.func), []) if plain else []
         return found[0] if len(found) == 1 else None
 
@@ -243,7 +265,9 @@ class Loader:
         self.workers = self.setting("num_workers")
 
     def setting(self, name):
-        """What a setting is: its value where that is written in the file, DataLoader's default where it is not given, else UNKNOWN."""
+        """What a setting is: its value where that is written in the file, DataLoader's default where it is not given,
+        else UNKNOWN.
+        """
         found = given(self.m.source, self.target, name)
         if found.hidden is not None:
             return UNKNOWN
@@ -255,7 +279,9 @@ class Loader:
         return values[0][1]
 
     def default(self, name):
-        """The default of the parameter or option that a setting comes from, where that is written in the file; else UNKNOWN."""
+        """The default of the parameter or option that a setting comes from, where that is written in the file; else
+        UNKNOWN.
+        """
         node = self.given(name)
         for value in self.m.values(node) if node is not None else []:
             found = self.m.default(value)
@@ -275,8 +301,12 @@ class Loader:
 
     def counted(self):
         """Whether the number is computed from that of CPUs, or by a call: then it is hardly 0."""
-        return any(isinstance(n, ast.Call) and last(n.func) in ("cpu_count", "min", "max", "sched_getaffinity", "process_cpu_count")
-                   for v in self.m.values(self.given("num_workers")) for n in ast.walk(v))
+        return any(
+            isinstance(n, ast.Call)
+            and last(n.func) in ("cpu_count", "min", "max", "sched_getaffinity", "process_cpu_count")
+            for v in self.m.values(self.given("num_workers"))
+            for n in ast.walk(v)
+        )
 
     def has_workers(self):
         """True, False, or None where the file does not say."""

@@ -4,7 +4,9 @@ import ast
 
 
 def mended(source, findings):
-    """The bytes of a file with the edits of some findings made, one call after the other from the end: places before it stay as they are."""
+    """The bytes of a file with the edits of some findings made, one call after the other from the end: places before
+    it stay as they are.
+    """
     wanted = {}
     for finding in findings:
         for call, name, value in finding.edits:

@@ -3,26 +3,69 @@
 import re
 
 # Bases that have __getitem__ and are no datasets.
-NO_DATASET = re.compile(r"Sampler|Module|Sequence|Mapping|Loader|Enum|Tuple|Dict|List|UserDict|Transform|Storage|Batch|Vocab|Tokeniz")
+NO_DATASET = re.compile(
+    r"Sampler|Module|Sequence|Mapping|Loader|Enum|Tuple|Dict|List|UserDict|Transform|Storage|Batch|Vocab|Tokeniz"
+)
 # What is opened once and read from often: full name -> how it is called.
 HANDLES = {
-    "h5py.File": "HDF5 file", "tables.open_file": "HDF5 file", "pandas.HDFStore": "HDF5 file", "netCDF4.Dataset": "netCDF file",
-    "lmdb.open": "LMDB environment", "lmdb.Environment": "LMDB environment", "tarfile.open": "tar archive", "zipfile.ZipFile": "zip archive",
-    "sqlite3.connect": "SQLite database", "zarr.open": "Zarr store", "zarr.open_group": "Zarr store", "zarr.open_array": "Zarr store",
-    "rasterio.open": "raster file", "pyarrow.parquet.ParquetFile": "Parquet file", "open": "file", "gzip.open": "gzip file", "io.open": "file",
-    "bz2.open": "bzip2 file", "lzma.open": "xz file", "cv2.VideoCapture": "video", "decord.VideoReader": "video", "openslide.OpenSlide": "slide",
-    "openslide.open_slide": "slide", "xarray.open_dataset": "netCDF file",
+    "h5py.File": "HDF5 file",
+    "tables.open_file": "HDF5 file",
+    "pandas.HDFStore": "HDF5 file",
+    "netCDF4.Dataset": "netCDF file",
+    "lmdb.open": "LMDB environment",
+    "lmdb.Environment": "LMDB environment",
+    "tarfile.open": "tar archive",
+    "zipfile.ZipFile": "zip archive",
+    "sqlite3.connect": "SQLite database",
+    "zarr.open": "Zarr store",
+    "zarr.open_group": "Zarr store",
+    "zarr.open_array": "Zarr store",
+    "rasterio.open": "raster file",
+    "pyarrow.parquet.ParquetFile": "Parquet file",
+    "open": "file",
+    "gzip.open": "gzip file",
+    "io.open": "file",
+    "bz2.open": "bzip2 file",
+    "lzma.open": "xz file",
+    "cv2.VideoCapture": "video",
+    "decord.VideoReader": "video",
+    "openslide.OpenSlide": "slide",
+    "openslide.open_slide": "slide",
+    "xarray.open_dataset": "netCDF file",
 }
 # What is read whole into memory.
 WHOLE = {
-    "torch.load": "torch.load", "pickle.load": "pickle.load", "joblib.load": "joblib.load", "json.load": "json.load", "numpy.load": "np.load",
-    "numpy.loadtxt": "np.loadtxt", "numpy.genfromtxt": "np.genfromtxt", "pandas.read_csv": "pd.read_csv", "pandas.read_pickle": "pd.read_pickle",
-    "pandas.read_parquet": "pd.read_parquet", "pandas.read_json": "pd.read_json", "pandas.read_excel": "pd.read_excel", "pandas.read_hdf": "pd.read_hdf",
-    "pickle.loads": "pickle.loads", "yaml.load": "yaml.load", "yaml.safe_load": "yaml.safe_load", "scipy.io.loadmat": "loadmat",
+    "torch.load": "torch.load",
+    "pickle.load": "pickle.load",
+    "joblib.load": "joblib.load",
+    "json.load": "json.load",
+    "numpy.load": "np.load",
+    "numpy.loadtxt": "np.loadtxt",
+    "numpy.genfromtxt": "np.genfromtxt",
+    "pandas.read_csv": "pd.read_csv",
+    "pandas.read_pickle": "pd.read_pickle",
+    "pandas.read_parquet": "pd.read_parquet",
+    "pandas.read_json": "pd.read_json",
+    "pandas.read_excel": "pd.read_excel",
+    "pandas.read_hdf": "pd.read_hdf",
+    "pickle.loads": "pickle.loads",
+    "yaml.load": "yaml.load",
+    "yaml.safe_load": "yaml.safe_load",
+    "scipy.io.loadmat": "loadmat",
 }
-PICTURES = {"PIL.Image.open": "Image.open", "cv2.imread": "cv2.imread", "imageio.imread": "imageio.imread", "skimage.io.imread": "io.imread",
-            "torchvision.io.read_image": "read_image", "nibabel.load": "nib.load", "torchaudio.load": "torchaudio.load", "soundfile.read": "sf.read",
-            "librosa.load": "librosa.load", "numpy.load": "np.load", "torch.load": "torch.load"}
+PICTURES = {
+    "PIL.Image.open": "Image.open",
+    "cv2.imread": "cv2.imread",
+    "imageio.imread": "imageio.imread",
+    "skimage.io.imread": "io.imread",
+    "torchvision.io.read_image": "read_image",
+    "nibabel.load": "nib.load",
+    "torchaudio.load": "torchaudio.load",
+    "soundfile.read": "sf.read",
+    "librosa.load": "librosa.load",
+    "numpy.load": "np.load",
+    "torch.load": "torch.load",
+}
 
 
 class Items:
@@ -51,12 +94,18 @@ class Items:
         return True if True in told else False if told and all(t is False for t in told) else None
 
     def kept(self, function, call):
-        """Whether what a call makes is kept for later items: stored on self, in a cache or a global, or made under a condition."""
+        """Whether what a call makes is kept for later items: stored on self, in a cache or a global, or made under a
+        condition.
+        """
         shared = {n for g in ast.walk(function) if isinstance(g, (ast.Global, ast.Nonlocal)) for n in g.names}
-        for around in self.m.inside(call, (ast.If, ast.IfExp, ast.Try, ast.ExceptHandler, ast.Assign, ast.BoolOp, ast.AnnAssign) + FUNCTIONS):
+        for around in self.m.inside(
+            call, (ast.If, ast.IfExp, ast.Try, ast.ExceptHandler, ast.Assign, ast.BoolOp, ast.AnnAssign) + FUNCTIONS
+        ):
             if around is function:
                 break
-            if isinstance(around, ast.If) and re.search(r"None|not |hasattr|in self|getattr|worker", self.m.source.code(around.test, 400)):
+            if isinstance(around, ast.If) and re.search(
+                r"None|not |hasattr|in self|getattr|worker", self.m.source.code(around.test, 400)
+            ):
                 return True
             if isinstance(around, (ast.ExceptHandler, ast.BoolOp)):
                 return True
@@ -66,23 +115,44 @@ class Items:
                         return True
                     if isinstance(t, ast.Name) and stored(function, t.id):
                         return True
-        return isinstance(self.m.source.parents.get(call), ast.Return) and function.name not in ("__getitem__", "__getitems__", "get")
+        return isinstance(self.m.source.parents.get(call), ast.Return) and function.name not in (
+            "__getitem__",
+            "__getitems__",
+            "get",
+        )
 
 
 def stored(function, name):
     """Whether a local name is put on self or into a container afterwards: "f = h5py.File(p); self.files[p] = f"."""
     for n in ast.walk(function):
-        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Name) and n.value.id == name and any(on_self(t) or isinstance(t, ast.Subscript) for t in n.targets):
+        if (
+            isinstance(n, ast.Assign)
+            and isinstance(n.value, ast.Name)
+            and n.value.id == name
+            and any(on_self(t) or isinstance(t, ast.Subscript) for t in n.targets)
+        ):
             return True
-        if isinstance(n, ast.Return) and isinstance(n.value, ast.Name) and n.value.id == name and function.name != "__getitem__":
+        if (
+            isinstance(n, ast.Return)
+            and isinstance(n.value, ast.Name)
+            and n.value.id == name
+            and function.name != "__getitem__"
+        ):
             return True
-        if isinstance(n, ast.Call) and last(n.func) in ("append", "setdefault", "put", "set") and any(isinstance(a, ast.Name) and a.id == name for a in n.args):
+        if (
+            isinstance(n, ast.Call)
+            and last(n.func) in ("append", "setdefault", "put", "set")
+            and any(isinstance(a, ast.Name) and a.id == name for a in n.args)
+        ):
             return True
     return False
 
 
 def cached(function):
-    return any(re.search(r"cache|memo|property", last(d.func if isinstance(d, ast.Call) else d)) for d in function.decorator_list)
+    return any(
+        re.search(r"cache|memo|property", last(d.func if isinstance(d, ast.Call) else d))
+        for d in function.decorator_list
+    )
 
 
 def taint(m, function):
@@ -101,7 +171,9 @@ def taint(m, function):
                 pairs = [(i.optional_vars, i.context_expr) for i in n.items if i.optional_vars is not None]
             for target, value in pairs:
                 if names_in(value) & found or isinstance(n, (ast.For, ast.AsyncFor)):
-                    found |= {x.id for x in ast.walk(target) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
+                    found |= {
+                        x.id for x in ast.walk(target) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)
+                    }
     return found
 
 
@@ -124,5 +196,7 @@ def opens(m, call, table):
     """The word of a table for what a call opens, "" where it opens none of it."""
     full = m.full(call.func)
     full = full[5:] if full.startswith("self.") else full  # "self.h5py = h5py"
-    full = {"np": "numpy", "pd": "pandas", "h5": "h5py"}.get(full.split(".")[0], full.split(".")[0]) + full[len(full.split(".")[0]) :]
+    full = {"np": "numpy", "pd": "pandas", "h5": "h5py"}.get(full.split(".")[0], full.split(".")[0]) + full[
+        len(full.split(".")[0]) :
+    ]
     return table.get(full, "")

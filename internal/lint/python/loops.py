@@ -14,7 +14,11 @@ class Steps:
         self.m, self.loop, self.loaders = m, loop, loaders
         self.nodes = list(m.within(loop))
         self.taken = [n for n in self.nodes if isinstance(n, ast.Assign) and takes(n.value)]
-        self.targets = names_in(loop.target) if isinstance(loop, (ast.For, ast.AsyncFor)) and not self.taken else {x for n in self.taken for t in n.targets for x in names_in(t)}
+        self.targets = (
+            names_in(loop.target)
+            if isinstance(loop, (ast.For, ast.AsyncFor)) and not self.taken
+            else {x for n in self.taken for t in n.targets for x in names_in(t)}
+        )
         self.calls = [n for n in self.nodes if isinstance(n, ast.Call)]
         self.trains = any(last(c.func) == "backward" or "backward" in last(c.func) for c in self.all_calls())
         batch = set(self.targets)
@@ -36,7 +40,9 @@ class Steps:
                     yield from (n for n in ast.walk(inner) if isinstance(n, ast.Call))
 
     def guarded(self, node):
-        """Whether a node is not done in every turn: an if, or an except, stands between it and the loop, or it leaves the loop."""
+        """Whether a node is not done in every turn: an if, or an except, stands between it and the loop, or it leaves
+        the loop.
+        """
         for around in self.m.inside(node, (ast.stmt, ast.IfExp, ast.ExceptHandler)):
             if around is self.loop:
                 return False
@@ -73,10 +79,14 @@ EVERYBODYS = {"train", "eval", "step", "forward", "fit", "update", "test", "run"
 
 
 def call_of(m, call, function):
-    """Whether a call of that name calls this function: by the name alone, or as a method that is self's or has a name of its own."""
+    """Whether a call of that name calls this function: by the name alone, or as a method that is self's or has a name
+    of its own.
+    """
     if not (m.inside(function, ast.ClassDef) and parameters(function)[:1] == ["self"]):
         return isinstance(call.func, ast.Name)
-    return isinstance(call.func, ast.Attribute) and (dotted(call.func.value) == "self" or function.name not in EVERYBODYS)
+    return isinstance(call.func, ast.Attribute) and (
+        dotted(call.func.value) == "self" or function.name not in EVERYBODYS
+    )
 
 
 def parts(node):
@@ -89,7 +99,14 @@ def parts(node):
 
 def takes(node):
     """What next() is called on in an expression: "next(self.loader).to(device)"."""
-    return next((n.args[0] for n in ast.walk(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "next" and n.args), None)
+    return next(
+        (
+            n.args[0]
+            for n in ast.walk(node)
+            if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "next" and n.args
+        ),
+        None,
+    )
 
 
 def over(m, expression):
@@ -100,7 +117,9 @@ def over(m, expression):
             continue
         for value in m.values(part):
             for inner in parts(value):  # "cycle(loader)", "accelerator.prepare(loader)"
-                loaders += [m.by_call[id(v)] for v in ([inner] if inner is value else m.values(inner)) if id(v) in m.by_call]
+                loaders += [
+                    m.by_call[id(v)] for v in ([inner] if inner is value else m.values(inner)) if id(v) in m.by_call
+                ]
         named = named or not isinstance(part, ast.Call) and bool(LOADER_NAME.search(last(part)))
     return list(dict.fromkeys(loaders)), named
 
@@ -126,9 +145,14 @@ def steps(m):
 
 
 def without_gradients(m, node):
-    """Whether a node runs with gradients off, or may: by a with around it, a decorator, or a call of its function within such."""
+    """Whether a node runs with gradients off, or may: by a with around it, a decorator, or a call of its function
+    within such.
+    """
     for around in m.inside(node, (ast.With, ast.AsyncWith)):
-        if any(NO_GRAD.search(dotted(i.context_expr.func if isinstance(i.context_expr, ast.Call) else i.context_expr)) for i in around.items):
+        if any(
+            NO_GRAD.search(dotted(i.context_expr.func if isinstance(i.context_expr, ast.Call) else i.context_expr))
+            for i in around.items
+        ):
             return True
     functions = m.inside(node, FUNCTIONS)
     for function in functions:
@@ -142,4 +166,5 @@ def without_gradients(m, node):
 def epochs(m, loop):
     """Whether a loop goes over epochs: it says so."""
     return isinstance(loop, (ast.For, ast.AsyncFor)) and bool(
-        EPOCHS.search(m.source.code(loop.target)) or EPOCHS.search(m.source.code(loop.iter)))
+        EPOCHS.search(m.source.code(loop.target)) or EPOCHS.search(m.source.code(loop.iter))
+    )

@@ -1,6 +1,5 @@
 """Reads which files to judge from standard input, and answers with one line of JSON for each, in the same order."""
 
-import ast
 import base64
 import json
 import os
@@ -14,7 +13,9 @@ def ignored(source, finding, name):
     """Whether a comment on the line where a finding begins or ends says to leave it out."""
     for line in {finding.node.lineno, finding.node.end_lineno}:
         told = IGNORE.search(source.lines[line - 1]) if line <= len(source.lines) else None
-        if told and (told.group(1) is None or any(w in (name, name.split("/")[1]) for w in re.split(r"[\s,]+", told.group(1)))):
+        if told and (
+            told.group(1) is None or any(w in (name, name.split("/")[1]) for w in re.split(r"[\s,]+", told.group(1)))
+        ):
             return True
     return False
 
@@ -42,8 +43,17 @@ def told(source, name, finding, starts):
     if starts is not None:
         cell, line = place(starts, finding.node.lineno)
         end = line + finding.node.end_lineno - finding.node.lineno
-    return {"rule": name, "line": line, "column": first, "end_line": end, "end_column": behind, "cell": cell, "message": finding.message,
-            "certainty": finding.certainty, "fixable": bool(finding.edits) and starts is None}
+    return {
+        "rule": name,
+        "line": line,
+        "column": first,
+        "end_line": end,
+        "end_column": behind,
+        "cell": cell,
+        "message": finding.message,
+        "certainty": finding.certainty,
+        "fixable": bool(finding.edits) and starts is None,
+    }
 
 
 def answer(path, request):
@@ -58,7 +68,11 @@ def answer(path, request):
     if request["fix"] and starts is None:
         changed = mended(source, [f for _, f in kept])
         if changed != raw:
-            shown = os.path.relpath(path, request["folder"]) if path.startswith(request["folder"] + "/") else path.lstrip("/")
+            shown = (
+                os.path.relpath(path, request["folder"])
+                if path.startswith(request["folder"] + "/")
+                else path.lstrip("/")
+            )
             out["diff"] = base64.b64encode(unified(shown, Bytes(raw), Bytes(changed))).decode("ascii")
             out["text"] = base64.b64encode(changed).decode("ascii")
     return out
