@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/lint"
 	"github.com/pipetune/pipetune/internal/render"
 	"github.com/pipetune/pipetune/internal/rules"
 )
@@ -39,11 +40,21 @@ func explain(env Env, args []string) error {
 		_, err := fmt.Fprint(env.Stdout, rulePage(r))
 		return err
 	}
+	if r, ok := lint.Find(named); ok && r.ID == named {
+		_, err := fmt.Fprint(env.Stdout, prose(lint.Page(r)))
+		return err
+	}
 	var b strings.Builder
-	for _, r := range rules.All() {
-		if group, _, _ := strings.Cut(r.ID, "/"); named == "" || named == group {
-			b.WriteString(render.Wrapped(fmt.Sprintf("%-28s ", r.ID), r.Title))
+	list := func(id, title string) {
+		if group, _, _ := strings.Cut(id, "/"); named == "" || named == group {
+			b.WriteString(render.Wrapped(fmt.Sprintf("%-31s ", id), title))
 		}
+	}
+	for _, r := range rules.All() {
+		list(r.ID, r.Title)
+	}
+	for _, r := range lint.All() {
+		list(r.ID, r.Title)
 	}
 	if b.Len() == 0 {
 		return fail(exitUsage, cmp.Or(didYouMean(named, ruleIDs()), nearestHint(named)), "unknown rule %q", args[0])
@@ -55,15 +66,15 @@ func explain(env Env, args []string) error {
 var link = regexp.MustCompile(`\[([^]]+)\]\([^)]+\)`)
 
 // rulePage is the rule's page, the one that docs/rules holds, laid out for a terminal.
-func rulePage(r diagnose.Rule) string {
-	return render.Prose(link.ReplaceAllString(rules.Page(r), "$1"))
-}
+func rulePage(r diagnose.Rule) string { return prose(rules.Page(r)) }
+
+func prose(page string) string { return render.Prose(link.ReplaceAllString(page, "$1")) }
 
 func ruleIDs() (ids []string) {
 	for _, r := range rules.All() {
 		ids = append(ids, r.ID)
 	}
-	return ids
+	return append(ids, lintIDs()...)
 }
 
 // nearestHint names the rules that share the group or a word with what was typed.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pipetune/pipetune/internal/lint"
 	"github.com/pipetune/pipetune/internal/rules"
 )
 
@@ -24,6 +25,9 @@ func TestPagesAreEightyColumnsWide(t *testing.T) {
 	}
 	for _, r := range rules.All() {
 		check("explain "+r.ID, rulePage(r), true)
+	}
+	for _, r := range lint.All() {
+		check("explain "+r.ID, prose(lint.Page(r)), true)
 	}
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {

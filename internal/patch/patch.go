@@ -7,6 +7,8 @@ package patch
 
 import (
 	"context"
+	"embed"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -14,9 +16,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pipetune/pipetune/internal/python"
 	"github.com/pipetune/pipetune/internal/untrusted"
 	"github.com/pipetune/pipetune/pkg/report"
 )
+
+//go:embed python/*.py
+var files embed.FS
+
+// mostAnswer bounds an answer, in bytes.
+const mostAnswer = 1 << 20
 
 // Setting is one recommended value.
 type Setting struct {
@@ -77,6 +86,27 @@ func unreadable(file string) error {
 	return nil
 }
 
+// Script is the parts of the script that read a file, find the call of its loader and edit it: for others who change sources the same way.
+func Script() ([]byte, error) {
+	return python.Script(files, "python/source.py", "python/call.py", "python/edit.py")
+}
+
+// question is what the script reads. Names are bytes, not text.
+func question(r Request) ([]byte, error) {
+	script, err := python.Script(files, "python/source.py", "python/call.py", "python/edit.py", "python/origin.py", "python/main.py")
+	if err != nil {
+		return nil, err
+	}
+	since := 0.0
+	if !r.Began.IsZero() {
+		since = float64(r.Began.UnixNano()) / 1e9
+	}
+	return python.Question(script, map[string]any{
+		"file": base64.StdEncoding.EncodeToString([]byte(r.File)), "folder": base64.StdEncoding.EncodeToString([]byte(r.Folder)),
+		"line": r.Line, "since": since, "workers": r.Workers, "settings": r.Settings,
+	})
+}
+
 // ask runs the script in the job's interpreter, or in the python3 of PATH where that is gone: it may lie in a container.
 func ask(ctx context.Context, r Request) ([]byte, error) {
 	asked, err := question(r)
@@ -85,8 +115,8 @@ func ask(ctx context.Context, r Request) ([]byte, error) {
 	}
 	var failed error = errors.New("no interpreter is known")
 	if filepath.IsAbs(r.Python) {
-		text, err := run(ctx, r.Python, asked)
-		if err == nil || !errors.Is(err, errNotStarted) {
+		text, err := python.Run(ctx, r.Python, asked, mostAnswer)
+		if err == nil || !errors.Is(err, python.ErrNotStarted) {
 			return text, err
 		}
 		failed = err
@@ -95,5 +125,5 @@ func ask(ctx context.Context, r Request) ([]byte, error) {
 	if err != nil || other == r.Python {
 		return nil, failed
 	}
-	return run(ctx, other, asked)
+	return python.Run(ctx, other, asked, mostAnswer)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/must"
+	"github.com/pipetune/pipetune/internal/python"
 )
 
 var six = []Setting{{Name: "num_workers", To: "6"}}
@@ -150,7 +151,7 @@ func TestNothingLivesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := contextEndingWith(t, pid)
-		_, err = run(ctx, program(t, strings.ReplaceAll(script, "FILE", pid)), asked)
+		_, err = python.Run(ctx, program(t, strings.ReplaceAll(script, "FILE", pid)), asked, mostAnswer)
 		cancel()
 		number, readErr := os.ReadFile(pid)
 		if readErr != nil || len(bytes.TrimSpace(number)) == 0 {

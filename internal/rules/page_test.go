@@ -15,6 +15,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/pipetune/pipetune/internal/lint"
 	"github.com/pipetune/pipetune/internal/must"
 )
 
@@ -23,9 +24,12 @@ var update = flag.Bool("update", false, "write docs/rules anew")
 // TestPagesAreCurrent holds docs/rules to what the rules say: `go test ./internal/rules -update` writes it.
 func TestPagesAreCurrent(t *testing.T) {
 	dir := filepath.Join("..", "..", "docs", "rules")
-	want := map[string]string{"README.md": Index()}
+	want := map[string]string{"README.md": Index() + lint.Index()}
 	for _, r := range All() {
 		want[PageFile(r.ID)] = Page(r)
+	}
+	for _, r := range lint.All() {
+		want[PageFile(r.ID)] = lint.Page(r)
 	}
 	if *update {
 		must.Do(t, os.MkdirAll(dir, 0o755))

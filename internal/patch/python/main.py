@@ -120,7 +120,7 @@ def shown_as(path, folder):
 def answer(request):
     path = os.fsdecode(base64.b64decode(request["file"]))
     folder = os.fsdecode(base64.b64decode(request["folder"]))
-    source = Source(path, request["since"])
+    source = Source(read(path, request["since"]))
     shown = shown_as(path, folder)
     change = Change(source, find(source, request["line"]), shown, {s["name"]: s["to"] for s in request["settings"]}, request["workers"])
     text = change.make()

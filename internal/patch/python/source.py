@@ -15,24 +15,29 @@ class Refused(Exception):
     """Why there is no patch, for the person."""
 
 
-class Source:
-    """A file read and parsed. Offsets count characters of text, lines count from 1 as ast does."""
+def read(path, since):
+    """The bytes of a file. since: when the job began, 0 where that is not known."""
+    try:
+        about = os.stat(path)
+        if not stat.S_ISREG(about.st_mode):
+            raise Refused("it is not a regular file")
+        if about.st_size > MOST_BYTES:
+            raise Refused("it is larger than %d MiB" % (MOST_BYTES >> 20))
+        if since and about.st_mtime > since:
+            raise Refused("it was changed after the job began, so the line the job named may be another one now")
+        with open(path, "rb") as file:
+            return file.read(MOST_BYTES + 1)
+    except OSError as e:
+        raise Refused("it cannot be read: %s" % (e.strerror or type(e).__name__))
+    except ValueError:
+        raise Refused("it cannot be read: no file can have this name")
 
-    def __init__(self, path, since):
-        try:
-            about = os.stat(path)
-            if not stat.S_ISREG(about.st_mode):
-                raise Refused("it is not a regular file")
-            if about.st_size > MOST_BYTES:
-                raise Refused("it is larger than %d MiB" % (MOST_BYTES >> 20))
-            if since and about.st_mtime > since:
-                raise Refused("it was changed after the job began, so the line the job named may be another one now")
-            with open(path, "rb") as file:
-                self.raw = file.read(MOST_BYTES + 1)
-        except OSError as e:
-            raise Refused("it cannot be read: %s" % (e.strerror or type(e).__name__))
-        except ValueError:
-            raise Refused("it cannot be read: no file can have this name")
+
+class Source:
+    """The bytes of a file, parsed. Offsets count characters of text, lines count from 1 as ast does."""
+
+    def __init__(self, raw):
+        self.raw = raw
         self.encoding, self.text = decode(self.raw)
         try:
             self.tree = ast.parse(self.text)

@@ -1,14 +1,15 @@
-package patch
+// Package python runs a script of ours in a person's Python: to read their source as that interpreter reads it. Nothing of theirs is imported or
+// run, and the child has a process group, a bound on what it answers and limits of its own.
+package python
 
 import (
 	"bytes"
 	"context"
-	"embed"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -20,55 +21,50 @@ import (
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-//go:embed python/*.py
-var python embed.FS
-
-// scriptFiles are run one behind the other in one namespace.
-var scriptFiles = []string{"source.py", "call.py", "edit.py", "origin.py", "main.py"}
-
-// bootstrap is what the interpreter is started with; the script and what is asked come on standard input.
+// bootstrap is what the interpreter is started with; the script and what is asked come on standard input. It can write no file and leave no core.
 const bootstrap = `import sys
 if sys.version_info < (3, 8): sys.exit("Python 3.8 or newer is needed to read the source")
+import resource
+for limit, most in (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_AS, 4 << 30):
+    hard = resource.getrlimit(limit)[1]
+    resource.setrlimit(limit, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 exec(compile(sys.stdin.buffer.read(int(sys.stdin.buffer.readline())), "<pipetune>", "exec"))`
 
 const (
-	mostAnswer    = 1 << 20         // bytes of an answer
 	mostComplaint = 4 << 10         // bytes kept of its standard error
 	endLimit      = 2 * time.Second // between SIGKILL and its exit status
 )
 
-// errNotStarted is wrapped where there is no such interpreter, or it may not be run.
-var errNotStarted = errors.New("the interpreter cannot be started")
+// ErrNotStarted is wrapped where there is no such interpreter, or it may not be run.
+var ErrNotStarted = errors.New("the interpreter cannot be started")
 
-// question is what the script reads: itself, then the request. Names are bytes, not text.
-func question(r Request) ([]byte, error) {
+// Script joins the parts of an embedded script, which run one behind the other in one namespace.
+func Script(files fs.FS, names ...string) ([]byte, error) {
 	var script bytes.Buffer
-	for _, name := range scriptFiles {
-		part, err := python.ReadFile("python/" + name)
+	for _, name := range names {
+		part, err := fs.ReadFile(files, name)
 		if err != nil {
 			return nil, fmt.Errorf("reading the embedded script: %w", err)
 		}
 		script.Write(part)
 		script.WriteByte('\n')
 	}
-	since := 0.0
-	if !r.Began.IsZero() {
-		since = float64(r.Began.UnixNano()) / 1e9
-	}
-	request, err := json.Marshal(map[string]any{
-		"file": base64.StdEncoding.EncodeToString([]byte(r.File)), "folder": base64.StdEncoding.EncodeToString([]byte(r.Folder)),
-		"line": r.Line, "since": since, "workers": r.Workers, "settings": r.Settings,
-	})
+	return script.Bytes(), nil
+}
+
+// Question is what an interpreter reads: the script, then the request in JSON.
+func Question(script []byte, request any) ([]byte, error) {
+	text, err := json.Marshal(request)
 	if err != nil {
 		return nil, fmt.Errorf("encoding what the interpreter is asked: %w", err)
 	}
-	return append(fmt.Appendf(nil, "%d\n%s", script.Len(), script.Bytes()), request...), nil
+	return append(fmt.Appendf(nil, "%d\n%s", len(script), script), text...), nil
 }
 
-// run starts the interpreter without the person's environment or libraries (-I -S) and returns what it wrote. It gets a process group of its own,
-// which is killed whole, and nothing waits for a process that cannot be killed.
-func run(ctx context.Context, program string, asked []byte) ([]byte, error) {
-	stdout, stderr := &bounded{most: mostAnswer}, &bounded{most: mostComplaint}
+// Run starts the interpreter without the person's environment or libraries (-I -S) and returns what it wrote: at most most bytes, and with an
+// error what came before it. It gets a process group of its own, which is killed whole, and nothing waits for a process that cannot be killed.
+func Run(ctx context.Context, program string, asked []byte, most int) ([]byte, error) {
+	stdout, stderr := &bounded{most: most}, &bounded{most: mostComplaint}
 	cmd := exec.Command(program, "-I", "-S", "-B", "-W", "ignore", "-c", bootstrap)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = "/", bytes.NewReader(asked), stdout, stderr, endLimit/2
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -88,7 +84,7 @@ func run(ctx context.Context, program string, asked []byte) ([]byte, error) {
 		ended <- cmd.Wait()
 	}()
 	if err := <-started; err != nil {
-		return nil, fmt.Errorf("%w: %w", errNotStarted, err)
+		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
 	select {
 	case <-exited:
@@ -99,14 +95,15 @@ func run(ctx context.Context, program string, asked []byte) ([]byte, error) {
 		case <-time.After(endLimit):
 			return nil, errors.New("the interpreter does not end; the file may lie on a mount that is gone")
 		}
-		return nil, fmt.Errorf("reading it took too long: %w", ctx.Err())
+		<-ended
+		return stdout.Bytes(), fmt.Errorf("reading it took too long: %w", ctx.Err())
 	}
 	err := <-ended
 	switch {
 	case stdout.over:
-		return nil, errors.New("the interpreter answered too much")
+		return stdout.Bytes(), errors.New("the interpreter answered too much")
 	case err != nil:
-		return nil, fmt.Errorf("the interpreter failed: %w%s", err, stderr.complaint())
+		return stdout.Bytes(), fmt.Errorf("the interpreter failed: %w%s", err, stderr.complaint())
 	}
 	return stdout.Bytes(), nil
 }

@@ -1,0 +1,250 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pipetune/pipetune/internal/lint"
+	"github.com/pipetune/pipetune/internal/untrusted"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// linting is what the flags of lint say.
+type linting struct {
+	format, certainty, failOn, python string
+	chosen, ignored, exclude          []string
+	fix, diff                         bool
+}
+
+func newLint(env Env) *cobra.Command {
+	var l linting
+	c := &cobra.Command{
+		Use:   "lint PATH...",
+		Short: "what can be read in the source of a training script, without running it",
+		Long: `lint reads Python files and notebooks for what starves a GPU: loaders without
+workers, files opened for each item, copies that wait, numbers taken off the GPU
+in every step. The source is parsed by python3; nothing of it is imported or
+run. Of a folder, hidden folders, virtual environments and installed packages
+are left out.
+
+A line that ends in "# pipetune: ignore" is left out, or one rule of it with
+"# pipetune: ignore[RULE]".
+
+Whether a finding costs anything shows when the job runs: pipetune diagnose.`,
+		Example: `  pipetune lint train.py
+  pipetune lint src --fix --diff            show what would be changed
+  pipetune lint . --format sarif >lint.sarif
+  pipetune explain lint/handle-shared`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fail(exitUsage, "pipetune lint train.py, or a folder: pipetune lint .", "lint takes files or folders")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return l.run(ctx, env, args)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&l.format, "format", "text", "what to print: text, json, sarif or github")
+	f.StringVar(&l.certainty, "certainty", string(lint.Likely), "show what is at least this certain: sure, likely or possible")
+	f.StringSliceVar(&l.chosen, "select", nil, "only these `RULES`")
+	f.StringSliceVar(&l.ignored, "ignore", nil, "all but these `RULES`")
+	f.StringSliceVar(&l.exclude, "exclude", nil, "leave out files and folders that match these `PATTERNS`")
+	f.BoolVar(&l.fix, "fix", false, "change the files where a finding knows how")
+	f.BoolVar(&l.diff, "diff", false, "with --fix: print the changes as a unified diff, and write nothing")
+	f.StringVar(&l.failOn, "fail-on", "never", "exit 1 on a finding of this severity or worse: error, warning or never")
+	f.StringVar(&l.python, "python", "python3", "the `INTERPRETER` that parses the files, 3.9 or newer")
+	complete(c, "format", lintFormats()...)
+	complete(c, "certainty", certainties()...)
+	complete(c, "fail-on", failOn...)
+	complete(c, "select", lintIDs()...)
+	complete(c, "ignore", lintIDs()...)
+	return c
+}
+
+func lintFormats() (names []string) {
+	for _, f := range lint.Formats() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+func certainties() (names []string) {
+	for _, c := range lint.Certainties {
+		names = append(names, string(c))
+	}
+	return names
+}
+
+func lintIDs() (ids []string) {
+	for _, r := range lint.All() {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+// request checks all that was asked for before a file is opened.
+func (l *linting) request(paths []string) (lint.Request, error) {
+	var r lint.Request
+	if err := errors.Join(oneOf("format", l.format, lintFormats()...), oneOf("certainty", l.certainty, certainties()...),
+		oneOf("fail-on", l.failOn, failOn...)); err != nil {
+		return r, err
+	}
+	if l.diff && !l.fix {
+		return r, fail(exitUsage, "pipetune lint --fix --diff", "--diff shows what --fix would change")
+	}
+	for _, p := range l.exclude {
+		if _, err := filepath.Match(p, ""); err != nil {
+			return r, fail(exitUsage, "", "--exclude %q: %w", p, err)
+		}
+	}
+	rules, err := l.rules()
+	if err != nil {
+		return r, err
+	}
+	python, err := exec.LookPath(l.python)
+	if err == nil {
+		python, err = filepath.Abs(python)
+	}
+	if err != nil {
+		return r, fail(exitUsage, "--python names the interpreter", "no %s to parse the files with: %w", l.python, err)
+	}
+	folder, err := os.Getwd()
+	if err != nil {
+		return r, fail(exitUsage, "", "%w", err)
+	}
+	files, err := lint.Files(paths, l.exclude)
+	if err != nil {
+		return r, fail(exitUsage, "", "%w", err)
+	}
+	return lint.Request{Python: python, Folder: folder, Files: files, Rules: rules, Least: lint.Certainty(l.certainty), Fix: l.fix}, nil
+}
+
+// rules are the ids that --select and --ignore leave.
+func (l *linting) rules() (ids []string, err error) {
+	named := func(flag string, list []string) (out []string) {
+		for _, name := range list {
+			r, known := lint.Find(strings.TrimSpace(name))
+			if !known {
+				err = fail(exitUsage, didYouMean(name, lintIDs()), "--%s: unknown rule %q", flag, name)
+			}
+			out = append(out, r.ID)
+		}
+		return out
+	}
+	chosen, ignored := named("select", l.chosen), named("ignore", l.ignored)
+	for _, id := range lintIDs() {
+		if (len(chosen) == 0 || slices.Contains(chosen, id)) && !slices.Contains(ignored, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, err
+}
+
+func (l *linting) run(ctx context.Context, env Env, paths []string) error {
+	request, err := l.request(paths)
+	if err != nil {
+		return err
+	}
+	if len(request.Files) == 0 {
+		return fail(exitUsage, "", "no Python file and no notebook in %s", strings.Join(paths, ", "))
+	}
+	result, err := lint.Run(ctx, request)
+	if ctx.Err() != nil {
+		return quietExit(exitInterrupted)
+	}
+	if err != nil {
+		return fail(exitUsage, "--python names another interpreter", "%s: %w", request.Python, err)
+	}
+	for _, u := range result.Unjudged {
+		note(env.Stderr, untrusted.String(u.File).String()+" is not judged: "+u.Why)
+	}
+	if l.diff {
+		err = printDiffs(env, result)
+	} else if err = l.write(env, request, result); err == nil {
+		i := slices.IndexFunc(lint.Formats(), func(f lint.Format) bool { return f.Name == l.format })
+		err = lint.Formats()[i].Write(env.Stdout, result, version)
+	}
+	if err != nil {
+		return err
+	}
+	if n := len(result.Unjudged); n > 0 {
+		return fail(exitUsage, "--exclude leaves files out", "%d of %d files could not be judged", n, result.Files)
+	}
+	return l.gate(result)
+}
+
+// printDiffs prints the changes of all files as one diff.
+func printDiffs(env Env, result lint.Result) error {
+	var b bytes.Buffer
+	for _, c := range result.Changes {
+		b.Write(c.Diff)
+	}
+	_, err := env.Stdout.Write(b.Bytes())
+	return err
+}
+
+// write changes the files, each whole or not at all.
+func (l *linting) write(env Env, request lint.Request, result lint.Result) error {
+	for _, c := range result.Changes {
+		path := c.File
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(request.Folder, path)
+		}
+		if err := replace(path, c.Text); err != nil {
+			return fail(exitUsage, "", "changing %s: %w", c.File, err)
+		}
+		note(env.Stderr, "changed "+c.File)
+	}
+	return nil
+}
+
+// replace writes a file anew under a temporary name beside it, with its mode, and renames that.
+func replace(path string, text []byte) error {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return plainPathError(err)
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return plainPathError(err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(real), ".pipetune-*")
+	if err != nil {
+		return plainPathError(err)
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Chmod(info.Mode().Perm()), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), real)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// gate applies --fail-on.
+func (l *linting) gate(result lint.Result) error {
+	fatal := map[string][]report.Severity{"error": {report.Error}, "warning": {report.Error, report.Warning}}[l.failOn]
+	for _, f := range result.Findings {
+		if slices.Contains(fatal, f.Severity) {
+			return fail(exitGate, "", "--fail-on %s: %s", l.failOn, fmt.Sprintf("%s in %s is %s", f.Rule, f.File, f.Severity))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+"""Rules about how HDF5 files are written and cached."""
+
+
+@rule("hdf5-chunks")
+def hdf5_chunks(m):
+    read = any(
+        isinstance(n, ast.Subscript) and not isinstance(n.slice, (ast.Slice, ast.Constant))
+        for items in m.datasets
+        for f in items.functions
+        for n in ast.walk(f)
+    ) and any(opens(m, c, HANDLES) == "HDF5 file" for c in m.calls)
+    for call in m.calls:
+        if last(call.func) != "create_dataset" or keyword(call, "compression") is None:
+            continue
+        if isinstance(keyword(call, "compression"), ast.Constant) and keyword(call, "compression").value is None:
+            continue
+        chunks = keyword(call, "chunks")
+        rows = literal(chunks.elts[0]) if isinstance(chunks, ast.Tuple) and chunks.elts else (False, None)
+        sure = LIKELY if read else POSSIBLE
+        if chunks is None or is_true(chunks):
+            yield Finding(
+                call,
+                "compressed, and h5py guesses the chunk: it spans several items, and one item unpacks all of them",
+                sure,
+            )
+        elif rows[0] and isinstance(rows[1], int) and rows[1] > 1:
+            yield Finding(
+                call,
+                "compressed in chunks of %d items: reading one unpacks %d, unless the chunk cache still has them"
+                % (rows[1], rows[1]),
+                sure,
+            )
+
+
+@rule("hdf5-cache-unused")
+def hdf5_cache_unused(m):
+    for call in m.calls:
+        if (
+            last(call.func) not in ("set_cache", "set_chunk_cache")
+            or not isinstance(call.func, ast.Attribute)
+            or not isinstance(call.func.value, ast.Name)
+        ):
+            continue
+        name, scope = call.func.value.id, m.scope(call)
+        made = m.bound.get((id(scope), name), [])
+        if not any(isinstance(v, ast.Call) and m.full(v.func) in ("h5py.h5p.create", "h5p.create") for v in made):
+            continue
+        used = [
+            n
+            for n in ast.walk(scope)
+            if isinstance(n, ast.Name)
+            and n.id == name
+            and isinstance(n.ctx, ast.Load)
+            and not isinstance(m.source.parents.get(n), ast.Attribute)
+        ]
+        if not used:
+            yield Finding(
+                call, "the chunk cache is set on a property list that no file is opened with: it has no effect"
+            )

@@ -1,0 +1,74 @@
+package lint
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// leftOut are folders that hold no source of the person's own.
+var leftOut = []string{"__pycache__", "node_modules", "site-packages", "dist-packages", "venv", "env", "build", "dist"}
+
+// mostFiles is how many files one run judges.
+const mostFiles = 100_000
+
+// Files lists what is to be judged: paths of files as they are given, and of folders the Python files and notebooks below. Hidden folders,
+// virtual environments and installed packages are left out, links are not followed, and so is what a pattern of exclude matches (its name, or
+// its path as it would be shown).
+func Files(paths, exclude []string) ([]string, error) {
+	var found []string
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			if !info.Mode().IsRegular() {
+				return nil, fmt.Errorf("%s is not a regular file", path)
+			}
+			found = append(found, path)
+			continue
+		}
+		err = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case name != path && excluded(name, exclude), d.IsDir() && name != path && foreign(name):
+				if d.IsDir() {
+					return fs.SkipDir
+				}
+			case d.Type().IsRegular() && (strings.HasSuffix(name, ".py") || strings.HasSuffix(name, ".ipynb")):
+				if found = append(found, name); len(found) > mostFiles {
+					return errors.New("more than 100,000 files")
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found), nil
+}
+
+func foreign(folder string) bool {
+	base := filepath.Base(folder)
+	if strings.HasPrefix(base, ".") || slices.Contains(leftOut, base) {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(folder, "pyvenv.cfg"))
+	return err == nil
+}
+
+func excluded(name string, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		byName, _ := filepath.Match(p, filepath.Base(name)) // patterns were checked
+		byPath, _ := filepath.Match(p, name)
+		return byName || byPath
+	})
+}

@@ -1,0 +1,105 @@
+package lint
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/pipetune/pipetune/internal/untrusted"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// Format is one way to write a result.
+type Format struct {
+	Name  string
+	Write func(w io.Writer, r Result, version string) error
+}
+
+// Formats lists them.
+func Formats() []Format {
+	return []Format{{"text", writeText}, {"json", writeJSON}, {"sarif", writeSARIF}, {"github", writeGitHub}}
+}
+
+// place is where a finding is, as editors follow it: path:line:column, and the cell of a notebook.
+func (f Finding) place() string {
+	file := untrusted.String(f.File).String()
+	if f.Cell > 0 {
+		return fmt.Sprintf("%s:cell %d:%d:%d", file, f.Cell, f.Line, f.Column)
+	}
+	return fmt.Sprintf("%s:%d:%d", file, f.Line, f.Column)
+}
+
+// writeText writes a line for each finding, with what to do below it.
+func writeText(w io.Writer, r Result, _ string) error {
+	var b strings.Builder
+	fixable := 0
+	for _, f := range r.Findings {
+		doubt := ""
+		if f.Certainty == Possible {
+			doubt = " (possible)"
+		}
+		fmt.Fprintf(&b, "%s: %s %s%s\n  help: %s\n", f.place(), f.Rule, f.Message, doubt, f.Help)
+		if f.Fixable {
+			fixable++
+		}
+	}
+	switch {
+	case len(r.Findings) == 0 && len(r.Unjudged) == 0:
+		fmt.Fprintf(&b, "Nothing found in %s.\n", count(r.Files, "file"))
+	case len(r.Findings) == 0:
+		fmt.Fprintf(&b, "Nothing found in %s; %s not judged.\n", count(r.Files-len(r.Unjudged), "file"), count(len(r.Unjudged), "file"))
+	default:
+		fmt.Fprintf(&b, "%s in %s.", count(len(r.Findings), "finding"), count(r.Files-len(r.Unjudged), "file"))
+		if fixable > 0 {
+			fmt.Fprintf(&b, " %d can be mended: --fix --diff shows how.", fixable)
+		}
+		b.WriteString(" `pipetune explain RULE` tells more.\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// writeJSON writes one object: pipetune.lint 1.0.
+func writeJSON(w io.Writer, r Result, version string) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(map[string]any{"schema": "pipetune.lint", "schema_version": "1.0.0", "tool": map[string]string{"name": "pipetune", "version": version},
+		"files": r.Files, "findings": shown(r.Findings), "unjudged": r.Unjudged})
+}
+
+// shown are the findings with names that can be printed.
+func shown(list []Finding) []Finding {
+	out := make([]Finding, len(list))
+	for i, f := range list {
+		f.File = untrusted.String(f.File).String()
+		out[i] = f
+	}
+	return out
+}
+
+// writeGitHub writes workflow commands, which become annotations of a pull request.
+func writeGitHub(w io.Writer, r Result, _ string) error {
+	levels := map[report.Severity]string{report.Error: "error", report.Warning: "warning", report.Info: "notice"}
+	value := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	text := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	var b strings.Builder
+	for _, f := range r.Findings {
+		at := fmt.Sprintf(",line=%d,col=%d,endLine=%d", f.Line, f.Column, f.EndLine)
+		if f.Cell > 0 {
+			at = ""
+		}
+		fmt.Fprintf(&b, "::%s file=%s%s,title=%s::%s\n", levels[f.Severity], value.Replace(untrusted.String(f.File).String()), at, value.Replace(f.Rule),
+			text.Replace(untrusted.Cut(f.Message+". "+f.Help, 2*mostText).String()))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
