@@ -59,6 +59,7 @@ var mayImport = map[string][]string{
 	"evidence": {"format", "recording", "benchmark", "metric", "stat", "step", "timeline", "untrusted", "pkg/report"},
 	"predict":  {"stat", "pkg/report"},                                                  // pkg/report: what a change must bring to be worth one
 	"diagnose": {"evidence", "metric", "predict", "stat", "step", "unit", "pkg/report"}, // unit: its statements hold numbers
+	"merge":    {"diagnose", "metric", "stat", "unit", "pkg/report"},                    // diagnose: from where on a share is too large
 	"rules":    {"diagnose", "format", "evidence", "metric", "predict", "stat", "unit", "pkg/report"},
 
 	// present: pure

@@ -115,6 +115,7 @@ func (j *Job) Header() recording.Job {
 		HDF5Library: j.traits.hdf5,
 		Container:   j.traits.container,
 		Trainers:    []string{},
+		Place:       j.place(),
 	}
 	for i, p := range tree.Trainers() {
 		if i == 0 {
@@ -126,6 +127,18 @@ func (j *Job) Header() recording.Job {
 		h.PID, h.StartTicks = j.roots[0].PID, j.roots[0].Start
 	}
 	return h
+}
+
+// place is where the first trainer stands among several nodes; nil where its environment says nothing.
+func (j *Job) place() *recording.Place {
+	for _, p := range j.Tree().Trainers() {
+		if n := j.table.nodes[p.PID]; n != nil && n.inside.place != (recording.Place{}) {
+			place := n.inside.place
+			place.JobID = untrusted.Path(place.JobID, j.opts.Redaction)
+			return &place
+		}
+	}
+	return nil
 }
 
 // Close gives back the descriptors held on the job's processes.
