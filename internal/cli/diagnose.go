@@ -117,6 +117,7 @@ runs on. See: pipetune help exit-codes`,
 	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
 	o.metrics.addFlags(c)
 	o.addFlags(c)
+	o.addThreshold(c)
 	o.earlier.addFlags(c)
 	f.SetInterspersed(false) // what follows a forgotten -- is the command's, not ours
 	complete(c, "then", thenRun, thenTerminate)

@@ -133,6 +133,13 @@ func (r *Report) Validate() error {
 		v.word("decision "+d.Setting+" outcome", d.Outcome, DecisionOutcomes...)
 		v.effect("decision "+d.Setting, d.Effect)
 	}
+	for _, t := range r.Thresholds {
+		v.word("threshold "+t.Text, string(t.Answer), "passed", "failed", "cannot-tell")
+		v.finite("threshold "+t.Text, t.Limit)
+		if t.Value != nil {
+			v.finite("threshold "+t.Text, t.Value.Center, t.Value.Lo, t.Value.Hi)
+		}
+	}
 	for _, p := range r.Phases {
 		v.ratio("phase "+p.Name, &p.Ratio)
 	}
