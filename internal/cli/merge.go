@@ -81,6 +81,11 @@ func (o *merging) check() (format render.Format, outs []output, err error) {
 // run reads, merges and shows.
 func (o *merging) run(env Env, paths []string, format render.Format, outs []output) error {
 	list, left := readNodes(env, paths)
+	return o.join(env, list, left, len(paths), format, outs, func(*report.Merged) {})
+}
+
+// join merges and shows what was read of so many files. amend has the last word on what is shown.
+func (o *merging) join(env Env, list []*merge.Watch, left []report.LeftOut, files int, format render.Format, outs []output, amend func(*report.Merged)) error {
 	m, err := merge.Run(list, merge.Options{Tool: report.Tool{Name: tool().Name, Version: tool().Version, Commit: tool().Commit}, Job: o.job, Left: left})
 	switch {
 	case errors.Is(err, merge.ErrMixed):
@@ -89,8 +94,9 @@ func (o *merging) run(env Env, paths []string, format render.Format, outs []outp
 		for _, l := range left[:min(len(left), 5)] {
 			note(env.Stderr, l.File+": "+l.Why)
 		}
-		return fail(exitUsage, "give the .json reports that pipetune diagnose -o wrote on the nodes", "%w: of %d files none can be merged%s", err, len(paths), ofJob(o.job))
+		return fail(exitUsage, "give the .json reports that pipetune diagnose -o wrote on the nodes", "%w: of %d files none can be merged%s", err, files, ofJob(o.job))
 	}
+	amend(m)
 	if err := deliver(env, render.Merged(m), format, o.display, outs); err != nil {
 		return err
 	}

@@ -29,6 +29,9 @@ type Options struct {
 	// Told returns the entities of processes that are known to take batches, as somebody inside of the job tells; nil
 	// where nobody does. It is asked at each full look, and may know more each time.
 	Told func() []string
+	// Slurm is the SlurmKey of pipetune itself: Find then returns only jobs of the same Slurm job on this node, where
+	// there is one.
+	Slurm string
 	// Redaction is applied to command lines before they are returned or stored.
 	Redaction untrusted.Redaction
 }

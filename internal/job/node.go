@@ -73,6 +73,8 @@ type inside struct {
 	libraries
 	rank int // from the environment; -1 = none
 	step string
+	// slurm names the Slurm job and the node; "" outside of Slurm.
+	slurm string
 	// place is where in a job of several nodes it stands.
 	place recording.Place
 	gpus  GPUChoice
@@ -124,6 +126,7 @@ func look(fs procfs.FS, p *procfs.Process) inside {
 	in := inside{rank: -1}
 	if env, err := p.Environ(); err == nil {
 		in.rank, in.gpus = rankOf(env), choiceOf(fs, p, env)
+		in.slurm = SlurmKey(func(name string) string { return env[name] })
 		in.place = PlaceOf(func(name string) string { return env[name] })
 		if env["SLURM_JOB_ID"] != "" {
 			in.step = env["SLURM_JOB_ID"] + "." + env["SLURM_STEP_ID"]

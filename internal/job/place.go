@@ -47,4 +47,12 @@ func PlaceOf(getenv func(string) string) recording.Place {
 	return p
 }
 
+// SlurmKey names the Slurm job and the node that an environment is of; "" outside of Slurm.
+func SlurmKey(getenv func(string) string) string {
+	if id := getenv("SLURM_JOB_ID"); id != "" {
+		return id + "@" + getenv("SLURMD_NODENAME")
+	}
+	return ""
+}
+
 const maxJobID = 80

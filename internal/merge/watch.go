@@ -147,6 +147,12 @@ func (w *Watch) when(window *report.Window) {
 	w.to = w.from + window.DurationS
 }
 
+// NodeRank is the rank of its node; nil where it does not say.
+func (w *Watch) NodeRank() *int { return w.place.NodeRank }
+
+// SetFile says where it is kept.
+func (w *Watch) SetFile(name string) { w.file = name }
+
 // node is the name of its node: by rank, which a person knows, else by a hash, else by the file.
 func (w *Watch) node() string {
 	switch {

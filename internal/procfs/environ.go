@@ -27,6 +27,7 @@ var environAllowed = map[string]bool{
 	"SLURM_JOB_ID": true, "SLURM_STEP_ID": true, "SLURM_PROCID": true, "SLURM_LOCALID": true, "SLURM_NODEID": true,
 	"SLURM_STEP_NUM_NODES": true, "SLURM_STEP_NUM_TASKS": true, "SLURM_NTASKS": true, "SLURM_NTASKS_PER_NODE": true, "SLURM_NNODES": true, "SLURM_JOB_NUM_NODES": true,
 	"SLURM_CPUS_PER_TASK": true, "SLURM_CPUS_ON_NODE": true, "SLURM_JOB_CPUS_PER_NODE": true,
+	"SLURMD_NODENAME":    true, // compared with pipetune's own, and kept nowhere
 	"SLURM_MEM_PER_NODE": true, "SLURM_MEM_PER_CPU": true, "SLURM_GPUS_ON_NODE": true,
 }
 
