@@ -44,6 +44,7 @@ type Job struct {
 	tree  atomic.Pointer[Tree]
 
 	traits   traits // of the first trainer
+	place    *recording.Place
 	warnings []string
 	// libraryLooks counts reads of a worker's mapped files for its HDF5 library.
 	libraryLooks int
@@ -118,7 +119,7 @@ func (j *Job) Header() recording.Job {
 		HDF5Library: j.traits.hdf5,
 		Container:   j.traits.container,
 		Trainers:    []string{},
-		Place:       j.place(),
+		Place:       j.place,
 	}
 	for i, p := range tree.Trainers() {
 		if i == 0 {
@@ -132,16 +133,16 @@ func (j *Job) Header() recording.Job {
 	return h
 }
 
-// place is where the first trainer stands among several nodes; nil where its environment says nothing.
-func (j *Job) place() *recording.Place {
+// learnPlace keeps where a trainer stands among several nodes, for as long as the watch lasts: trainers may end before it
+// does, and be read only at the second try.
+func (j *Job) learnPlace() {
 	for _, p := range j.Tree().Trainers() {
-		if n := j.table.nodes[p.PID]; n != nil && n.inside.place != (recording.Place{}) {
+		if n := j.table.nodes[p.PID]; j.place == nil && n != nil && n.inside.place != (recording.Place{}) {
 			place := n.inside.place
 			place.JobID = untrusted.Path(place.JobID, j.opts.Redaction)
-			return &place
+			j.place = &place
 		}
 	}
-	return nil
 }
 
 // Close gives back the descriptors held on the job's processes.

@@ -1,10 +1,14 @@
 package job
 
 import (
+	"context"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
@@ -38,6 +42,34 @@ func TestPlaceOf(t *testing.T) {
 		1: {"OMPI_COMM_WORLD_RANK": "1", "SLURM_PROCID": "0"}, 0: {"SLURM_PROCID": "0"}} {
 		if got := rankOf(env); got != want {
 			t.Errorf("%v: %d", env, got)
+		}
+	}
+}
+
+// Where the trainers stood is known still when they have ended.
+func TestPlaceOutlivesTheTrainers(t *testing.T) {
+	m := newMachine(t, shell(10, 1), ranked(trainer(100, 10), "RANK=1", "GROUP_RANK=1", "GROUP_WORLD_SIZE=2", "WORLD_SIZE=2"))
+	j, s := attached(t, m, 100)
+	m.death(100)
+	j.Refresh(context.Background(), time.Second, s)
+	j.Refresh(context.Background(), time.Minute, s)
+	if p := j.Header().Place; len(j.Tree().Trainers()) > 0 || p == nil || *p.NodeRank != 1 || *p.WorldSize != 2 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// Within a Slurm job, only the trainers of that job on this node are looked for, where there are any.
+func TestFindWithinSlurm(t *testing.T) {
+	m := newMachine(t, shell(10, 1), ranked(trainer(100, 10), "SLURM_JOB_ID=4", "SLURMD_NODENAME=node1"), shell(20, 1),
+		ranked(trainer(200, 20), "SLURM_JOB_ID=4", "SLURMD_NODENAME=node2"))
+	for key, want := range map[string][]int{"": {100, 200}, "4@node1": {100}, "4@node2": {200}, "5@node1": {100, 200}} {
+		var got []int
+		for _, c := range must.Get(Find(context.Background(), Options{FS: m.fs(), Slurm: key}))(t) {
+			got = append(got, c.Trainer.PID)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", key, got, want)
 		}
 	}
 }
