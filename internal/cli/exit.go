@@ -40,10 +40,10 @@ it, so these come beside those above:
   126  the command may not be executed
   127  there is no such command
 
-Where the job ended with 0: 1, 3 (--strict), 4 (--require) and 2 (a file of -o
-could not be written) as above, else 0, also where nothing could be measured;
-stderr says so. A job that --then terminate ended counts as 0, whatever its own
-status; stderr tells one that is not 143.
+Where the job ended with 0: 1, 3 (--strict, --threshold), 4 (--require) and 2 (a
+file of -o could not be written) as above, else 0, also where nothing could be
+measured; stderr says so. A job that --then terminate ended counts as 0, whatever
+its own status; stderr tells one that is not 143.
 `
 
 const environmentHelp = `Every flag can be given in the environment as PIPETUNE_<FLAG>, in capitals, with

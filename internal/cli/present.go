@@ -130,16 +130,21 @@ func subject(r *report.Report, rec *recording.Recording, format render.Format, o
 // where there is none.
 func (p *presentation) show(env Env, r *report.Report, rec *recording.Recording, format render.Format, outs []output) error {
 	nameKept(r, outs)
+	p.hold(r)
+	if err := deliver(env, subject(r, rec, format, outs), format, p.display, outs); err != nil {
+		return err
+	}
+	return p.gate(env, r)
+}
+
+// hold holds a report to the limits that were asked for.
+func (p *presentation) hold(r *report.Report) {
 	if len(p.held) > 0 {
 		r.Thresholds = nil // of a report that is shown again
 	}
 	for _, t := range p.held {
 		r.Thresholds = append(r.Thresholds, t.Judge(r))
 	}
-	if err := deliver(env, subject(r, rec, format, outs), format, p.display, outs); err != nil {
-		return err
-	}
-	return p.gate(env, r)
 }
 
 // nameKept names, in the commands that compare with a report, the file that keeps it.
