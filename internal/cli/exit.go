@@ -23,7 +23,7 @@ const exitCodesHelp = `pipetune ends with one of these:
   1    a gate failed (--fail-on, --threshold, compare --gate)
   2    usage, configuration, unreadable input, unknown rule, newer schema
   3    could not measure: no target, target ended too early, permission denied;
-       a figure of --threshold that was not measured; inconclusive under --strict
+       --threshold of what was not measured; inconclusive under --strict
   4    a signal named by --require was missing (the report is still written)
   130  second Ctrl-C, or one before anything was measured: no report
   143  the same by SIGTERM
@@ -42,8 +42,8 @@ it, so these come beside those above:
 
 Where the job ended with 0: 1, 3 (--strict, --threshold), 4 (--require) and 2 (a
 file of -o could not be written) as above, else 0, also where nothing could be
-measured; stderr says so. A job that --then terminate ended counts as 0, whatever
-its own status; stderr tells one that is not 143.
+measured; stderr says so. A job that --then terminate ended counts as 0,
+whatever its own status; stderr tells one that is not 143.
 `
 
 const environmentHelp = `Every flag can be given in the environment as PIPETUNE_<FLAG>, in capitals, with

@@ -21,6 +21,8 @@ import (
 // gathering takes the nodes' reports from one srun, whose lines begin with the number of their task: "3: {".
 type gathering struct {
 	env   Env
+	job   string // its number
+	name  string // of the step
 	keep  string
 	parts map[int]*strings.Builder // reports that have not ended yet
 	list  []*merge.Watch
@@ -44,7 +46,10 @@ func (g *gathering) run(ctx context.Context, command []string, asked <-chan os.S
 	go func() {
 		select {
 		case <-asked:
-			_ = cmd.Process.Signal(syscall.SIGTERM) // one that has ended needs none
+			if err := g.endEarly(ctx); err != nil {
+				note(g.env.Stderr, "the nodes could not be asked to report now: "+err.Error())
+				_ = cmd.Process.Signal(syscall.SIGTERM) // one that has ended needs none
+			}
 		case <-over:
 		}
 	}()
@@ -65,6 +70,30 @@ func (g *gathering) run(ctx context.Context, command []string, asked <-chan os.S
 		g.left = append(g.left, report.LeftOut{File: fmt.Sprintf("task-%d.json", task), Reason: report.LeftUnreadable, Why: "the report was cut off"})
 	}
 	return nil
+}
+
+// endEarly has Slurm send the nodes what Ctrl-C would: they report what they have seen. srun itself, asked to end, kills
+// its tasks.
+func (g *gathering) endEarly(ctx context.Context) error {
+	list := exec.CommandContext(ctx, "squeue", "--noheader", "--steps", "--jobs="+g.job, "--format=%i|%j")
+	list.Env = slurmEnvironment()
+	said, err := list.Output()
+	if err != nil {
+		return fmt.Errorf("squeue: %w", err)
+	}
+	for line := range strings.Lines(string(said)) {
+		id, name, _ := strings.Cut(strings.TrimSpace(line), "|")
+		if name != g.name {
+			continue
+		}
+		send := exec.CommandContext(ctx, "scancel", "--signal=INT", id)
+		send.Env = slurmEnvironment()
+		if text, err := send.CombinedOutput(); err != nil {
+			return fmt.Errorf("scancel: %w: %s", err, lastLine(string(text)))
+		}
+		return nil
+	}
+	return errors.New("no such step is known to Slurm")
 }
 
 // mostWords bounds what is passed on of what the nodes say.

@@ -39,7 +39,7 @@ held against each other. A file that cannot be read, was watched at another
 time, or holds a run that another file has, is named and left out; the reports
 of two jobs are refused, unless --job says which. Recordings (.jsonl) are read
 as well.`,
-		Example: `  srun --overlap --jobid=4711 --ntasks-per-node=1 pipetune diagnose -o 'nodes/%n.json'
+		Example: `  srun --jobid=4711 --overlap -N 4 -n 4 pipetune diagnose -o 'nodes/%n.json'
   pipetune merge nodes/*.json
   pipetune merge nodes/*.json -o job.md -o job.json`,
 		RunE: func(c *cobra.Command, args []string) error {

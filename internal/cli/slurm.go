@@ -100,7 +100,8 @@ func (o *slurmOptions) runSlurm(ctx context.Context, env Env, id string) error {
 	if err != nil {
 		return err
 	}
-	command := o.command(id, a)
+	step := fmt.Sprintf("pipetune-%d", os.Getpid())
+	command := o.command(id, step, a)
 	if o.dryRun {
 		words := make([]string, len(command))
 		for i, w := range command {
@@ -117,7 +118,7 @@ func (o *slurmOptions) runSlurm(ctx context.Context, env Env, id string) error {
 	asked, stop := heed(env)
 	defer stop()
 	note(env.Stderr, fmt.Sprintf("watching job %s on %d nodes, %s", id, a.nodes, a.list))
-	r := &gathering{env: env, keep: o.keep, parts: map[int]*strings.Builder{}}
+	r := &gathering{env: env, job: id, name: step, keep: o.keep, parts: map[int]*strings.Builder{}}
 	if err := r.run(ctx, command, asked); err != nil {
 		return err
 	}
@@ -146,9 +147,9 @@ func (o *slurmOptions) conclude(env Env, id string, a allocation, r *gathering, 
 // command is the one that runs pipetune on each node. Each of its flags is there for a reason: with --jobid alone srun
 // takes one node; without --overlap it waits until the job is over; and the settings of a cluster may end all tasks
 // when the first has failed, or wait for one that hangs for ever.
-func (o *slurmOptions) command(id string, a allocation) []string {
+func (o *slurmOptions) command(id, step string, a allocation) []string {
 	n := strconv.Itoa(a.nodes)
-	command := []string{"srun", "--jobid=" + id, "--overlap", "--nodes=" + n, "--ntasks=" + n, "--ntasks-per-node=1", "--cpus-per-task=1", "--mem=0",
+	command := []string{"srun", "--jobid=" + id, "--job-name=" + step, "--overlap", "--nodes=" + n, "--ntasks=" + n, "--ntasks-per-node=1", "--cpus-per-task=1", "--mem=0",
 		"--kill-on-bad-exit=0", "--wait=60", "--input=none", "--label", o.remote, "diagnose", "--quiet", "--format=json"}
 	for _, f := range o.handed {
 		command = append(command, "--"+f.Name+"="+f.Value.String())

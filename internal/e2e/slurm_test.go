@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pipetune/pipetune/internal/must"
 	"github.com/pipetune/pipetune/pkg/report"
@@ -26,7 +27,7 @@ func TestSlurm(t *testing.T) {
 	t.Run("attached", func(t *testing.T) {
 		id := c.train(t, 3, m.python, script, "--slow", "1", "--seconds", jobSeconds)
 		dry := must.Get(c.command(m.binary, "slurm", id, "--dry-run", "--duration", "12s").Output())(t)
-		for _, want := range []string{"srun --jobid=" + id + " --overlap --nodes=3 ", "--ntasks-per-node=1", "--duration=12s"} {
+		for _, want := range []string{"srun --jobid=" + id + " ", " --overlap --nodes=3 ", "--ntasks-per-node=1", "--duration=12s"} {
 			if !strings.Contains(string(dry), want) {
 				t.Errorf("%s: no %q", dry, want)
 			}
@@ -40,7 +41,7 @@ func TestSlurm(t *testing.T) {
 		kept := must.Get(filepath.Glob(keep + "/node-*.json"))(t)
 		again := decodeMerged(t, must.Get(c.command(m.binary, append([]string{"merge", "--format", "json"}, kept...)...).Output())(t))
 		lacks(t, again, 3, report.Where{Node: "node 1", Rank: "1"})
-		c.cancel(t, id)
+		lacks(t, c.interrupted(t, m, id), 3, report.Where{Node: "node 1", Rank: "1"})
 	})
 
 	t.Run("a node that never reports", func(t *testing.T) {
@@ -50,7 +51,6 @@ func TestSlurm(t *testing.T) {
 		if !strings.Contains(strings.Join(joined.Warnings, " "), "Slurm gave the job 3 nodes") {
 			t.Errorf("%q", joined.Warnings)
 		}
-		c.cancel(t, id)
 	})
 
 	t.Run("wrapped in sbatch", func(t *testing.T) {
@@ -95,6 +95,7 @@ func (c *cluster) train(t *testing.T, nodes int, command ...string) string {
 	step := c.command(inner[0], append([]string{"--jobid=" + id}, inner[1:]...)...)
 	must.Do(t, step.Start())
 	t.Cleanup(func() {
+		c.cancel(t, id)
 		var exit *exec.ExitError
 		if err := step.Wait(); err != nil && !errors.As(err, &exit) { // it was cancelled
 			t.Error(err)
@@ -112,6 +113,27 @@ func (c *cluster) cancel(t *testing.T, id string) {
 	if said, err := c.command("scancel", id).CombinedOutput(); err != nil {
 		t.Errorf("scancel: %v: %s", err, said)
 	}
+}
+
+// interrupted runs pipetune slurm for long, asks it to end after some seconds, and returns what the nodes had seen by
+// then.
+func (c *cluster) interrupted(t *testing.T, m machine, id string) *report.Merged {
+	t.Helper()
+	const long = "17m0s"
+	cmd := c.command(m.binary, "slurm", "--format", "json", "--duration", long, id)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	must.Do(t, cmd.Start())
+	until(t, "three that watch", func() bool {
+		return len(mentioning(t, "diagnose\x00--quiet\x00--format=json\x00--duration="+long)) >= 3
+	})
+	watching := time.Now()
+	until(t, "some steady seconds", func() bool { return time.Since(watching) > 15*time.Second })
+	must.Do(t, cmd.Process.Signal(os.Interrupt))
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, stderr.String())
+	}
+	return decodeMerged(t, stdout.Bytes())
 }
 
 // slurm runs pipetune slurm and returns what it joined.
