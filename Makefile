@@ -104,6 +104,7 @@ test-lint:
 
 test-unit:
 	@$(STAGE) "unit tests, recordings and fuzz seeds" $(GO) test -vet=off $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACED))")
+	@$(STAGE) "Kubernetes manifests" $(MAKE) manifests
 	@$(STAGE) "unit tests of what starts goroutines, with the race detector" $(GO) test -vet=off -race $(filter-out ./internal/hook,$(RACED))
 	@$(STAGE) "the hook on the newest PyTorch, with the race detector" \
 		env PYTHON="$$(scripts/python-env)" $(GO) test -vet=off -race -tags frameworks ./internal/hook/... -count=1 -timeout 30m
@@ -147,6 +148,16 @@ e2e: ## all end-to-end jobs and datasets, and a real DataLoader beside bench-io;
 .PHONY: e2e-run
 e2e-run:
 	$(GO) test -vet=off -tags e2e ./internal/e2e -run '$(if $(E2E_SUITE),TestDeviceLibrary|TestJobs|TestLaunch$$,TestDataLoader|TestDeviceLibrary|TestGPUProof|TestLayouts|TestJobs|TestCases$$|TestLaunch$$|TestPatch|TestHostile|TestTop|TestMetrics)' -count=1 -v -timeout 5h
+
+.PHONY: manifests
+manifests: ## the manifests of docs/kubernetes against the types of Kubernetes, in a module of its own
+	cd scripts/manifests && CGO_ENABLED=0 $(GO) test ./...
+
+.PHONY: e2e-slurm
+e2e-slurm: ## jobs on a real Slurm of three nodes that the test starts on this machine, watched by pipetune slurm and merged
+	@scripts/deps build job slurm
+	@$(MAKE) build
+	$(GO) test -vet=off -tags e2e ./internal/e2e -run '^TestSlurm$$' -count=1 -v -timeout 30m
 
 .PHONY: e2e-stacks
 e2e-stacks: ## the frameworks that people train with, on the newest PyTorch; E2E_JOBS='regexp' selects
@@ -214,7 +225,7 @@ reliability: ## the short trials that it does no harm and survives everything; r
 	@$(MAKE) trials RELIABILITY_PAGE=../../docs/data/reliability.md
 
 # What is too long for every change: each of these is gone through, whatever fails before it, and the night fails with any.
-NIGHTLY := unit night-trials e2e e2e-stacks e2e-others device device-drawn test-hook-newest hook-pythons calibrate prove overhead
+NIGHTLY := unit night-trials e2e e2e-slurm e2e-stacks e2e-others device device-drawn test-hook-newest hook-pythons calibrate prove overhead
 
 .PHONY: nightly
 nightly: ## all live suites and the race detector over all, hours; rows to docs/data

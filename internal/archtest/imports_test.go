@@ -61,6 +61,7 @@ var mayImport = map[string][]string{
 	"evidence": {"format", "recording", "benchmark", "metric", "stat", "step", "timeline", "untrusted", "pkg/report"},
 	"predict":  {"stat", "pkg/report"},                                                  // pkg/report: what a change must bring to be worth one
 	"diagnose": {"evidence", "metric", "predict", "stat", "step", "unit", "pkg/report"}, // unit: its statements hold numbers
+	"merge":    {"diagnose", "metric", "stat", "unit", "pkg/report"},                    // diagnose: from where on a share is too large
 	"rules":    {"diagnose", "format", "evidence", "metric", "predict", "stat", "unit", "pkg/report"},
 
 	// present: pure
@@ -69,13 +70,14 @@ var mayImport = map[string][]string{
 	"render":   {"document", "timeline", "pkg/report", "untrusted"},
 	"top":      {"document", "live", "metric", "pkg/report", "render", "unit", "untrusted"},
 
-	"must":         {},
-	"archtest":     {},
-	"scripts/sbom": {},
-	"scripts/man":  {"cli"},
-	"e2e":          {anything},
-	"replay":       {anything},
-	"reliability":  {anything},
+	"must":              {},
+	"archtest":          {},
+	"scripts/sbom":      {},
+	"scripts/man":       {"cli"},
+	"scripts/manifests": {},
+	"e2e":               {anything},
+	"replay":            {anything},
+	"reliability":       {anything},
 }
 
 // thirdParty lists who may import which module of others. golang.org/x/sys is open to all that touch the machine.
@@ -101,6 +103,8 @@ var thirdParty = map[string][]string{
 	"github.com/google/go-cmp":              {"test files"},
 	"github.com/rogpeppe/go-internal":       {"test files"},
 	"github.com/santhosh-tekuri/jsonschema": {"test files"},
+	"k8s.io":                                {"scripts/manifests"}, // a module of its own
+	"sigs.k8s.io/yaml":                      {"scripts/manifests"},
 }
 
 // short names a package as the tables do: below internal, and by the listed package that it is a part of.

@@ -18,6 +18,7 @@ import (
 // comparison is what a person asked compare for.
 type comparison struct {
 	before, after []string
+	against       string // a baseline: all arguments are after it
 	gate          string
 	gateMetric    string
 	format, color string
@@ -36,10 +37,13 @@ which findings went, and whether what was predicted came true.
 
 One run on each side is the usual case. Repeated runs tell more, since runs of
 one job differ: name them with --before and --after, 4 or more on each side for
-a test over runs. Recordings (.jsonl) are read as well; - is the standard input.`,
+a test over runs. Recordings (.jsonl) are read as well; - is the standard input.
+With --against, all files are runs after the baseline, and what is not of the
+same workload as the baseline ends with 3.`,
 		Example: `  pipetune compare before.json after.json
   pipetune compare before.json after.json -o pr.md --gate 5%
-  pipetune compare b1.json a1.json --before b2.json --after a2.json`,
+  pipetune compare b1.json a1.json --before b2.json --after a2.json
+  pipetune compare --against ci/baseline.json after.json --gate 5%`,
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.run(env, args)
 		},
@@ -47,6 +51,7 @@ a test over runs. Recordings (.jsonl) are read as well; - is the standard input.
 	f := c.Flags()
 	f.StringArrayVar(&o.before, "before", nil, "another run before the change: a report `FILE` (repeatable)")
 	f.StringArrayVar(&o.after, "after", nil, "another run after the change: a report `FILE` (repeatable)")
+	f.StringVar(&o.against, "against", "", "the report that a project keeps as its baseline, a `FILE`: all others are after it, and must be of the same workload")
 	f.StringVar(&o.gate, "gate", "", "exit 1 where the rate fell by more than this `SHARE`, as 5%; judges the interval")
 	f.StringVar(&o.gateMetric, "gate-metric", "", "the `METRIC` to judge instead: a name under \"changes\" of --format json")
 	f.StringArrayVarP(&o.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .html .txt (repeatable)")
@@ -111,10 +116,14 @@ func (o *comparison) options() (compare.Options, error) {
 // sides puts the arguments and flags together, and refuses what is ambiguous before anything is read.
 func (o *comparison) sides(args []string) (before, after []string, err error) {
 	const runs = "several runs of one side: --before FILE, --after FILE"
-	switch len(args) {
-	case 0:
+	switch n := len(args); {
+	case o.against != "" && len(o.before) > 0:
+		return nil, nil, fail(exitUsage, "leave out one of them", "--against names the one report before, --before several")
+	case o.against != "":
+		before, after = []string{o.against}, append(args[:n:n], o.after...)
+	case n == 0:
 		before, after = o.before, o.after
-	case 2:
+	case n == 2:
 		before, after = append([]string{args[0]}, o.before...), append([]string{args[1]}, o.after...)
 	default:
 		return nil, nil, fail(exitUsage, runs, "compare takes two files, BEFORE and AFTER, not %d", len(args))
@@ -202,6 +211,8 @@ func unreadable(path string, err error) error {
 func (o *comparison) exit(c *report.Comparison) error {
 	const again = "compare longer runs (--duration 60s), or several on each side (--before, --after)"
 	switch {
+	case o.against != "" && c.Comparable == report.NotComparable:
+		return fail(exitNotMeasured, "make the baseline anew: pipetune diagnose -o "+o.against, "%s is of another workload: %s differs", o.against, c.Conditions[0].Name)
 	case c.Gate != nil && c.Gate.Answer == report.GateFailed:
 		return fail(exitGate, "", "--gate %s: %s", o.gate, c.Gate.Why)
 	case c.Gate != nil && c.Gate.Answer == report.GateUnclear && o.strict:

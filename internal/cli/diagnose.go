@@ -62,7 +62,9 @@ holds the job back, how sure that is, and what to change to which value.
 
 On a terminal it shows what it takes to be the cause from the tenth second on. A
 watch whose length you did not choose ends after 15 s where the verdict is
-certain by then, unless -o keeps what it saw.
+certain by then, unless -o keeps what it saw. In names of -o %j is the job's id,
+%n the rank of the node, %h the host, %p pipetune's process, for one command on
+all nodes; pipetune merge joins what they wrote.
 
 Without --pid it takes your own job that uses a GPU, else one that looks like a
 training job; where there are several, it asks, or lists them and ends with 3.
@@ -85,6 +87,10 @@ runs on. See: pipetune help exit-codes`,
   pipetune diagnose --steps 500 --then terminate -- torchrun train.py`,
 		Args: o.arguments,
 		RunE: func(c *cobra.Command, args []string) error {
+			var err error
+			if o.outputs, err = nodeNames(env, o.outputs); err != nil {
+				return err
+			}
 			o.explicit, o.ownWarmup = c.Flags().Changed("duration"), c.Flags().Changed("warmup")
 			if len(args) > 0 && !o.explicit {
 				o.duration = launchDuration
@@ -111,6 +117,7 @@ runs on. See: pipetune help exit-codes`,
 	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
 	o.metrics.addFlags(c)
 	o.addFlags(c)
+	o.addThreshold(c)
 	o.earlier.addFlags(c)
 	f.SetInterspersed(false) // what follows a forgotten -- is the command's, not ours
 	complete(c, "then", thenRun, thenTerminate)

@@ -8,7 +8,7 @@ import (
 // The exit codes of pipetune's own, as `pipetune help exit-codes` prints them. A launched job has others: package launch.
 const (
 	exitOK           = 0   // ran and reported; findings are not failures
-	exitGate         = 1   // a gate failed: --fail-on
+	exitGate         = 1   // a gate failed: --fail-on, --threshold, --gate
 	exitUsage        = 2   // usage, configuration, unreadable input, unknown rule, newer schema
 	exitNotMeasured  = 3   // could not measure; inconclusive under --strict
 	exitMissing      = 4   // a signal named by --require was missing; the report is still written
@@ -20,10 +20,10 @@ const (
 const exitCodesHelp = `pipetune ends with one of these:
 
   0    ran and reported; findings are not failures unless a gate was asked for
-  1    a gate failed (--fail-on, compare --gate)
+  1    a gate failed (--fail-on, --threshold, compare --gate)
   2    usage, configuration, unreadable input, unknown rule, newer schema
   3    could not measure: no target, target ended too early, permission denied;
-       inconclusive under --strict
+       --threshold of what was not measured; inconclusive under --strict
   4    a signal named by --require was missing (the report is still written)
   130  second Ctrl-C, or one before anything was measured: no report
   143  the same by SIGTERM
@@ -40,10 +40,10 @@ it, so these come beside those above:
   126  the command may not be executed
   127  there is no such command
 
-Where the job ended with 0: 1, 3 (--strict), 4 (--require) and 2 (a file of -o
-could not be written) as above, else 0, also where nothing could be measured;
-stderr says so. A job that --then terminate ended counts as 0, whatever its own
-status; stderr tells one that is not 143.
+Where the job ended with 0: 1, 3 (--strict, --threshold), 4 (--require) and 2 (a
+file of -o could not be written) as above, else 0, also where nothing could be
+measured; stderr says so. A job that --then terminate ended counts as 0,
+whatever its own status; stderr tells one that is not 143.
 `
 
 const environmentHelp = `Every flag can be given in the environment as PIPETUNE_<FLAG>, in capitals, with

@@ -182,6 +182,7 @@ func (l *launched) conclude(ctx context.Context, rec *recording.Recording, err e
 	l.meter.end(r)
 	l.fix = l.Fix(ctx, r, l.told.Trainers)
 	nameKept(r, l.outs)
+	l.o.hold(r)
 	out := outcome{report: r, shown: subject(r, rec, l.format, l.outs), err: err}
 	if err := errors.Join(writeAll(l.env, out.shown, l.outs), l.writePatch()); err != nil {
 		out.err = err
@@ -300,7 +301,7 @@ func (o *diagnoseOptions) gateOnNothing() error {
 	switch {
 	case len(o.require) > 0:
 		return fail(exitMissing, "watch a job that trains for longer", "nothing was measured, so required signals are missing")
-	case o.strict:
+	case o.strict, len(o.held) > 0:
 		return fail(exitNotMeasured, "watch a job that trains for longer", "nothing was measured")
 	}
 	return nil

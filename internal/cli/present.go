@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pipetune/pipetune/internal/compare"
 	"github.com/pipetune/pipetune/internal/diagnose"
 	"github.com/pipetune/pipetune/internal/evidence"
 	"github.com/pipetune/pipetune/internal/format"
@@ -26,6 +27,8 @@ type presentation struct {
 	failOn  string
 	strict  bool
 	require []string
+	limits  []string // that figures are held to
+	held    []compare.Threshold
 	quiet   bool
 	launch  bool // the command was given a job to start: only then is there a patch to write
 }
@@ -49,6 +52,11 @@ func (p *presentation) addFlags(c *cobra.Command) {
 	complete(c, "format", render.Names(render.Formats())...)
 	complete(c, "color", colors...)
 	complete(c, "fail-on", failOn...)
+}
+
+// addThreshold gives a command the flag that holds figures of a job to limits.
+func (p *presentation) addThreshold(c *cobra.Command) {
+	c.Flags().StringArrayVar(&p.limits, "threshold", nil, "exit 1 where a figure is beyond this `LIMIT`, as gpu_busy_ratio>=0.8, and 3 where it was not measured; judges the interval (repeatable)")
 }
 
 // The values of --color and --fail-on.
@@ -83,6 +91,13 @@ func (p *presentation) check() (render.Format, []output, error) {
 			return format, nil, fail(exitUsage, "gpu, workers, io, or a name under \"metrics\" of a JSON report", "--require: unknown signal %q", name)
 		}
 	}
+	for _, text := range p.limits {
+		t, err := compare.ParseThreshold(text)
+		if err != nil {
+			return format, nil, fail(exitUsage, "a name under \"metrics\" of a JSON report, in its base unit: gpu_busy_ratio>=0.8", "--threshold %q: %w", text, err)
+		}
+		p.held = append(p.held, t)
+	}
 	outs, err := parseOutputs(p.outputs, render.Formats(), true)
 	if err == nil && !p.launch {
 		err = refusePatch(outs)
@@ -115,10 +130,21 @@ func subject(r *report.Report, rec *recording.Recording, format render.Format, o
 // where there is none.
 func (p *presentation) show(env Env, r *report.Report, rec *recording.Recording, format render.Format, outs []output) error {
 	nameKept(r, outs)
+	p.hold(r)
 	if err := deliver(env, subject(r, rec, format, outs), format, p.display, outs); err != nil {
 		return err
 	}
 	return p.gate(env, r)
+}
+
+// hold holds a report to the limits that were asked for.
+func (p *presentation) hold(r *report.Report) {
+	if len(p.held) > 0 {
+		r.Thresholds = nil // of a report that is shown again
+	}
+	for _, t := range p.held {
+		r.Thresholds = append(r.Thresholds, t.Judge(r))
+	}
 }
 
 // nameKept names, in the commands that compare with a report, the file that keeps it.
@@ -213,6 +239,28 @@ func (p *presentation) gate(env Env, r *report.Report) error {
 	for _, f := range r.Findings {
 		if slices.Contains(fatal, f.Severity) {
 			return fail(exitGate, "", "--fail-on %s: %s is %s", p.failOn, f.Rule, f.Severity)
+		}
+	}
+	if len(p.held) > 0 {
+		return p.thresholds(r)
+	}
+	return nil
+}
+
+// thresholds says which exit code the limits lead to: one that was missed weighs more than one on which there are no
+// data, and that more than one of which the interval does not tell.
+func (p *presentation) thresholds(r *report.Report) error {
+	for _, t := range r.Thresholds {
+		if t.Answer == report.GateFailed {
+			return fail(exitGate, "", "--threshold %s: %s", t.Text, t.Why)
+		}
+	}
+	for _, t := range r.Thresholds {
+		if t.Value == nil {
+			return fail(exitNotMeasured, "pipetune doctor says what can be seen here and how to change that", "--threshold %s: %s", t.Text, t.Why)
+		}
+		if t.Answer == report.GateUnclear && p.strict {
+			return fail(exitNotMeasured, "watch longer: --duration 60s", "--threshold %s cannot tell: %s", t.Text, t.Why)
 		}
 	}
 	return nil

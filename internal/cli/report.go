@@ -48,6 +48,7 @@ input.`,
 		},
 	}
 	p.addFlags(c)
+	p.addThreshold(c)
 	return c
 }
 

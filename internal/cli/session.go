@@ -39,7 +39,7 @@ type session struct {
 // newSession finds the job to watch, unless it is asked to end meanwhile.
 func newSession(ctx context.Context, env Env, o *diagnoseOptions, asked <-chan os.Signal) (*session, error) {
 	s := &session{env: env, self: os.Getpid(), redact: redaction(env, o)}
-	opts := job.Options{FS: s.fs, UID: os.Geteuid(), Self: s.self, Redaction: s.redact}
+	opts := job.Options{FS: s.fs, UID: os.Geteuid(), Self: s.self, Slurm: job.SlurmKey(env.Getenv), Redaction: s.redact}
 	if o.ownChild {
 		opts.Self = 0
 	}

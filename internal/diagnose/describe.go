@@ -30,7 +30,7 @@ func describe(e *evidence.Evidence) *report.Report {
 
 func host(e *evidence.Evidence) report.Host {
 	h := e.Header.Host
-	out := report.Host{CPUsUsable: h.CPUsUsable, CPUsPresent: h.CPUsPresent, MemoryBytes: h.MemoryBytes, MemoryLimitBytes: h.MemoryLimit,
+	out := report.Host{ID: h.ID, Name: h.Name, CPUsUsable: h.CPUsUsable, CPUsPresent: h.CPUsPresent, MemoryBytes: h.MemoryBytes, MemoryLimitBytes: h.MemoryLimit,
 		Kernel: h.Kernel, GPUs: []report.GPU{}, Storage: []report.Storage{}}
 	for _, g := range h.GPUs {
 		out.GPUs = append(out.GPUs, report.GPU{UUID: g.UUID, Name: g.Name, MemoryBytes: g.MemoryBytes, OfJob: g.OfJob})
@@ -62,7 +62,7 @@ func job(e *evidence.Evidence) *report.Job {
 		layout = *e.Facts.HDF5
 	}
 	return &report.Job{PID: e.Header.Job.PID, Items: e.Facts.Items, Chunk: layout.Chunk, Mode: e.Header.Mode, Framework: e.Facts.Framework, Command: command,
-		Ranks: max(len(e.Ranks), len(e.Header.Job.Trainers)), Dataset: e.Facts.Dataset, Loader: loader}
+		Ranks: max(len(e.Ranks), len(e.Header.Job.Trainers)), Dataset: e.Facts.Dataset, Loader: loader, Place: (*report.Place)(e.Header.Job.Place)}
 }
 
 func window(e *evidence.Evidence) *report.Window {
@@ -118,8 +118,8 @@ func basis(b metric.Basis) report.Basis {
 }
 
 func ranks(e *evidence.Evidence) []report.Rank {
-	if len(e.Ranks) < 2 {
-		return nil
+	if p := e.Header.Job.Place; len(e.Ranks) < 2 && (p == nil || p.WorldSize == nil || *p.WorldSize < 2) {
+		return nil // it is the only one of its job
 	}
 	var out []report.Rank
 	for i, r := range e.Ranks {

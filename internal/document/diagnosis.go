@@ -48,7 +48,7 @@ func diagnosis(d *Document, r *report.Report, t *timeline.Timeline) {
 		}
 		d.Key, d.Title = r.Kind+":v1", "pipetune: "+headline
 		d.Answer = &Answer{Label: "Verdict", Headline: headline, Aside: "confidence: " + string(v.Confidence), Short: class,
-			Why: v.Statement, Lines: slices.Concat(fix(r), useless(lead(r)))}
+			Why: v.Statement, Lines: slices.Concat(fix(r), useless(lead(r)), thresholds(r))}
 		for _, doubt := range v.Doubts {
 			if strings.Contains(v.Statement, doubt) {
 				continue // said already
@@ -73,6 +73,15 @@ func diagnosis(d *Document, r *report.Report, t *timeline.Timeline) {
 		warnings = Main
 	}
 	d.add(section("Notes", "", warnings, List(r.Warnings)))
+}
+
+// thresholds says what became of the limits that were asked for.
+func thresholds(r *report.Report) (lines []Line) {
+	for _, t := range r.Thresholds {
+		g := gates[t.Answer]
+		lines = append(lines, Line{Label: "Limit", Text: g.word + ": " + t.Text + "; " + t.Why, Tone: g.tone})
+	}
+	return lines
 }
 
 // figureRows are the figures every reader looks for, with the signal that says what each would be if data were free.

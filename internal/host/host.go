@@ -8,6 +8,8 @@ package host
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,6 +47,7 @@ type Note = recording.Unseen
 func Describe(ctx context.Context, o Options) (recording.Host, []Note, error) {
 	d := describer{fs: o.FS, target: o.Target, redaction: o.Redaction}
 	d.host.GPUs = o.GPUs
+	d.identity()
 	d.kernel()
 	d.cpus()
 	d.memory(ctx)
@@ -67,6 +70,24 @@ func (d *describer) note(signal string, err error, cure string) {
 		cure = "run pipetune as the user of the job, or as root"
 	}
 	d.notes = append(d.notes, Note{Signal: signal, Entity: "host", Reason: untrusted.Sanitize(err.Error()), Cure: cure})
+}
+
+// identity tells this machine from the others of a job. The number of the boot is what nobody can guess: a hash of the
+// name alone would give the name away to who has a list of names. The name tells containers on one machine apart.
+func (d *describer) identity() {
+	name, nameErr := d.fs.HostName()
+	boot, err := d.fs.BootID()
+	if err = errors.Join(err, nameErr); err != nil {
+		if !errors.Is(err, procfs.ErrNoData) { // where there is no /proc, the kernel's version says so
+			d.note("host_id", err, "")
+		}
+		return
+	}
+	sum := sha256.Sum256([]byte(boot + "\x00" + name))
+	d.host.ID = hex.EncodeToString(sum[:6])
+	if d.redaction.Off {
+		d.host.Name = untrusted.Sanitize(name)
+	}
 }
 
 func (d *describer) kernel() {

@@ -199,6 +199,7 @@ func (j *Job) describe(asked procfs.ID) {
 	if len(trainers) == 0 {
 		return
 	}
+	j.learnPlace()
 	first := j.table.nodes[trainers[0].PID]
 	j.traits = traits{
 		command:     untrusted.CommandLine(first.facts.argv, j.opts.Redaction),

@@ -22,6 +22,8 @@ type Candidate struct {
 	Framework string
 	// Command is the trainer's redacted command line.
 	Command []string
+
+	slurm string
 }
 
 // Describe is one line about the candidate, sanitized: "python train.py (pytorch, 4 workers, uses a GPU)".
@@ -72,6 +74,10 @@ func Find(ctx context.Context, o Options) ([]Candidate, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	mine := func(c Candidate) bool { return c.slurm == o.Slurm }
+	if o.Slurm != "" && slices.ContainsFunc(found, mine) {
+		found = slices.DeleteFunc(found, func(c Candidate) bool { return !mine(c) })
 	}
 	slices.SortStableFunc(found, func(a, b Candidate) int {
 		return cmp.Or(-compareBool(a.GPU, b.GPU), -compareBool(a.Workers > 0, b.Workers > 0), -cmp.Compare(a.Trainer.Start, b.Trainer.Start))
@@ -182,6 +188,6 @@ func (j *Job) candidate(p Process) Candidate {
 	n := j.table.nodes[p.PID]
 	return Candidate{
 		Trainer: p.ID, GPU: n.inside.accelerator != "", Trainers: 1, Workers: len(j.tree.Load().Workers(p.ID)),
-		Framework: n.inside.framework, Command: untrusted.CommandLine(n.facts.argv, j.opts.Redaction),
+		Framework: n.inside.framework, slurm: n.inside.slurm, Command: untrusted.CommandLine(n.facts.argv, j.opts.Redaction),
 	}
 }

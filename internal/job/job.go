@@ -29,6 +29,9 @@ type Options struct {
 	// Told returns the entities of processes that are known to take batches, as somebody inside of the job tells; nil
 	// where nobody does. It is asked at each full look, and may know more each time.
 	Told func() []string
+	// Slurm is the SlurmKey of pipetune itself: Find then returns only jobs of the same Slurm job on this node, where
+	// there is one.
+	Slurm string
 	// Redaction is applied to command lines before they are returned or stored.
 	Redaction untrusted.Redaction
 }
@@ -41,6 +44,7 @@ type Job struct {
 	tree  atomic.Pointer[Tree]
 
 	traits   traits // of the first trainer
+	place    *recording.Place
 	warnings []string
 	// libraryLooks counts reads of a worker's mapped files for its HDF5 library.
 	libraryLooks int
@@ -115,6 +119,7 @@ func (j *Job) Header() recording.Job {
 		HDF5Library: j.traits.hdf5,
 		Container:   j.traits.container,
 		Trainers:    []string{},
+		Place:       j.place,
 	}
 	for i, p := range tree.Trainers() {
 		if i == 0 {
@@ -126,6 +131,18 @@ func (j *Job) Header() recording.Job {
 		h.PID, h.StartTicks = j.roots[0].PID, j.roots[0].Start
 	}
 	return h
+}
+
+// learnPlace keeps where a trainer stands among several nodes, for as long as the watch lasts: trainers may end before it
+// does, and be read only at the second try.
+func (j *Job) learnPlace() {
+	for _, p := range j.Tree().Trainers() {
+		if n := j.table.nodes[p.PID]; j.place == nil && n != nil && n.inside.place != (recording.Place{}) {
+			place := n.inside.place
+			place.JobID = untrusted.Path(place.JobID, j.opts.Redaction)
+			j.place = &place
+		}
+	}
 }
 
 // Close gives back the descriptors held on the job's processes.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/procfs"
+	"github.com/pipetune/pipetune/internal/recording"
 )
 
 // node is one living process below the job's roots: what is known of it and the role it was given.
@@ -72,7 +73,11 @@ type inside struct {
 	libraries
 	rank int // from the environment; -1 = none
 	step string
-	gpus GPUChoice
+	// slurm names the Slurm job and the node; "" outside of Slurm.
+	slurm string
+	// place is where in a job of several nodes it stands.
+	place recording.Place
+	gpus  GPUChoice
 }
 
 // workerSignals are the handlers every DataLoader worker installs, in all versions seen (torch/csrc/DataLoader.cpp:
@@ -121,6 +126,8 @@ func look(fs procfs.FS, p *procfs.Process) inside {
 	in := inside{rank: -1}
 	if env, err := p.Environ(); err == nil {
 		in.rank, in.gpus = rankOf(env), choiceOf(fs, p, env)
+		in.slurm = SlurmKey(func(name string) string { return env[name] })
+		in.place = PlaceOf(func(name string) string { return env[name] })
 		if env["SLURM_JOB_ID"] != "" {
 			in.step = env["SLURM_JOB_ID"] + "." + env["SLURM_STEP_ID"]
 		}
@@ -132,16 +139,6 @@ func look(fs procfs.FS, p *procfs.Process) inside {
 		in.accelerator = acceleratorHeld(p)
 	}
 	return in
-}
-
-// rankOf is the rank among all trainers that the environment names: torch's RANK, else Slurm's task number; -1 = none.
-func rankOf(env map[string]string) int {
-	for _, name := range []string{"RANK", "SLURM_PROCID"} {
-		if n, err := strconv.Atoi(env[name]); err == nil && n >= 0 && n < 1<<20 {
-			return n
-		}
-	}
-	return -1
 }
 
 // queuePollMillis is the time-out of a worker's wait for work: MP_STATUS_CHECK_INTERVAL of

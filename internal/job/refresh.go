@@ -211,6 +211,7 @@ func (j *Job) renew() bool {
 			}
 		}
 	}
+	j.learnPlace()
 	if j.traits.hdf5 == "" || j.traits.framework == "" || j.traits.accelerator == "" {
 		j.amend()
 	}

@@ -9,7 +9,10 @@ import "bytes"
 var environAllowed = map[string]bool{
 	// torch.distributed.run, elastic/agent
 	"RANK": true, "LOCAL_RANK": true, "WORLD_SIZE": true, "LOCAL_WORLD_SIZE": true,
-	"GROUP_RANK": true, "MASTER_PORT": true, "TORCHELASTIC_RUN_ID": true,
+	"GROUP_RANK": true, "GROUP_WORLD_SIZE": true, "MASTER_PORT": true, "TORCHELASTIC_RUN_ID": true,
+	// what starts one torchrun on each node: Kubeflow, a Kubernetes Indexed Job; and Open MPI's mpirun
+	"PET_NODE_RANK": true, "PET_NNODES": true, "JOB_COMPLETION_INDEX": true,
+	"OMPI_COMM_WORLD_RANK": true, "OMPI_COMM_WORLD_SIZE": true, "OMPI_COMM_WORLD_LOCAL_RANK": true,
 	// thread pools
 	"OMP_NUM_THREADS": true, "MKL_NUM_THREADS": true, "OPENBLAS_NUM_THREADS": true,
 	"NUMEXPR_NUM_THREADS": true, "OMP_PROC_BIND": true, "KMP_AFFINITY": true, "GOMP_CPU_AFFINITY": true,
@@ -22,8 +25,9 @@ var environAllowed = map[string]bool{
 	"HDF5_USE_FILE_LOCKING": true,
 	// Slurm: job, step, ranks and what was allotted
 	"SLURM_JOB_ID": true, "SLURM_STEP_ID": true, "SLURM_PROCID": true, "SLURM_LOCALID": true, "SLURM_NODEID": true,
-	"SLURM_NTASKS": true, "SLURM_NTASKS_PER_NODE": true, "SLURM_NNODES": true, "SLURM_JOB_NUM_NODES": true,
+	"SLURM_STEP_NUM_NODES": true, "SLURM_STEP_NUM_TASKS": true, "SLURM_NTASKS": true, "SLURM_NTASKS_PER_NODE": true, "SLURM_NNODES": true, "SLURM_JOB_NUM_NODES": true,
 	"SLURM_CPUS_PER_TASK": true, "SLURM_CPUS_ON_NODE": true, "SLURM_JOB_CPUS_PER_NODE": true,
+	"SLURMD_NODENAME":    true, // compared with pipetune's own, and kept nowhere
 	"SLURM_MEM_PER_NODE": true, "SLURM_MEM_PER_CPU": true, "SLURM_GPUS_ON_NODE": true,
 }
 

@@ -55,6 +55,14 @@ func (f FS) KernelRelease() (string, error) {
 	return s, err
 }
 
+// BootID returns the number that the kernel drew when it was started: another on each machine and after each start.
+func (f FS) BootID() (string, error) {
+	return f.readString("proc", "sys", "kernel", "random", "boot_id")
+}
+
+// HostName returns what uname -n prints.
+func (f FS) HostName() (string, error) { return f.readString("proc", "sys", "kernel", "hostname") }
+
 // PtraceScope returns Yama's restriction on looking into other processes: 0
 // same user, 1 descendants only, 2 administrator only, 3 nobody. ErrNoData says
 // that Yama is not in this kernel, which restricts no more than 0 does.

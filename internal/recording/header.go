@@ -28,6 +28,8 @@ type Tool struct {
 
 // Host is the machine, read once.
 type Host struct {
+	ID            string    `json:"id,omitempty"`   // tells this machine from others; a hash that its name cannot be guessed from
+	Name          string    `json:"name,omitempty"` // only where nothing is redacted
 	Kernel        string    `json:"kernel"`
 	CPUsPresent   int       `json:"cpus_present"`
 	CoresPhysical int       `json:"cores_physical,omitempty"`  // without hardware threads; 0 = unknown
@@ -84,4 +86,14 @@ type Job struct {
 	HDF5Library string   `json:"hdf5_library,omitempty"` // version of libhdf5 mapped by the job
 	Trainers    []string `json:"trainers"`               // entities process/…, one per rank
 	Container   bool     `json:"container,omitempty"`    // in another pid namespace than pipetune
+	Place       *Place   `json:"place,omitempty"`        // of the first trainer among several nodes
+}
+
+// Place is where in a job of several nodes a trainer stands, as its environment tells.
+type Place struct {
+	JobID     string `json:"job_id,omitempty"`     // of Slurm, or of torchrun's rendezvous
+	Step      string `json:"step,omitempty"`       // of Slurm, in the job
+	NodeRank  *int   `json:"node_rank,omitempty"`  // from 0
+	Nodes     *int   `json:"nodes,omitempty"`      // that the job runs on
+	WorldSize *int   `json:"world_size,omitempty"` // trainers on all nodes
 }

@@ -54,6 +54,12 @@ func Comparison(c *report.Comparison) Subject {
 		func(w io.Writer) error { return report.EncodeComparison(w, c) }}
 }
 
+// Merged is the joined reports of a job's nodes as a subject.
+func Merged(m *report.Merged) Subject {
+	return Subject{func() *document.Document { return document.OfMerged(m) },
+		func(w io.Writer) error { return report.EncodeMerged(w, m) }}
+}
+
 // Formats lists all formats of reports; the first is the default.
 func Formats() []Format {
 	return []Format{

@@ -34,6 +34,23 @@ func Encode(w io.Writer, r *Report) error {
 	return nil
 }
 
+// Head tells a report from other JSON. What is to read only a part of many reports embeds it.
+type Head struct {
+	Schema  string `json:"schema"`
+	Version string `json:"schema_version"`
+}
+
+// Check tells whether what begins so is a report that this version can read: ErrNotReport, ErrNewer, or nil.
+func (h Head) Check() error {
+	if h.Schema != Schema {
+		return ErrNotReport
+	}
+	if major(h.Version) > major(SchemaVersion) {
+		return fmt.Errorf("%w: report schema %.20q, this pipetune reads up to %s", ErrNewer, h.Version, SchemaVersion)
+	}
+	return nil
+}
+
 // Decode reads and validates a report. Errors wrap ErrNotReport, ErrNewer or ErrInvalid.
 func Decode(r io.Reader) (*Report, error) {
 	b, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
@@ -43,17 +60,8 @@ func Decode(r io.Reader) (*Report, error) {
 	if len(b) > MaxBytes {
 		return nil, fmt.Errorf("%w: larger than %d bytes", ErrInvalid, MaxBytes)
 	}
-	var head struct {
-		Schema  string `json:"schema"`
-		Version string `json:"schema_version"`
-	}
-	if err := json.Unmarshal(b, &head); err != nil && bytes.Contains(b, []byte(`"`+Schema+`"`)) {
-		return nil, fmt.Errorf("%w: %v", ErrInvalid, err) // one that was edited by hand or cut off
-	} else if err != nil || head.Schema != Schema {
-		return nil, ErrNotReport
-	}
-	if major(head.Version) > major(SchemaVersion) {
-		return nil, fmt.Errorf("%w: report schema %.20q, this pipetune reads up to %s", ErrNewer, head.Version, SchemaVersion)
+	if err := DecodePart(b, &Head{}); err != nil {
+		return nil, err
 	}
 	if err := checkShape(b); err != nil {
 		return nil, err
@@ -63,6 +71,17 @@ func Decode(r io.Reader) (*Report, error) {
 		return nil, fmt.Errorf("%w: %v", ErrInvalid, err)
 	}
 	return &rep, rep.Validate()
+}
+
+// DecodePart reads of a report what part, a pointer to a struct that is a Head or embeds one, has fields for. It checks
+// no more than that these are what they should be: for who reads thousands. Errors as of Decode.
+func DecodePart(b []byte, part interface{ Check() error }) error {
+	if err := json.Unmarshal(b, part); err != nil && bytes.Contains(b, []byte(`"`+Schema+`"`)) {
+		return fmt.Errorf("%w: %v", ErrInvalid, err) // one that was edited by hand or cut off
+	} else if err != nil {
+		return ErrNotReport
+	}
+	return part.Check()
 }
 
 func major(version string) int {
@@ -113,6 +132,13 @@ func (r *Report) Validate() error {
 	for _, d := range r.Decisions {
 		v.word("decision "+d.Setting+" outcome", d.Outcome, DecisionOutcomes...)
 		v.effect("decision "+d.Setting, d.Effect)
+	}
+	for _, t := range r.Thresholds {
+		v.word("threshold "+t.Text, string(t.Answer), "passed", "failed", "cannot-tell")
+		v.finite("threshold "+t.Text, t.Limit)
+		if t.Value != nil {
+			v.finite("threshold "+t.Text, t.Value.Center, t.Value.Lo, t.Value.Hi)
+		}
 	}
 	for _, p := range r.Phases {
 		v.ratio("phase "+p.Name, &p.Ratio)

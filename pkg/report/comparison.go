@@ -184,6 +184,16 @@ type Gate struct {
 	Why    string     `json:"why"` // in words
 }
 
+// Threshold is a limit that a figure of one report was held to.
+type Threshold struct {
+	Text   string     `json:"text"`   // as it was given: gpu_busy_ratio>=0.8
+	Metric string     `json:"metric"` // that was held to it
+	Limit  float64    `json:"limit"`  // in the base unit of the metric
+	Value  *Figure    `json:"value"`  // null: not measured
+	Answer GateAnswer `json:"answer"`
+	Why    string     `json:"why"` // in words
+}
+
 // GateAnswer is what a gate says; it judges the interval, never the point.
 type GateAnswer string
 

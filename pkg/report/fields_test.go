@@ -64,8 +64,8 @@ func typeName(t reflect.Type) string {
 // reference is the page of all fields.
 func (s source) reference() []byte {
 	var b bytes.Buffer
-	b.WriteString("# Fields of a report and a comparison\n\nWritten from the Go types by `go test ./pkg/report -update`, as are the JSON Schemas " +
-		"[report.json](schema/report.json)\nand [comparison.json](schema/comparison.json) (draft 2020-12). Names carry base units; numbers are finite. " +
+	b.WriteString("# Fields of a report, a comparison and merged reports\n\nWritten from the Go types by `go test ./pkg/report -update`, as are the JSON Schemas " +
+		"[report.json](schema/report.json),\n[comparison.json](schema/comparison.json) and [merged.json](schema/merged.json) (draft 2020-12). Names carry base units; numbers are finite. " +
 		"A minor version adds fields and\nchanges none: readers ignore what they do not know. Null is not known, unless the meaning says otherwise.\n")
 	done := map[string]bool{}
 	var write func(t reflect.Type)

@@ -8,7 +8,7 @@ package report
 // Schema and SchemaVersion name the format; a reader refuses a newer major version.
 const (
 	Schema        = "pipetune.report"
-	SchemaVersion = "1.6.0"
+	SchemaVersion = "1.7.0"
 )
 
 // Report is one diagnosis or one benchmark.
@@ -33,9 +33,10 @@ type Report struct {
 	Benchmark     *Benchmark        `json:"benchmark,omitempty"` // bench-io only, since 1.1.0
 	Measurements  []Measurement     `json:"measurements"`
 	Abstained     []Abstained       `json:"abstained"`
-	Warnings      []string          `json:"warnings"`        // about the watch or the measuring, for the person
-	Patch         *Patch            `json:"patch,omitempty"` // launch mode, since 1.2.0: the recommended settings as a change of the source
-	Next          []string          `json:"next,omitempty"`  // commands worth running next, ready to copy
+	Warnings      []string          `json:"warnings"`             // about the watch or the measuring, for the person
+	Thresholds    []Threshold       `json:"thresholds,omitempty"` // that --threshold asked for; since 1.7.0
+	Patch         *Patch            `json:"patch,omitempty"`      // launch mode, since 1.2.0: the recommended settings as a change of the source
+	Next          []string          `json:"next,omitempty"`       // commands worth running next, ready to copy
 }
 
 // Tool is the program that made the report, and what it cost.
@@ -54,6 +55,8 @@ type Overhead struct {
 
 // Host is the machine the job ran on.
 type Host struct {
+	ID               string    `json:"id,omitempty"`       // tells this machine from others, a hash; absent: not known; since 1.7.0
+	Name             string    `json:"name,omitempty"`     // only with --no-redact; since 1.7.0
 	CPUsUsable       float64   `json:"cpus_usable"`        // min(affinity, cpuset, quota)
 	CPUsPresent      int       `json:"cpus_present"`       // online
 	MemoryBytes      int64     `json:"memory_bytes"`       // physical
@@ -92,6 +95,16 @@ type Job struct {
 	Items  string  `json:"items,omitempty"`
 	Chunk  string  `json:"chunk,omitempty"` // of the HDF5 dataset: "64x64x128"; empty: not chunked, or not known. Since 1.5.0
 	Loader *Loader `json:"loader"`
+	Place  *Place  `json:"place,omitempty"` // among several nodes; since 1.7.0
+}
+
+// Place is where among the nodes of a job the watched trainers stand, as the job's own environment tells.
+type Place struct {
+	JobID     string `json:"job_id,omitempty"` // of Slurm, or of torchrun's rendezvous
+	Step      string `json:"step,omitempty"`   // of Slurm, in the job
+	NodeRank  *int   `json:"node_rank"`        // from 0
+	Nodes     *int   `json:"nodes"`            // that the job runs on
+	WorldSize *int   `json:"world_size"`       // trainers on all nodes
 }
 
 // Loader is the DataLoader's settings as far as they are known; null is unknown.

@@ -24,7 +24,8 @@ var update = flag.Bool("update", false, "write the schemas and the field referen
 // words are the closed lists of strings that have no type of their own.
 var words = map[string][]string{
 	"Report.Kind": {"diagnose", "bench-io"}, "Comparison.Kind": {"diagnose", "bench-io"},
-	"Report.Schema": {Schema}, "Comparison.Schema": {ComparisonSchema},
+	"Report.Schema": {Schema}, "Comparison.Schema": {ComparisonSchema}, "Merged.Schema": {MergedSchema},
+	"Merged.Kind": {"diagnose"}, "Spread.Of": {"nodes", "ranks"}, "LeftOut.Reason": LeftReasons,
 	"Decision.Outcome": DecisionOutcomes, "Plan.Name": PlanNames, "Plan.Risk": {"low", "medium", "high"}, "Outlook.Outcome": Outcomes,
 	"PatchedSetting.How": PatchHows, "Change.Method": {ByRuns, ByWindows, ByIntervals},
 	"Benchmark.Kind": {"hdf5", "image", "npy", "tar", "other"},
@@ -240,6 +241,7 @@ var schemaFiles = []struct {
 }{
 	{reflect.TypeFor[Report](), "urn:pipetune:report:1", "../../docs/schema/report.json"},
 	{reflect.TypeFor[Comparison](), "urn:pipetune:comparison:1", "../../docs/schema/comparison.json"},
+	{reflect.TypeFor[Merged](), "urn:pipetune:merged:1", "../../docs/schema/merged.json"},
 }
 
 // TestSchemasAreCurrent holds the schemas, and the reference of fields, to the types.
@@ -321,7 +323,7 @@ func TestReportsFitTheirSchemas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if seen[Schema] < 6 || seen[ComparisonSchema] < 4 {
-		t.Errorf("reports and comparisons seen: %v", seen)
+	if seen[Schema] < 6 || seen[ComparisonSchema] < 4 || seen[MergedSchema] < 1 {
+		t.Errorf("reports, comparisons and merged reports seen: %v", seen)
 	}
 }

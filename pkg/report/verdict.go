@@ -112,7 +112,7 @@ type Phase struct {
 	Basis  Basis   `json:"basis"`
 }
 
-// Rank is one trainer of several.
+// Rank is one trainer of several, on this machine or, since 1.7.0, on all that the job runs on.
 type Rank struct {
 	Rank           string   `json:"rank"`             // as the launcher numbers it, else the pid
 	PID            int      `json:"pid"`              // of the trainer

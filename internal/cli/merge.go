@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pipetune/pipetune/internal/merge"
+	"github.com/pipetune/pipetune/internal/render"
+	"github.com/pipetune/pipetune/internal/untrusted"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// merging is what a person asked merge for.
+type merging struct {
+	job     string
+	format  string
+	outputs []string
+	strict  bool
+	display
+}
+
+func newMerge(env Env) *cobra.Command {
+	var o merging
+	c := &cobra.Command{
+		Use:   "merge FILES...",
+		Short: "the reports of one job's nodes, joined",
+		Long: `merge joins the reports of one job's nodes, one file for each: how each figure
+is spread over nodes and ranks, which rank lacks data while most do not, and
+which nodes there is no report of. Only what was watched at the same time is
+held against each other. A file that cannot be read, was watched at another
+time, or holds a run that another file has, is named and left out; the reports
+of two jobs are refused, unless --job says which. Recordings (.jsonl) are read
+as well.`,
+		Example: `  srun --jobid=4711 --overlap -N 4 -n 4 pipetune diagnose -o 'nodes/%n.json'
+  pipetune merge nodes/*.json
+  pipetune merge nodes/*.json -o job.md -o job.json`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fail(exitUsage, "pipetune merge nodes/*.json", "merge needs the reports of a job's nodes")
+			}
+			format, outs, err := o.check()
+			if err != nil {
+				return err
+			}
+			return o.run(env, args, format, outs)
+		},
+	}
+	c.Flags().StringVar(&o.job, "job", "", "merge only reports of this job: its `ID`, or the name of its script")
+	o.addFlags(c)
+	return c
+}
+
+// addFlags gives a command the flags of how it shows what was merged.
+func (o *merging) addFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringArrayVarP(&o.outputs, "output", "o", nil, "also write to `FILE`, format from its suffix: .md .json .html .txt (repeatable)")
+	f.StringVar(&o.format, "format", "text", "what to print: text, json, md or html")
+	f.StringVar(&o.color, "color", "auto", "auto, always or never")
+	f.BoolVar(&o.strict, "strict", false, "exit 3 where a node is missing or a file is left out")
+	complete(c, "format", render.Names(render.Formats())...)
+	complete(c, "color", colors...)
+}
+
+// check validates the flags about formats and files.
+func (o *merging) check() (format render.Format, outs []output, err error) {
+	if format, err = formatOf(render.Formats(), o.format, o.color); err != nil {
+		return format, nil, err
+	}
+	outs, err = parseOutputs(o.outputs, render.Formats(), false)
+	return format, outs, err
+}
+
+// run reads, merges and shows.
+func (o *merging) run(env Env, paths []string, format render.Format, outs []output) error {
+	list, left := readNodes(env, paths)
+	return o.join(env, list, left, len(paths), format, outs, func(*report.Merged) {})
+}
+
+// join merges and shows what was read of so many files. amend has the last word on what is shown.
+func (o *merging) join(env Env, list []*merge.Watch, left []report.LeftOut, files int, format render.Format, outs []output, amend func(*report.Merged)) error {
+	m, err := merge.Run(list, merge.Options{Tool: report.Tool{Name: tool().Name, Version: tool().Version, Commit: tool().Commit}, Job: o.job, Left: left})
+	switch {
+	case errors.Is(err, merge.ErrMixed):
+		return fail(exitUsage, "name the one to merge: --job ID", "%w", err)
+	case err != nil:
+		for _, l := range left[:min(len(left), 5)] {
+			note(env.Stderr, l.File+": "+l.Why)
+		}
+		return fail(exitUsage, "give the .json reports that pipetune diagnose -o wrote on the nodes", "%w: of %d files none can be merged%s", err, files, ofJob(o.job))
+	}
+	amend(m)
+	if err := deliver(env, render.Merged(m), format, o.display, outs); err != nil {
+		return err
+	}
+	if n := len(m.Missing.Nodes) + len(m.Missing.Ranks) + len(m.LeftOut); o.strict && n > 0 {
+		return fail(exitNotMeasured, "", "--strict: %d nodes and %d ranks are missing, %d files were left out", len(m.Missing.Nodes), len(m.Missing.Ranks), len(m.LeftOut))
+	}
+	return nil
+}
+
+func ofJob(job string) string {
+	if job == "" {
+		return ""
+	}
+	return " for job " + job
+}
+
+// readNodes reads the files, several at once, and keeps of each what merging needs. What cannot be read is left out.
+func readNodes(env Env, paths []string) ([]*merge.Watch, []report.LeftOut) {
+	watches, errs := make([]*merge.Watch, len(paths)), make([]error, len(paths))
+	next := make(chan int)
+	var readers sync.WaitGroup
+	var recordings sync.Mutex // one at a time: each takes as much memory as it has readings
+	for range min(runtime.GOMAXPROCS(0), len(paths)) {
+		readers.Go(func() {
+			var room bytes.Buffer
+			for i := range next {
+				watches[i], errs[i] = readNode(env, paths[i], &room, &recordings)
+			}
+		})
+	}
+	for i := range paths {
+		next <- i
+	}
+	close(next)
+	readers.Wait()
+	var list []*merge.Watch
+	var left []report.LeftOut
+	for i, err := range errs {
+		switch {
+		case err == nil:
+			list = append(list, watches[i])
+		case errors.Is(err, merge.ErrOtherKind):
+			left = append(left, report.LeftOut{File: filepath.Base(paths[i]), Reason: report.LeftOtherKind, Why: untrusted.Message(err.Error())})
+		default:
+			left = append(left, report.LeftOut{File: filepath.Base(paths[i]), Reason: report.LeftUnreadable, Why: untrusted.Message(err.Error())})
+		}
+	}
+	return list, left
+}
+
+// readNode reads one file. room is used again.
+func readNode(env Env, path string, room *bytes.Buffer, recordings *sync.Mutex) (*merge.Watch, error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	br := bufio.NewReaderSize(f, 4<<10)
+	if looksLikeRecording(br) {
+		recordings.Lock()
+		defer recordings.Unlock()
+		r, _, err := replay(env, path)
+		if err != nil {
+			return nil, err
+		}
+		return merge.Of(path, r)
+	}
+	room.Reset()
+	if _, err := room.ReadFrom(io.LimitReader(br, merge.MaxBytes+1)); err != nil {
+		return nil, fmt.Errorf("reading: %w", plainPathError(err))
+	}
+	return merge.Decode(path, room.Bytes())
+}

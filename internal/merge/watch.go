@@ -1,0 +1,220 @@
+package merge
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/stat"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// MaxBytes bounds the report of one node. Reports are some 10 to 100 kB.
+const MaxBytes = 2 << 20
+
+// spread are the figures that are held against each other, in the order they are shown; the worst is the largest, or
+// the smallest.
+var spread = []struct {
+	metric   metric.Desc
+	smallest bool
+}{
+	{metric.DataStall, false}, {metric.InputWait, false}, {metric.SamplesPerS, true}, {metric.BatchesPerS, true}, {metric.StepTime, false},
+	{metric.GPUBusy, true}, {metric.WorkerBusy, false}, {metric.WorkerStorage, false}, {metric.UsableBusy, false}, {metric.MemLimitUsed, false},
+}
+
+// Watch is what is kept of one report: some 5 kB, however many there are.
+type Watch struct {
+	file     string
+	tool     string
+	host     report.Host // its id and name
+	place    report.Place
+	joins    string // the job that it was taken for, where it names none itself
+	command  []string
+	frame    string
+	run      run
+	from, to float64 // by the wall clock of the node, in seconds; both 0: not told
+	class    report.Class
+	rule     string
+	found    []found
+	figures  []figure // as many as spread; of those not told the unit is ""
+	ranks    []report.Rank
+}
+
+// run tells one watch from another, however often and in which form it was written.
+type run struct {
+	started, host string
+	mono          float64
+	pid           int
+}
+
+// found is a finding.
+type found struct {
+	Rule     string          `json:"rule"`
+	Severity report.Severity `json:"severity"`
+}
+
+// figure is a figure of a report, with its values in windows of equal length over the watch where there are any.
+type figure struct {
+	center  float64
+	unit    string
+	windows []float32
+}
+
+// part is what is read of a report.
+type part struct {
+	report.Head
+	Kind    string                   `json:"kind"`
+	Tool    struct{ Version string } `json:"tool"`
+	Host    struct{ ID, Name string }
+	Job     *report.Job              `json:"job"`
+	Window  *report.Window           `json:"window"`
+	Verdict *report.Verdict          `json:"verdict"`
+	Metrics map[string]report.Metric `json:"metrics"`
+	Ranks   []report.Rank            `json:"ranks"`
+	Found   []found                  `json:"findings"`
+}
+
+// Decode reads what merging needs of a node's report, and forgets the rest. The error wraps ErrOtherKind, or
+// one of report.DecodePart's.
+func Decode(file string, b []byte) (*Watch, error) {
+	if len(b) > MaxBytes {
+		return nil, fmt.Errorf("%w: larger than %d bytes", report.ErrInvalid, MaxBytes)
+	}
+	var p part
+	if err := report.DecodePart(b, &p); err != nil {
+		return nil, err
+	}
+	if p.Kind != "diagnose" {
+		return nil, fmt.Errorf("%w: one of %.40s, which is of no node of a job", ErrOtherKind, p.Kind)
+	}
+	w := &Watch{file: file, tool: p.Tool.Version, host: report.Host{ID: p.Host.ID, Name: p.Host.Name}, found: p.Found, ranks: p.Ranks,
+		figures: make([]figure, len(spread))}
+	if v := p.Verdict; v != nil {
+		w.class, w.rule = v.Class, v.Rule
+	}
+	if j := p.Job; j != nil {
+		w.command, w.frame, w.run.pid = j.Command, j.Framework, j.PID
+		if j.Place != nil {
+			w.place = *j.Place
+		}
+	}
+	w.when(p.Window)
+	for i, s := range spread {
+		m, ok := p.Metrics[s.metric.Name]
+		if !ok || !stat.Finite(m.Center) {
+			continue
+		}
+		w.figures[i] = figure{center: m.Center, unit: m.Unit}
+		for _, x := range m.Windows[:min(len(m.Windows), report.MaxWindows)] {
+			w.figures[i].windows = append(w.figures[i].windows, float32(x))
+		}
+	}
+	for i := range w.ranks { // ratios of a file that nobody checked
+		if x := w.ranks[i].InputWaitRatio; x != nil {
+			*x = stat.Share(*x)
+		}
+	}
+	return w, nil
+}
+
+// Of is what is kept of a report that is at hand whole, as of a recording.
+func Of(file string, r *report.Report) (*Watch, error) {
+	var b bytes.Buffer
+	if err := json.NewEncoder(&b).Encode(r); err != nil {
+		return nil, fmt.Errorf("%w: %v", report.ErrInvalid, err)
+	}
+	return Decode(file, b.Bytes())
+}
+
+// when takes over from when to when it was watched.
+func (w *Watch) when(window *report.Window) {
+	if window == nil {
+		return
+	}
+	w.run.started, w.run.mono, w.run.host = window.StartedAt, window.StartMono, w.host.ID
+	at, err := time.Parse(time.RFC3339, window.StartedAt)
+	if err != nil || !(window.DurationS > 0) || !stat.Finite(window.StartS, window.DurationS) {
+		return
+	}
+	w.from = float64(at.Unix()) + max(window.StartS, 0)
+	w.to = w.from + window.DurationS
+}
+
+// NodeRank is the rank of its node; nil where it does not say.
+func (w *Watch) NodeRank() *int { return w.place.NodeRank }
+
+// SetFile says where it is kept.
+func (w *Watch) SetFile(name string) { w.file = name }
+
+// node is the name of its node: by rank, which a person knows, else by a hash, else by the file.
+func (w *Watch) node() string {
+	switch {
+	case w.place.NodeRank != nil:
+		return "node " + strconv.Itoa(*w.place.NodeRank)
+	case w.host.ID != "":
+		return "host " + w.host.ID
+	}
+	return path.Base(w.file)
+}
+
+// job tells one job from another: by the id that the scheduler gave, else by what it runs.
+func (w *Watch) job() string {
+	switch {
+	case w.place.JobID != "" && w.place.Step != "":
+		return w.place.JobID + "." + w.place.Step
+	case w.place.JobID != "":
+		return w.place.JobID
+	}
+	return cmp.Or(w.joins, script(w.command))
+}
+
+// of reports whether it is of the job that a person named: by its id, with or without Slurm's step, or by its script.
+func (w *Watch) of(name string) bool {
+	return name == "" || name == w.job() || name == w.place.JobID
+}
+
+// script is what a command runs: nodes of a job differ in their arguments, as in --node_rank.
+func script(command []string) string {
+	for i, word := range command {
+		if strings.HasSuffix(word, ".py") {
+			return path.Base(word)
+		}
+		if word == "-m" && i+1 < len(command) {
+			return command[i+1]
+		}
+	}
+	if len(command) == 0 {
+		return "a job without a command"
+	}
+	return path.Base(command[0])
+}
+
+// trainers are the names of what it watched: ranks, else the process.
+func (w *Watch) trainers() []string {
+	var names []string
+	for _, r := range w.ranks {
+		names = append(names, r.Rank)
+	}
+	if len(names) == 0 {
+		names = append(names, fmt.Sprint("pid ", w.run.pid))
+	}
+	return names
+}
+
+// byRank puts nodes in their order, those without a number behind them by name.
+func byRank(a, b *Watch) int {
+	rank := func(w *Watch) int {
+		if w.place.NodeRank == nil {
+			return 1 << 30
+		}
+		return *w.place.NodeRank
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.node(), b.node()), slices.Compare(a.trainers(), b.trainers()), cmp.Compare(a.file, b.file))
+}

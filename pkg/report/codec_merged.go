@@ -1,0 +1,70 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// EncodeMerged writes m as indented JSON, empty lists as []. It refuses numbers that are not finite and unknown words.
+func EncodeMerged(w io.Writer, m *Merged) error {
+	if err := m.Validate(); err != nil {
+		return err
+	}
+	m.fillLists()
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(m); err != nil {
+		return fmt.Errorf("encoding merged reports: %w", err)
+	}
+	return nil
+}
+
+// Validate holds m to the contract. It reports the first breach.
+func (m *Merged) Validate() error {
+	v := validator{}
+	v.word("kind", m.Kind, "diagnose")
+	v.finite("window", m.Window.DurationS)
+	for _, s := range m.Figures {
+		v.word(s.Metric+" of", s.Of, "nodes", "ranks")
+		v.finite(s.Metric, s.Median, s.Worst)
+		if s.Skew != nil {
+			v.finite(s.Metric+" skew", *s.Skew)
+		}
+	}
+	for _, s := range m.Stragglers {
+		v.ratio("straggler", &s.InputWaitRatio)
+		v.ratio("straggler above the median", &s.Above)
+	}
+	for _, n := range m.Nodes {
+		v.ratio(n.Name+" seen", &n.Seen)
+		for name, x := range n.Figures {
+			v.finite(n.Name+" "+name, x)
+		}
+	}
+	for _, l := range m.LeftOut {
+		v.word(l.File+" reason", l.Reason, LeftReasons...)
+	}
+	if v.err != nil {
+		return fmt.Errorf("invalid merged report: %s", strings.TrimPrefix(v.err.Error(), ErrInvalid.Error()+": "))
+	}
+	return nil
+}
+
+func (m *Merged) fillLists() {
+	fill(&m.Job.Command)
+	fill(&m.Verdict.Classes)
+	fill(&m.Figures)
+	fill(&m.Stragglers)
+	fill(&m.Rules)
+	fill(&m.Nodes)
+	fill(&m.Missing.Nodes)
+	fill(&m.Missing.Ranks)
+	fill(&m.LeftOut)
+	fill(&m.Warnings)
+	for i := range m.Nodes {
+		fill(&m.Nodes[i].Ranks)
+	}
+}
