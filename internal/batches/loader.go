@@ -36,15 +36,18 @@ type Loader struct {
 
 	pickled pickledFlow
 
-	passing   int // listings made while a batch was on its way
-	estimates int // calls of estimate
+	passing     int // listings made while a batch was on its way
+	estimates   int // calls of Estimate
+	recalibrate int // the number of calls after which the next calibration is due
 }
 
 // listLimit bounds the descriptors looked at in one listing.
 const listLimit = 512
 
-// calibrateEvery is how many estimates share a calibration once the tensors per batch are known: one a second.
-const calibrateEvery = 4
+// calibrateEvery is how many estimates share a calibration once the tensors per batch are known, one a second at first.
+// Later there is one whenever the evidence has grown by an eighth: what there is of it does not change any more.
+// programsEvery is how many share a look for programs that the workers run.
+const calibrateEvery, programsEvery = 4, 4
 
 // buriedLedger is the ledger of a worker that is gone.
 type buriedLedger struct {
@@ -195,10 +198,14 @@ func (f *Loader) ledgers() []*tensorLedger {
 // Estimate brings the counts up to date. It is to be called four times a second.
 func (f *Loader) Estimate() {
 	all := f.ledgers()
-	if f.estimates%calibrateEvery == 0 || f.period.tensors == 0 {
+	undecided := f.period.tensors == 0
+	if f.estimates%programsEvery == 0 || undecided {
 		for _, w := range f.workers {
 			w.lookForPrograms()
 		}
+	}
+	if f.estimates >= f.recalibrate || undecided {
+		f.recalibrate = f.estimates + max(calibrateEvery, f.estimates/8)
 		f.calibrate(all)
 	}
 	f.estimates++

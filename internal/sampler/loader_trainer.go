@@ -45,6 +45,7 @@ type trainer struct {
 
 	joint    jointCounts
 	sinceSet uint64 // passes since the workers were last sampled
+	tellings uint64 // calls of emit
 	had      bool   // has had workers
 	reborn   int    // passes left in which workers count as short-lived
 	batches  *batches.Loader
@@ -60,6 +61,7 @@ type loaderWorker struct {
 	clock    cpuClock
 	batches  *batches.Worker
 	rest     rest
+	told     bool // of, to a sink
 	unlisted bool // it went from the tree, and is a member again if it comes back there; else it was found gone
 }
 
