@@ -46,8 +46,9 @@ const listLimit = 512
 
 // calibrateEvery is how many estimates share a calibration once the tensors per batch are known, one a second at first.
 // Later there is one whenever the evidence has grown by an eighth: what there is of it does not change any more.
-// programsEvery is how many share a look for programs that the workers run.
-const calibrateEvery, programsEvery = 4, 4
+// But after calibrateAtLeast there is one, half a minute later. programsEvery is how many share a look for programs
+// that the workers run.
+const calibrateEvery, calibrateAtLeast, programsEvery = 4, 120, 4
 
 // buriedLedger is the ledger of a worker that is gone.
 type buriedLedger struct {
@@ -205,8 +206,13 @@ func (f *Loader) Estimate() {
 		}
 	}
 	if f.estimates >= f.recalibrate || undecided {
-		f.recalibrate = f.estimates + max(calibrateEvery, f.estimates/8)
+		f.recalibrate = f.estimates + min(max(calibrateEvery, f.estimates/8), calibrateAtLeast)
 		f.calibrate(all)
+		if n := f.period.tensors; n > 0 {
+			if b, ok := batchBytes(all, n); ok {
+				f.batchBytes = b
+			}
+		}
 	}
 	f.estimates++
 	for _, w := range f.workers {
@@ -214,11 +220,6 @@ func (f *Loader) Estimate() {
 		f.pickled.credit(w.ledger)
 	}
 	if f.sighted {
-		if n := f.period.tensors; n > 0 {
-			if b, ok := batchBytes(all, n); ok {
-				f.batchBytes = b
-			}
-		}
 		return
 	}
 	f.pickled.estimate(all, slices.ContainsFunc(f.workers, func(w *Worker) bool { return w.socket }))
