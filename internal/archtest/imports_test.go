@@ -87,7 +87,6 @@ var thirdParty = map[string][]string{
 	"github.com/spf13/cobra":                {"cli", "scripts/man"},
 	"github.com/BurntSushi/toml":            {"settings"},
 	"github.com/spf13/pflag":                {"cli", "settings"},
-	"github.com/schollz/progressbar":        {"cli"},
 	"golang.org/x/image":                    {"dataset"},
 	"golang.org/x/term":                     {"cli"},
 	"github.com/rivo/uniseg":                {"render"},

@@ -8,7 +8,6 @@ package exporter
 
 import (
 	"io"
-	"net/http"
 	"strings"
 	"sync"
 
@@ -56,15 +55,7 @@ func (e *Exporter) locked(f func()) {
 	f()
 }
 
-// Handler serves it to scrapes.
-func (e *Exporter) Handler() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", contentType)
-		_ = e.Text(w) // who asked is gone
-	})
-}
-
-// Text writes it in the text format, as node_exporter's textfile collector reads it.
+// Text writes it in the text format, as scrapes get it and node_exporter's textfile collector reads it.
 func (e *Exporter) Text(w io.Writer) error { return e.collect().write(w) }
 
 func (e *Exporter) collect() *collection {

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// contentType is that of Prometheus' text format (prometheus.io/docs/instrumenting/exposition_formats). client_golang
+// ContentType is that of Prometheus' text format (prometheus.io/docs/instrumenting/exposition_formats). client_golang
 // writes it too, and brings protobuf along: a megabyte and a half of a program that every child of a watch maps.
-const contentType = "text/plain; version=0.0.4; charset=utf-8"
+const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 
 // kind is a type of metric in the text format.
 type kind string
