@@ -36,6 +36,7 @@ type Loader struct {
 
 	pickled pickledFlow
 
+	lists       int // calls of List
 	passing     int // listings made while a batch was on its way
 	estimates   int // calls of Estimate
 	recalibrate int // the number of calls after which the next calibration is due
@@ -103,14 +104,17 @@ func (f *Loader) Searching() bool { return f.sighted && f.period.tensors == 0 }
 // Known says that it is known what makes a batch.
 func (f *Loader) Known() bool { return f.period.tensors > 0 || f.pickled.writesPerBatch > 0 }
 
-// List lists the descriptors of one worker and of the trainer, or the folder of shared memory.
+// List lists the descriptors of one worker and of the trainer, or the folder of shared memory. Once it is known what
+// makes a batch the trainer, whose listing takes twice as long, is listed every second time.
 func (f *Loader) List(worker int) {
 	if f.folder != nil {
 		f.folder.list(f.workers)
 		return
 	}
 	f.workers[worker].list(f.inner)
-	f.listReceived()
+	if f.lists++; f.lists%2 == 0 || !f.Known() {
+		f.listReceived()
+	}
 }
 
 // A starved loader's tensors live for milliseconds, so hardly a listing at a fixed pace meets one. While the tensors
