@@ -14,8 +14,8 @@ import (
 // alarm wakes one goroutine, by a timer of the kernel (timerfd_create(2)) that Go's poller waits for.
 //
 // A time.Timer would do the same for more: whenever one is due, Go's runtime wakes its monitor thread too, which then
-// naps 20 µs at a time for as long as any goroutine runs. At 50 wake-ups a second that took 0.15 % of a CPU, a tenth of
-// a watch beside 16 workers (perf, Linux 6.18, Go 1.26).
+// naps 20 µs at a time for as long as any goroutine runs. A loop of 50 short wake-ups a second took 0.65 % of a CPU by
+// the one and 0.48 % by the other (Linux 6.18, Go 1.26).
 type alarm struct {
 	file *os.File
 	conn syscall.RawConn
