@@ -36,15 +36,20 @@ type Loader struct {
 
 	pickled pickledFlow
 
-	passing   int // listings made while a batch was on its way
-	estimates int // calls of estimate
+	lists       int // calls of List
+	passing     int // listings made while a batch was on its way
+	estimates   int // calls of Estimate
+	recalibrate int // the number of calls after which the next calibration is due
 }
 
 // listLimit bounds the descriptors looked at in one listing.
 const listLimit = 512
 
-// calibrateEvery is how many estimates share a calibration once the tensors per batch are known: one a second.
-const calibrateEvery = 4
+// calibrateEvery is how many estimates share a calibration once the tensors per batch are known, one a second at first.
+// Later there is one whenever the evidence has grown by an eighth: what there is of it does not change any more.
+// But after calibrateAtLeast there is one, half a minute later. programsEvery is how many share a look for programs
+// that the workers run.
+const calibrateEvery, calibrateAtLeast, programsEvery = 4, 120, 4
 
 // buriedLedger is the ledger of a worker that is gone.
 type buriedLedger struct {
@@ -99,14 +104,17 @@ func (f *Loader) Searching() bool { return f.sighted && f.period.tensors == 0 }
 // Known says that it is known what makes a batch.
 func (f *Loader) Known() bool { return f.period.tensors > 0 || f.pickled.writesPerBatch > 0 }
 
-// List lists the descriptors of one worker and of the trainer, or the folder of shared memory.
+// List lists the descriptors of one worker and of the trainer, or the folder of shared memory. Once it is known what
+// makes a batch the trainer, whose listing takes twice as long, is listed every second time.
 func (f *Loader) List(worker int) {
 	if f.folder != nil {
 		f.folder.list(f.workers)
 		return
 	}
 	f.workers[worker].list(f.inner)
-	f.listReceived()
+	if f.lists++; f.lists%2 == 0 || !f.Known() {
+		f.listReceived()
+	}
 }
 
 // A starved loader's tensors live for milliseconds, so hardly a listing at a fixed pace meets one. While the tensors
@@ -195,11 +203,20 @@ func (f *Loader) ledgers() []*tensorLedger {
 // Estimate brings the counts up to date. It is to be called four times a second.
 func (f *Loader) Estimate() {
 	all := f.ledgers()
-	if f.estimates%calibrateEvery == 0 || f.period.tensors == 0 {
+	undecided := f.period.tensors == 0
+	if f.estimates%programsEvery == 0 || undecided {
 		for _, w := range f.workers {
 			w.lookForPrograms()
 		}
+	}
+	if f.estimates >= f.recalibrate || undecided {
+		f.recalibrate = f.estimates + min(max(calibrateEvery, f.estimates/8), calibrateAtLeast)
 		f.calibrate(all)
+		if n := f.period.tensors; n > 0 {
+			if b, ok := batchBytes(all, n); ok {
+				f.batchBytes = b
+			}
+		}
 	}
 	f.estimates++
 	for _, w := range f.workers {
@@ -207,11 +224,6 @@ func (f *Loader) Estimate() {
 		f.pickled.credit(w.ledger)
 	}
 	if f.sighted {
-		if n := f.period.tensors; n > 0 {
-			if b, ok := batchBytes(all, n); ok {
-				f.batchBytes = b
-			}
-		}
 		return
 	}
 	f.pickled.estimate(all, slices.ContainsFunc(f.workers, func(w *Worker) bool { return w.socket }))

@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"context"
-	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,7 +36,7 @@ const textfileEvery = 10 * time.Second
 type meter struct {
 	*exporter.Exporter
 	env     Env
-	server  *http.Server
+	server  *scrapes
 	file    output
 	tracker live.Tracker
 	next    time.Duration // when the file is due
@@ -75,14 +72,8 @@ func (o *metricsOptions) open(env Env) (*meter, error) {
 	if err != nil {
 		return nil, fail(exitUsage, "choose another port", "--metrics-listen %s: %w", o.listen, err)
 	}
-	routes := http.NewServeMux()
-	routes.Handle("GET /metrics", m.Handler())
-	routes.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintln(w, "pipetune: metrics of a training job are at /metrics")
-	})
-	const patience = 10 * time.Second // with who asks
-	m.server = &http.Server{Handler: routes, ReadTimeout: patience, WriteTimeout: patience, MaxHeaderBytes: 16 << 10}
-	go func() { _ = m.server.Serve(listener) }() // until close
+	m.server = &scrapes{listener: listener, text: m.Text}
+	go m.server.serve()
 	return m, nil
 }
 
@@ -170,9 +161,5 @@ func (m *meter) close() {
 	if m == nil || m.server == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	if m.server.Shutdown(ctx) != nil {
-		_ = m.server.Close() // nobody is waited for any longer
-	}
+	m.server.close()
 }

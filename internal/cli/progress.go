@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
-
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
@@ -67,17 +65,11 @@ func newProgress(env Env, quiet bool, total time.Duration, s progressStyle) *pro
 	switch {
 	case quiet:
 	case env.StderrTerminal && env.Getenv("CI") == "" && env.Getenv("TERM") != "dumb":
-		bar := progressbar.NewOptions64(max(1, total.Milliseconds()),
-			progressbar.OptionSetWriter(env.Stderr), progressbar.OptionSetDescription(s.what), progressbar.OptionSetWidth(s.width),
-			progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false), progressbar.OptionThrottle(s.pace),
-			progressbar.OptionSetElapsedTime(false), progressbar.OptionSetTheme(progressbar.ThemeASCII))
+		line := &bar{w: env.Stderr, width: s.width, pace: s.pace}
 		p.show = func(what string, elapsed time.Duration) {
-			bar.Describe(s.bar(what, elapsed, total))
-			// One step short of the end: at the end the bar would take itself for finished. What it writes goes to
-			// stderr; when that is gone there is nobody left to tell.
-			_ = bar.Set64(min(elapsed.Milliseconds(), total.Milliseconds()-1))
+			line.draw(s.bar(what, elapsed, total), elapsed.Seconds()/max(total.Seconds(), 1e-3))
 		}
-		p.finish = func() { _ = bar.Finish() }
+		p.finish = line.clear
 	default:
 		next := lineEvery
 		p.show = func(what string, elapsed time.Duration) {

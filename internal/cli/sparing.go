@@ -9,11 +9,12 @@ import (
 
 // How the garbage collector is set beside a job.
 const (
-	// mostPercent lets the heap quadruple between two collections while it is small: one each 17 s.
-	mostPercent = 300
+	// mostPercent lets the heap grow to 4 MiB, Go's least, between two collections while it is small: what a watch of a
+	// few minutes keeps is 1 to 2 MiB, and to collect it takes 1 ms.
+	mostPercent = 100
 	// leastPercent bounds what collecting may cost should the heap be larger than was ever seen.
 	leastPercent = 25
-	// garbageRoom is how far the heap may grow between two collections. A watch of ten processes makes half a megabyte of garbage a second;
+	// garbageRoom is how far the heap may grow between two collections. A watch of ten processes makes a quarter of a megabyte of garbage a second;
 	// without this bound, a recording of 30 MiB would take 120 MiB of memory, and when a busy machine makes a collection late, more.
 	garbageRoom = 12 << 20
 	// sizeEvery is how often the heap is looked at; it grows by some 16 kB a second.

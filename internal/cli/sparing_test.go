@@ -11,7 +11,7 @@ func TestCollectorLeavesBoundedRoom(t *testing.T) {
 	for _, c := range []struct {
 		live uint64
 		want int
-	}{{0, 300}, {1 << 20, 300}, {4 << 20, 300}, {12 << 20, 100}, {32 << 20, 37}, {1 << 40, 25}} {
+	}{{0, 100}, {1 << 20, 100}, {4 << 20, 100}, {12 << 20, 100}, {32 << 20, 37}, {1 << 40, 25}} {
 		if got := collectAt(c.live); got != c.want {
 			t.Errorf("a heap of %d bytes may grow by %d %%, want %d", c.live, got, c.want)
 		}

@@ -8,13 +8,8 @@ package exporter
 
 import (
 	"io"
-	"net/http"
 	"strings"
 	"sync"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"github.com/prometheus/common/expfmt"
 
 	"github.com/pipetune/pipetune/internal/live"
 	"github.com/pipetune/pipetune/internal/metric"
@@ -23,8 +18,7 @@ import (
 
 // Exporter holds the last state of one watch. Its methods may be called from any goroutine.
 type Exporter struct {
-	registry *prometheus.Registry
-	version  string
+	version string
 
 	mu     sync.Mutex
 	job    string
@@ -34,11 +28,7 @@ type Exporter struct {
 }
 
 // New offers nothing yet but the program's own version.
-func New(version string) *Exporter {
-	e := &Exporter{registry: prometheus.NewRegistry(), version: version}
-	e.registry.MustRegister(e)
-	return e
-}
+func New(version string) *Exporter { return &Exporter{version: version} }
 
 // Job names the job that is watched from now on.
 func (e *Exporter) Job(name string) { e.locked(func() { e.job = name }) }
@@ -65,40 +55,20 @@ func (e *Exporter) locked(f func()) {
 	f()
 }
 
-// Handler serves it to scrapes.
-func (e *Exporter) Handler() http.Handler {
-	return promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError, MaxRequestsInFlight: 4})
-}
+// Text writes it in the text format, as scrapes get it and node_exporter's textfile collector reads it.
+func (e *Exporter) Text(w io.Writer) error { return e.collect().write(w) }
 
-// Text writes it in the text format, as node_exporter's textfile collector reads it.
-func (e *Exporter) Text(w io.Writer) error {
-	families, err := e.registry.Gather()
-	if err != nil {
-		return err
-	}
-	for _, f := range families {
-		if _, err := expfmt.MetricFamilyToText(w, f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Describe implements prometheus.Collector: which signals there are is known only as they are read.
-func (e *Exporter) Describe(chan<- *prometheus.Desc) {}
-
-// Collect implements prometheus.Collector.
-func (e *Exporter) Collect(to chan<- prometheus.Metric) {
+func (e *Exporter) collect() *collection {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	c := collection{to: to, job: e.job, taken: map[string]bool{}}
-	c.own("build_info", "1, with pipetune's version", 1, []string{"version"}, e.version)
+	c := &collection{job: e.job, families: map[string]*family{}, taken: map[string]bool{}}
+	c.send(gauge, "build_info", "1, with pipetune's version", 1, label{"version", e.version})
 	if e.job == "" {
-		return
+		return c
 	}
-	c.own("watching", "1 while the job is watched, 0 when the watch has ended: then what is left is what it came to", oneIf(!e.over), nil)
+	c.send(gauge, "watching", "1 while the job is watched, 0 when the watch has ended: then what is left is what it came to", oneIf(!e.over))
 	if e.frame != nil {
-		c.own("watch_seconds", "for how long the job has been watched", e.frame.At.Seconds(), nil)
+		c.send(gauge, "watch_seconds", "for how long the job has been watched", e.frame.At.Seconds())
 		for _, f := range e.frame.Figures {
 			c.figure(f)
 		}
@@ -106,6 +76,7 @@ func (e *Exporter) Collect(to chan<- prometheus.Metric) {
 	if e.report != nil {
 		c.report(e.report)
 	}
+	return c
 }
 
 func oneIf(yes bool) float64 {
@@ -115,62 +86,36 @@ func oneIf(yes bool) float64 {
 	return 0
 }
 
-// collection is one answer to a scrape.
-type collection struct {
-	to    chan<- prometheus.Metric
-	job   string
-	taken map[string]bool // names of the signals of frames, which those of reports do not share
-}
-
-// send hands over a value.
-func (c *collection) send(kind prometheus.ValueType, name, help string, value float64, labels, values []string) {
-	jobs := prometheus.Labels{}
-	if c.job != "" {
-		jobs["job_name"] = c.job
-	}
-	d := prometheus.NewDesc("pipetune_"+name, help, labels, jobs)
-	c.to <- prometheus.MustNewConstMetric(d, kind, value, values...)
-}
-
-// own hands over a gauge of pipetune's own.
-func (c *collection) own(name, help string, value float64, labels []string, values ...string) {
-	c.send(prometheus.GaugeValue, name, help, value, labels, values)
-}
-
-// figure hands over a signal of a frame: the present value, and of a flow what it adds up to.
+// figure takes a signal of a frame: the present value, and of a flow what it adds up to.
 func (c *collection) figure(f live.Figure) {
-	var labels, values []string
-	for _, l := range [][2]string{{"rank", f.Of.Rank}, {"device", f.Of.Device}, {"state", f.Of.State}} {
-		if l[1] != "" {
-			labels, values = append(labels, l[0]), append(values, l[1])
-		}
-	}
 	c.taken[f.Signal.Name] = true
+	of := []label{{"rank", f.Of.Rank}, {"device", f.Of.Device}, {"state", f.Of.State}}
 	if f.Known() {
-		c.send(prometheus.GaugeValue, Name(f.Signal), f.Signal.Help, f.Now, labels, values)
+		c.send(gauge, Name(f.Signal), f.Signal.Help, f.Now, of...)
 	}
 	if f.Flow {
-		c.send(prometheus.CounterValue, TotalName(f.Signal), "since the watch began, summed over time: "+f.Signal.Help, f.Total, labels, values)
+		c.send(counter, TotalName(f.Signal), "since the watch began, summed over time: "+f.Signal.Help, f.Total, of...)
 	}
 }
 
-// report hands over a verdict and the signals it rests on.
+// report takes a verdict and the signals it rests on, but for those that a frame has.
 func (c *collection) report(r *report.Report) {
 	for _, d := range metric.All() {
 		if m, ok := r.Metrics[d.Name]; ok && !c.taken[d.Name] {
-			c.send(prometheus.GaugeValue, Name(d), "by the last verdict: "+d.Help, m.Center, nil, nil)
+			c.send(gauge, Name(d), "by the last verdict: "+d.Help, m.Center)
 		}
 	}
 	if v := r.Verdict; v != nil {
-		c.own("verdict_info", "1, with what holds the job back by the last verdict", 1,
-			[]string{"class", "resource", "rule", "confidence"}, string(v.Class), string(v.Resource), v.Rule, string(v.Confidence))
+		c.send(gauge, "verdict_info", "1, with what holds the job back by the last verdict", 1,
+			label{"class", string(v.Class)}, label{"resource", string(v.Resource)}, label{"rule", v.Rule}, label{"confidence", string(v.Confidence)})
 	}
 	for _, f := range r.Findings {
-		c.own("finding_score", "of each finding of the last verdict: the share of a step's time that is at stake", f.Score, []string{"rule", "severity"}, f.Rule, string(f.Severity))
+		c.send(gauge, "finding_score", "of each finding of the last verdict: the share of a step's time that is at stake", f.Score,
+			label{"rule", f.Rule}, label{"severity", string(f.Severity)})
 	}
 	for _, g := range r.Host.GPUs {
 		if g.OfJob {
-			c.own("gpu_info", "1, with the name of a GPU that the job uses", 1, []string{"device", "name"}, g.UUID, g.Name)
+			c.send(gauge, "gpu_info", "1, with the name of a GPU that the job uses", 1, label{"device", g.UUID}, label{"name", g.Name})
 		}
 	}
 }

@@ -101,3 +101,12 @@ func TestNamesAreOfPrometheus(t *testing.T) {
 		}
 	}
 }
+
+// TestTextOfForeignNames: what stands in a script's or a device's name ends no label, no line and no text.
+func TestTextOfForeignNames(t *testing.T) {
+	e := New("1")
+	e.Job("a\"b\\c\nd\xff.py")
+	if got, want := text(t, e), "pipetune_watching{job_name=\"a\\\"b\\\\c\\nd\uFFFD.py\"} 1\n"; !strings.Contains(got, want) {
+		t.Errorf("lacks %s\n%s", want, got)
+	}
+}

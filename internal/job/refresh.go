@@ -13,8 +13,8 @@ import (
 // How often things are looked at. A worker of a short epoch lives some tenths of a second, so births are looked for at
 // every tick (one read of some 10 µs per trainer); the rest can wait.
 const (
-	fullEvery = 500 * time.Millisecond // the whole tree
-	slowEvery = 5 * time.Second        // what hardly changes: libraries loaded later, a process that became another program
+	fullEvery = time.Second     // the whole tree
+	slowEvery = 5 * time.Second // what hardly changes: libraries loaded later, a process that became another program
 	// scanEvery bounds full looks at /proc where the kernel has no children files: 64 ms for 5,000 processes on Linux
 	// 6.18.
 	scanEvery = 5 * time.Second
@@ -26,7 +26,7 @@ const (
 )
 
 // Refresh looks for births, deaths and changes of roles and tells sink about them. It is meant to be called at every
-// tick, about each 100 ms, and looks at the whole tree only each 500 ms. now is the time since the recording's start.
+// tick, about each 100 ms, and looks at the whole tree only each second. now is the time since the recording's start.
 func (j *Job) Refresh(ctx context.Context, now time.Duration, sink recording.Sink) {
 	if ctx.Err() != nil || j.ended {
 		return

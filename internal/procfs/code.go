@@ -2,6 +2,7 @@ package procfs
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"slices"
 	"strconv"
@@ -37,28 +38,15 @@ const maxCodeRanges = 1 << 16
 // ParseCode is the parser of Code, for proc_pid_maps(5). Lines of another shape
 // and ranges that may not be executed are passed over.
 func ParseCode(r io.Reader) ([]CodeRange, error) {
-	b, err := io.ReadAll(io.LimitReader(r, maxFileBytes))
-	if err != nil {
-		return nil, err
-	}
 	var out []CodeRange
-	for len(b) > 0 && len(out) < maxCodeRanges {
-		line, rest, _ := nextLine(b)
-		b = rest
+	err := eachMapping(r, func(line []byte) bool {
 		if c, ok := parseCodeLine(line); ok {
 			out = append(out, c)
 		}
-	}
-	slices.SortFunc(out, func(a, b CodeRange) int {
-		switch {
-		case a.From < b.From:
-			return -1
-		case a.From > b.From:
-			return 1
-		}
-		return 0
+		return len(out) < maxCodeRanges
 	})
-	return out, nil
+	slices.SortFunc(out, func(a, b CodeRange) int { return cmp.Compare(a.From, b.From) })
+	return out, err
 }
 
 // parseCodeLine reads "from-to perms offset dev inode path".

@@ -1,7 +1,9 @@
 package procfs
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
 	"io"
 )
 
@@ -25,26 +27,44 @@ func (p *Process) MappedFiles(keep func(path string) bool, limit int) ([]string,
 // ParseMappedFiles is the parser of MappedFiles. Lines of another shape are
 // passed over; a newline in a path arrives escaped as \012 and is restored.
 func ParseMappedFiles(r io.Reader, keep func(path string) bool, limit int) ([]string, error) {
-	b, err := io.ReadAll(io.LimitReader(r, maxFileBytes))
-	if err != nil {
-		return nil, err
-	}
 	var out []string
 	seen := make(map[string]bool)
-	for len(b) > 0 && len(out) < limit {
-		line, rest, _ := nextLine(b)
-		b = rest
+	err := eachMapping(r, func(line []byte) bool {
 		slash := bytes.IndexByte(line, '/')
 		if slash < 0 || seen[string(line[slash:])] {
-			continue
+			return true
 		}
 		raw := string(line[slash:])
 		seen[raw] = true
 		if path := unescapeOctal(raw); keep(path) {
 			out = append(out, path)
 		}
+		return len(out) < limit
+	})
+	return out, err
+}
+
+// longestMapping is room for a line of maps: a path of PATH_MAX bytes, each escaped with four.
+const longestMapping = 20 << 10
+
+// eachMapping calls visit with each line until it returns false. It keeps one line at a time, since a process of torch
+// has 150 kB of them. Longer ones are passed over.
+func eachMapping(r io.Reader, visit func(line []byte) bool) error {
+	lines := bufio.NewReaderSize(io.LimitReader(r, maxFileBytes), longestMapping)
+	for {
+		line, err := lines.ReadSlice('\n')
+		whole := true
+		for errors.Is(err, bufio.ErrBufferFull) {
+			whole = false
+			_, err = lines.ReadSlice('\n')
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if whole && len(line) > 0 && !visit(bytes.TrimSuffix(line, []byte{'\n'})) || err != nil {
+			return nil
+		}
 	}
-	return out, nil
 }
 
 // unescapeOctal restores the bytes that the kernel writes as a backslash and

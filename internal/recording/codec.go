@@ -34,11 +34,19 @@ var (
 
 // Writer writes a recording line by line.
 type Writer struct {
-	w   io.Writer
-	buf bytes.Buffer
+	w       io.Writer
+	buf     bytes.Buffer
+	written time.Duration // the tick of the last Write
 }
 
-// NewWriter returns a Writer on w. Each tick is handed to w in a single Write of whole lines.
+// How long ticks are kept before they are handed over, and how many bytes of them at most: a write of each tick alone
+// costs more than all of its encoding.
+const (
+	pieceTime  = time.Second
+	pieceBytes = 64 << 10
+)
+
+// NewWriter returns a Writer on w, which gets whole lines in each Write, those of a tick with others of the same second.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
 // Header writes the header line.
@@ -49,7 +57,18 @@ func (w *Writer) line(name string, v any) error {
 	if err != nil {
 		return fmt.Errorf("encoding %s: %w", name, err)
 	}
-	if _, err := w.w.Write(append(b, '\n')); err != nil {
+	w.buf.Write(append(b, '\n'))
+	return w.handOver()
+}
+
+// handOver writes what was kept.
+func (w *Writer) handOver() error {
+	if w.buf.Len() == 0 {
+		return nil
+	}
+	_, err := w.w.Write(w.buf.Bytes())
+	w.buf.Reset()
+	if err != nil {
 		return fmt.Errorf("writing recording: %w", err)
 	}
 	return nil
@@ -60,10 +79,6 @@ func (w *Writer) end(e End) error {
 }
 
 func (w *Writer) flush(t *tickBuffer, at time.Duration) error {
-	if t.defs.Len() == 0 && t.late.Len() == 0 && t.vals.Len() == 0 && t.tail.Len() == 0 {
-		return nil
-	}
-	w.buf.Reset()
 	w.buf.Write(t.defs.Bytes())
 	w.buf.Write(t.late.Bytes())
 	if t.vals.Len() > 0 {
@@ -75,10 +90,11 @@ func (w *Writer) flush(t *tickBuffer, at time.Duration) error {
 	}
 	w.buf.Write(t.tail.Bytes())
 	t.reset()
-	if _, err := w.w.Write(w.buf.Bytes()); err != nil {
-		return fmt.Errorf("writing recording: %w", err)
+	if at-w.written < pieceTime && w.buf.Len() < pieceBytes {
+		return nil
 	}
-	return nil
+	w.written = at
+	return w.handOver()
 }
 
 // tickBuffer holds one tick's lines until they are flushed.

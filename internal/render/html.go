@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/pipetune/pipetune/internal/document"
 )
@@ -18,9 +19,12 @@ import (
 //go:embed html
 var pageFiles embed.FS
 
-// pageTemplates write a page. What they print passes shown.
-var pageTemplates = guarded(template.Must(template.New("").Funcs(template.FuncMap{"shown": shown, "tone": toneClass}).
-	ParseFS(pageFiles, "html/*.tmpl")))
+// pageTemplates write a page. What they print passes shown. They are read for the first page: a watch's children have
+// none.
+var pageTemplates = sync.OnceValue(func() *template.Template {
+	return guarded(template.Must(template.New("").Funcs(template.FuncMap{"shown": shown, "tone": toneClass}).
+		ParseFS(pageFiles, "html/*.tmpl")))
+})
 
 // toneClass is the class of what has a tone.
 func toneClass(t document.Tone) string {
@@ -54,7 +58,7 @@ func writePage(w io.Writer, s Subject, _ Options) error {
 			p.Shown = append(p.Shown, v)
 		}
 	}
-	if err := pageTemplates.ExecuteTemplate(w, "page", p); err != nil {
+	if err := pageTemplates().ExecuteTemplate(w, "page", p); err != nil {
 		return fmt.Errorf("writing page: %w", err)
 	}
 	return nil
@@ -96,7 +100,7 @@ type web struct {
 
 // put writes a part by its template.
 func (w *web) put(name string, data any) {
-	if err := pageTemplates.ExecuteTemplate(&w.b, name, data); err != nil && w.err == nil {
+	if err := pageTemplates().ExecuteTemplate(&w.b, name, data); err != nil && w.err == nil {
 		w.err = err
 	}
 }

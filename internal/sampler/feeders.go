@@ -156,7 +156,8 @@ func (f *feeders) look(kit *lookKit, now time.Duration, runs, waits bool) {
 	if gone {
 		f.bury()
 	}
-	f.joint.add(waits && working > 0, idle, idle+working, false)
+	f.joint.main(waits && working > 0, idle+working > 0, false)
+	f.joint.set(waits && working > 0, idle, idle+working, 1)
 }
 
 // handsOver tells whether a thread of this class sleeps in what Python's queues, pools, events and locks wait in, or

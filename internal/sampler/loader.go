@@ -90,31 +90,28 @@ func (l *Loader) Interval() time.Duration {
 
 // Start implements Sampler: it begins the goroutine that looks, which ends with ctx or Close.
 func (l *Loader) Start(ctx context.Context, _ recording.Sink) error {
+	wake, err := newAlarm()
+	if err != nil {
+		return err
+	}
 	ctx, l.stop = context.WithCancel(ctx)
+	context.AfterFunc(ctx, func() { _ = wake.close() }) // it ends the wait, and holds nothing to lose
 	l.stopped = make(chan struct{})
 	go func() {
 		defer close(l.stopped)
-		l.watch(ctx)
+		l.watch(wake)
 	}()
 	return nil
 }
 
-// watch looks until ctx ends. A look that comes late, because the machine is busy or pipetune was stopped, is not made up for: looks
-// are counted, so a gap is only less coverage.
-func (l *Loader) watch(ctx context.Context) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-		}
+// watch looks until the alarm is closed. A look that comes late, because the machine is busy or pipetune was stopped, is not made up for:
+// looks are counted, so a gap is only less coverage.
+func (l *Loader) watch(wake *alarm) {
+	for next := time.Duration(0); wake.wait(next); {
 		l.mu.Lock()
 		l.pass(l.clock())
-		next := l.pace.next()
+		next = l.pace.next()
 		l.mu.Unlock()
-		timer.Reset(next)
 	}
 }
 
@@ -123,10 +120,12 @@ func (l *Loader) pass(now time.Duration) {
 	if tree := l.members.Tree(); !l.adopted || tree.Generation != l.generation {
 		l.adopt(tree)
 	}
+	round := uint64(1)
 	for _, t := range l.trainers {
 		t.look(l, now)
+		round = max(round, t.setEvery())
 	}
-	l.pace.took(l.clock() - now)
+	l.pace.took(l.clock()-now, int(round))
 	l.passes++
 	l.accounts()
 	l.list(now)

@@ -20,7 +20,14 @@ func (t *trainer) emit(l *Loader, sink recording.Sink) {
 		emitLooks(sink, job.AutogradEntity(t.id), &t.autograd.counts)
 	}
 	l.tellBlind(sink, entity, t.main)
-	for _, w := range t.workers {
+	// Of workers that are seldom sampled every second one's counts are told in turn, those of a new one at once.
+	t.tellings++
+	turns := min(t.setEvery(), 2)
+	for i, w := range t.workers {
+		if w.told && (t.tellings+uint64(i))%turns != 0 {
+			continue
+		}
+		w.told = true
 		emitLooks(sink, job.Entity(w.id), &w.looks)
 		l.tellBlind(sink, job.Entity(w.id), w.main)
 	}

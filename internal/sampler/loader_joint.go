@@ -5,33 +5,43 @@ import (
 	"github.com/pipetune/pipetune/internal/recording"
 )
 
-// jointCounts count looks at a trainer and all its workers together.
+// jointCounts count samples of a trainer, and of all its workers right after it.
 type jointCounts struct {
 	looks, waiting, idle, alive, waitIdle, waitAlive, headOfLine, ahead, restarting uint64
 }
 
-// add counts a look at a trainer that waits for a batch or not, and at its workers.
-func (j *jointCounts) add(waiting bool, idle, alive int, had bool) {
-	if alive == 0 {
-		if had {
-			j.restarting++
+// main counts a sample of a trainer that waits for a batch or not, and that has workers or not; had says that it once
+// had some.
+func (j *jointCounts) main(waiting, workers, had bool) {
+	switch {
+	case workers:
+		j.looks++
+		if waiting {
+			j.waiting++
 		}
+	case had:
+		j.restarting++
+	}
+}
+
+// set counts a sample of all workers, taken right after one of their trainer. It stands for so many samples of the
+// trainer, since workers are sampled less often where there are many.
+func (j *jointCounts) set(waiting bool, idle, alive int, samples uint64) {
+	if alive == 0 {
 		return
 	}
-	j.looks++
-	j.idle += uint64(idle)
-	j.alive += uint64(alive)
+	j.idle += samples * uint64(idle)
+	j.alive += samples * uint64(alive)
 	if !waiting {
 		if idle == alive {
-			j.ahead++
+			j.ahead += samples
 		}
 		return
 	}
-	j.waiting++
-	j.waitIdle += uint64(idle)
-	j.waitAlive += uint64(alive)
+	j.waitIdle += samples * uint64(idle)
+	j.waitAlive += samples * uint64(alive)
 	if idle > 0 && idle < alive {
-		j.headOfLine++
+		j.headOfLine += samples
 	}
 }
 

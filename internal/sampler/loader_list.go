@@ -39,14 +39,14 @@ func (l *Loader) list(now time.Duration) {
 		return
 	}
 	l.listing.turn = (l.listing.turn + 1) % count
-	turn, searching := l.listing.turn, false
+	turn, searching, known := l.listing.turn, false, false
 	for _, t := range l.trainers {
 		if turn < len(t.workers) {
 			t.batches.List(turn)
-			searching = t.batches.Searching()
+			searching, known = t.batches.Searching(), t.batches.Known()
 			break
 		}
 		turn -= len(t.workers)
 	}
-	l.listing.after(now, l.clock()-now, count, searching, l.pace.random)
+	l.listing.after(now, l.clock()-now, count, searching, known, l.pace.random)
 }

@@ -21,7 +21,9 @@ type lookPace struct {
 	random   *rand.Rand
 	interval time.Duration // mean
 	least    time.Duration // where looks are cheap
-	recent   [16]time.Duration
+	sum      time.Duration // of the passes of a round
+	passes   int
+	recent   [16]time.Duration // rounds
 	n        int
 }
 
@@ -30,20 +32,21 @@ func (p *lookPace) next() time.Duration {
 	return time.Duration(float64(p.interval) * (1 + lookJitter*(2*p.random.Float64()-1)))
 }
 
-// took takes what one pass over all threads lasted. The lower quartile of the last ones decides: a pass that was preempted lasts long
-// and cost little.
-func (p *lookPace) took(d time.Duration) {
-	p.recent[p.n%len(p.recent)] = d
+// took takes what one pass lasted, of which so many in a row make a round that samples everything. The lower quartile of
+// the last rounds decides: one that was preempted lasts long and cost little.
+func (p *lookPace) took(d time.Duration, round int) {
+	p.sum += d
+	if p.passes++; p.passes < round {
+		return
+	}
+	p.recent[p.n%len(p.recent)] = p.sum / time.Duration(p.passes)
+	p.sum, p.passes = 0, 0
 	p.n++
 	if p.n%len(p.recent) != 0 {
 		return
 	}
 	sorted := p.recent
-	for i := 1; i < len(sorted); i++ {
-		for j := i; j > 0 && sorted[j] < sorted[j-1]; j-- {
-			sorted[j], sorted[j-1] = sorted[j-1], sorted[j]
-		}
-	}
+	slices.Sort(sorted[:])
 	cost := sorted[len(sorted)/4]
 	p.interval = min(max(p.least, time.Duration(float64(cost)/lookBudget)), slowestLooks)
 }
@@ -62,6 +65,9 @@ const (
 	// listAllEvery is the time between two listings, of one worker each: 8 a second for all workers together. A listing of a worker with
 	// 30 descriptors takes some 60 µs (Linux 6.18).
 	listAllEvery = 125 * time.Millisecond
+	// listKnownEvery is that time once the tensors per batch are known: then the listings tell how deep the queue is, and
+	// keep the count by write calls to the numbers of the tensors.
+	listKnownEvery = 250 * time.Millisecond
 	// listOneEvery bounds how often one worker is listed.
 	listOneEvery = 200 * time.Millisecond
 	// listSearchEvery holds for a loader whose tensors per batch are not known yet, and for at most searchListings listings.
@@ -75,9 +81,12 @@ const (
 )
 
 // after sets when the next listing is due. Of the last ones the shortest tells what they cost: one that was preempted lasts long and cost little.
-func (p *listingPace) after(now, cost time.Duration, workers int, searching bool, random *rand.Rand) {
+func (p *listingPace) after(now, cost time.Duration, workers int, searching, known bool, random *rand.Rand) {
 	wait := listAllEvery
-	if workers < 2 {
+	switch {
+	case known:
+		wait = listKnownEvery
+	case workers < 2:
 		wait = listOneEvery
 	}
 	if searching && p.searched < searchListings {

@@ -36,7 +36,7 @@ func TestPaceKeepsItsBudget(t *testing.T) {
 		{40 * time.Microsecond, LookInterval},
 	} {
 		for range len(p.recent) {
-			p.took(c.cost)
+			p.took(c.cost, 1)
 		}
 		if p.interval != c.want {
 			t.Errorf("a pass of %v: interval %v, want %v", c.cost, p.interval, c.want)
@@ -70,7 +70,7 @@ func TestListingsKeepTheirBudget(t *testing.T) {
 	} {
 		p, random := listingPace{}, rand.New(rand.NewPCG(1, 1))
 		for _, cost := range c.costs {
-			p.after(0, cost, 4, false, random)
+			p.after(0, cost, 4, false, false, random)
 		}
 		if p.next < time.Duration(float64(c.want)*(1-lookJitter)) || p.next > time.Duration(float64(c.want)*(1+lookJitter)) {
 			t.Errorf("%s: the next after %v, want about %v", name, p.next, c.want)

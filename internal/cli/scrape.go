@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pipetune/pipetune/internal/exporter"
+)
+
+// scrapes answers who asks for metrics, in as much of HTTP/1.1 (RFC 9112) as that takes: one GET or HEAD, one answer,
+// and the end of the connection. net/http would do it too, and bring TLS, HTTP/2 and its own clients along: 4 MB of a
+// program whose every child maps them.
+type scrapes struct {
+	listener net.Listener
+	text     func(io.Writer) error
+	asking   sync.WaitGroup
+}
+
+const (
+	// askingAtOnce bounds the connections, and askPatience how long one may take.
+	askingAtOnce = 16
+	askPatience  = 10 * time.Second
+	// longestRequest is the request with its headers.
+	longestRequest = 16 << 10
+	// endPatience is how long the end waits for answers under way.
+	endPatience = time.Second
+)
+
+// serve answers until close.
+func (s *scrapes) serve() {
+	room := make(chan struct{}, askingAtOnce)
+	for {
+		room <- struct{}{}
+		conn, err := s.listener.Accept()
+		if err != nil {
+			return
+		}
+		s.asking.Go(func() {
+			defer func() { <-room }()
+			defer conn.Close()
+			_ = conn.SetDeadline(time.Now().Add(askPatience)) // of a connection that is gone, the next call says so
+			_, _ = conn.Write(s.answer(conn))                 // who asked is gone
+		})
+	}
+}
+
+// answer reads one request and returns what to write.
+func (s *scrapes) answer(from io.Reader) []byte {
+	lines := bufio.NewScanner(io.LimitReader(from, longestRequest))
+	if !lines.Scan() {
+		return nil // nothing was asked
+	}
+	request, ended := strings.Fields(lines.Text()), false
+	for !ended && lines.Scan() {
+		ended = lines.Text() == "" // of the headers, of which none matters
+	}
+	if !ended || len(request) != 3 || !strings.HasPrefix(request[2], "HTTP/1.") {
+		return response("400 Bad Request", "text/plain; charset=utf-8", "not a request of HTTP/1.1\n", false)
+	}
+	head := request[0] == "HEAD"
+	if request[0] != "GET" && !head {
+		return response("405 Method Not Allowed\r\nAllow: GET, HEAD", "text/plain; charset=utf-8", "only GET\n", false)
+	}
+	switch path, _, _ := strings.Cut(request[1], "?"); path {
+	case "/":
+		return response("200 OK", "text/plain; charset=utf-8", "pipetune: metrics of a training job are at /metrics\n", head)
+	case "/metrics":
+		var b bytes.Buffer
+		if err := s.text(&b); err != nil {
+			return response("500 Internal Server Error", "text/plain; charset=utf-8", err.Error()+"\n", head)
+		}
+		return response("200 OK", exporter.ContentType, b.String(), head)
+	}
+	return response("404 Not Found", "text/plain; charset=utf-8", "metrics are at /metrics\n", head)
+}
+
+// response is a whole answer; head leaves the body out.
+func response(status, contentType, body string, head bool) []byte {
+	b := fmt.Appendf(nil, "HTTP/1.1 %s\r\nDate: %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n",
+		status, time.Now().UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT"), contentType, len(body))
+	if !head {
+		b = append(b, body...)
+	}
+	return b
+}
+
+// close ends it, with what is being asked of it.
+func (s *scrapes) close() {
+	_ = s.listener.Close() // it ends the wait for who asks next
+	ended := make(chan struct{})
+	go func() {
+		s.asking.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(endPatience): // nobody is waited for any longer
+	}
+}

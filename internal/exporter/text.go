@@ -1,0 +1,83 @@
+package exporter
+
+import (
+	"cmp"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ContentType is that of Prometheus' text format (prometheus.io/docs/instrumenting/exposition_formats). client_golang
+// writes it too, and brings protobuf along: a megabyte and a half of a program that every child of a watch maps.
+const ContentType = "text/plain; version=0.0.4; charset=utf-8"
+
+// kind is a type of metric in the text format.
+type kind string
+
+const (
+	gauge   kind = "gauge"
+	counter kind = "counter"
+)
+
+// label is one label of a value. A value of "" is no label.
+type label struct{ name, value string }
+
+// family is all values of one name.
+type family struct {
+	kind   kind
+	help   string
+	values map[string]float64 // by their labels as they are written
+}
+
+// collection is one answer to a scrape.
+type collection struct {
+	job      string
+	families map[string]*family
+	taken    map[string]bool // names of the signals of frames, which those of reports do not share
+}
+
+// send takes a value. Of several with the same labels the last one counts.
+func (c *collection) send(k kind, name, help string, value float64, labels ...label) {
+	f := c.families[name]
+	if f == nil {
+		f = &family{kind: k, help: help, values: map[string]float64{}}
+		c.families[name] = f
+	}
+	f.values[written(append(labels, label{"job_name", c.job}))] = value
+}
+
+// inLabel and inHelp escape what would end a value or a line.
+var (
+	inLabel = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
+	inHelp  = strings.NewReplacer(`\`, `\\`, "\n", `\n`)
+)
+
+func written(labels []label) string {
+	slices.SortFunc(labels, func(a, b label) int { return cmp.Compare(a.name, b.name) })
+	var all []string
+	for _, l := range labels {
+		if l.value != "" {
+			all = append(all, l.name+`="`+inLabel.Replace(strings.ToValidUTF8(l.value, "\uFFFD"))+`"`)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "{" + strings.Join(all, ",") + "}"
+}
+
+// write writes what was taken, in the order of names.
+func (c *collection) write(w io.Writer) error {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(c.families)) {
+		f, full := c.families[name], "pipetune_"+name
+		b.WriteString("# HELP " + full + " " + inHelp.Replace(f.help) + "\n# TYPE " + full + " " + string(f.kind) + "\n")
+		for _, labels := range slices.Sorted(maps.Keys(f.values)) {
+			b.WriteString(full + labels + " " + strconv.FormatFloat(f.values[labels], 'g', -1, 64) + "\n")
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
