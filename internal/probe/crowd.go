@@ -100,7 +100,7 @@ func (c *crowd) round(ctx context.Context, count int) (crowdRound, error) {
 		asked := make([]crowdLoad, count)
 		for i := range asked {
 			asked[i] = crowdLoad{Fresh: c.cold, load: load{Items: share(items, i, count), Seconds: c.pass.Seconds(), Once: c.cold,
-				Handle: usualHandle(&c.sample), Decode: holdsPictures(&c.sample), StartAt: now + int64(lead(count))}}
+				Handle: jobHandle(&c.sample), Decode: holdsPictures(&c.sample), StartAt: now + int64(lead(count))}}
 			if !c.cold {
 				asked[i].From = c.next[i] % len(asked[i].Items)
 			}

@@ -39,7 +39,7 @@ func joinCrowd(ctx context.Context, w *state, q crowdLoad) (crowdLoaded, error) 
 		return out, err
 	}
 	if q.Fresh {
-		w.reopen(q.Items)
+		w.reopen(q.Items, q.Handle)
 	}
 	// The reading stays on one thread, whose waiting is counted: with that of the Go runtime's other threads the sum
 	// can be longer than the time that passed.
@@ -53,9 +53,9 @@ func joinCrowd(ctx context.Context, w *state, q crowdLoad) (crowdLoaded, error) 
 }
 
 // reopen has the files of items that stay open just opened. One that cannot be opened fails again when it is read.
-func (w *state) reopen(items []int) {
+func (w *state) reopen(items []int, handle string) {
 	w.Forget()
-	if w.Sample.ItemIsFile() {
+	if handle == handleReopened {
 		return
 	}
 	for _, i := range items {

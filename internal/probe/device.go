@@ -187,7 +187,7 @@ func (d *devicePlan) measure(ctx context.Context, depth int, q direct, order str
 		if m := modeOf(d.buffered, got); m != modeDirect && mode != modePageCache {
 			mode = m
 		}
-		if within(rateOf(all, bytesOf), precision) || !d.clock().Before(end) {
+		if precise(rateOf(all, bytesOf)) || !d.clock().Before(end) {
 			break
 		}
 	}

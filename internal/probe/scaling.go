@@ -25,6 +25,15 @@ func usualHandle(sample *dataset.Sample) string {
 	return handleKept
 }
 
+// jobHandle is how processes that read at the same time hold files: opened for each item where a job must, so that one
+// process takes what the parts of an item come to.
+func jobHandle(sample *dataset.Sample) string {
+	if sample.OpensEach {
+		return handleReopened
+	}
+	return usualHandle(sample)
+}
+
 // scaling measures how the rate grows with processes, decoding included: warm and, where that is possible, cold.
 func scaling(ctx context.Context, s *session) error {
 	cold, err := s.canBeCold(ctx)
@@ -137,7 +146,7 @@ func (c *crowd) warmUp(ctx context.Context, limit time.Duration) error {
 		if err := c.recruit(ctx, 1); err != nil {
 			return err
 		}
-		asked := []crowdLoad{{load: load{Items: items, Once: true, Seconds: max(limit, shortestPass).Seconds(), Handle: usualHandle(&c.sample), Decode: holdsPictures(&c.sample)}}}
+		asked := []crowdLoad{{load: load{Items: items, Once: true, Seconds: max(limit, shortestPass).Seconds(), Handle: jobHandle(&c.sample), Decode: holdsPictures(&c.sample)}}}
 		got, errs := c.ask(ctx, asked)
 		if _, err := c.mend(ctx, asked, got, errs); err != nil {
 			return err
@@ -188,7 +197,7 @@ func (s *session) addSteps(steps []step, cold bool) {
 		as.Cache = chilled
 	}
 	if !s.sample.ItemIsFile() {
-		as.Handle = handleKept
+		as.Handle = jobHandle(&s.sample)
 	}
 	for i, bound := range bounds(steps, s.options.CPUs) {
 		got := steps[i]

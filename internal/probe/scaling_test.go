@@ -89,6 +89,14 @@ func TestScalingWarmAndCold(t *testing.T) {
 	}
 }
 
+// Processes open a file for each item where a job must, as what one item costs has it.
+func TestScalingOpensEachFile(t *testing.T) {
+	sample := rawSample(t, 64<<10, 1, "a", "b", "c", "d")
+	sample.OpensEach = true
+	r := measured(t, sample, Options{Budget: time.Second, Seed: 1, MaxWorkers: 1, NoCold: true}, report.ProbeScaling)
+	find(t, r, report.ProbeScaling, metric.Efficiency, "workers=1", "cache=warm", "order=random", "handle=reopened")
+}
+
 func TestScalingSaysWhyColdReadsAreLeftOut(t *testing.T) {
 	s := testSession(t, rawSample(t, 4096, 64, "a"), Options{Budget: time.Second, CPUs: 2})
 	s.page.asked, s.page.ahead, s.result.Cold.Possible = true, 1<<20, true // no two of the file's items lie so far apart

@@ -120,7 +120,6 @@ func (s *session) left() time.Duration { return max(0, s.ends.Sub(s.clock())) }
 // Rounds of a measurement: repeated until the 95 % interval is within ±5 % of its center, the share of the budget is spent or there were
 // enough.
 const (
-	precision   = 0.05
 	leastRounds = 6 // the fewest whose median or ratio has a 95 % interval
 	mostRounds  = 200
 	longRound   = 0.1 // seconds: a first round of so long is not made again when the time is up
@@ -148,7 +147,7 @@ func (s *session) repeat(ctx context.Context, limit time.Duration, once func() (
 		}
 		rounds = append(rounds, r)
 		v := perUnit(rounds)
-		if len(rounds) >= leastRounds && (within(v, precision) || len(rounds) >= mostRounds) || !s.clock().Before(end) {
+		if len(rounds) >= leastRounds && (precise(v) || len(rounds) >= mostRounds) || !s.clock().Before(end) {
 			return v, rounds, nil
 		}
 		if err := ctx.Err(); err != nil {
@@ -162,10 +161,8 @@ func perUnit(rounds []round) stat.Summary {
 	return over(rounds, func(r round) float64 { return r.Seconds }, func(r round) float64 { return r.Units })
 }
 
-// within tells whether an interval lies within a share of its center.
-func within(v stat.Summary, share float64) bool {
-	return v.Confidence > 0 && v.Hi-v.Center <= share*v.Center && v.Center-v.Lo <= share*v.Center
-}
+// precise tells whether a figure is known as well as it is to be.
+func precise(v stat.Summary) bool { return !report.Rough(v.Center, v.Lo, v.Hi, v.Confidence) }
 
 // inverse turns seconds per unit into units per second.
 func inverse(v stat.Summary) stat.Summary {
