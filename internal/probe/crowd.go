@@ -80,7 +80,7 @@ func lead(count int) time.Duration {
 // round has the first count processes read for the time of a pass, all from the same instant. What cannot be read is left out.
 func (c *crowd) round(ctx context.Context, count int) (crowdRound, error) {
 	for tried := false; ; tried = true {
-		if tried && c.left() == 0 {
+		if tried && c.time.left() == 0 {
 			return crowdRound{}, errNoneInTime
 		}
 		items, err := c.forRound(ctx, count)

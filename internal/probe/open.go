@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
@@ -18,7 +17,7 @@ func open(ctx context.Context, s *session) error {
 	if err := s.asFound(ctx); err != nil {
 		return err
 	}
-	v, err := s.opens(ctx, &s.sample, false, s.left()/2)
+	v, err := s.opens(ctx, &s.sample, false, s.time.part(0.5))
 	s.result.Rows.Opens = append(s.result.Rows.Opens, benchmark.Open{Cache: warm, Time: v})
 	if err != nil {
 		return err
@@ -27,7 +26,7 @@ func open(ctx context.Context, s *session) error {
 	if err != nil || !cold {
 		return err
 	}
-	v, err = s.opens(ctx, &s.sample, true, s.left())
+	v, err = s.opens(ctx, &s.sample, true, s.time)
 	s.result.Rows.Opens = append(s.result.Rows.Opens, benchmark.Open{Cache: chilled, Time: v})
 	if errors.Is(err, errNotCold) {
 		s.abstain(report.ProbeOpen, "opening, cold: "+err.Error(), "")
@@ -41,10 +40,11 @@ func open(ctx context.Context, s *session) error {
 const coldOpens = 32
 
 // opens measures the time per file. With an error comes what was measured before it.
-func (s *session) opens(ctx context.Context, sample *dataset.Sample, cold bool, limit time.Duration) (stat.Summary, error) {
-	o := openers{session: s, sample: sample, process: s.process(sample, limit), cold: cold}
+func (s *session) opens(ctx context.Context, sample *dataset.Sample, cold bool, within span) (stat.Summary, error) {
+	o := openers{session: s, sample: sample, process: s.process(sample, within.left()), cold: cold}
 	defer o.process.close()
-	if err := o.process.begin(ctx); err != nil {
+	within, err := o.process.begin(ctx, within)
+	if err != nil {
 		return stat.Summary{}, err
 	}
 	first := map[[2]uint64]int{}
@@ -55,8 +55,8 @@ func (s *session) opens(ctx context.Context, sample *dataset.Sample, cold bool, 
 		o.files = append(o.files, i)
 	}
 	shuffle(o.files, s.options.Seed, 1) // folders lie together: a short round should see several
-	o.seconds = min(max(limit/(wantedRounds+1), shortestPass), longestPass).Seconds()
-	v, rounds, err := s.repeat(ctx, limit, func() (round, error) { return o.round(ctx) })
+	o.seconds = within.pass().Seconds()
+	v, rounds, err := s.repeat(ctx, within, func() (round, error) { return o.round(ctx) })
 	if err != nil {
 		v = perUnit(rounds)
 	}

@@ -100,7 +100,7 @@ func TestScalingOpensEachFile(t *testing.T) {
 func TestScalingSaysWhyColdReadsAreLeftOut(t *testing.T) {
 	s := testSession(t, rawSample(t, 4096, 64, "a"), Options{Budget: time.Second, CPUs: 2})
 	s.page.asked, s.page.ahead, s.result.Cold.Possible = true, 1<<20, true // no two of the file's items lie so far apart
-	s.ends = s.clock().Add(time.Second)
+	s.time = begin(s.clock, time.Second)
 	must.Do(t, scaling(t.Context(), s))
 	var said []string
 	for _, w := range s.result.Warnings {

@@ -54,7 +54,7 @@ func TestRepeatKeepsToItsTime(t *testing.T) {
 		now, calls := time.Unix(0, 0), 0
 		s := newSession(nil, rawSample(t, 4096, 1, "a"), Options{})
 		s.clock = func() time.Time { return now }
-		v, rounds, err := s.repeat(t.Context(), 10*time.Millisecond, func() (round, error) {
+		v, rounds, err := s.repeat(t.Context(), begin(s.clock, 10*time.Millisecond), func() (round, error) {
 			calls++
 			now = now.Add(took)
 			return round{Units: 1, Seconds: took.Seconds()}, nil
