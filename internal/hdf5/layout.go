@@ -44,7 +44,7 @@ func Layout(path string, limits Limits) (File, error) {
 	if sb.Writing {
 		return File{}, ErrBeingWritten
 	}
-	return walkFile(nameOf(f, info, path), File{Bytes: info.Size(), Superblock: sb.Version}, limits)
+	return walkFile(nameOf(f, info, path), File{Bytes: info.Size()}, limits)
 }
 
 // nameOf returns the name by which libhdf5 gets at the open file. libhdf5 resolves a name that is a link
@@ -133,7 +133,6 @@ type walk struct {
 func (w *walk) enter(b branch) {
 	here := b.group
 	total := here.linked()
-	w.file.Linked += total
 	links, longer, more, err := here.links(w.limits.Links, w.limits.NameBytes)
 	w.file.Passed.Names += longer
 	if more {
