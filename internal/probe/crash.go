@@ -98,7 +98,7 @@ func (s *session) survive(ctx context.Context, sample *dataset.Sample, q load, d
 	}, func(at int) {
 		item := q.Items[at]
 		ref := sample.Items[item]
-		if len(sample.Files) > 1 {
+		if len(sample.Files) > 1 || q.OpenOnly {
 			s.shun(string(sample.Files[ref.File].Path), death.Error())
 			return
 		}

@@ -14,18 +14,19 @@ import (
 
 // way is one way of reading items that is measured in one worker process.
 type way struct {
-	probe  string               // report.Probe…
-	what   string               // for people: "random reads, cold"
-	row    benchmark.Way        // what its row says: no Handle where a file is one item
-	keep   func(benchmark.Read) // puts the row into the result
-	sample *dataset.Sample      // nil: the session's own
-	items  []int                // in the order they are read
-	handle string               // handleKept or handleReopened
-	decode bool
-	raw    bool // read what is stored, and do not decompress it
-	cold   bool
-	apart  bool // cold: only items at a distance from each other are read after each drop
-	fill   int  // chunks to read before the rounds begin, so that a chunk cache is as full as it gets
+	probe    string               // report.Probe…
+	what     string               // for people: "random reads, cold"
+	row      benchmark.Way        // what its row says: no Handle where a file is one item
+	keep     func(benchmark.Read) // puts the row into the result
+	sample   *dataset.Sample      // nil: the session's own
+	items    []int                // in the order they are read
+	handle   string               // handleKept or handleReopened
+	decode   bool
+	raw      bool // read what is stored, and do not decompress it
+	cold     bool
+	apart    bool // cold: only items at a distance from each other are read after each drop
+	openOnly bool // open files, and read nothing
+	fill     int  // chunks to read before the rounds begin, so that a chunk cache is as full as it gets
 }
 
 // reading is what came of it.
@@ -55,6 +56,8 @@ func (s *session) measure(ctx context.Context, w way, within span) (reading, err
 	once := m.warmRound
 	if w.cold {
 		once = m.coldRound
+	} else if w.openOnly {
+		// the first round, which does not count, brings in what there is
 	} else if err := m.warmUp(ctx, within.part(warmUpShare)); err != nil {
 		return reading{}, err
 	} else if err := m.fillCache(ctx, within); err != nil {
@@ -67,7 +70,11 @@ func (s *session) measure(ctx context.Context, w way, within span) (reading, err
 	}
 	m.out.passes = m.out.passes[len(m.out.passes)-len(rounds):] // the first, a warm-up, does not count
 	m.out.time = v
-	if not := unfetched(m.out.passes, !w.apart && s.readsAgain()); w.cold && not != nil && ctx.Err() == nil {
+	not := unfetched(m.out.passes, !w.apart && s.readsAgain())
+	if w.openOnly {
+		not = unopened(m.out.passes)
+	}
+	if w.cold && not != nil && ctx.Err() == nil {
 		return reading{}, not
 	}
 	return m.out, err
@@ -149,7 +156,10 @@ func (m *measuring) keep(p pass, times []float64) round {
 func (m *measuring) load(ctx context.Context, items []int, q load) (loaded, error) {
 	sample := m.way.sample
 	out, err := attended(ctx, m.process, loadWork, func() (load, error) {
-		q.Items, q.Handle, q.Decode, q.Raw = m.sound(sample, items), m.handle, m.decode, m.raw || q.Raw
+		q.Items, q.Handle, q.Decode, q.Raw, q.OpenOnly = m.sound(sample, items), m.handle, m.decode, m.raw || q.Raw, m.openOnly
+		if len(q.Items) == 0 && m.openOnly {
+			return q, m.nothingLeft(errNoneOpens)
+		}
 		if len(q.Items) == 0 {
 			return q, m.nothingLeft(errNoneReadable)
 		}

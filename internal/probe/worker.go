@@ -69,7 +69,7 @@ func (k work[In, Out]) serve(ctx context.Context, w *state, body json.RawMessage
 var works = []interface {
 	title() string
 	serve(ctx context.Context, w *state, body json.RawMessage) (any, error)
-}{loadWork, cacheWork, directWork, openWork, gatherWork, decodeWork, crowdWork}
+}{loadWork, cacheWork, directWork, gatherWork, decodeWork, crowdWork}
 
 // Handler returns the handler of one worker process.
 func Handler() isolate.Handler { return handler(dataset.Source.Open) }
