@@ -93,8 +93,8 @@ func (c *crowd) gatherRound(ctx context.Context, way string, from int) (round, i
 		out, err := gatherWork.ask(ctx, c.processes[0], q)
 		if died(err) {
 			// Read one by one, the same items end a process as well.
-			asked := crowdLoad{load: load{Items: slices.Clone(q.Items), From: q.From, Seconds: q.Seconds, Handle: usualHandle(&c.sample), Decode: q.Decode}}
-			_, err = c.mend(ctx, []crowdLoad{asked}, make([]crowdLoaded, 1), []error{err})
+			asked := load{Items: slices.Clone(q.Items), From: q.From, Seconds: q.Seconds, Handle: usualHandle(&c.sample), Decode: q.Decode}
+			_, err = c.mend(ctx, []load{asked}, make([]loaded, 1), []error{err})
 			if err == nil {
 				continue
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/benchmark"
@@ -31,6 +32,7 @@ type load struct {
 	OpenOnly bool
 	Raw      bool  // read what is stored of an item without decompressing it; the bytes delivered are those
 	Drop     bool  // before each pass drop the pages of the files of Items from the page cache, with files that stay open just opened
+	Fresh    bool  // close all files before, and open those of Items again: nothing is left in a chunk cache
 	StartAt  int64 // CLOCK_MONOTONIC in nanoseconds at which to begin, so that several processes begin together; 0: at once
 }
 
@@ -46,6 +48,9 @@ type loaded struct {
 	Times    []float64         `json:",omitempty"` // seconds of single items, a sample of at most mostTimes drawn from all passes
 	Failures []dataset.Failure `json:",omitempty"` // each item once
 	Next     int               // where in Items the reading stopped
+	// Delay is how many seconds the thread that reads was ready to run and had no CPU, where several processes read
+	// together; 0 where the kernel does not count.
+	Delay float64 `json:",omitempty"`
 }
 
 // pass is one round of reading. What failed is in none of its figures but CPU and storage, which count the process.
@@ -76,11 +81,24 @@ const (
 )
 
 // loadItems is the work. Its error says that nothing could be tried; an item that cannot be read is a Failure.
-func loadItems(ctx context.Context, w *state, q load) (loaded, error) {
+func loadItems(ctx context.Context, w *state, q load) (out loaded, err error) {
 	if err := w.Sample.Has(q.Items); err != nil {
 		return loaded{}, err
 	}
-	return w.load(ctx, q)
+	if q.Fresh {
+		w.reopen(q.Items, q.Handle)
+	}
+	if q.StartAt == 0 {
+		return w.load(ctx, q)
+	}
+	// The reading stays on one thread, whose waiting is counted: with that of the Go runtime's other threads the sum
+	// can be longer than the time that passed.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before := runDelay()
+	out, err = w.load(ctx, q)
+	out.Delay = max(0, runDelay()-before)
+	return out, err
 }
 
 func (w *state) load(ctx context.Context, q load) (loaded, error) {

@@ -102,7 +102,7 @@ func (c *crowd) curve(ctx context.Context, within span) error {
 		c.pass = max(share.pass()-lead(count), shortestPass)
 		got, err := c.step(ctx, share, count)
 		if got.rate.N > 0 {
-			got.remote = c.remote
+			got.remote = c.processes[0].remote
 			if err == nil && len(steps) > 0 && got.unexplained(steps[0], s.options.CPUs) {
 				got.waiting, err = c.locked(ctx, count)
 			}
@@ -152,7 +152,7 @@ func (c *crowd) warmUp(ctx context.Context, within span) error {
 		if err := c.recruit(ctx, 1); err != nil {
 			return err
 		}
-		asked := []crowdLoad{{load: load{Items: items, Once: true, Seconds: within.once(), Handle: jobHandle(&c.sample), Decode: holdsPictures(&c.sample)}}}
+		asked := []load{{Items: items, Once: true, Seconds: within.once(), Handle: jobHandle(&c.sample), Decode: holdsPictures(&c.sample)}}
 		got, errs := c.ask(ctx, asked)
 		if _, err := c.mend(ctx, asked, got, errs); err != nil {
 			return err

@@ -155,7 +155,7 @@ func TestCrowdStartsTogether(t *testing.T) {
 	if took := time.Duration(after - before); took < lead(3)+shortestPass {
 		t.Errorf("a round that began %v ahead took %v", lead(3), took)
 	}
-	if len(c.pids) != 3 || c.pids[0] == c.pids[1] || c.pids[1] == c.pids[2] || r.rate <= 0 || r.bytes <= 0 {
-		t.Errorf("processes %v, %+v", c.pids, r)
+	if p := c.processes; len(p) != 3 || p[0].pid == p[1].pid || p[1].pid == p[2].pid || r.rate <= 0 || r.bytes <= 0 {
+		t.Errorf("%d processes, %+v", len(c.processes), r)
 	}
 }
