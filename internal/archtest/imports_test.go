@@ -85,7 +85,6 @@ var thirdParty = map[string][]string{
 	"github.com/prometheus/procfs":          {"procfs"},
 	"github.com/prometheus/client_golang":   {"exporter"},
 	"github.com/prometheus/common":          {"exporter"},
-	"gonum.org/v1/hdf5":                     {"hdf5"},
 	"github.com/spf13/cobra":                {"cli", "scripts/man"},
 	"github.com/BurntSushi/toml":            {"settings"},
 	"github.com/spf13/pflag":                {"cli", "settings"},

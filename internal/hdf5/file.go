@@ -1,6 +1,6 @@
 // Package hdf5 describes what lies in an HDF5 file (Layout: datasets with shape, type, layout, chunks, filters and the
-// bytes they occupy) and reads items of a dataset (Reader). It stands on gonum.org/v1/hdf5, plus cgo files (native*.go)
-// for what that does not bind.
+// bytes they occupy) and reads items of a dataset (Reader). It binds the functions of
+// libhdf5 that it needs (native*.go).
 //
 // libhdf5 dies on files it does not expect, and no Go code can catch that: every function here that takes a path is
 // to be called in a child process that may die, never in the process that watches a job. What a file names outside of
