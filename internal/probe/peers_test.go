@@ -14,10 +14,15 @@ import (
 	"time"
 
 	"github.com/pipetune/pipetune/internal/must"
+	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// leastOfFio is what of fio's rate direct reads must reach, as the median of ratios in turn.
-const leastOfFio = 0.98
+// What direct reads must reach of fio's rate, and the most that each may take of fio's CPU time, as medians of ratios in
+// turn. CPU time tells on a busy machine too, where rates are those of who was let run.
+const (
+	leastOfFio = 0.98
+	mostOfFio  = 1.2
+)
 
 // Direct reads of one block size at one depth keep up with fio's, on the same file and in turn. What bench-io reports
 // stops at the depth that brings nothing more; here each depth is read, whatever it brings.
@@ -30,32 +35,55 @@ func TestDirectReadsKeepUpWithFio(t *testing.T) {
 	for _, block := range []int64{4 << 10, 128 << 10} {
 		for _, depth := range []int{1, 4, 16, 32} {
 			t.Run(fmt.Sprintf("%d KiB, depth %d", block>>10, depth), func(t *testing.T) {
-				sample := rawBytes(block, path)
-				s := newSession(newRunner(t), sample, Options{})
-				p := s.process(nil, takes)
-				defer p.close()
-				must.Get(p.begin(t.Context(), begin(s.clock, takes)))(t)
-				var ratios, ours, theirs []float64
+				var rates, costs, ours, theirs []float64
 				for i := range rounds {
-					got := must.Get(directWork.ask(t.Context(), p, direct{Files: []int{0}, Block: block, Depth: depth, Seed: uint64(i), Seconds: takes.Seconds()}))(t)
-					ours = append(ours, rateOf(got.Slices, readsOf).Center)
-					theirs = append(theirs, fioRate(t, path, block, depth, takes))
-					ratios = append(ratios, ours[i]/theirs[i])
+					rate, cost := ownReads(t, path, direct{Files: []int{0}, Block: block, Depth: depth, Seed: uint64(i), Seconds: takes.Seconds()})
+					fioRate, fioCost := fioReads(t, path, block, depth, takes)
+					ours, theirs = append(ours, rate), append(theirs, fioRate)
+					rates, costs = append(rates, rate/fioRate), append(costs, cost/fioCost)
 				}
-				for _, list := range [][]float64{ratios, ours, theirs} {
+				for _, list := range [][]float64{rates, costs, ours, theirs} {
 					slices.Sort(list)
 				}
-				t.Logf("%.0f reads/s beside fio's %.0f: %.3f (%.3f to %.3f)", ours[rounds/2], theirs[rounds/2], ratios[rounds/2], ratios[0], ratios[rounds-1])
-				if ratios[rounds/2] < leastOfFio {
-					t.Errorf("%.3f of fio's rate, the median of %d rounds; %.2f is promised", ratios[rounds/2], rounds, leastOfFio)
+				rate, cost := rates[rounds/2], costs[rounds/2]
+				t.Logf("%.0f reads/s beside fio's %.0f: %.3f (%.3f to %.3f); CPU time of a read %.3f of fio's", ours[rounds/2], theirs[rounds/2], rate, rates[0], rates[rounds-1], cost)
+				if rate < leastOfFio || cost > mostOfFio {
+					t.Errorf("%.3f of fio's rate and %.3f of its CPU time, medians of %d rounds; %.2f and %.2f are promised", rate, cost, rounds, leastOfFio, mostOfFio)
 				}
 			})
 		}
 	}
 }
 
-// fioRate is the rate of fio's random direct reads through libaio, per second.
-func fioRate(t *testing.T, path string, block int64, depth int, takes time.Duration) float64 {
+// ownReads is the rate of direct reads in a worker process, per second, and the CPU seconds that one takes.
+func ownReads(t *testing.T, path string, q direct) (rate, cost float64) {
+	t.Helper()
+	s := newSession(newRunner(t), rawBytes(q.Block, path), Options{})
+	p := s.process(nil, time.Second)
+	defer p.close()
+	must.Get(p.begin(t.Context(), begin(s.clock, time.Second)))(t)
+	before := cpuOf(t, p.pid)
+	got := must.Get(directWork.ask(t.Context(), p, q))(t)
+	reads := 0
+	for _, s := range got.Slices {
+		reads += s.Reads
+	}
+	all := float64(reads) * slicesPerCall / (slicesPerCall - 1) // with the first, a warm-up
+	return rateOf(got.Slices, readsOf).Center, (cpuOf(t, p.pid) - before) / all
+}
+
+// cpuOf is the CPU seconds that a process has used.
+func cpuOf(t *testing.T, pid int) float64 {
+	t.Helper()
+	p := must.Get(procfs.FS{}.Open(pid))(t)
+	defer p.Close()
+	var stat procfs.Stat
+	must.Do(t, p.Stat(&stat))
+	return stat.UserSeconds + stat.SystemSeconds
+}
+
+// fioReads is that of fio, through libaio.
+func fioReads(t *testing.T, path string, block int64, depth int, takes time.Duration) (rate, cost float64) {
 	t.Helper()
 	out, err := exec.Command("fio", "--name=x", "--filename="+path, "--readonly", "--rw=randread", "--ioengine=libaio", "--direct=1",
 		"--bs="+strconv.FormatInt(block, 10), "--iodepth="+strconv.Itoa(depth), "--time_based",
@@ -64,10 +92,19 @@ func fioRate(t *testing.T, path string, block int64, depth int, takes time.Durat
 		t.Fatalf("fio (apt-get install -y fio): %v", err)
 	}
 	var answer struct {
-		Jobs []struct{ Read struct{ IOPS float64 } }
+		Jobs []struct {
+			User   float64 `json:"usr_cpu"` // percent
+			System float64 `json:"sys_cpu"`
+			Read   struct {
+				IOPS    float64
+				Total   float64 `json:"total_ios"`
+				Runtime float64 // milliseconds
+			}
+		}
 	}
-	if err := json.Unmarshal(out, &answer); err != nil || len(answer.Jobs) != 1 || answer.Jobs[0].Read.IOPS <= 0 {
+	if err := json.Unmarshal(out, &answer); err != nil || len(answer.Jobs) != 1 || answer.Jobs[0].Read.Total <= 0 {
 		t.Fatalf("fio: %v: %s", err, out)
 	}
-	return answer.Jobs[0].Read.IOPS
+	job := answer.Jobs[0]
+	return job.Read.IOPS, (job.User + job.System) / 100 * job.Read.Runtime / 1000 / job.Read.Total
 }
