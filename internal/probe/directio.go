@@ -247,13 +247,10 @@ func (b *extents) readQueued(ctx context.Context, m *meter) error {
 	for slot := range b.Depth {
 		fill(slot)
 	}
-	for {
-		if err := q.submit(now); err != nil {
-			return err
-		}
-		if q.flying == 0 {
-			return nil
-		}
+	if err := q.submit(now); err != nil {
+		return err
+	}
+	for q.flying > 0 {
 		events, err := q.wait()
 		if err != nil {
 			return err
@@ -267,9 +264,13 @@ func (b *extents) readQueued(ctx context.Context, m *meter) error {
 				return err
 			}
 			fill(slot)
+			if err := q.submit(now); err != nil { // one by one: the device has work while the next is prepared
+				return err
+			}
 		}
 		m.tick(now)
 	}
+	return nil
 }
 
 func (b *extents) readThreaded(ctx context.Context, m *meter) error {
