@@ -261,6 +261,7 @@ overhead: ## what pipetune costs the job it watches or launches: CPU, memory, th
 bench-peers: ## bench-io's own speed beside fio, h5py, libjpeg-turbo's tool, Pillow and find
 	@scripts/deps build job tools peers
 	@$(MAKE) build
+	$(GO) test -tags peers ./internal/probe -run TestDirectReadsKeepUpWithFio -count=1 -v -timeout 20m
 	$(GO) test -tags e2e,peers ./internal/e2e -run TestPeers -count=1 -v -timeout 40m
 
 .PHONY: calibrate

@@ -20,7 +20,6 @@ require (
 	golang.org/x/perf v0.0.0-20260512194132-3cf34090a3db
 	golang.org/x/sys v0.49.0
 	golang.org/x/term v0.44.0
-	gonum.org/v1/hdf5 v0.0.0-20210714002203-8c5d23bc6946
 )
 
 require golang.org/x/text v0.43.0 // indirect

@@ -87,7 +87,6 @@ var thirdParty = map[string][]string{
 	"github.com/NVIDIA/go-nvml":             {"nvml"},
 	"github.com/shirou/gopsutil":            {"procfs"},
 	"github.com/prometheus/procfs":          {"procfs"},
-	"gonum.org/v1/hdf5":                     {"hdf5"},
 	"github.com/spf13/cobra":                {"cli", "scripts/man"},
 	"github.com/BurntSushi/toml":            {"settings"},
 	"github.com/spf13/pflag":                {"cli", "settings"},

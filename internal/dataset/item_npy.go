@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -26,8 +25,6 @@ type array struct {
 	first []int64 // the corner of an item that is no patch
 }
 
-var errNoAxis = errors.New("the array has no axis to take items from")
-
 func openArray(s Source, f File) (Handle, error) {
 	p, err := openPlain(f)
 	if err != nil {
@@ -47,52 +44,22 @@ func (a *array) prepare(item []int64) error {
 	if _, err := a.ReadAt(head, 0); err != nil {
 		return err
 	}
-	if format.OfBytes(head).Kind != Npy {
-		return errNoArray
+	array, err := arrayOfHead(head, a.size)
+	if errors.Is(err, errCutArray) { // it was whole when the dataset was looked through
+		err = fmt.Errorf("%w: %w", err, io.ErrUnexpectedEOF)
 	}
-	header, err := readArray(head, a.size)
 	if err != nil {
 		return err
 	}
-	a.start = dataAt(head)
-	a.shape, a.item = header.Shape, item
-	if len(a.shape) == 0 {
-		return errNoAxis
-	}
-	if bytes.Contains(head[:a.start], []byte("|O")) {
-		return errPickled
-	}
-	if header.Fortran && slices.ContainsFunc(a.shape[1:], func(n int64) bool { return n > 1 }) {
-		return errColumns
-	}
+	a.start, a.shape, a.item = dataAt(head), array.shape, item
 	if len(item) == 0 {
 		a.item = slices.Concat([]int64{1}, a.shape[1:])
 	}
-	element, err := elementOf(header, a.size-a.start)
-	if err != nil {
-		return err
-	}
-	return a.layOut(element)
-}
-
-// elementOf is the size of an element: what the type says or, of a type of fields, what the file holds for each.
-func elementOf(header Array, stored int64) (int64, error) {
-	if size := elementBytes(header.Type.String()); size > 0 {
-		return size, nil
-	}
-	count := hdf5.Product(1, header.Shape)
-	if count == nil || *count == 0 || stored%*count != 0 {
-		return 0, fmt.Errorf("the size of an element of type %s cannot be told", header.Type)
-	}
-	return stored / *count, nil
+	return a.layOut(array.element)
 }
 
 // layOut computes the strides of the array in C order and how an item lies in it.
 func (a *array) layOut(element int64) error {
-	total := hdf5.Product(element, a.shape)
-	if total == nil || *total > a.size-a.start {
-		return fmt.Errorf("the header says %v elements of %d bytes, the file holds %d bytes of them: %w", a.shape, element, a.size-a.start, io.ErrUnexpectedEOF)
-	}
 	if len(a.item) != len(a.shape) {
 		return fmt.Errorf("an item of %d axes in an array of %d", len(a.item), len(a.shape))
 	}

@@ -119,7 +119,7 @@ func TestArrayRefusals(t *testing.T) {
 		filepath.Join(dir, "text.npy"):              errNoArray,
 		filepath.Join(dir, "empty.npy"):             errNoArray,
 		filepath.Join(fixtures, "fortran.npy"):      errColumns,
-		filepath.Join(fixtures, "scalar.npy"):       errNoAxis,
+		filepath.Join(fixtures, "scalar.npy"):       errScalar,
 		filepath.Join(fixtures, "objects.npy"):      errPickled,
 		filepath.Join(fixtures, "missing.npy"):      fs.ErrNotExist,
 		filepath.Join(fixtures, "layouts.h5"):       errNoArray,

@@ -87,6 +87,21 @@ func (s *surveyor) countItems() {
 	}
 }
 
+// perFile is how many items a file holds; 0 where they were not counted.
+func (r *SurveyResult) perFile() float64 {
+	switch {
+	case r.Items != nil && r.FilesExact:
+		return float64(*r.Items) / float64(r.Files)
+	case r.Access != nil && len(r.Access.Dataset.Shape) > 0: // of the file that was described
+		rows := r.Access.Dataset.Shape[0]
+		if patch := r.Sample.ItemShape; len(patch) > 0 {
+			rows /= max(1, patch[0])
+		}
+		return float64(rows)
+	}
+	return 0
+}
+
 // itemText is how long one item may be as JSON: four numbers, their names, and a corner.
 func (s *surveyor) itemText() int { return 128 + 20*len(s.out.Sample.ItemShape) }
 

@@ -13,6 +13,7 @@ import (
 
 var (
 	errCutArray = errors.New("truncated: the array is longer than the file")
+	errElements = errors.New("the size of its elements cannot be told")
 	errPickled  = errors.New("it holds Python objects, which only Python reads")
 	errColumns  = errors.New("it is stored column by column (Fortran order), so that an item is scattered over the whole file")
 )
@@ -82,7 +83,9 @@ func arrayOfHead(head []byte, size int64) (arrayIn, error) {
 	}
 	data := size - dataAt(head)
 	if out.itemBytes == nil { // a type of fields: what an item takes is left for the file's length to tell
-		out.itemBytes = new(data / a.Shape[0])
+		if out.itemBytes = new(data / a.Shape[0]); data%a.Shape[0] != 0 {
+			return out, errElements
+		}
 	}
 	if whole := hdf5.Product(*out.itemBytes, a.Shape[:1]); whole == nil || *whole > data || *whole == 0 {
 		return out, errCutArray

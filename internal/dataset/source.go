@@ -23,6 +23,8 @@ type Source struct {
 	BlockBytes int64 `json:",omitempty"`
 	// Follow allows HDF5's external links, external storage and virtual datasets to be followed.
 	Follow bool `json:",omitempty"`
+	// OpensEach says that a job must open the file of each item that it reads (format.Items.OpensPerItem).
+	OpensEach bool `json:",omitempty"`
 	// ChunkCacheBytes is the chunk cache an HDF5 handle gets; nil is the library's default of 1 MiB, 0 is none.
 	ChunkCacheBytes *int64 `json:",omitempty"`
 	// Locked opens HDF5 files with the library's file locks, as h5py does by default; false opens without.

@@ -147,6 +147,7 @@ func (s *surveyor) run() (SurveyResult, error) {
 	if err == nil && !(s.o.WalkOnly && s.out.Kind == HDF5) {
 		s.countDrawn()
 		err = s.draw()
+		s.out.Sample.OpensEach = s.out.Kind.Items().OpensPerItem(float64(s.out.Files), s.out.perFile())
 	}
 	s.out.Unread = s.bad.sorted()
 	return s.out, err

@@ -101,6 +101,19 @@ func TestSurveyChoosesAKind(t *testing.T) {
 	}
 }
 
+// The survey says whether each item's file must be opened for it.
+func TestSurveySaysWhatOpensEach(t *testing.T) {
+	for blocks, want := range map[int]bool{1: true, 3: false} {
+		dir := t.TempDir()
+		for _, name := range []string{"a.bin", "b.bin"} {
+			must.Do(t, os.WriteFile(filepath.Join(dir, name), make([]byte, blocks*4096), 0o600))
+		}
+		if r := must.Get(Survey(dir, SurveyOptions{BlockBytes: 4096}))(t); r.Sample.OpensEach != want {
+			t.Errorf("%d blocks in a file: opens each %v", blocks, r.Sample.OpensEach)
+		}
+	}
+}
+
 func TestSurveyRawBytes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.tfrecord")
 	write(t, path, make([]byte, 1000))

@@ -19,15 +19,12 @@ type Member struct {
 	Picture bool // by its name
 }
 
-// TarIndex sums up the members of a tar file. A WebDataset shard (https://github.com/webdataset/webdataset) holds
-// samples: members that follow each other and have the same name up to the first dot after the last slash.
+// TarIndex sums up the members of a tar file, such as a WebDataset shard (https://github.com/webdataset/webdataset).
 type TarIndex struct {
-	Members  int64
-	Pictures int64          // of the members
-	Samples  int64          // runs of members of the same key; as many as Members where each stands alone
-	Sparse   int64          // members with holes, which are left out: their bytes do not lie in one piece
-	More     bool           // the visitor wanted no more: the counts are lower bounds
-	Problem  untrusted.Text `json:",omitzero"` // why what follows the members counted cannot be read
+	Members int64
+	Sparse  int64          // members with holes, which are left out: their bytes do not lie in one piece
+	More    bool           // the visitor wanted no more: the counts are lower bounds
+	Problem untrusted.Text `json:",omitzero"` // why what follows the members counted cannot be read
 }
 
 // IndexTar goes through the headers of a tar file of the given size (ustar, pax, GNU) in the order they lie, which
@@ -38,7 +35,6 @@ func IndexTar(r io.ReaderAt, size int64, visit func(Member) bool) (TarIndex, err
 	var index TarIndex
 	file := &jumper{r: r, size: size}
 	archive := tar.NewReader(file)
-	key := ""
 	for {
 		header, err := archive.Next()
 		switch {
@@ -62,25 +58,11 @@ func IndexTar(r io.ReaderAt, size int64, visit func(Member) bool) (TarIndex, err
 			return index, nil
 		}
 		index.Members++
-		if m.Picture {
-			index.Pictures++
-		}
-		if k := sampleKey(m.Name); k != key || index.Members == 1 {
-			key = k
-			index.Samples++
-		}
 		if !visit(m) {
 			index.More = true
 			return index, nil
 		}
 	}
-}
-
-// sampleKey is a member's name up to the first dot after the last slash.
-func sampleKey(name string) string {
-	slash := strings.LastIndexByte(name, '/') + 1
-	base, _, _ := strings.Cut(name[slash:], ".")
-	return name[:slash] + base
 }
 
 func sparse(h *tar.Header) bool {

@@ -28,12 +28,11 @@ func headline(e *evidence.Evidence) string {
 	case e.Bench.NoneDecode:
 		return "no item could be decoded"
 	case e.Bench.Undecoded && haveRead && read.Center > 0: // that of reading is no rate of items
-		return unit.Number(1/read.Center) + " items/s in one worker, warm, random order, reading alone:" +
-			" decoding was not measured"
+		return near(read) + " items/s in one worker, warm, random order, reading alone: decoding was not measured"
 	case !ok && !e.Bench.Undecoded && len(e.Bench.Decoders) > 0: // libraries have filters that pipetune lacks
 		best := e.Bench.Decoders[0]
 		return fmt.Sprintf("%s %s in one worker by %s, warm, random order; pipetune itself cannot read them%s",
-			unit.Number(1/best.Item.Center), rate, best.Name, mind)
+			near(best.Item), rate, best.Name, mind)
 	case e.Bench.Undecoded, !ok, item.Center <= 0:
 		return ""
 	case item.Confidence > 0 && report.Vague(item.Lo, item.Hi):
@@ -44,7 +43,16 @@ func headline(e *evidence.Evidence) string {
 		return fmt.Sprintf("cannot tell on this budget (between %s and %s %s in one worker, %s, random order%s)",
 			unit.Number(1/item.Hi), most, rate, cache, mind)
 	}
-	return fmt.Sprintf("%s %s in one worker, %s, random order%s", unit.Number(1/item.Center), rate, cache, mind)
+	return fmt.Sprintf("%s %s in one worker, %s, random order%s", near(item), rate, cache, mind)
+}
+
+// near writes the rate of items that take a time, with a ~ where that is known less well than it is to be.
+func near(item evidence.Value) string {
+	rate := unit.Number(1 / item.Center)
+	if report.Rough(item.Center, item.Lo, item.Hi, item.Confidence) {
+		return "~" + rate
+	}
+	return rate
 }
 
 // doing says what a phase is, as the end of "of an item's time goes to …".
@@ -128,7 +136,7 @@ func itemStatement(e *evidence.Evidence, r *report.Report) string {
 	return text + " " + sentence(promise(first.Recommendations[told]))
 }
 
-// promise says what a change would bring.
+// promise says what a change would bring. A training gains less: it does more with an item than have it read and decoded.
 func promise(c report.Recommendation) string {
 	lo, hi := unit.Number(c.Effect.Lo), unit.Number(c.Effect.Hi)
 	if report.Vague(c.Effect.Lo, c.Effect.Hi) {
@@ -138,7 +146,8 @@ func promise(c report.Recommendation) string {
 	if lo != hi {
 		lo += " to " + hi
 	}
-	return fmt.Sprintf("%s: %s would give %s items/s in one worker (%s)", capital(c.Setting), c.To, lo, c.Effect.Basis)
+	return fmt.Sprintf("%s: %s would give %s items/s in one worker (%s). That is of reading and decoding alone: a training,"+
+		" which does more with each item, gains less, and pipetune diagnose says how much", capital(c.Setting), c.To, lo, c.Effect.Basis)
 }
 
 // undecodedStatement says what is known of pictures of which it is not known what decoding takes.

@@ -148,10 +148,10 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 	if class == report.GPUBound && s.stall.Center >= Moderate.Value {
 		d.add("the GPU may lack data %s of the time", unit.Percent(s.stall.Center))
 	}
-	if class == report.InputBound && lead != nil && !Hooked(e) {
+	if class == report.InputBound && lead != nil {
 		if x := firstEffect(lead); x != nil && x.Before > 0 && x.Hi-x.Before > vagueGain*max(x.Lo-x.Before, 0) &&
 			x.Hi > 2*x.Lo {
-			d.add("what the first cause costs is known only as a range, as is what its cure brings; narrow it: pipetune diagnose -- COMMAND")
+			d.add("what the first cause costs is known only as a range, as is what its cure brings; narrow it: %s", narrower(e))
 		}
 	}
 	if class == report.InputBound && lead == nil && s.seen {
@@ -172,6 +172,18 @@ func confidence(e *evidence.Evidence, s split, class report.Class, lead *report.
 // vagueGain is how many times as high as its lower end the upper end of a gain may be before the cause's part is called
 // unknown.
 const vagueGain = 5
+
+// narrower is the command that tells more of a cause: the job started with the hook, or, where that was, other layouts
+// of its dataset measured.
+func narrower(e *evidence.Evidence) string {
+	switch {
+	case !Hooked(e):
+		return "pipetune diagnose -- COMMAND"
+	case e.Facts.Dataset == "":
+		return "pipetune bench-io DATASET --try"
+	}
+	return "pipetune bench-io " + ShellWord(e.Facts.Dataset) + " --try"
+}
 
 // firstEffect is what the first change of a finding that has an effect brings.
 func firstEffect(f *report.Finding) *report.Effect {

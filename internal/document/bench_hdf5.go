@@ -130,13 +130,13 @@ func cachePays(list []group, order string) string {
 	first, best, fastest := "", "", base
 	for _, size := range values(list, report.LabelChunkCache) {
 		m := find(list, report.LabelChunkCache, size, report.LabelOrder, order).one(metric.ItemTime.Name)
-		if n, ok := count(size); !ok || n <= 1<<20 || m == nil || m.Hi >= base.Lo*(1-wanted) {
+		if n, ok := count(size); !ok || n <= 1<<20 || m == nil || m.Hi >= base.Lo*(1-report.Precision) {
 			continue
 		}
 		if first == "" {
 			first = sizeText(size) + " on, " + times(base, m) + " as fast"
 		}
-		if m.Hi < fastest.Lo*(1-wanted) {
+		if m.Hi < fastest.Lo*(1-report.Precision) {
 			best, fastest = sizeText(size), m
 		}
 	}

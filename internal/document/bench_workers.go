@@ -54,11 +54,14 @@ func workersSection(r *report.Report) Section {
 			most = max(most, m.Center)
 		}
 	}
-	var bends []string
+	var bends, apart []string
 	for _, one := range series {
 		name := one[0].words(vary...)
 		if len(one) > 1 {
 			bends = append(bends, joined(": ", name, bend(one)))
+		}
+		if text := besideParts(r, one[0]); text != "" {
+			apart = append(apart, joined(": ", name, text))
 		}
 		for _, g := range one {
 			m := g.one(metric.ItemRate.Name)
@@ -74,9 +77,28 @@ func workersSection(r *report.Report) Section {
 		}
 	}
 	s := section("Workers", joined("; ", shared, unit.Number(r.Host.CPUsUsable)+" usable CPUs"), Main, t)
-	s.add(notes(bends...)...)
+	s.add(notes(append(bends, apart...)...)...)
 	s.add(rateChart(series))
 	return s
+}
+
+// besideParts says that one process read at another rate than RESULT and the table of one item make of their parts,
+// where the intervals of the two leave that no doubt; "" where they agree.
+func besideParts(r *report.Report, one group) string {
+	item, ok := r.Metrics[map[string]string{"warm": metric.BenchItem.Name, "cold": metric.BenchColdItem.Name}[one.labels[report.LabelCache]]]
+	m := one.one(metric.ItemRate.Name)
+	if n, _ := count(one.labels[report.LabelWorkers]); n != 1 || m == nil || !ok || item.Lo <= 0 {
+		return ""
+	}
+	if m.Lo <= (1+report.Precision)/item.Lo && m.Hi >= (1-report.Precision)/item.Hi {
+		return ""
+	}
+	why := "measured apart and at another moment"
+	if m.Confidence == 0 || item.Confidence == 0 {
+		why = "in too few rounds to tell by how much; a larger --budget narrows it"
+	}
+	return "one process gives " + value(m) + " items/s here, " + unit.Number(1/item.Center) +
+		" by the sum of an item's parts (opening, reading, decoding), " + why
 }
 
 // efficiency writes that of a row: none where its interval says nothing, or where it has no interval and is more than processes can give.

@@ -114,16 +114,12 @@ func sizeText(label string) string {
 	return cmp.Or(label, "?")
 }
 
-// wanted is how near to its center the 95 % interval of a figure is to come (package probe repeats until then). One
-// that did not is marked.
-const wanted = 0.05
-
-// rough reports whether a time or a rate is known less well than wanted.
+// rough reports whether a time or a rate is known less well than it is to be.
 func rough(m report.Metric) bool {
 	if m.Unit != "s" && m.Unit != "1/s" && m.Unit != "bytes/s" {
 		return false // counted
 	}
-	return m.Confidence <= 0 || m.Hi-m.Center > wanted*m.Center || m.Center-m.Lo > wanted*m.Center
+	return report.Rough(m.Center, m.Lo, m.Hi, m.Confidence)
 }
 
 // figure writes a value, marked where it is rough; "?" where there is none.

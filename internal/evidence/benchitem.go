@@ -52,7 +52,7 @@ func (b *benchBuilder) decoding(read Value) Value {
 		mixed.Confidence, mixed.Basis = 0, metric.Inferred
 	}
 	rate := measured(first(b.rows.Scaling, func(r benchmark.Processes) bool {
-		return r.Count == 1 && r.Cache == benchmark.Warm && r.Order == benchmark.Random
+		return r.Count == 1 && r.Cache == benchmark.Warm && r.Order == benchmark.Random && r.Handle != benchmark.Reopened
 	}).Rate)
 	if len(b.rows.Decodes) < 2 || read.N == 0 || rate.N == 0 || rate.Lo <= 0 || 1/rate.Center <= read.Center {
 		return mixed
@@ -125,23 +125,9 @@ func (b *benchBuilder) parts() {
 	}).Time), why)
 }
 
-const (
-	// onePerFile is the mean number of items in a file below which a file counts as one item.
-	onePerFile = 1.5
-	// mostHandles is how many files a process keeps open at the most: the soft limit of descriptors that a process
-	// gets by default (RLIMIT_NOFILE, 1024 on Linux), some of which it needs itself.
-	mostHandles = 1000
-)
-
-// OpensPerItem tells whether each item of a benchmark's dataset must open its file: because a file is one item, or
-// because there are more array files than a process keeps open, so that one in random order finds its file closed.
-// The only file of a dataset is never another one.
+// OpensPerItem tells whether each item of a benchmark's dataset must open its file.
 func (e *Evidence) OpensPerItem() bool {
-	n, ok := e.Get(metric.BenchPerFile)
-	files, ok2 := e.Get(metric.DatasetFileN)
-	arrays := format.Kind(e.Facts.DatasetKind).Items().Array
-	if arrays && ok2 && files.Center <= 1 {
-		return false
-	}
-	return ok && n.Center < onePerFile || arrays && ok2 && files.Center > mostHandles
+	files, _ := e.Get(metric.DatasetFileN)
+	perFile, _ := e.Get(metric.BenchPerFile)
+	return format.Kind(e.Facts.DatasetKind).Items().OpensPerItem(files.Center, perFile.Center)
 }

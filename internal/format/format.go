@@ -32,6 +32,27 @@ type Items struct {
 	Array     bool   // they are indices of an array, whose files are opened to learn how many there are
 }
 
+const (
+	// onePerFile is the mean number of items in a file below which a file counts as one item.
+	onePerFile = 1.5
+	// mostHandles is how many files a process keeps open at the most: the soft limit of descriptors that a process
+	// gets by default (RLIMIT_NOFILE, 1024 on Linux), some of which it needs itself.
+	mostHandles = 1000
+)
+
+// OpensPerItem tells whether an item must open its file: because a file is one item, or because there are more array
+// files than a process keeps open, so that an item in random order finds its file closed. The only file of a dataset of
+// arrays is never closed for another. What is not known is 0.
+func (i Items) OpensPerItem(files, perFile float64) bool {
+	switch {
+	case i.WholeFile:
+		return true
+	case i.Array && files == 1:
+		return false
+	}
+	return perFile > 0 && perFile < onePerFile || i.Array && files > mostHandles
+}
+
 // Format is a row of the table.
 type Format struct {
 	Name string // "" where nothing but the name of a file says what it is

@@ -65,7 +65,7 @@ func (j job) do() (out []outcome) {
 		}
 	}
 	if j.Rewrite != "" {
-		n, err := Rewrite(j.Path, ReaderOptions{Dataset: j.Datasets[0]}, j.Rewrite, RewriteOptions{Filters: NoFilters})
+		_, n, err := Rewrite(j.Path, ReaderOptions{Dataset: j.Datasets[0]}, j.Rewrite, Relayout{Unfiltered: true})
 		return []outcome{{Bytes: n, Error: fmt.Sprint(err)}}
 	}
 	for _, name := range j.Datasets {

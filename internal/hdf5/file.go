@@ -1,6 +1,6 @@
 // Package hdf5 describes what lies in an HDF5 file (Layout: datasets with shape, type, layout, chunks, filters and the
-// bytes they occupy) and reads items of a dataset (Reader). It stands on gonum.org/v1/hdf5, plus cgo files (native*.go)
-// for what that does not bind.
+// bytes they occupy) and reads items of a dataset (Reader). It binds the functions of
+// libhdf5 that it needs (native*.go).
 //
 // libhdf5 dies on files it does not expect, and no Go code can catch that: every function here that takes a path is
 // to be called in a child process that may die, never in the process that watches a job. What a file names outside of
@@ -32,14 +32,12 @@ func DefaultLimits() Limits {
 
 // File is what an HDF5 file holds, as far as the limits let it be seen.
 type File struct {
-	Bytes      int64     // size of the file
-	Superblock int       // version of the superblock: 0 and 1 any writer, 2 libver 1.8 and later, 3 libver 1.10 and later
-	Library    string    // version of the libhdf5 that looked, such as 1.10.8
-	Datasets   []Dataset // in the order of the groups, those near the root first
-	Links      []Link    // links out of the tree that were named and not followed
-	Problems   []Problem // objects that could not be opened, damaged or of a newer version than this libhdf5 knows
-	Linked     int64     // links in the groups that were entered, as the groups count them
-	Passed     Passed    // what was not looked at
+	Bytes    int64     // size of the file
+	Library  string    // version of the libhdf5 that looked, such as 1.10.8
+	Datasets []Dataset // in the order of the groups, those near the root first
+	Links    []Link    // links out of the tree that were named and not followed
+	Problems []Problem // objects that could not be opened, damaged or of a newer version than this libhdf5 knows
+	Passed   Passed    // what was not looked at
 }
 
 // Passed counts what Layout did not look at. The zero value says that the description is complete.

@@ -10,10 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-	"gonum.org/v1/hdf5"
-
 	"github.com/pipetune/pipetune/internal/untrusted"
+	"golang.org/x/sys/unix"
 )
 
 // Layout describes the HDF5 file at path. It opens the file without waiting (a FIFO is refused, not waited for) and
@@ -44,7 +42,7 @@ func Layout(path string, limits Limits) (File, error) {
 	if sb.Writing {
 		return File{}, ErrBeingWritten
 	}
-	return walkFile(nameOf(f, info, path), File{Bytes: info.Size(), Superblock: sb.Version}, limits)
+	return walkFile(nameOf(f, info, path), File{Bytes: info.Size()}, limits)
 }
 
 // nameOf returns the name by which libhdf5 gets at the open file. libhdf5 resolves a name that is a link
@@ -70,11 +68,7 @@ func walkFile(path string, into File, limits Limits) (File, error) {
 	if err := prepare(); err != nil {
 		return File{}, err
 	}
-	version, err := hdf5.LibVersion()
-	if err != nil {
-		return File{}, fmt.Errorf("asking libhdf5 for its version: %w", err)
-	}
-	into.Library = version.String()
+	into.Library = version()
 	file, err := openName(path, false) // a read lock would make the job's own opening for writing fail
 	if err != nil {
 		return File{}, fmt.Errorf("%w (version %s): %w", ErrUnreadable, into.Library, err)
@@ -97,8 +91,8 @@ func walkFile(path string, into File, limits Limits) (File, error) {
 
 // prepare sets libhdf5 up for this thread and for the files it opens next.
 func prepare() error {
-	if err := hdf5.DisplayErrors(false); err != nil {
-		return fmt.Errorf("silencing libhdf5: %w", err)
+	if err := awake(); err != nil {
+		return fmt.Errorf("starting libhdf5: %w", err)
 	}
 	// libhdf5 reads this variable once, when it first has to do with a file, and believes it more than what a file is
 	// opened with.
@@ -133,7 +127,6 @@ type walk struct {
 func (w *walk) enter(b branch) {
 	here := b.group
 	total := here.linked()
-	w.file.Linked += total
 	links, longer, more, err := here.links(w.limits.Links, w.limits.NameBytes)
 	w.file.Passed.Names += longer
 	if more {

@@ -3,10 +3,19 @@ package hdf5
 /*
 #cgo CFLAGS: -DH5_USE_110_API
 #cgo linux CFLAGS: -I/usr/include/hdf5/serial
-#cgo LDFLAGS: -lz
+#cgo linux,amd64 LDFLAGS: -L/usr/lib/x86_64-linux-gnu/hdf5/serial
+#cgo linux,arm64 LDFLAGS: -L/usr/lib/aarch64-linux-gnu/hdf5/serial
+#cgo LDFLAGS: -lhdf5 -lz
 #include <hdf5.h>
 #include "bound.h"
 #include "reason.h"
+
+// start fills libhdf5's tables, the first time, and keeps this thread from printing.
+static herr_t start(void) {
+	if (H5open() < 0) return -1;
+	hush();
+	return 0;
+}
 */
 import "C"
 
@@ -39,6 +48,21 @@ func words(r *C.struct_reason) error {
 		return fmt.Errorf("%w (%s)", ErrNewer, text)
 	}
 	return errors.New(text)
+}
+
+// awake readies libhdf5 for this thread. Nothing does in a process that asks it for nothing: the tables take 3 MB.
+func awake() error {
+	if C.start() < 0 {
+		return reason()
+	}
+	return nil
+}
+
+// version is that of the libhdf5 that is linked, such as 1.10.8.
+func version() string {
+	var major, minor, release C.uint
+	C.H5get_libversion(&major, &minor, &release)
+	return fmt.Sprintf("%d.%d.%d", major, minor, release)
 }
 
 // noPlugins keeps libhdf5 from loading filter plugins from HDF5_PLUGIN_PATH or anywhere else.

@@ -124,27 +124,16 @@ func create(path, name string, like view, shape []int64, how layoutOf) (w writer
 
 // layoutOf is how a dataset is to be stored.
 type layoutOf struct {
-	chunk   []int64 // nil: contiguous
-	filters creation
-	keep    bool // the filters of filters
-	shuffle bool
-	level   int // of gzip; 0 for none
+	chunk   []int64  // nil: contiguous, without filters
+	filters creation // those of this one; 0 for none
 }
 
 func (l layoutOf) set(plist C.hid_t) error {
 	if l.chunk == nil {
 		return nil
 	}
-	if C.set_chunk(plist, C.int(len(l.chunk)), (*C.longlong)(unsafe.SliceData(l.chunk))) < 0 {
-		return reason()
-	}
-	if l.keep && C.keep_filters(C.hid_t(l.filters), plist) < 0 {
-		return reason()
-	}
-	if l.shuffle && C.H5Pset_shuffle(plist) < 0 {
-		return reason()
-	}
-	if l.level > 0 && C.H5Pset_deflate(plist, C.uint(l.level)) < 0 {
+	if C.set_chunk(plist, C.int(len(l.chunk)), (*C.longlong)(unsafe.SliceData(l.chunk))) < 0 ||
+		l.filters > 0 && C.keep_filters(C.hid_t(l.filters), plist) < 0 {
 		return reason()
 	}
 	return nil

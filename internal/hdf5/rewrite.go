@@ -5,27 +5,16 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 
 	"github.com/pipetune/pipetune/internal/untrusted"
 )
 
-// Filtering says which filters a rewritten dataset has.
-type Filtering string
-
-const (
-	KeepFilters Filtering = ""     // those of the source
-	NoFilters   Filtering = "none" // none
-	Gzip        Filtering = "gzip" // gzip, with or without shuffle before it
-)
-
-// RewriteOptions say how a dataset is stored anew. The zero value of a field has the meaning given with it.
-type RewriteOptions struct {
-	Chunk   []int64   // shape of a chunk, cut to the shape of what is copied; nil for contiguous, which can have no filters
-	Filters Filtering // KeepFilters
-	Level   int       // of gzip, 1 to 9; 0 is 4, h5py's default
-	Shuffle bool      // before gzip
-	First   int64     // first index of the first axis that is copied
-	Count   int64     // how many; 0 is all from First on
+// Relayout says how a run of items is stored anew.
+type Relayout struct {
+	First, Count int64   // indices of the first axis; a Count of 0 is all from First on, and what lies beyond the end is left out
+	Chunk        []int64 // shape of a chunk, cut to the shape of what is copied; nil: contiguous, which has no filters
+	Unfiltered   bool    // else the filters are those of the source
 }
 
 // slabBytes is about how much is copied at once.
@@ -35,31 +24,36 @@ const slabBytes = 16 << 20
 const mostSlabBytes = 256 << 20
 
 // Rewrite copies items of a dataset into a new file, under the same name and in another layout, so that the layouts can
-// be measured side by side. dst must not exist; it is removed again when the copy fails. It returns the size of the new
-// file, which is on the disk by then (fsync), so that its pages can be dropped. It is to be called in a child process
-// that may write to where dst is. Its errors are those of OpenReader and Block and those of writing, a full disk among
-// them; after that one the process should end, because libhdf5 holds on to a file that it could not close.
-func Rewrite(src string, from ReaderOptions, dst string, o RewriteOptions) (bytes int64, err error) {
+// be measured side by side. dst must not exist; it is removed again when the copy fails. It returns how many items and
+// how many bytes the new file has, which is on the disk by then (fsync), so that its pages can be dropped. It is to be
+// called in a child process that may write to where dst is. Its errors are those of OpenReader and Block and those of
+// writing, a full disk among them; after that one the process should end, because libhdf5 holds on to a file that it
+// could not close.
+func Rewrite(src string, from ReaderOptions, dst string, how Relayout) (items, bytes int64, err error) {
 	r, err := OpenReader(src, from)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer r.Close()
-	shape, err := o.check(r)
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("rewriting dataset %s: %w", r.dataset.Path, err)
+		}
+	}()
+	shape, err := how.check(r)
 	if err != nil {
-		return 0, fmt.Errorf("rewriting dataset %s: %w", r.dataset.Path, err)
+		return 0, 0, err
 	}
 	if _, err := os.Lstat(dst); err == nil {
-		return 0, fmt.Errorf("rewriting dataset %s: %w: %s", r.dataset.Path, os.ErrExist, untrusted.String(dst))
+		return 0, 0, fmt.Errorf("%w: %s", os.ErrExist, untrusted.String(dst))
 	}
-	if err := o.copy(r, from.Dataset, dst, shape); err != nil {
-		return 0, errors.Join(fmt.Errorf("rewriting dataset %s: %w", r.dataset.Path, err), remove(dst))
+	if err = how.copy(r, from.Dataset, dst, shape); err == nil {
+		bytes, err = settle(dst)
 	}
-	bytes, err = settle(dst)
 	if err != nil {
-		return 0, errors.Join(fmt.Errorf("rewriting dataset %s: %w", r.dataset.Path, err), remove(dst))
+		return 0, 0, errors.Join(err, remove(dst))
 	}
-	return bytes, nil
+	return shape[0], bytes, nil
 }
 
 func remove(path string) error {
@@ -70,59 +64,41 @@ func remove(path string) error {
 }
 
 // check returns the shape of the copy.
-func (o *RewriteOptions) check(r *Reader) ([]int64, error) {
+func (o *Relayout) check(r *Reader) ([]int64, error) {
 	shape := r.Shape()
-	if o.Level == 0 {
-		o.Level = 4
-	}
-	filtered := o.Filters == Gzip || o.Filters == KeepFilters && len(r.dataset.Filters) > 0
 	switch {
 	case len(shape) == 0 || r.empty:
 		return nil, fmt.Errorf("%w: it has no axis", ErrRange)
-	case o.First < 0 || o.Count < 0 || o.First >= shape[0] || o.Count > shape[0]-o.First:
+	case o.First < 0 || o.Count < 0 || o.First >= shape[0]:
 		return nil, fmt.Errorf("%w: %d items from %d on, of shape %v", ErrRange, o.Count, o.First, shape)
-	case o.Filters != KeepFilters && o.Filters != NoFilters && o.Filters != Gzip:
-		return nil, fmt.Errorf("no such choice of filters: %q", o.Filters)
-	case o.Level < 1 || o.Level > 9:
-		return nil, fmt.Errorf("a gzip level of %d", o.Level)
-	case o.Chunk == nil && filtered:
-		return nil, errors.New("contiguous data has no filters")
-	case o.Chunk != nil && len(o.Chunk) != len(shape):
+	case o.Chunk != nil && (len(o.Chunk) != len(shape) || slices.Min(o.Chunk) < 1):
 		return nil, fmt.Errorf("%w: chunks of shape %v", ErrRange, o.Chunk)
 	case r.item == 0:
 		return nil, fmt.Errorf("%w: its items have no bytes", ErrRange)
 	}
 	shape[0] -= o.First
 	if o.Count > 0 {
-		shape[0] = o.Count
+		shape[0] = min(shape[0], o.Count)
 	}
-	chunk := make([]int64, len(o.Chunk))
+	o.Chunk = slices.Clone(o.Chunk)
 	for i, n := range o.Chunk {
-		if n < 1 {
-			return nil, fmt.Errorf("%w: chunks of shape %v", ErrRange, o.Chunk)
-		}
-		chunk[i] = min(n, shape[i])
-	}
-	if o.Chunk != nil {
-		o.Chunk = chunk
+		o.Chunk[i] = min(n, shape[i])
 	}
 	return shape, nil
 }
 
-func (o RewriteOptions) copy(r *Reader, name, dst string, shape []int64) (err error) {
+func (o Relayout) copy(r *Reader, name, dst string, shape []int64) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := prepare(); err != nil {
 		return err
 	}
-	plist, err := handle(r.view.c.dset).creation()
-	if err != nil {
-		return err
-	}
-	defer plist.close()
-	how := layoutOf{chunk: o.Chunk, filters: plist, keep: o.Filters == KeepFilters, shuffle: o.Filters == Gzip && o.Shuffle}
-	if o.Filters == Gzip {
-		how.level = o.Level
+	how := layoutOf{chunk: o.Chunk}
+	if !o.Unfiltered {
+		if how.filters, err = handle(r.view.c.dset).creation(); err != nil {
+			return err
+		}
+		defer how.filters.close()
 	}
 	w, err := create(dst, name, r.view, shape, how)
 	defer func() { err = errors.Join(err, w.close()) }()
@@ -148,7 +124,7 @@ const mostSlabChunks = MaxHeldBytes / 4 / selectedBytes
 
 // step is how many items are copied at once: whole chunks of what is written, so that none is compressed twice, and of
 // what is read.
-func (o RewriteOptions) step(r *Reader) int64 {
+func (o Relayout) step(r *Reader) int64 {
 	rows := max(1, slabBytes/r.item)
 	most := max(1, min(mostSlabBytes, r.most)/r.item)
 	for _, chunk := range [][]int64{r.dataset.Chunk, o.Chunk} {

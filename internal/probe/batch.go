@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
@@ -30,15 +29,16 @@ func batches(ctx context.Context, s *session) error {
 	}
 	c := &crowd{session: s, items: items}
 	defer c.close()
-	if err := c.warmUp(ctx, time.Duration(warmUpShare*float64(s.left()))); err != nil {
+	if err := c.warmUp(ctx, s.time.part(warmUpShare)); err != nil {
 		return err
 	}
 	ways := []string{gatherItems}
 	if s.sample.Kind == dataset.HDF5 && s.sample.ItemShape == nil { // patches are read one by one in any case
 		ways = append(ways, gatherSelection)
 	}
+	part := s.time.evenly(len(ways))
 	for i, way := range ways {
-		err := c.gatherWay(ctx, way, s.left()/time.Duration(len(ways)-i))
+		err := c.gatherWay(ctx, way, part())
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -52,10 +52,10 @@ func batches(ctx context.Context, s *session) error {
 }
 
 // gatherWay measures one way. With an error nothing was measured.
-func (c *crowd) gatherWay(ctx context.Context, way string, limit time.Duration) error {
-	c.pass = min(max(limit/(wantedRounds+1), shortestPass), longestPass)
+func (c *crowd) gatherWay(ctx context.Context, way string, within span) error {
+	c.pass = within.pass()
 	from := 0
-	v, _, err := c.repeat(ctx, limit, func() (r round, err error) {
+	v, _, err := c.repeat(ctx, within, func() (r round, err error) {
 		r, from, err = c.gatherRound(ctx, way, from)
 		return r, err
 	})
@@ -93,8 +93,8 @@ func (c *crowd) gatherRound(ctx context.Context, way string, from int) (round, i
 		out, err := gatherWork.ask(ctx, c.processes[0], q)
 		if died(err) {
 			// Read one by one, the same items end a process as well.
-			asked := crowdLoad{load: load{Items: slices.Clone(q.Items), From: q.From, Seconds: q.Seconds, Handle: usualHandle(&c.sample), Decode: q.Decode}}
-			_, err = c.mend(ctx, []crowdLoad{asked}, make([]crowdLoaded, 1), []error{err})
+			asked := load{Items: slices.Clone(q.Items), From: q.From, Seconds: q.Seconds, Handle: usualHandle(&c.sample), Decode: q.Decode}
+			_, err = c.mend(ctx, []load{asked}, make([]loaded, 1), []error{err})
 			if err == nil {
 				continue
 			}

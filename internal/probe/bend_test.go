@@ -70,10 +70,10 @@ func TestBounds(t *testing.T) {
 }
 
 func TestCrowdRoundCountsNoMoreThanItsTime(t *testing.T) {
-	of := func(cpu, delay float64) crowdLoaded {
-		return crowdLoaded{loaded: loaded{Passes: []pass{{Items: 10, Seconds: 1, CPU: cpu}}}, Delay: delay}
+	of := func(cpu, delay float64) loaded {
+		return loaded{Passes: []pass{{Items: 10, Seconds: 1, CPU: cpu}}, Delay: delay}
 	}
-	r, ok := added([]crowdLoaded{of(0.1, 5), of(0.1, 0)})
+	r, ok := added([]loaded{of(0.1, 5), of(0.1, 0)})
 	if !ok || math.Abs(r.ready-0.55) > 1e-9 {
 		t.Errorf("one process was ready all the time, the other a tenth of it: %v, %v", r.ready, ok)
 	}

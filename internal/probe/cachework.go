@@ -30,8 +30,11 @@ type residency struct {
 	Reason string // why it cannot be told
 	// InMemory says that the file system has no storage below it (tmpfs, ramfs): its files cannot be cold.
 	InMemory bool
-	Remote   bool  // one of them lies on another machine or behind another process, where fetching may not be counted
-	Ahead    int64 // the most that the kernel reads ahead of one of them, in bytes
+	Remote   bool // one of them lies on another machine or behind another process, where fetching may not be counted
+	PID      int  // of who looked
+	// Elsewhere is Remote of the first file of the sample, whether it was asked for and can be looked at or not.
+	Elsewhere bool
+	Ahead     int64 // the most that the kernel reads ahead of one of them, in bytes
 }
 
 // ratio is the share that is cached; nil where it cannot be told.
@@ -46,7 +49,9 @@ func lookAtCache(_ context.Context, w *state, q cacheAsk) (residency, error) {
 	if q.Drop {
 		w.Forget()
 	}
-	return w.residency(q.Files, q.Drop), nil
+	r := w.residency(q.Files, q.Drop)
+	r.PID, r.Elsewhere = os.Getpid(), len(w.Sample.Files) > 0 && remote(string(w.Sample.Files[0].Path))
+	return r, nil
 }
 
 // chill makes the files of the items cold, with the handles just opened where they are kept: what libhdf5 caches

@@ -78,7 +78,7 @@ func TestHolesAreNotCold(t *testing.T) {
 	r := measured(t, sample, Options{Budget: 2 * time.Second, Seed: 1}, report.ProbeRead)
 	notCold(t, r, report.ProbeRead, "0 % of what was read came from storage")
 	s := coldly(t, sample, Options{})
-	if err := s.curve(t.Context(), time.Second, true); err == nil || !strings.Contains(err.Error(), "0 % of what was read came from storage") {
+	if err := (&crowd{session: s, cold: true}).curve(t.Context(), begin(s.clock, time.Second)); err == nil || !strings.Contains(err.Error(), "0 % of what was read came from storage") {
 		t.Errorf("several processes: %v", err)
 	}
 }

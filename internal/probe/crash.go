@@ -87,7 +87,7 @@ func (s *session) find(ctx context.Context, death error, n int, did string, try 
 func (s *session) survive(ctx context.Context, sample *dataset.Sample, q load, death error) error {
 	takes := time.Duration(2 * q.Seconds * float64(time.Second)) // the double: what went before its end must fit in
 	q.Items = rotated(q.Items, q.From, len(q.Items))
-	q.From, q.Seconds, q.Once, q.Passes, q.StartAt, q.Drop = 0, takes.Seconds(), true, 1, 0, false
+	q.From, q.Seconds, q.Once, q.Passes, q.StartAt, q.Drop, q.Fresh = 0, takes.Seconds(), true, 1, 0, false, false
 	return s.find(ctx, death, len(q.Items), "read the same items", func(first int) error {
 		p := s.process(sample, takes)
 		defer p.close()
@@ -98,7 +98,7 @@ func (s *session) survive(ctx context.Context, sample *dataset.Sample, q load, d
 	}, func(at int) {
 		item := q.Items[at]
 		ref := sample.Items[item]
-		if len(sample.Files) > 1 {
+		if len(sample.Files) > 1 || q.OpenOnly {
 			s.shun(string(sample.Files[ref.File].Path), death.Error())
 			return
 		}

@@ -15,8 +15,6 @@ import (
 type crowd struct {
 	*session
 	processes []*process
-	pids      []int
-	remote    bool          // what they wait for in the kernel is storage, not a lock
 	items     []int         // in random order
 	next      []int         // where in its share each process goes on
 	shares    int           // for how many processes next is
@@ -51,25 +49,23 @@ func (c *crowd) recruit(ctx context.Context, count int) error {
 		return err
 	}
 	for len(c.processes) < count {
-		p, pid, err := c.hire(ctx)
+		p, err := c.hire(ctx)
 		if err != nil {
 			return fmt.Errorf("starting worker process %d: %w", len(c.processes)+1, err)
 		}
-		c.processes, c.pids = append(c.processes, p), append(c.pids, pid)
+		c.processes = append(c.processes, p)
 	}
 	return nil
 }
 
 // hire starts one process with the sample in it, so that its next request does not wait for others to be started.
-func (c *crowd) hire(ctx context.Context) (*process, int, error) {
+func (c *crowd) hire(ctx context.Context) (*process, error) {
 	p := c.processOn("", nil, c.pass)
-	out, err := crowdWork.ask(ctx, p, crowdLoad{})
-	if err != nil {
+	if _, err := p.begin(ctx, c.time); err != nil {
 		p.close()
-		return nil, 0, err
+		return nil, err
 	}
-	c.remote = out.Remote
-	return p, out.PID, nil
+	return p, nil
 }
 
 // lead is how far ahead the start of a round lies: for the requests to reach the processes, some 1 ms each with a thousand items.
@@ -80,7 +76,7 @@ func lead(count int) time.Duration {
 // round has the first count processes read for the time of a pass, all from the same instant. What cannot be read is left out.
 func (c *crowd) round(ctx context.Context, count int) (crowdRound, error) {
 	for tried := false; ; tried = true {
-		if tried && c.left() == 0 {
+		if tried && c.time.left() == 0 {
 			return crowdRound{}, errNoneInTime
 		}
 		items, err := c.forRound(ctx, count)
@@ -97,10 +93,10 @@ func (c *crowd) round(ctx context.Context, count int) (crowdRound, error) {
 		if err != nil {
 			return crowdRound{}, err
 		}
-		asked := make([]crowdLoad, count)
+		asked := make([]load, count)
 		for i := range asked {
-			asked[i] = crowdLoad{Fresh: c.cold, load: load{Items: share(items, i, count), Seconds: c.pass.Seconds(), Once: c.cold,
-				Handle: usualHandle(&c.sample), Decode: holdsPictures(&c.sample), StartAt: now + int64(lead(count))}}
+			asked[i] = load{Fresh: c.cold, Items: share(items, i, count), Seconds: c.pass.Seconds(), Once: c.cold,
+				Handle: jobHandle(&c.sample), Decode: holdsPictures(&c.sample), StartAt: now + int64(lead(count))}
 			if !c.cold {
 				asked[i].From = c.next[i] % len(asked[i].Items)
 			}
@@ -176,12 +172,12 @@ func (c *crowd) chill(ctx context.Context) error {
 }
 
 // ask sends the requests at the same time and waits for all answers.
-func (c *crowd) ask(ctx context.Context, asked []crowdLoad) ([]crowdLoaded, []error) {
-	got, errs := make([]crowdLoaded, len(asked)), make([]error, len(asked))
+func (c *crowd) ask(ctx context.Context, asked []load) ([]loaded, []error) {
+	got, errs := make([]loaded, len(asked)), make([]error, len(asked))
 	var all sync.WaitGroup
 	for i := range asked {
 		all.Go(func() {
-			got[i], errs[i] = crowdWork.ask(ctx, c.processes[i], asked[i])
+			got[i], errs[i] = loadWork.ask(ctx, c.processes[i], asked[i])
 		})
 	}
 	all.Wait()
@@ -189,7 +185,7 @@ func (c *crowd) ask(ctx context.Context, asked []crowdLoad) ([]crowdLoaded, []er
 }
 
 // mend notes what could not be read, and replaces processes that died. again says that one did, and that the round must be made again.
-func (c *crowd) mend(ctx context.Context, asked []crowdLoad, got []crowdLoaded, errs []error) (again bool, err error) {
+func (c *crowd) mend(ctx context.Context, asked []load, got []loaded, errs []error) (again bool, err error) {
 	for i := range asked {
 		c.note(&c.sample, got[i].Failures)
 		switch {
@@ -199,10 +195,10 @@ func (c *crowd) mend(ctx context.Context, asked []crowdLoad, got []crowdLoaded, 
 		default:
 			again = true
 			c.processes[i].close()
-			if err := c.survive(ctx, &c.sample, asked[i].load, errs[i]); err != nil {
+			if err := c.survive(ctx, &c.sample, asked[i], errs[i]); err != nil {
 				return false, err
 			}
-			if c.processes[i], c.pids[i], err = c.hire(ctx); err != nil {
+			if c.processes[i], err = c.hire(ctx); err != nil {
 				return false, fmt.Errorf("starting a worker process again: %w", err)
 			}
 		}
@@ -211,7 +207,7 @@ func (c *crowd) mend(ctx context.Context, asked []crowdLoad, got []crowdLoaded, 
 }
 
 // added sums up what the processes did; not ok when none read an item.
-func added(got []crowdLoaded) (crowdRound, bool) {
+func added(got []loaded) (crowdRound, bool) {
 	var r crowdRound
 	var runnable float64
 	n := float64(len(got))

@@ -1,9 +1,7 @@
 package probe
 
 import (
-	"context"
 	"os"
-	"runtime"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -12,50 +10,10 @@ import (
 	"github.com/pipetune/pipetune/internal/procfs"
 )
 
-// crowdWork reads items as one of several processes; without items it only says that the process is there.
-var crowdWork = work[crowdLoad, crowdLoaded]{"crowd", joinCrowd}
-
-// crowdLoad asks for a load, and how long the process waited for a CPU meanwhile.
-type crowdLoad struct {
-	load
-	Fresh bool // close all files before, and open those of the items again: nothing is left in a chunk cache
-}
-
-type crowdLoaded struct {
-	loaded
-	PID    int
-	Delay  float64 // seconds in which the thread that reads was ready to run and had no CPU; 0 where the kernel does not count
-	Remote bool    // the files lie on another machine or behind another process; said without items only
-}
-
-// joinCrowd is the work.
-func joinCrowd(ctx context.Context, w *state, q crowdLoad) (crowdLoaded, error) {
-	out := crowdLoaded{PID: os.Getpid()}
-	if len(q.Items) == 0 {
-		out.Remote = len(w.Sample.Files) > 0 && remote(string(w.Sample.Files[0].Path))
-		return out, nil
-	}
-	if err := w.Sample.Has(q.Items); err != nil {
-		return out, err
-	}
-	if q.Fresh {
-		w.reopen(q.Items)
-	}
-	// The reading stays on one thread, whose waiting is counted: with that of the Go runtime's other threads the sum
-	// can be longer than the time that passed.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	before := runDelay()
-	var err error
-	out.loaded, err = w.load(ctx, q.load)
-	out.Delay = max(0, runDelay()-before)
-	return out, err
-}
-
 // reopen has the files of items that stay open just opened. One that cannot be opened fails again when it is read.
-func (w *state) reopen(items []int) {
+func (w *state) reopen(items []int, handle string) {
 	w.Forget()
-	if w.Sample.ItemIsFile() {
+	if handle == handleReopened {
 		return
 	}
 	for _, i := range items {

@@ -31,7 +31,7 @@ func decodeItems(ctx context.Context, s *session) error {
 		items: s.sound(&s.sample, inOrder(&s.sample, random, s.options.Seed))}
 	d.process = s.process(nil, decodeRound)
 	defer d.process.close()
-	_, _, err := s.repeat(ctx, s.left(), func() (round, error) { return d.round(ctx) })
+	_, _, err := s.repeat(ctx, s.time, func() (round, error) { return d.round(ctx) })
 	for _, kind := range slices.SortedFunc(maps.Keys(d.rounds), d.byItems) {
 		s.result.Rows.Decodes = append(s.result.Rows.Decodes,
 			benchmark.Decode{Library: kind.library, Format: kind.format, Time: perUnit(d.counted(kind))})

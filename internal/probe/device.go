@@ -171,10 +171,9 @@ type devicePlan struct {
 
 // measure reads at one depth until the rate is known well enough, and returns it in bytes per second.
 func (d *devicePlan) measure(ctx context.Context, depth int, q direct, order string) (float64, error) {
-	share := max(leastTakes, d.left()/time.Duration(max(1, d.calls)))
+	share := d.time.part(1 / float64(max(1, d.calls)))
 	d.calls--
-	end := d.clock().Add(share)
-	q.Depth, q.Seed, q.Seconds = depth, d.options.Seed, max(leastTakes, min(callTakes, share/2)).Seconds()
+	q.Depth, q.Seed, q.Seconds = depth, d.options.Seed, max(leastTakes, min(callTakes, share.left()/2)).Seconds()
 	var all []slice
 	var last directRead
 	mode := modeDirect
@@ -187,7 +186,7 @@ func (d *devicePlan) measure(ctx context.Context, depth int, q direct, order str
 		if m := modeOf(d.buffered, got); m != modeDirect && mode != modePageCache {
 			mode = m
 		}
-		if within(rateOf(all, bytesOf), precision) || !d.clock().Before(end) {
+		if precise(rateOf(all, bytesOf)) || share.left() == 0 {
 			break
 		}
 	}

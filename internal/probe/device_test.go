@@ -48,7 +48,7 @@ func rawBytes(block int64, paths ...string) dataset.Sample {
 func deviceFigures(t *testing.T, sample dataset.Sample) Result {
 	t.Helper()
 	s := newSession(newRunner(t), sample, Options{})
-	s.ends = s.clock().Add(time.Second)
+	s.time = begin(s.clock, time.Second)
 	must.Do(t, device(t.Context(), s))
 	return s.result
 }

@@ -25,18 +25,17 @@ func measureLayout(ctx context.Context, s *session) error {
 		{"opening with and without the file lock", 2, s.locks},
 	}
 	for _, c := range s.sweep() {
-		list = append(list, part{c.what, c.weight(*s.options.Layout.Dataset.ChunkBytes), func(ctx context.Context, limit time.Duration) error { return s.cached(ctx, c, limit) }})
+		list = append(list, part{c.what, c.weight(*s.options.Layout.Dataset.ChunkBytes), func(ctx context.Context, within span) error { return s.cached(ctx, c, within) }})
 	}
 	var without missingParts
 	defer func() { without.say(s, report.ProbeHDF5) }()
-	weights := 0.0
-	for _, p := range list {
-		weights += p.weight
+	weights := make([]float64, len(list))
+	for i, p := range list {
+		weights[i] = p.weight
 	}
+	share := s.time.among(weights...)
 	for _, p := range list {
-		limit := time.Duration(float64(s.left()) * p.weight / weights)
-		weights -= p.weight
-		if err := p.run(ctx, limit); err != nil {
+		if err := p.run(ctx, share()); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -50,7 +49,7 @@ func measureLayout(ctx context.Context, s *session) error {
 type part struct {
 	what   string
 	weight float64
-	run    func(context.Context, time.Duration) error
+	run    func(context.Context, span) error
 }
 
 // shuffled is the way items are read here unless the order matters: warm, at random, with the file kept open.
@@ -60,17 +59,17 @@ func (s *session) shuffled(what string) way {
 
 // filters measures the CPU time that filters take of an item: reading it less reading the same chunks raw, both at
 // random.
-func (s *session) filters(ctx context.Context, limit time.Duration) error {
+func (s *session) filters(ctx context.Context, within span) error {
 	if l := s.options.Layout; l != nil && len(l.Dataset.Filters) == 0 {
 		return nil // nothing to undo
 	}
-	whole, err := s.measure(ctx, s.shuffled("reading items for the cost of filters"), limit/2)
+	whole, err := s.measure(ctx, s.shuffled("reading items for the cost of filters"), within.part(0.5))
 	if err != nil {
 		return err
 	}
 	w := s.shuffled("reading chunks raw")
 	w.raw = true
-	raw, err := s.measure(ctx, w, limit/2)
+	raw, err := s.measure(ctx, w, within)
 	if err != nil {
 		return err
 	}
@@ -95,13 +94,14 @@ func difference(a, b stat.Summary) stat.Summary {
 }
 
 // reopened measures opening the file for each item, beside keeping it open.
-func (s *session) reopened(ctx context.Context, limit time.Duration) error {
+func (s *session) reopened(ctx context.Context, within span) error {
+	part := within.evenly(2)
 	for _, handle := range []string{handleReopened, handleKept} {
 		w := s.shuffled("random reads, file " + handle)
 		w.handle = handle
 		w.row = benchmark.Way{Cache: warm, Order: random, Handle: handle}
 		w.keep = func(r benchmark.Read) { s.result.Rows.Handles = append(s.result.Rows.Handles, r) }
-		if err := s.figureWithin(ctx, w, limit/2); err != nil {
+		if err := s.figure(ctx, w, part()); err != nil {
 			return err
 		}
 	}
@@ -125,7 +125,8 @@ func (s *session) unsettled() (time.Duration, bool) {
 
 // locks measures opening with the library's file lock, which h5py takes unless it is told not to, and without. Files
 // that cannot be locked are no faulty files.
-func (s *session) locks(ctx context.Context, limit time.Duration) error {
+func (s *session) locks(ctx context.Context, within span) error {
+	part := within.evenly(2)
 	for _, o := range []struct {
 		mode   string
 		locked bool
@@ -140,7 +141,7 @@ func (s *session) locks(ctx context.Context, limit time.Duration) error {
 		if o.locked {
 			s.faults = faults.clone()
 		}
-		v, err := s.opens(ctx, &sample, false, limit/2)
+		v, err := s.opens(ctx, &sample, false, part())
 		if refused := len(s.faults.files) - len(faults.files); o.locked && refused > 0 && ctx.Err() == nil {
 			reason := s.result.Unread[len(s.result.Unread)-1].Reason
 			s.warn(fmt.Sprintf("%d of %d sampled HDF5 files cannot be opened with file locking, as h5py opens them by default (%s)", refused, len(sample.Files), reason))

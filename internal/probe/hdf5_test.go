@@ -124,7 +124,7 @@ func TestHDF5LockIsNotTakenWhereSomebodyWrites(t *testing.T) {
 	}
 	s.clock = time.Now
 	s.sample.Files[0].Written = time.Now().Unix()
-	must.Do(t, s.locks(t.Context(), time.Second))
+	must.Do(t, s.locks(t.Context(), begin(s.clock, time.Second)))
 	find(t, s.result, report.ProbeHDF5, metric.OpenTime, "cache=warm", "mode=unlocked")
 	if !strings.Contains(strings.Join(s.result.Warnings, "\n"), "what a file lock costs was not measured") {
 		t.Errorf("warnings: %v", s.result.Warnings)
@@ -142,7 +142,7 @@ func TestHDF5LockThatIsRefused(t *testing.T) {
 	defer f.Close()
 	must.Do(t, unix.Flock(int(f.Fd()), unix.LOCK_EX)) // as a job does that writes to it
 	s := testSession(t, sample, Options{Budget: time.Second, Layout: layout})
-	must.Do(t, s.locks(t.Context(), time.Second))
+	must.Do(t, s.locks(t.Context(), begin(s.clock, time.Second)))
 	find(t, s.result, report.ProbeHDF5, metric.OpenTime, "cache=warm", "mode=unlocked")
 	if len(s.result.Warnings) == 0 || !strings.Contains(s.result.Warnings[0], "1 of 1 sampled HDF5 files cannot be opened with file locking") {
 		t.Errorf("warnings: %v", s.result.Warnings)
@@ -168,7 +168,7 @@ func TestHDF5FileThatIsGoneIsSaidOnce(t *testing.T) {
 	sample, layout := surveyedHDF5(t, "gzip", "a.h5")
 	must.Do(t, os.Remove(string(sample.Files[0].Path)))
 	s := testSession(t, sample, Options{Budget: time.Second, NoCold: true, Layout: layout})
-	s.ends = s.clock().Add(time.Second)
+	s.time = begin(s.clock, time.Second)
 	must.Do(t, measureLayout(t.Context(), s))
 	// Items cannot be read, and files cannot be opened.
 	if a := s.result.Abstained; len(a) == 0 || len(a) > 2 || !strings.Contains(a[0].Reason, "; ") {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/benchmark"
@@ -25,9 +26,14 @@ type load struct {
 	Once    bool    // a pass ends at the end of Items too, however soon that is
 	Handle  string  // handleKept or handleReopened; a file that is one item is opened for each in any case
 	Decode  bool    // decode what was read, and count the time
-	Raw     bool    // read what is stored of an item without decompressing it; the bytes delivered are those
-	Drop    bool    // before each pass drop the pages of the files of Items from the page cache, with files that stay open just opened
-	StartAt int64   // CLOCK_MONOTONIC in nanoseconds at which to begin, so that several processes begin together; 0: at once
+	// OpenOnly, with handleReopened, opens an item's file and closes it again, as a job does before it reads: the file, the
+	// dataset in it, its shape. The process must hold no other handle of it: libhdf5 opens a file again in a tenth of the
+	// time.
+	OpenOnly bool
+	Raw      bool  // read what is stored of an item without decompressing it; the bytes delivered are those
+	Drop     bool  // before each pass drop the pages of the files of Items from the page cache, with files that stay open just opened
+	Fresh    bool  // close all files before, and open those of Items again: nothing is left in a chunk cache
+	StartAt  int64 // CLOCK_MONOTONIC in nanoseconds at which to begin, so that several processes begin together; 0: at once
 }
 
 // How a file is held.
@@ -42,6 +48,9 @@ type loaded struct {
 	Times    []float64         `json:",omitempty"` // seconds of single items, a sample of at most mostTimes drawn from all passes
 	Failures []dataset.Failure `json:",omitempty"` // each item once
 	Next     int               // where in Items the reading stopped
+	// Delay is how many seconds the thread that reads was ready to run and had no CPU, where several processes read
+	// together; 0 where the kernel does not count.
+	Delay float64 `json:",omitempty"`
 }
 
 // pass is one round of reading. What failed is in none of its figures but CPU and storage, which count the process.
@@ -72,11 +81,24 @@ const (
 )
 
 // loadItems is the work. Its error says that nothing could be tried; an item that cannot be read is a Failure.
-func loadItems(ctx context.Context, w *state, q load) (loaded, error) {
+func loadItems(ctx context.Context, w *state, q load) (out loaded, err error) {
 	if err := w.Sample.Has(q.Items); err != nil {
 		return loaded{}, err
 	}
-	return w.load(ctx, q)
+	if q.Fresh {
+		w.reopen(q.Items, q.Handle)
+	}
+	if q.StartAt == 0 {
+		return w.load(ctx, q)
+	}
+	// The reading stays on one thread, whose waiting is counted: with that of the Go runtime's other threads the sum
+	// can be longer than the time that passed.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before := runDelay()
+	out, err = w.load(ctx, q)
+	out.Delay = max(0, runDelay()-before)
+	return out, err
 }
 
 func (w *state) load(ctx context.Context, q load) (loaded, error) {
@@ -123,7 +145,10 @@ func (l *loading) one(item int) (int, error) {
 	ref := l.Sample.Items[item]
 	if l.Handle == handleReopened {
 		h, err := l.Open(l.Sample.Source, l.Sample.Files[ref.File])
-		if err != nil {
+		if err != nil || l.OpenOnly {
+			if err == nil {
+				err = h.Close()
+			}
 			return 0, err
 		}
 		size, err := l.read(h, ref)
@@ -172,7 +197,12 @@ func (l *loading) time(d time.Duration) {
 func (l *loading) fail(item int, err error) {
 	if !l.failed[item] && len(l.out.Failures) < dataset.MaxFailures {
 		l.failed[item] = true
-		l.out.Failures = append(l.out.Failures, dataset.Failed(item, err, l.Sample.Files[l.Sample.Items[item].File].Path))
+		at := l.Sample.Items[item].File
+		f := dataset.Failed(item, err, l.Sample.Files[at].Path)
+		if l.OpenOnly {
+			f.Item, f.File = -1, at
+		}
+		l.out.Failures = append(l.out.Failures, f)
 	}
 }
 

@@ -56,7 +56,7 @@ func testSession(t testing.TB, s dataset.Sample, o Options) *session {
 		o.Budget = 5 * time.Second
 	}
 	n := newSession(newRunner(t), s, o)
-	n.budget, n.ends = o.Budget, time.Now().Add(o.Budget)
+	n.time = begin(time.Now, o.Budget)
 	return n
 }
 

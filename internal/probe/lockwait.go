@@ -16,7 +16,10 @@ const lookEvery = 5 * time.Millisecond
 // locked has the processes read one round more, and says in what share of looks one of them waited for a lock, 0..1.
 func (c *crowd) locked(ctx context.Context, count int) (float64, error) {
 	ended, looked := make(chan struct{}), make(chan float64)
-	pids := append([]int(nil), c.pids[:count]...)
+	var pids []int
+	for _, p := range c.processes[:count] {
+		pids = append(pids, p.pid)
+	}
 	go func() {
 		tick := time.NewTicker(lookEvery)
 		defer tick.Stop()

@@ -122,3 +122,9 @@ func place(sample *dataset.Sample, ref dataset.Ref, rows map[int]int64) (at, spa
 	}
 	return int64(each * float64(ref.Index)), int64(each)
 }
+
+// rotated is at most so many of a list, round and round from a place on, none twice.
+func rotated(list []int, from, most int) []int {
+	from %= len(list)
+	return slices.Concat(list[from:], list[:from])[:min(most, len(list))]
+}

@@ -233,11 +233,11 @@ func timePython(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	sample, isWarm, err := s.warmed(ctx, time.Duration(warmUpShare*float64(s.left())))
+	sample, isWarm, err := s.warmed(ctx, s.time.part(warmUpShare))
 	if err != nil {
 		return err
 	}
-	seconds := s.left()
+	seconds := s.time.left()
 	var got timed
 	err = interpreter(argv).run(ctx, script, timing{Sample: sample, Seconds: seconds.Seconds(),
 		Seed: s.options.Seed, BatchSize: s.options.BatchSize, TorchFrom: torchFrom.Seconds(), NoTorch: noTorch, HeldBytes: room, PixelLimit: pixelLimit}, seconds+pythonGrace, got.take)

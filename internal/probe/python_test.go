@@ -74,7 +74,7 @@ func writePicture(t *testing.T, path string, width, height int) string {
 // pythonSession is a session whose python probe has that much time.
 func pythonSession(t testing.TB, argv []string, sample dataset.Sample, limit time.Duration) *session {
 	s := newSession(newRunner(t), sample, Options{Python: argv, Seed: 1})
-	s.ends = s.clock().Add(limit)
+	s.time = begin(s.clock, limit)
 	return s
 }
 

@@ -3,28 +3,27 @@ package probe
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/pipetune/pipetune/internal/dataset"
 )
 
 // warmed is the part of the sample that the interpreter is sent, after it was read once, off the clock: what ran before
-// may have dropped it from the page cache, as cold reads do. Where that takes longer than the limit, it is what was
+// may have dropped it from the page cache, as cold reads do. Where that takes longer than there is, it is what was
 // read until then. It is not ok where nothing could be brought in; then it is the whole sample, and reads of it are not
 // known to be warm. The error is the context's.
-func (s *session) warmed(ctx context.Context, limit time.Duration) (part dataset.Sample, ok bool, err error) {
+func (s *session) warmed(ctx context.Context, within span) (part dataset.Sample, ok bool, err error) {
 	if s.sample.Kind == dataset.Image {
 		return s.sample, true, nil // the script reads each file itself before its time counts: its decoders may know more formats
 	}
-	if part, ok = s.readOnce(ctx, limit); ok {
+	if part, ok = s.readOnce(ctx, within); ok {
 		return part, true, nil
 	}
-	return s.sample, s.readFiles(ctx, limit), ctx.Err()
+	return s.sample, s.readFiles(ctx, within), ctx.Err()
 }
 
 // readOnce reads the items that could be read so far, HDF5 as it is stored and each chunk once, and returns the sample
 // with those that were read.
-func (s *session) readOnce(ctx context.Context, limit time.Duration) (part dataset.Sample, ok bool) {
+func (s *session) readOnce(ctx context.Context, within span) (part dataset.Sample, ok bool) {
 	items := s.sound(&s.sample, inOrder(&s.sample, random, s.options.Seed))
 	if len(items) == 0 {
 		return part, false
@@ -33,7 +32,7 @@ func (s *session) readOnce(ctx context.Context, limit time.Duration) (part datas
 	if chunks.shared() {
 		list = apart(&s.sample, items, len(items), 0, chunks)
 	}
-	out, err := s.bringIn(ctx, &s.sample, list, limit)
+	out, err := s.bringIn(ctx, &s.sample, list, within)
 	if err != nil || out.Passes[0].Items == 0 {
 		return part, false
 	}
@@ -56,7 +55,7 @@ const (
 
 // readFiles reads the sample's files from end to end: those whose items pipetune cannot read, as where a filter is
 // missing here that need not be missing there. It tells whether all of them were read.
-func (s *session) readFiles(ctx context.Context, limit time.Duration) bool {
+func (s *session) readFiles(ctx context.Context, within span) bool {
 	whole := dataset.Sample{Source: dataset.Source{Kind: dataset.Other, BlockBytes: wholeBlock}, Files: s.sample.All()}
 	var list []int
 	for i, f := range whole.Files {
@@ -71,14 +70,14 @@ func (s *session) readFiles(ctx context.Context, limit time.Duration) bool {
 	if len(list) == 0 {
 		return false
 	}
-	out, err := s.bringIn(ctx, &whole, list, limit)
+	out, err := s.bringIn(ctx, &whole, list, within)
 	return err == nil && out.Next == 0 && len(out.Failures) == 0
 }
 
-// bringIn reads items once, for as long as the limit.
-func (s *session) bringIn(ctx context.Context, sample *dataset.Sample, list []int, limit time.Duration) (loaded, error) {
-	p := s.process(sample, limit)
+// bringIn reads items once, for as long as there is.
+func (s *session) bringIn(ctx context.Context, sample *dataset.Sample, list []int, within span) (loaded, error) {
+	p := s.process(sample, within.left())
 	defer p.close()
-	return loadWork.ask(ctx, p, load{Items: list, Once: true, Seconds: max(limit, shortestPass).Seconds(),
+	return loadWork.ask(ctx, p, load{Items: list, Once: true, Seconds: within.once(),
 		Handle: usualHandle(sample), Raw: sample.Kind == dataset.HDF5})
 }

@@ -58,11 +58,11 @@ func TestPythonIsSentWhatWasRead(t *testing.T) {
 	sample, layout := surveyedHDF5(t, "gzip", "a.h5")
 	s := pythonSession(t, nil, sample, time.Second)
 	s.options.Layout = layout
-	part, ok, err := s.warmed(t.Context(), 0)
+	part, ok, err := s.warmed(t.Context(), begin(s.clock, 0))
 	if err != nil || !ok || len(part.Items) == 0 || len(part.Items) > len(sample.Items) {
 		t.Errorf("%d of %d items, %v, %v", len(part.Items), len(sample.Items), ok, err)
 	}
-	if part, ok, err = s.warmed(t.Context(), 10*time.Second); err != nil || !ok || len(part.Items) != len(sample.Items) {
+	if part, ok, err = s.warmed(t.Context(), begin(s.clock, 10*time.Second)); err != nil || !ok || len(part.Items) != len(sample.Items) {
 		t.Errorf("with time enough: %d of %d items, %v, %v", len(part.Items), len(sample.Items), ok, err)
 	}
 }
@@ -80,7 +80,7 @@ func TestPythonOfItemsThatPipetuneCannotRead(t *testing.T) {
 			sample, layout := surveyed(t, path)
 			s := pythonSession(t, []string{realPython(t)}, sample, time.Second)
 			s.options.Layout = layout
-			if _, err := s.measure(t.Context(), s.shuffled("reading"), time.Second); err == nil {
+			if _, err := s.measure(t.Context(), s.shuffled("reading"), begin(s.clock, time.Second)); err == nil {
 				t.Fatal("pipetune reads it")
 			}
 			if err := timePython(t.Context(), s); err != nil {

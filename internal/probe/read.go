@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
@@ -27,7 +26,7 @@ func read(ctx context.Context, s *session) error {
 	if cold {
 		caches = append(caches, chilled)
 	}
-	left := 2 * len(caches)
+	part := s.time.evenly(2 * len(caches))
 	for _, cache := range caches {
 		for _, order := range []string{random, sequential} {
 			w := way{probe: report.ProbeRead, what: fmt.Sprintf("%s reads, %s", order, cache), keep: s.keepRead,
@@ -39,10 +38,9 @@ func read(ctx context.Context, s *session) error {
 				w.row.Handle = handleKept
 				w.items = ofFiles(&s.sample, w.items, dataset.MaxOpen)
 			}
-			if err := s.figure(ctx, w, left); err != nil {
+			if err := s.figure(ctx, w, part()); err != nil {
 				return err
 			}
-			left--
 		}
 	}
 	return nil
@@ -55,15 +53,10 @@ const (
 	chilled = benchmark.Cold
 )
 
-// figure measures one of so many ways of reading that are left in this step.
-func (s *session) figure(ctx context.Context, w way, left int) error {
-	return s.figureWithin(ctx, w, s.left()/time.Duration(max(1, left)))
-}
-
-// figureWithin measures one way of reading and adds what came of it. The error says that nothing did, and that the
-// others will not do better.
-func (s *session) figureWithin(ctx context.Context, w way, limit time.Duration) error {
-	r, err := s.measure(ctx, w, limit)
+// figure measures one way of reading and adds what came of it. The error says that nothing did, and that the others
+// will not do better.
+func (s *session) figure(ctx context.Context, w way, within span) error {
+	r, err := s.measure(ctx, w, within)
 	if !w.cold && r.time.N > 0 {
 		if share, ok := fromStorage(r.passes); ok && share > warmShare {
 			w.row.Cache = ""

@@ -227,12 +227,12 @@ func TestFilesThatChangeMidway(t *testing.T) {
 	sample := rawSample(t, 4096, 16, "a", "vanishes", "shrinks")
 	s := testSession(t, sample, Options{NoCold: true})
 	w := way{probe: report.ProbeRead, what: "reads", items: all(sample), handle: handleReopened}
-	if r, err := s.measure(t.Context(), w, 100*time.Millisecond); err != nil || r.time.N == 0 || len(s.result.Unread) > 0 {
+	if r, err := s.measure(t.Context(), w, begin(s.clock, 100*time.Millisecond)); err != nil || r.time.N == 0 || len(s.result.Unread) > 0 {
 		t.Fatalf("%+v, %v, %v", r.time, err, s.result.Unread)
 	}
 	must.Do(t, os.Remove(string(sample.Files[1].Path)))
 	must.Do(t, os.Truncate(string(sample.Files[2].Path), 5*4096))
-	r, err := s.measure(t.Context(), w, 100*time.Millisecond)
+	r, err := s.measure(t.Context(), w, begin(s.clock, 100*time.Millisecond))
 	if err != nil || r.time.N == 0 {
 		t.Fatalf("%+v, %v", r.time, err)
 	}

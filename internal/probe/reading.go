@@ -14,18 +14,19 @@ import (
 
 // way is one way of reading items that is measured in one worker process.
 type way struct {
-	probe  string               // report.Probe…
-	what   string               // for people: "random reads, cold"
-	row    benchmark.Way        // what its row says: no Handle where a file is one item
-	keep   func(benchmark.Read) // puts the row into the result
-	sample *dataset.Sample      // nil: the session's own
-	items  []int                // in the order they are read
-	handle string               // handleKept or handleReopened
-	decode bool
-	raw    bool // read what is stored, and do not decompress it
-	cold   bool
-	apart  bool // cold: only items at a distance from each other are read after each drop
-	fill   int  // chunks to read before the rounds begin, so that a chunk cache is as full as it gets
+	probe    string               // report.Probe…
+	what     string               // for people: "random reads, cold"
+	row      benchmark.Way        // what its row says: no Handle where a file is one item
+	keep     func(benchmark.Read) // puts the row into the result
+	sample   *dataset.Sample      // nil: the session's own
+	items    []int                // in the order they are read
+	handle   string               // handleKept or handleReopened
+	decode   bool
+	raw      bool // read what is stored, and do not decompress it
+	cold     bool
+	apart    bool // cold: only items at a distance from each other are read after each drop
+	openOnly bool // open files, and read nothing
+	fill     int  // chunks to read before the rounds begin, so that a chunk cache is as full as it gets
 }
 
 // reading is what came of it.
@@ -35,48 +36,45 @@ type reading struct {
 	times  []float64 // seconds of single items
 }
 
-// Rounds of a way of reading.
-const (
-	wantedRounds = 30 // several times leastRounds, so that a share of the budget that falls short still gives an interval
-	shortestPass = 5 * time.Millisecond
-	longestPass  = time.Second
-	warmUpShare  = 0.35 // of the limit, for reading everything once, which brings it into the page cache
-)
-
 var (
 	errNoneReadable = errors.New("none of the sampled items could be read")
 	errNoneInTime   = errors.New("no item could be read in the time there was for it")
 )
 
-// measure reads in one way until the time per item is known or the limit is spent. Items that cannot be read are named
+// measure reads in one way until the time per item is known or the time is up. Items that cannot be read are named
 // and left out. With an error comes what was measured before it.
-func (s *session) measure(ctx context.Context, w way, limit time.Duration) (reading, error) {
+func (s *session) measure(ctx context.Context, w way, within span) (reading, error) {
 	if w.sample == nil {
 		w.sample = &s.sample
 	}
-	m := measuring{session: s, way: w, process: s.process(w.sample, limit)}
+	m := measuring{session: s, way: w, process: s.process(w.sample, within.left())}
 	defer m.process.close()
-	if err := m.process.begin(ctx); err != nil {
+	within, err := m.process.begin(ctx, within)
+	if err != nil {
 		return reading{}, err
 	}
-	began := s.clock()
 	once := m.warmRound
 	if w.cold {
 		once = m.coldRound
-	} else if err := m.warmUp(ctx, time.Duration(warmUpShare*float64(limit))); err != nil {
+	} else if w.openOnly {
+		// the first round, which does not count, brings in what there is
+	} else if err := m.warmUp(ctx, within.part(warmUpShare)); err != nil {
 		return reading{}, err
-	} else if err := m.fillCache(ctx, limit-s.clock().Sub(began)); err != nil {
+	} else if err := m.fillCache(ctx, within); err != nil {
 		return reading{}, err
 	}
-	limit = max(0, limit-s.clock().Sub(began))
-	m.pass = min(max(limit/(wantedRounds+1), shortestPass), longestPass)
-	v, rounds, err := s.repeat(ctx, limit, func() (round, error) { return once(ctx) })
+	m.pass = within.pass()
+	v, rounds, err := s.repeat(ctx, within, func() (round, error) { return once(ctx) })
 	if err != nil {
 		v = perUnit(rounds)
 	}
 	m.out.passes = m.out.passes[len(m.out.passes)-len(rounds):] // the first, a warm-up, does not count
 	m.out.time = v
-	if not := unfetched(m.out.passes, !w.apart && s.readsAgain()); w.cold && not != nil && ctx.Err() == nil {
+	not := unfetched(m.out.passes, !w.apart && s.readsAgain())
+	if w.openOnly {
+		not = unopened(m.out.passes)
+	}
+	if w.cold && not != nil && ctx.Err() == nil {
 		return reading{}, not
 	}
 	return m.out, err
@@ -94,17 +92,17 @@ type measuring struct {
 	out     reading
 }
 
-// warmUp reads every item once. Where that takes longer than the limit, what was read until then is what is measured.
+// warmUp reads every item once. Where that takes longer than there is, what was read until then is what is measured.
 // HDF5 items are read as they are stored, each chunk once: decompressing them all would take the time that measuring
 // some of them needs.
-func (m *measuring) warmUp(ctx context.Context, limit time.Duration) error {
+func (m *measuring) warmUp(ctx context.Context, within span) error {
 	sample, chunks := m.way.sample, m.chunks().byIndex()
 	for {
 		list := m.sound(sample, m.items)
 		if chunks.shared() {
 			list = apart(sample, list, len(list), 0, chunks)
 		}
-		out, err := m.load(ctx, list, load{Once: true, Seconds: max(limit, shortestPass).Seconds(), Raw: sample.Kind == dataset.HDF5})
+		out, err := m.load(ctx, list, load{Once: true, Seconds: within.once(), Raw: sample.Kind == dataset.HDF5})
 		if err != nil {
 			return err
 		}
@@ -120,12 +118,12 @@ func (m *measuring) warmUp(ctx context.Context, limit time.Duration) error {
 
 // fillCache reads an item of each of so many chunks. The rounds begin elsewhere in the items, so that these chunks are
 // met no oftener than others.
-func (m *measuring) fillCache(ctx context.Context, limit time.Duration) error {
+func (m *measuring) fillCache(ctx context.Context, within span) error {
 	if m.fill == 0 {
 		return nil
 	}
 	list := apart(m.way.sample, m.items, m.fill, 0, grid{chunk: m.options.Layout.Dataset.Chunk, patch: m.way.sample.ItemShape})
-	out, err := m.load(ctx, list, load{Once: true, Seconds: max(limit, shortestPass).Seconds()})
+	out, err := m.load(ctx, list, load{Once: true, Seconds: within.once()})
 	if err == nil && out.Next > 0 {
 		err = fmt.Errorf("filling the chunk cache took longer than its share of the budget of %v; give --budget %v", m.options.Budget, m.larger())
 	}
@@ -158,7 +156,10 @@ func (m *measuring) keep(p pass, times []float64) round {
 func (m *measuring) load(ctx context.Context, items []int, q load) (loaded, error) {
 	sample := m.way.sample
 	out, err := attended(ctx, m.process, loadWork, func() (load, error) {
-		q.Items, q.Handle, q.Decode, q.Raw = m.sound(sample, items), m.handle, m.decode, m.raw || q.Raw
+		q.Items, q.Handle, q.Decode, q.Raw, q.OpenOnly = m.sound(sample, items), m.handle, m.decode, m.raw || q.Raw, m.openOnly
+		if len(q.Items) == 0 && m.openOnly {
+			return q, m.nothingLeft(errNoneOpens)
+		}
 		if len(q.Items) == 0 {
 			return q, m.nothingLeft(errNoneReadable)
 		}

@@ -37,7 +37,7 @@ type bench struct {
 	probe string
 }
 
-func (b bench) Left() time.Duration                         { return b.left() }
+func (b bench) Left() time.Duration                         { return b.time.left() }
 func (b bench) Sound() []int                                { return b.sound(&b.sample, inOrder(&b.sample, sequential, 0)) }
 func (b bench) Note(failures []dataset.Failure)             { b.note(&b.sample, failures) }
 func (b bench) CanBeCold(ctx context.Context) (bool, error) { return b.canBeCold(ctx) }
@@ -51,14 +51,14 @@ func (b bench) Read(ctx context.Context, c rewrite.Copy, limit time.Duration) er
 	if c.Cold {
 		caches = append(caches, chilled)
 	}
-	ends, key := s.ends, s.options.Key
-	defer func() { s.ends, s.options.Key = ends, key }()
-	s.ends, s.options.Key = s.clock().Add(limit), c.Key
-	for i, cache := range caches {
+	key, part := s.options.Key, begin(s.clock, limit).evenly(len(caches))
+	defer func() { s.options.Key = key }()
+	s.options.Key = c.Key
+	for _, cache := range caches {
 		w := way{probe: b.probe, what: fmt.Sprintf("%s: %s, random reads, %s", b.probe, c.What, cache), keep: c.Keep,
 			row: benchmark.Way{Cache: cache, Order: random}, sample: c.Sample, items: inOrder(c.Sample, random, s.options.Seed),
 			handle: usualHandle(c.Sample), decode: holdsPictures(c.Sample), cold: cache == chilled, apart: true}
-		if err := s.figure(ctx, w, len(caches)-i); err != nil {
+		if err := s.figure(ctx, w, part()); err != nil {
 			return err
 		}
 	}

@@ -15,9 +15,9 @@ func TestRewrittenSamplesAreMeasured(t *testing.T) {
 	runPython(t, compressedLarge, path)
 	sample, access := surveyed(t, path)
 	s := testSession(t, sample, Options{Layout: access, Try: true, Scratch: t.TempDir(), Other: t.TempDir()})
-	s.ends = s.clock().Add(time.Second)
+	s.time = begin(s.clock, time.Second)
 	must.Do(t, try(t.Context(), s))
-	s.ends = s.clock().Add(time.Second)
+	s.time = begin(s.clock, time.Second)
 	must.Do(t, tier(t.Context(), s))
 	measured := func(r benchmark.Read) bool { return r.Time.N > 0 && r.Order == random && r.Bytes.Center == 56*56*4 }
 	for _, c := range s.result.Rows.Tried {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"time"
 
 	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
@@ -25,20 +24,35 @@ func usualHandle(sample *dataset.Sample) string {
 	return handleKept
 }
 
+// jobHandle is how processes that read at the same time hold files: opened for each item where a job must, so that one
+// process takes what the parts of an item come to.
+func jobHandle(sample *dataset.Sample) string {
+	if sample.OpensEach {
+		return handleReopened
+	}
+	return usualHandle(sample)
+}
+
 // scaling measures how the rate grows with processes, decoding included: warm and, where that is possible, cold.
 func scaling(ctx context.Context, s *session) error {
 	cold, err := s.canBeCold(ctx)
 	if err != nil {
 		return err
 	}
-	limit := s.left()
+	within := s.time
 	if cold {
-		limit = time.Duration((1 - coldPart) * float64(limit))
+		within = within.part(1 - coldPart)
 	}
-	if err := s.curve(ctx, limit, false); err != nil || !cold {
+	c := &crowd{session: s}
+	if err := c.curve(ctx, within); err != nil || !cold {
 		return err
 	}
-	err = s.curve(ctx, s.left(), true)
+	if !s.time.fits(c.took) {
+		s.abstain(report.ProbeScaling, fmt.Sprintf("cold: the budget of %v was spent", s.options.Budget), "--budget "+s.larger().String())
+		return nil
+	}
+	c = &crowd{session: s, cold: true}
+	err = c.curve(ctx, s.time)
 	if err != nil && ctx.Err() == nil {
 		s.abstain(report.ProbeScaling, "cold: "+err.Error(), "")
 		return nil
@@ -65,29 +79,30 @@ func crowdSizes(cpus float64, most, items int) []int {
 	return sizes
 }
 
-// curve measures each number of processes within the limit. An error comes only when nothing could be measured.
-func (s *session) curve(ctx context.Context, limit time.Duration, cold bool) error {
-	ends := s.clock().Add(limit)
-	c := &crowd{session: s, cold: cold, items: s.sound(&s.sample, inOrder(&s.sample, random, s.options.Seed))}
+// curve measures each number of processes. An error comes only when nothing could be measured.
+func (c *crowd) curve(ctx context.Context, within span) error {
+	s := c.session
+	c.items = s.sound(&s.sample, inOrder(&s.sample, random, s.options.Seed))
 	defer c.close()
-	if !cold {
-		if err := c.warmUp(ctx, time.Duration(warmUpShare*float64(limit))); err != nil {
+	if !c.cold {
+		if err := c.warmUp(ctx, within.part(warmUpShare)); err != nil {
 			return err
 		}
 	}
 	sizes := crowdSizes(s.options.CPUs, s.options.MaxWorkers, len(c.items))
 	var steps []step
-	defer func() { s.addSteps(steps, cold) }()
+	defer func() { s.addSteps(steps, c.cold) }()
+	part := within.evenly(len(sizes))
 	for i, count := range sizes {
-		share := max(0, ends.Sub(s.clock())) / time.Duration(len(sizes)-i)
-		if share == 0 && c.took >= longRound {
+		share := part()
+		if len(steps) > 0 && !within.fits(c.took) {
 			s.warn(c.endedAt(sizes[i:], step{}, fmt.Errorf("the budget of %v was spent; give --budget %v", s.options.Budget, s.larger())))
 			return nil
 		}
-		c.pass = min(max(share/(wantedRounds+1)-lead(count), shortestPass), longestPass)
+		c.pass = max(share.pass()-lead(count), shortestPass)
 		got, err := c.step(ctx, share, count)
 		if got.rate.N > 0 {
-			got.remote = c.remote
+			got.remote = c.processes[0].remote
 			if err == nil && len(steps) > 0 && got.unexplained(steps[0], s.options.CPUs) {
 				got.waiting, err = c.locked(ctx, count)
 			}
@@ -125,10 +140,10 @@ func (c *crowd) cache() string {
 	return warm
 }
 
-// warmUp has one process read and decode every item once. Where that takes longer than the limit, what was read until then is what is
+// warmUp has one process read and decode every item once. Where that takes longer than there is, what was read until then is what is
 // measured.
-func (c *crowd) warmUp(ctx context.Context, limit time.Duration) error {
-	c.pass = limit
+func (c *crowd) warmUp(ctx context.Context, within span) error {
+	c.pass = within.left()
 	for {
 		items := c.sound(&c.sample, c.items)
 		if len(items) == 0 {
@@ -137,7 +152,7 @@ func (c *crowd) warmUp(ctx context.Context, limit time.Duration) error {
 		if err := c.recruit(ctx, 1); err != nil {
 			return err
 		}
-		asked := []crowdLoad{{load: load{Items: items, Once: true, Seconds: max(limit, shortestPass).Seconds(), Handle: usualHandle(&c.sample), Decode: holdsPictures(&c.sample)}}}
+		asked := []load{{Items: items, Once: true, Seconds: within.once(), Handle: jobHandle(&c.sample), Decode: holdsPictures(&c.sample)}}
 		got, errs := c.ask(ctx, asked)
 		if _, err := c.mend(ctx, asked, got, errs); err != nil {
 			return err
@@ -157,13 +172,13 @@ func (c *crowd) warmUp(ctx context.Context, limit time.Duration) error {
 }
 
 // step measures so many processes. With an error comes what was measured before it.
-func (c *crowd) step(ctx context.Context, limit time.Duration, count int) (step, error) {
+func (c *crowd) step(ctx context.Context, within span, count int) (step, error) {
 	if err := c.recruit(ctx, count); err != nil {
 		return step{}, err
 	}
 	var all []crowdRound
 	var seen []pass
-	_, counted, err := c.repeat(ctx, limit, func() (round, error) {
+	_, counted, err := c.repeat(ctx, within, func() (round, error) {
 		r, err := c.round(ctx, count)
 		if err == nil {
 			all = append(all, r)
@@ -188,7 +203,7 @@ func (s *session) addSteps(steps []step, cold bool) {
 		as.Cache = chilled
 	}
 	if !s.sample.ItemIsFile() {
-		as.Handle = handleKept
+		as.Handle = jobHandle(&s.sample)
 	}
 	for i, bound := range bounds(steps, s.options.CPUs) {
 		got := steps[i]

@@ -89,10 +89,18 @@ func TestScalingWarmAndCold(t *testing.T) {
 	}
 }
 
+// Processes open a file for each item where a job must, as what one item costs has it.
+func TestScalingOpensEachFile(t *testing.T) {
+	sample := rawSample(t, 64<<10, 1, "a", "b", "c", "d")
+	sample.OpensEach = true
+	r := measured(t, sample, Options{Budget: time.Second, Seed: 1, MaxWorkers: 1, NoCold: true}, report.ProbeScaling)
+	find(t, r, report.ProbeScaling, metric.Efficiency, "workers=1", "cache=warm", "order=random", "handle=reopened")
+}
+
 func TestScalingSaysWhyColdReadsAreLeftOut(t *testing.T) {
 	s := testSession(t, rawSample(t, 4096, 64, "a"), Options{Budget: time.Second, CPUs: 2})
 	s.page.asked, s.page.ahead, s.result.Cold.Possible = true, 1<<20, true // no two of the file's items lie so far apart
-	s.ends = s.clock().Add(time.Second)
+	s.time = begin(s.clock, time.Second)
 	must.Do(t, scaling(t.Context(), s))
 	var said []string
 	for _, w := range s.result.Warnings {
@@ -147,7 +155,7 @@ func TestCrowdStartsTogether(t *testing.T) {
 	if took := time.Duration(after - before); took < lead(3)+shortestPass {
 		t.Errorf("a round that began %v ahead took %v", lead(3), took)
 	}
-	if len(c.pids) != 3 || c.pids[0] == c.pids[1] || c.pids[1] == c.pids[2] || r.rate <= 0 || r.bytes <= 0 {
-		t.Errorf("processes %v, %+v", c.pids, r)
+	if p := c.processes; len(p) != 3 || p[0].pid == p[1].pid || p[1].pid == p[2].pid || r.rate <= 0 || r.bytes <= 0 {
+		t.Errorf("%d processes, %+v", len(c.processes), r)
 	}
 }

@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/pipetune/pipetune/internal/dataset"
@@ -19,9 +20,7 @@ type session struct {
 	clock   func() time.Time
 
 	result Result
-	began  time.Time
-	budget time.Duration // of the step under way
-	ends   time.Time     // when the step under way should be over
+	time   span // of the step under way
 
 	faults faults
 	page   pageCache
@@ -50,15 +49,23 @@ func (s *session) wanted() []one {
 
 func (s *session) plan() []Step {
 	list := s.wanted()
-	total := 0.0
-	for _, p := range list {
-		total += p.weight
-	}
+	at := time.Time{} // nothing takes time here
+	part := begin(func() time.Time { return at }, s.options.Budget).among(weights(list)...)
 	steps := make([]Step, len(list))
 	for i, p := range list {
-		steps[i] = Step{Probe: p.name, What: p.what, Budget: time.Duration(float64(s.options.Budget) * p.weight / total)}
+		within := part()
+		steps[i] = Step{Probe: p.name, What: p.what, Budget: within.left()}
+		at = within.ends
 	}
 	return steps
+}
+
+func weights(list []one) []float64 {
+	out := make([]float64, len(list))
+	for i, p := range list {
+		out[i] = p.weight
+	}
+	return out
 }
 
 // errNothing says that no probe gave a figure.
@@ -66,11 +73,8 @@ var errNothing = errors.New("nothing could be measured")
 
 // run does the steps in order. What a step leaves of its share goes to those after it.
 func (s *session) run(ctx context.Context, at func(Step, time.Duration)) (Result, error) {
-	s.began = s.clock()
-	list, left := s.wanted(), 0.0
-	for _, p := range list {
-		left += p.weight
-	}
+	began, list := s.clock(), s.wanted()
+	part := begin(s.clock, s.options.Budget).among(weights(list)...)
 	var first error
 	var unfinished []string
 	for _, p := range list {
@@ -78,12 +82,9 @@ func (s *session) run(ctx context.Context, at func(Step, time.Duration)) (Result
 			unfinished = append(unfinished, p.name)
 			continue
 		}
-		remaining := s.options.Budget - s.clock().Sub(s.began)
-		s.budget = max(0, time.Duration(float64(remaining)*p.weight/left))
-		s.ends = s.clock().Add(s.budget)
-		left -= p.weight
+		s.time = part()
 		if at != nil {
-			at(Step{Probe: p.name, What: p.what, Budget: s.budget}, s.clock().Sub(s.began))
+			at(Step{Probe: p.name, What: p.what, Budget: s.time.left()}, s.clock().Sub(began))
 		}
 		err := p.run(ctx, s)
 		switch {
@@ -99,7 +100,7 @@ func (s *session) run(ctx context.Context, at func(Step, time.Duration)) (Result
 	if len(unfinished) > 0 {
 		s.result.Abstained = append(s.result.Abstained, report.Abstained{Missing: unfinished, Reason: "the run was interrupted"})
 	}
-	s.result.Used = s.clock().Sub(s.began)
+	s.result.Used = s.clock().Sub(began)
 	s.result.Interrupted = ctx.Err() != nil
 	if len(s.result.Rows.Measurements()) > 0 {
 		return s.result, nil
@@ -114,16 +115,10 @@ func (s *session) abstain(probe, reason, cure string) {
 
 func (s *session) warn(text string) { s.result.Warnings = append(s.result.Warnings, text) }
 
-// left is what remains of the step's share, never less than nothing.
-func (s *session) left() time.Duration { return max(0, s.ends.Sub(s.clock())) }
-
-// Rounds of a measurement: repeated until the 95 % interval is within ±5 % of its center, the share of the budget is spent or there were
-// enough.
+// Rounds of a measurement: repeated until the 95 % interval is within ±5 % of its center, the time is up or there were enough.
 const (
-	precision   = 0.05
 	leastRounds = 6 // the fewest whose median or ratio has a 95 % interval
 	mostRounds  = 200
-	longRound   = 0.1 // seconds: a first round of so long is not made again when the time is up
 )
 
 // round is one repeat: how much was done and how long it took.
@@ -132,23 +127,24 @@ type round struct {
 	Seconds float64
 }
 
-// repeat calls once until the time per unit is known well enough or the time is up; the first call is a warm-up and does not count, unless
-// it was long and the time is up by then: one round of pictures that take seconds each is a figure, two of them are twice the budget. It
-// returns seconds per unit and all counted rounds.
-func (s *session) repeat(ctx context.Context, limit time.Duration, once func() (round, error)) (stat.Summary, []round, error) {
-	end := s.clock().Add(limit)
+// repeat calls once until the time per unit is known well enough or no other round fits; the first call is a warm-up and does not count,
+// unless no second one fits: one round of pictures that take seconds each is a figure, two of them are twice the budget. It returns seconds
+// per unit and all counted rounds.
+func (s *session) repeat(ctx context.Context, within span, once func() (round, error)) (stat.Summary, []round, error) {
 	var rounds []round
+	quickest := math.Inf(1) // one that was held up says nothing of the next
 	for warm := false; ; warm = true {
 		r, err := once()
 		if err != nil {
 			return stat.Summary{}, rounds, err
 		}
-		if !warm && (r.Seconds < longRound || s.clock().Before(end)) {
+		quickest = min(quickest, r.Seconds)
+		if !warm && within.fits(r.Seconds) {
 			continue
 		}
 		rounds = append(rounds, r)
 		v := perUnit(rounds)
-		if len(rounds) >= leastRounds && (within(v, precision) || len(rounds) >= mostRounds) || !s.clock().Before(end) {
+		if len(rounds) >= leastRounds && (precise(v) || len(rounds) >= mostRounds) || within.left() == 0 || !within.fits(quickest) {
 			return v, rounds, nil
 		}
 		if err := ctx.Err(); err != nil {
@@ -162,10 +158,8 @@ func perUnit(rounds []round) stat.Summary {
 	return over(rounds, func(r round) float64 { return r.Seconds }, func(r round) float64 { return r.Units })
 }
 
-// within tells whether an interval lies within a share of its center.
-func within(v stat.Summary, share float64) bool {
-	return v.Confidence > 0 && v.Hi-v.Center <= share*v.Center && v.Center-v.Lo <= share*v.Center
-}
+// precise tells whether a figure is known as well as it is to be.
+func precise(v stat.Summary) bool { return !report.Rough(v.Center, v.Lo, v.Hi, v.Confidence) }
 
 // inverse turns seconds per unit into units per second.
 func inverse(v stat.Summary) stat.Summary {

@@ -54,7 +54,7 @@ func TestRepeatKeepsToItsTime(t *testing.T) {
 		now, calls := time.Unix(0, 0), 0
 		s := newSession(nil, rawSample(t, 4096, 1, "a"), Options{})
 		s.clock = func() time.Time { return now }
-		v, rounds, err := s.repeat(t.Context(), 10*time.Millisecond, func() (round, error) {
+		v, rounds, err := s.repeat(t.Context(), begin(s.clock, 10*time.Millisecond), func() (round, error) {
 			calls++
 			now = now.Add(took)
 			return round{Units: 1, Seconds: took.Seconds()}, nil
@@ -69,8 +69,8 @@ func TestRepeatKeepsToItsTime(t *testing.T) {
 func TestCrowdKeepsRoundsWithFailures(t *testing.T) {
 	s := testSession(t, rawSample(t, 4096, 8, "a"), Options{})
 	c := &crowd{session: s}
-	got := []crowdLoaded{{loaded: loaded{Passes: []pass{{Items: 3, Seconds: 1}}, Failures: []dataset.Failure{{Item: 2, Class: dataset.Corrupt, Text: "cut"}}}}}
-	again, err := c.mend(t.Context(), make([]crowdLoad, 1), got, make([]error, 1))
+	got := []loaded{{Passes: []pass{{Items: 3, Seconds: 1}}, Failures: []dataset.Failure{{Item: 2, Class: dataset.Corrupt, Text: "cut"}}}}
+	again, err := c.mend(t.Context(), make([]load, 1), got, make([]error, 1))
 	if err != nil || again || len(s.sound(&s.sample, []int{1, 2, 3})) != 2 {
 		t.Errorf("again %v, %v; item 2 is left out: %v", again, err, s.sound(&s.sample, []int{1, 2, 3}))
 	}

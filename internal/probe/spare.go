@@ -54,8 +54,8 @@ func (c *crowd) roomFor(count int) error {
 		return nil
 	}
 	each, have := int64(leastWorker), int64(0)
-	for _, pid := range c.pids {
-		own := ownPages(pid)
+	for _, p := range c.processes {
+		own := ownPages(p.pid)
 		each, have = max(each, own), have+own
 	}
 	if need, spare := int64(count)*each-have, c.spare(); need > spare {

@@ -38,7 +38,7 @@ func TestRoomForProcesses(t *testing.T) {
 	c := &crowd{session: s}
 	defer c.close()
 	must.Do(t, c.recruit(t.Context(), 1))
-	own := ownPages(c.pids[0])
+	own := ownPages(c.processes[0].pid)
 	if own <= 0 || own > 1<<30 {
 		t.Fatalf("a process has %d bytes of its own", own)
 	}

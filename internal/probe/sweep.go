@@ -3,7 +3,6 @@ package probe
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/pipetune/pipetune/internal/benchmark"
 	"github.com/pipetune/pipetune/internal/dataset"
@@ -138,11 +137,11 @@ func chunksOf(sample *dataset.Sample, shape, chunk []int64) (chunks int64, files
 }
 
 // cached measures one size of the chunk cache. Only the time of an item is added: the rest is as with the default.
-func (s *session) cached(ctx context.Context, c cacheSize, limit time.Duration) error {
+func (s *session) cached(ctx context.Context, c cacheSize, within span) error {
 	sample := s.sample
 	sample.ChunkCacheBytes = &c.bytes
 	r, err := s.measure(ctx, way{probe: report.ProbeHDF5, what: c.what, sample: &sample, handle: handleKept, fill: c.fill,
-		items: ofFiles(&s.sample, inOrder(&s.sample, c.order, s.options.Seed), dataset.MaxOpen)}, limit)
+		items: ofFiles(&s.sample, inOrder(&s.sample, c.order, s.options.Seed), dataset.MaxOpen)}, within)
 	if r.time.N > 0 && r.time.Confidence == 0 {
 		s.short(ctx, c.what)
 	}

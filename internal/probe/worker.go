@@ -69,7 +69,7 @@ func (k work[In, Out]) serve(ctx context.Context, w *state, body json.RawMessage
 var works = []interface {
 	title() string
 	serve(ctx context.Context, w *state, body json.RawMessage) (any, error)
-}{loadWork, cacheWork, directWork, openWork, gatherWork, decodeWork, crowdWork}
+}{loadWork, cacheWork, directWork, gatherWork, decodeWork}
 
 // Handler returns the handler of one worker process.
 func Handler() isolate.Handler { return handler(dataset.Source.Open) }
@@ -102,6 +102,8 @@ type process struct {
 	spec   isolate.Spec
 	given  *dataset.Sample
 	knows  bool
+	pid    int  // once it has begun
+	remote bool // likewise: the files lie on another machine or behind another process
 }
 
 // slowest is how long one piece of work may last beyond the time it is asked to take: one item from a slow network
@@ -131,9 +133,11 @@ func (p *process) renew() {
 	p.child, p.knows = p.runner.Child(p.spec), false
 }
 
-// begin starts the process, so that a small share of the budget is not spent on that: 20 ms on an idle machine, many
-// times that on a busy one.
-func (p *process) begin(ctx context.Context) error {
-	_, err := cacheWork.ask(ctx, p, cacheAsk{})
-	return err
+// begin starts the process, and returns the time from then on: a small part of the budget is not spent on that, which
+// takes 20 ms on an idle machine and many times that on a busy one.
+func (p *process) begin(ctx context.Context, within span) (span, error) {
+	takes := within.left()
+	out, err := cacheWork.ask(ctx, p, cacheAsk{})
+	p.pid, p.remote = out.PID, out.Elsewhere
+	return begin(within.now, takes), err
 }

@@ -22,10 +22,14 @@ var (
 var (
 	oversizedFrom = diagnose.Limit{Name: "values decoded over values that training takes", Value: 8, Unit: metric.Count,
 		Source: "derived: at half the size in each direction, a quarter of the values, there are still twice as many as training takes, which leaves room for random crops"}
-	draftLeast = diagnose.Limit{Name: "decode time that draft saves, at the least", Value: 0.2, Unit: metric.Ratio,
-		Source: "measured: Pillow, JPEG of 0.8 to 7.7 megapixels full of detail, at half the size 20 to 24 % (Debian, 2 CPUs of an AMD EPYC)"}
-	draftMost = diagnose.Limit{Name: "decode time that draft saves, at the most", Value: 0.86, Unit: metric.Ratio,
-		Source: "measured: Pillow, JPEG of 1600 x 1200 pixels with little detail, at an eighth of the size 4.3 instead of 30 ms"}
+	draftLeast = diagnose.Limit{Name: "decode time that draft saves, at the least", Value: 0.14, Unit: metric.Ratio,
+		Source: "measured: Pillow, JPEG of 0.8 to 12 megapixels of noise, 0.9 bytes a pixel, at half the size 14 to 22 % (Debian, 2 CPUs of an AMD EPYC)"}
+	draftHalf = diagnose.Limit{Name: "decode time that draft saves at half the size, at the most", Value: 0.64, Unit: metric.Ratio,
+		Source: "measured: Pillow, JPEG of 0.8 to 12 megapixels with hardly any detail, 0.07 bytes a pixel, 46 to 64 % (Debian)"}
+	draftQuarter = diagnose.Limit{Name: "decode time that draft saves at a quarter of the size, at the most", Value: 0.75, Unit: metric.Ratio,
+		Source: "measured: the same, 62 to 75 % (Debian)"}
+	draftMost = diagnose.Limit{Name: "decode time that draft saves at an eighth of the size, at the most", Value: 0.86, Unit: metric.Ratio,
+		Source: "measured: the same, 72 to 82 %; JPEG of 1600 x 1200 pixels with little detail 4.3 instead of 30 ms (Debian)"}
 )
 
 var imageOversized = diagnose.Rule{
@@ -33,7 +37,7 @@ var imageOversized = diagnose.Rule{
 	Title:    "Pictures are much larger than training needs",
 	Resource: report.CPU,
 	Needs:    []metric.Desc{metric.MadeItem, metric.MadeDecode, metric.DecodedTimes},
-	Limits:   limits(oversizedFrom, draftLeast, draftMost),
+	Limits:   limits(oversizedFrom, draftLeast, draftHalf, draftQuarter, draftMost),
 	Applies:  decodesPictures,
 	Explains: []string{"cpu/decode-bound", "cpu/saturated", "loader/workers-too-few", "loader/workers-zero", "image/png-decode"},
 	Eval:     oversized,
@@ -70,7 +74,7 @@ func oversized(p *diagnose.Pass) {
 			Why: "libjpeg then decodes at a half, a quarter or an eighth, never below what is asked for (OpenCV: IMREAD_REDUCED_COLOR_2); " +
 				"pictures resized once, ahead of training, need no such code",
 			Caveat: "for JPEG alone; ask for as much as random crops need"}
-		lo, hi = m.decode*p.Limit(draftLeast.Name), m.decode*p.Limit(draftMost.Name)+m.other*(1-4/times)
+		lo, hi = m.decode*p.Limit(draftLeast.Name), m.decode*p.Limit(draftBy(times).Name)+m.other*(1-4/times)
 	}
 	f := cause{part: (lo + hi) / 2, lo: lo, hi: hi, change: change,
 		summary: fmt.Sprintf("%s times as many values are decoded as training takes, and decoding takes %s of the %s a worker needs for an item",
@@ -78,6 +82,18 @@ func oversized(p *diagnose.Pass) {
 		seen: seen(p, metric.DecodedTimes, metric.MadeItem, metric.MadeDecode, metric.BatchBytes, metric.FileBytes)}.finding(p)
 	f.Unhelpful = slices.Concat(tooSlowly(p), notStorage(p))
 	p.Report(f)
+}
+
+// draftBy is the most that draft saves where so many times as many values are decoded as training takes: libjpeg never
+// goes below the size that is asked for.
+func draftBy(times float64) diagnose.Limit {
+	switch {
+	case times < 4*4:
+		return draftHalf
+	case times < 8*8:
+		return draftQuarter
+	}
+	return draftMost
 }
 
 func oversizedMeasured(p *diagnose.Pass) {
