@@ -159,7 +159,7 @@ func (d *deviceCalibration) jobArgs(g grid) string {
 
 // begin starts a job that ends by itself.
 func (d *deviceCalibration) begin(ctx context.Context, g grid, seconds string) (*job, error) {
-	return d.start(ctx, "DEVICE_FREE=0", d.jobArgs(g)+" --seconds="+seconds)
+	return d.start(ctx, d.jobArgs(g)+" --seconds="+seconds)
 }
 
 func (d *deviceCalibration) run(g grid) (a answer, err error) {

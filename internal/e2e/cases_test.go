@@ -77,11 +77,12 @@ var suite = []testCase{
 	{name: "workers_restart", class: inputBound, wait: starved, planted: []string{"loader/workers-restart"}},
 	{name: "slow_sample", class: inputBound, wait: [2]float64{0.15, 1}, planted: []string{"loader/slow-sample-blocks"}},
 	{
-		name: "noisy_neighbour", class: inputBound, wait: starved, around: surroundings{neighbours: 4},
+		name: "noisy_neighbour", script: "cpu_decode", args: []string{"--workers", "2", "--step", "0.06"},
+		class: inputBound, wait: starved, around: surroundings{neighbours: 4},
 		planted: []string{"cpu/noisy-neighbour"},
 	},
 	{
-		name: "tight_shm", class: keepsUp, wait: fed, around: surroundings{shmBytes: 128 << 20},
+		name: "tight_shm", script: "large_batches", class: keepsUp, wait: fed, around: surroundings{shmBytes: 128 << 20},
 		planted: []string{"memory/shm-too-small"},
 	},
 	{name: "prefetch_thread", class: inputBound, wait: starved, unseen: true},
@@ -93,8 +94,15 @@ var suite = []testCase{
 	},
 	{name: "host_bound", class: hostBound, wait: [2]float64{0, 0.15}, planted: []string{"host/main-thread-bound"}},
 	{name: "control_keeps_up", class: keepsUp, wait: fed, control: true},
-	{name: "control_large_batches", class: keepsUp, wait: fed, control: true},
-	{name: "control_spawn_persistent", class: keepsUp, wait: fed, control: true},
+	{
+		name: "control_large_batches", script: "large_batches", args: []string{"--batch-size", "64", "--step", "0.5"},
+		class: keepsUp, wait: fed, control: true,
+	},
+	{
+		name: "control_spawn_persistent", script: "workers_restart_spawn",
+		args:  []string{"--set", "persistent_workers=True", "--step", "0.06"},
+		class: keepsUp, wait: fed, control: true,
+	},
 }
 
 // variations vary data, start methods and shapes, so that nothing is tuned to the suite.
@@ -115,7 +123,10 @@ var variations = []testCase{
 	},
 	{name: "workers_restart_spawn", class: inputBound, wait: starved, planted: []string{"loader/workers-restart", "loader/spawn-start-cost"}},
 	{name: "hdf5_per_item", class: inputBound, wait: starved, planted: []string{"hdf5/reopened-per-item"}},
-	{name: "png_folder", class: inputBound, wait: starved, planted: []string{"image/png-decode", "cpu/decode-bound"}},
+	{
+		name: "png_folder", script: "cases/e_faces", class: inputBound, wait: starved,
+		planted: []string{"image/png-decode", "cpu/decode-bound"},
+	},
 	{name: "remote_storage", class: inputBound, wait: starved, planted: []string{"storage/remote-wait"}},
 	{
 		name: "remote_timeout", script: "remote_storage", args: []string{"--timeout", "60"}, class: inputBound, wait: starved,
@@ -144,7 +155,11 @@ var variations = []testCase{
 	},
 	{name: "control_workers_zero", class: keepsUp, wait: fed, control: true, unseen: true},
 	{name: "control_hdf5_once", class: keepsUp, wait: fed, control: true},
-	{name: "control_restart_cheap", class: keepsUp, wait: [2]float64{0, 0.08}, control: true},
+	{
+		name: "control_restart_cheap", script: "workers_restart_spawn",
+		args:  []string{"--set", "multiprocessing_context=fork", "--batch-size", "32", "--step", "0.07"},
+		class: keepsUp, wait: [2]float64{0, 0.08}, control: true,
+	},
 	// A model that computes on the CPU is its own kind: the device is the host. Only input-bound would be wrong.
 	{name: "control_model_on_cpu", class: append(keepsUp, report.HostBound), wait: [2]float64{0, 0.08}},
 }

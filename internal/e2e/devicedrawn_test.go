@@ -3,13 +3,11 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
 	"os/signal"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -25,25 +23,11 @@ func TestDeviceDrawn(t *testing.T) {
 	wanted, seed := environmentNumber(t, "E2E_DRAWN", 1), environmentNumber(t, "E2E_SEED", 1)
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	m, how := findMachine(t), regexp.MustCompile(os.Getenv("E2E_DEVICE_HOW"))
-	var rows []deviceRow
+	var loops []deviceLoop
 	for i := range wanted {
-		loop := drawLoop(seed + i)
-		made, err := m.watchLoop(ctx, loop, how)
-		if err != nil {
-			t.Errorf("%s: %v", loop.name, err)
-		}
-		for _, r := range made {
-			r.loop.class = trueClasses(r.worst())
-			t.Logf("%s %s\n%s", r.loop.conf, r.loop.args, r)
-			rows = append(rows, r)
-		}
+		loops = append(loops, drawLoop(seed+i))
 	}
-	if ctx.Err() != nil {
-		t.Fatal(context.Cause(ctx))
-	}
-	fmt.Printf("\n%s\n", deviceTable(rows))
-	checkDeviceRows(t, rows)
+	findMachine(t).watchLoops(ctx, t, loops)
 }
 
 // environmentNumber is what an environment variable holds, or what it is when unset.

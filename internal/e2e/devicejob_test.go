@@ -75,8 +75,16 @@ func (l deviceLoop) jobArgs() string {
 	return fmt.Sprintf("--ranks=%d %s", l.ranks, l.args)
 }
 
+// shown is what the loop's environment says of the GPUs that it may use.
+func (s deviceStand) shown() []string {
+	if s.loop.visible == "" {
+		return nil
+	}
+	return []string{"CUDA_VISIBLE_DEVICES=" + s.loop.visible}
+}
+
 // start starts a job in a process group of its own. The caller stops it.
-func (s deviceStand) start(ctx context.Context, environment, args string) (*job, error) {
+func (s deviceStand) start(ctx context.Context, args string, environment ...string) (*job, error) {
 	j := &job{ctx: ctx, ended: make(chan struct{}), log: filepath.Join(s.dir, "job.log")}
 	log, err := os.Create(j.log)
 	if err != nil {
@@ -85,7 +93,7 @@ func (s deviceStand) start(ctx context.Context, environment, args string) (*job,
 	defer log.Close()
 	argv := s.command(jobSeconds, args)
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Dir, cmd.Env = s.dir, s.environment(environment)
+	cmd.Dir, cmd.Env = s.dir, s.environment(environment...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
@@ -107,7 +115,7 @@ func (s deviceStand) withNeighbour(ctx context.Context) (stop func() error, err 
 	if s.loop.neighbour == "" {
 		return func() error { return nil }, nil
 	}
-	j, err := s.start(ctx, fmt.Sprintf("RANK=%d", neighbourRank), "--same-gpu "+s.loop.neighbour)
+	j, err := s.start(ctx, "--same-gpu "+s.loop.neighbour, fmt.Sprintf("RANK=%d", neighbourRank))
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,9 @@ type deviceLoop struct {
 	conf      string         // settings of device.conf, and of build.sh
 	args      string         // of testdata/jobs/device/train.py
 	neighbour string         // of another such job on the same GPU
+	visible   string         // CUDA_VISIBLE_DEVICES of the loop, not of its neighbour; "": it has none
 	ranks     int            // 0: one
-	class     []report.Class // any of these is right
+	class     []report.Class // any of these is right; nil: what follows from the timeline
 	open      bool           // no counter tells whether the device was busy: stall and headroom may be unknown
 	planted   string         // the rule that names the cause, where it is one that no other loop has; "": another one
 }
@@ -23,6 +24,9 @@ var (
 	gpuOrUnknown   = []report.Class{report.GPUBound, report.Inconclusive}
 	inputOrUnknown = []report.Class{report.InputBound, report.Inconclusive}
 )
+
+// secondSlice is the name of the second MIG instance.
+const secondSlice = "MIG-5d000000-0000-4000-8000-000000000002"
 
 // deviceLoops is the table. Milliseconds of loader, launching and device are chosen so that two CPUs suffice.
 var deviceLoops = []deviceLoop{
@@ -125,10 +129,21 @@ var deviceLoops = []deviceLoop{
 		args: "--loader-ms=30 --device-ms=80 --launch-ms=5",
 	},
 	{
-		// Another job keeps the next instance of the GPU busy.
-		name: "mig-input", class: inputBound, conf: "mig=2 gpm=1",
-		neighbour: "--visible=MIG-5d000000-0000-4000-8000-000000000002 --free --device-ms=60 --launch-ms=1 --sync=block",
+		// Another job keeps the first instance of the GPU busy.
+		name: "mig-input", class: inputBound, conf: "mig=2 gpm=1", visible: secondSlice,
+		neighbour: "--free --device-ms=60 --launch-ms=1 --sync=block",
 		args:      "--loader-ms=90 --device-ms=30 --launch-ms=10 --sync=block",
+	},
+	{
+		// A GPU of before Hopper has no counter of an instance.
+		name: "mig-no-counters-input", class: inputOrUnknown, open: true, conf: "mig=3", visible: secondSlice,
+		neighbour: "--free --device-ms=60 --launch-ms=1 --sync=block",
+		args:      "--loader-ms=90 --device-ms=30 --launch-ms=10 --sync-every=10",
+	},
+	{
+		// The driver has counters and refuses them.
+		name: "mig-refused-keeps-up", class: gpuOrUnknown, open: true, conf: "mig=7 gpm=2", visible: secondSlice,
+		args: "--loader-ms=30 --device-ms=80 --launch-ms=5 --sync=block",
 	},
 	{
 		// The driver tells neither utilization nor activity, as in some virtual machines.

@@ -26,6 +26,8 @@ type bench struct {
 	root   string // chroot; "": none
 	work   string // as seen from here, below root
 	gpu    string // folder of the stand-in GPU's libraries; "": a step is slept through
+
+	timeline string // the file that they share
 }
 
 // inside returns a path as the job sees it.
@@ -57,23 +59,24 @@ func newBench(python, root string) (bench, error) {
 }
 
 // newGPUBench is a bench with the stand-in GPU, one for each rank, that the case's job trains on and that pipetune
-// sees. There is none in a chroot, as its libraries are of this system, and where the job has a /dev/shm of its own, as
-// its timeline is there.
+// sees. There is none in a chroot, as its libraries are of this system. Its timeline is where both may write, and
+// beside /dev/shm where the job has one of its own.
 func (m machine) newGPUBench(c testCase) (bench, error) {
 	b, err := newBench(m.python, m.root)
-	if err != nil || m.root != "" || c.around.shmBytes > 0 {
+	if err != nil || m.root != "" {
 		return b, err
 	}
-	b.gpu = filepath.Join(b.work, "gpu")
+	b.gpu, b.timeline = filepath.Join(b.work, "gpu"), filepath.Join("/dev/shm", filepath.Base(b.work))
+	if c.around.shmBytes > 0 && os.Getuid() == 0 { // which mounting one needs
+		b.timeline = filepath.Join("/dev", filepath.Base(b.work))
+	}
 	devices := fmt.Sprintf("devices=%d", max(c.ranks, 1))
-	output, err := exec.Command("../../testdata/device/build.sh", b.gpu, devices, "timeline="+b.timeline()).CombinedOutput()
+	output, err := exec.Command("../../testdata/device/build.sh", b.gpu, devices, "timeline="+b.timeline).CombinedOutput()
 	if err != nil {
 		return b, fmt.Errorf("building the stand-in GPU: %w: %s", err, output)
 	}
 	return b, nil
 }
-
-func (b bench) timeline() string { return filepath.Join("/dev/shm", filepath.Base(b.work)) }
 
 // environment lets a process find the stand-in GPU: the job its libcuda, pipetune its libnvidia-ml.
 func (b bench) environment() []string {
@@ -88,7 +91,11 @@ func (b bench) remove() error {
 	if b.work == "" {
 		return nil
 	}
-	return errors.Join(os.RemoveAll(b.work), os.RemoveAll(b.timeline()))
+	errs := os.RemoveAll(b.work)
+	if b.timeline != "" {
+		errs = errors.Join(errs, os.RemoveAll(b.timeline))
+	}
+	return errs
 }
 
 // workPrefix begins the names of work folders and cgroups; the pid of their owner follows.

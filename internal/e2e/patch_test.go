@@ -34,10 +34,8 @@ func TestPatch(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := tries.measure(t, func() (one try, figures string, err error) {
-				b, err := newBench(m.python, m.root)
-				if b.work != "" {
-					defer func() { err = errors.Join(err, os.RemoveAll(b.work)) }()
-				}
+				b, err := m.newGPUBench(testCase{name: c.name})
+				defer func() { err = errors.Join(err, b.remove()) }()
 				if err != nil {
 					return one, "", err
 				}

@@ -154,10 +154,8 @@ func (m machine) prove(ctx context.Context, t *testing.T, c testCase) (p proof, 
 	}
 	p.planted = p.predicted.Before
 
-	b, err := newBench(m.python, m.root)
-	if b.work != "" {
-		defer func() { err = errors.Join(err, os.RemoveAll(b.work)) }()
-	}
+	b, err := m.newGPUBench(c)
+	defer func() { err = errors.Join(err, b.remove()) }()
 	if err != nil {
 		return p, err
 	}
@@ -225,7 +223,7 @@ func (p *proof) rate(ctx context.Context, b bench, seconds int, settings []strin
 	c.args = append(append([]string{}, c.args...), settings...)
 	cmd := b.shell(nil, b.scriptArgs(c, "--stopwatch", b.inside(stopwatch), "--seconds", strconv.Itoa(seconds))...)
 	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
+	cmd.Env, cmd.Stdout, cmd.Stderr = b.environment(), &output, &output
 	before := readCPU()
 	if err := cmd.Start(); err != nil {
 		return 0, err

@@ -215,6 +215,7 @@ func sweep(root string) error {
 	patterns := []string{
 		filepath.Join(root, "/var/tmp", workPrefix+"*"), filepath.Join("/sys/fs/cgroup", workPrefix+"*"),
 		filepath.Join("/sys/fs/cgroup", "*", workPrefix+"*"),
+		filepath.Join("/dev/shm", workPrefix+"*"), filepath.Join("/dev", workPrefix+"*"),
 	}
 	var errs []error
 	for _, pattern := range patterns {

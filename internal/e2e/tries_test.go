@@ -188,13 +188,22 @@ func (t try) String() string {
 	if t.unranked {
 		words = append(words, "the planted rule is not among the first findings")
 	}
-	for _, m := range t.misses {
-		words = append(words, m.text)
+	if missed := t.missed(); missed != "" {
+		words = append(words, missed)
 	}
 	if len(words) == 0 {
 		return "all bounds met"
 	}
 	return "MISSED: " + strings.Join(words, "; ")
+}
+
+// missed joins the bounds that were not met; "" where all were.
+func (t try) missed() string {
+	words := make([]string, len(t.misses))
+	for i, m := range t.misses {
+		words[i] = m.text
+	}
+	return strings.Join(words, "; ")
 }
 
 // TestPolicy holds the policy to what doc.go says of it.

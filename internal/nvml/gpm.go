@@ -47,7 +47,7 @@ func (g *gpm) open(d *device) bool {
 		return false
 	}
 	if d.mig && d.slice == nil {
-		d.absent(FieldActivity, "MIG is enabled: activity is read of slices only, and none can be opened")
+		d.absent(FieldActivity, "activity is read of MIG slices only, and none can be opened")
 		return false
 	}
 	if d.slice != nil && d.slice.instance < 0 {

@@ -3,11 +3,15 @@ package nvml
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/pipetune/pipetune/internal/isolate"
 	"github.com/pipetune/pipetune/internal/must"
@@ -40,15 +44,47 @@ func TestStandIn(t *testing.T) {
 	}
 }
 
-func standIn(t *testing.T, conf string, want []Device) {
-	const source = "../../testdata/device"
-	python, dir := cmp.Or(os.Getenv("PYTHON"), "python3"), t.TempDir()
-	timeline := "/dev/shm/pipetune-nvml-test-" + time.Now().Format("150405.000000000")
-	defer os.Remove(timeline)
-	build := exec.Command(source+"/build.sh", dir, "gpm=1", conf, "timeline="+timeline)
+const source = "../../testdata/device"
+
+// buildStandIn returns the folder of the libraries.
+func buildStandIn(t *testing.T, conf ...string) string {
+	dir, timeline := t.TempDir(), "/dev/shm/pipetune-nvml-test-"+time.Now().Format("150405.000000000")
+	t.Cleanup(func() { os.Remove(timeline) })
+	build := exec.Command(source+"/build.sh", append([]string{dir, "timeline=" + timeline}, conf...)...)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the stand-in: %v\n%s", err, out)
 	}
+	return dir
+}
+
+// TestSliceUncounted: of a slice whose counters the GPU lacks, or refuses, it is said why nothing is known.
+func TestSliceUncounted(t *testing.T) {
+	for gpm, why := range map[string]string{
+		"gpm=0": "needs GPU performance monitoring (Hopper or newer)",
+		"gpm=2": ReasonNoPermission,
+	} {
+		c := child(t, "LD_LIBRARY_PATH="+buildStandIn(t, "mig=2", gpm))
+		if found, err := open(t, c); err != nil || len(found.Devices) != 2 {
+			t.Fatalf("found %+v, %v", found, err)
+		}
+		told := map[Field]string{}
+		for range 2 { // what is refused when it is read is known after the first reading
+			got := must.Get(isolate.Ask[Request, Reading](t.Context(), c, Request{Op: OpSample}))(t)
+			d := got.Devices[1]
+			if d.UtilizationRatio != nil || d.GraphicsRatio != nil || d.MemoryUsedBytes == nil {
+				t.Errorf("%s: read %+v", gpm, d)
+			}
+			maps.Copy(told, d.Absent)
+		}
+		utilization := "MIG is enabled, and of a slice nothing but GPU performance monitoring tells whether it works: " + why
+		if told[FieldActivity] != why || told[FieldUtilization] != utilization {
+			t.Errorf("%s: %+v", gpm, told)
+		}
+	}
+}
+
+func standIn(t *testing.T, conf string, want []Device) {
+	python, dir := cmp.Or(os.Getenv("PYTHON"), "python3"), buildStandIn(t, "gpm=1", conf)
 	job := exec.Command(python, "-c", halfBusy, source, dir)
 	job.Stderr = os.Stderr
 	must.Do(t, job.Start())
@@ -69,7 +105,8 @@ func standIn(t *testing.T, conf string, want []Device) {
 			t.Errorf("found %+v", d)
 		}
 	}
-	var busy, samples, active, times, beside float64
+	// What is counted is of the time from one reading of activity to another, and so is the timeline's truth.
+	var busy, samples, active, times, beside, from, to float64
 	var here []Process
 	for deadline := time.Now().Add(3 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		got := must.Get(isolate.Ask[Request, Reading](t.Context(), c, Request{Op: OpSample, Processes: true}))(t)
@@ -82,17 +119,21 @@ func standIn(t *testing.T, conf string, want []Device) {
 				t.Errorf("of the instance beside: %+v", other)
 			}
 		}
-		if d.GraphicsRatio != nil && len(want) > 1 && len(here) > 0 { // the driver has no samples of an instance
+		if d.GraphicsRatio != nil && len(want) > 1 && from > 0 { // the driver has no samples of an instance
 			busy += *d.GraphicsRatio
 			samples++
 		}
-		if d.UtilizationRatio != nil && len(here) > 0 {
+		if d.UtilizationRatio != nil && from > 0 {
 			busy += *d.UtilizationRatio * float64(d.UtilizationSamples)
 			samples += float64(d.UtilizationSamples)
 		}
-		if d.SMActivityRatio != nil && len(here) > 0 {
+		if d.SMActivityRatio != nil && from > 0 {
 			active += *d.SMActivityRatio
 			times++
+			to = monotonic(t)
+		}
+		if d.SMActivityRatio != nil && from == 0 && len(d.Processes) > 0 {
+			from = monotonic(t)
 		}
 		here = d.Processes
 	}
@@ -100,7 +141,7 @@ func standIn(t *testing.T, conf string, want []Device) {
 		t.Errorf("processes %+v, want %d", here, job.Process.Pid)
 	}
 
-	out := must.Get(exec.Command(python, source+"/device.py", "truth", dir).Output())(t)
+	out := must.Get(exec.Command(python, source+"/device.py", "truth", dir, fmt.Sprint(from), fmt.Sprint(to)).Output())(t)
 	var truth struct{ Ranks []struct{ Busy float64 } }
 	if err := json.Unmarshal(out, &truth); err != nil || len(truth.Ranks) != 1 {
 		t.Fatalf("%v in %s", err, out)
@@ -115,4 +156,11 @@ func standIn(t *testing.T, conf string, want []Device) {
 	if beside != 0 {
 		t.Errorf("SM activity %.3f of the instance beside", beside)
 	}
+}
+
+// monotonic is the clock of the timeline in seconds.
+func monotonic(t *testing.T) float64 {
+	var now unix.Timespec
+	must.Do(t, unix.ClockGettime(unix.CLOCK_MONOTONIC, &now))
+	return float64(now.Nano()) / 1e9
 }

@@ -20,7 +20,11 @@ type usage struct {
 // is new.
 func (d *device) utilization(r *DeviceReading) (why string) {
 	if d.mig {
-		return "MIG is enabled: the driver gives no utilization of the GPU or of a slice"
+		why := "MIG is enabled, and of a slice nothing but GPU performance monitoring tells whether it works"
+		if refused := d.told[FieldActivity]; refused != "" {
+			why += ": " + refused
+		}
+		return why
 	}
 	if !d.usage.instant {
 		found, kind, ret, why := d.lister.utilizationSamples(d.usage.lastSeen)

@@ -81,6 +81,21 @@ func TestFeedersOfTrainerWithoutWorkers(t *testing.T) {
 		}
 	}
 
+	// What the main thread polls beside them may bring a batch, or be the driver's, which wakes it when the device is done.
+	w.kit.pollFD = func(int, uint64) (int, bool) { return 5, true }
+	m.thread(100, 100, inShortPoll, "0", 'S')
+	m.thread(101, 101, running, "0", 'R')
+	for fd5, want := range map[string]float64{"pipe:[7]": 10, "anon_inode:[eventfd]": 10, "/dev/nvidia0": 0, "anon_inode:[timerfd]": 0} {
+		m.link(100, 5, fd5)
+		before := w.book()
+		w.looks(10)
+		if got := w.book().get(t, metric.LoaderWaiting, feeders100) - before.get(t, metric.LoaderWaiting, feeders100); got != want {
+			t.Errorf("%v of 10 looks wait for a batch where %s is polled, want %v", got, fd5, want)
+		}
+	}
+	m.thread(100, 100, inLock, "0", 'S')
+	w.kit.pollFD = nil
+
 	// The process's other threads use a CPU while its main thread waits for them.
 	var used time.Duration
 	w.kit.cpuTime = func(pid int) (time.Duration, bool) {

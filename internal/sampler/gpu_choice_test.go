@@ -132,7 +132,7 @@ func TestGPUThatCannotBeOpened(t *testing.T) {
 	for _, n := range sink.unseen {
 		why[n.entity] = n.reason + "; " + n.cure
 	}
-	want := map[string]string{"gpu/GPU-aaaa-1": "no permission; run pipetune as root",
+	want := map[string]string{"gpu/GPU-aaaa-1": "no permission; run pipetune with CAP_SYS_ADMIN on the host",
 		"gpu/GPU-bbbb-1": "opening it: gpu: no answer within 30s; nvidia-smi"}
 	if diff := cmp.Diff(want, why); diff != "" || sink.last[metric.GPULost.Name+" gpu/GPU-aaaa-1"] != 0 {
 		t.Error(diff)

@@ -140,11 +140,15 @@ func (g *GPU) match(sink recording.Sink, entity string, d *nvml.DeviceReading) {
 // maxSeen bounds the events of processes on GPUs: ranks that are born anew with each failure.
 const maxSeen = 1024
 
-// gpuCure says what would make a field readable; "" where the GPU or the driver cannot.
+// gpuCure says what would make a field readable; "" where the GPU or the driver cannot. The driver asks for privileges
+// on the host, which root of a container may lack; performance counters it can leave open to all (NVIDIA,
+// ERR_NVGPUCTRPERM).
 func gpuCure(field nvml.Field, why string) string {
 	switch {
+	case why == nvml.ReasonNoPermission && field == nvml.FieldActivity:
+		return "give pipetune CAP_SYS_ADMIN, or load the nvidia module with NVreg_RestrictProfilingToAdminUsers=0"
 	case why == nvml.ReasonNoPermission:
-		return "run pipetune as root"
+		return "run pipetune with CAP_SYS_ADMIN on the host"
 	case strings.HasPrefix(why, nvml.ReasonNoFunction):
 		return "update the NVIDIA driver"
 	case field == nvml.FieldEveryReading:

@@ -149,7 +149,7 @@ func TestGPURecordsReadings(t *testing.T) {
 	for _, n := range sink.unseen {
 		cures[n.signal] = n.cure
 	}
-	want := map[string]string{"gpu_graphics_activity_ratio": "", "gpu_sm_activity_ratio": "", "gpu_dram_activity_ratio": "", "gpu_power_w": "run pipetune as root",
+	want := map[string]string{"gpu_graphics_activity_ratio": "", "gpu_sm_activity_ratio": "", "gpu_dram_activity_ratio": "", "gpu_power_w": "run pipetune with CAP_SYS_ADMIN on the host",
 		"gpu_pcie_rx_bytes_per_s": "update the NVIDIA driver"}
 	if diff := cmp.Diff(want, cures); diff != "" {
 		t.Errorf("cures: %s", diff)

@@ -181,7 +181,7 @@ func (t *trainer) look(l *Loader, now time.Duration) {
 		t.end()
 		return
 	}
-	waits := handsOver(main) && main != classSleep || t.main.polls(&l.kit, main) // a sleep is as likely a part of the step
+	waits := handsOver(main) && main != classSleep || t.main.pollsFeeders(&l.kit, main) // a sleep is as likely a part of the step
 	t.lookAtPin(l, now, main)
 	if main == classPipeRead && t.pin == nil {
 		t.receiving.waitedOn(t.main.readFD, now)

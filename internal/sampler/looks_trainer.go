@@ -1,11 +1,15 @@
 package sampler
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // What a descriptor's link begins with.
 var (
 	pipeLink   = []byte("pipe:")
 	socketLink = []byte("socket:")
+	eventLink  = []byte("anon_inode:[eventfd]")
 )
 
 // deviceFiles begin the names of accelerators' device files: NVIDIA's and AMD's drivers, and Windows' GPUs in WSL2.
@@ -27,14 +31,10 @@ func isDevice(target []byte) bool {
 func (t *watchedThread) ofLoader(kit *lookKit, class waitClass) waitClass {
 	switch class {
 	case classQueuePoll:
-		if kit.pollFD == nil || t.feeder {
+		if t.feeder {
 			return class
 		}
-		fd, ok := kit.pollFD(t.task.TID, kit.syscall.Args[0])
-		if !ok {
-			return class
-		}
-		target, ok := t.links.Target(fd)
+		target, ok := t.polled(kit)
 		switch {
 		case !ok, bytes.HasPrefix(target, pipeLink):
 			return class
@@ -46,6 +46,30 @@ func (t *watchedThread) ofLoader(kit *lookKit, class waitClass) waitClass {
 		return t.received(class)
 	}
 	return class
+}
+
+// polled returns what the descriptor is that the thread polls, the first of several; false where it is not known.
+func (t *watchedThread) polled(kit *lookKit) (target []byte, ok bool) {
+	if kit.pollFD == nil {
+		return nil, false
+	}
+	fd, ok := kit.pollFD(t.task.TID, kit.syscall.Args[0])
+	if !ok {
+		return nil, false
+	}
+	return t.links.Target(fd)
+}
+
+// pollsFeeders tells whether the main thread that was just looked at polls what others may hand a batch over by. What
+// is neither a pipe, nor a socket, nor an event is none of that: a driver is polled for the end of the device's work.
+func (t *watchedThread) pollsFeeders(kit *lookKit, class waitClass) bool {
+	if !t.polls(kit, class) {
+		return false
+	}
+	target, ok := t.polled(kit)
+	return !ok || slices.ContainsFunc([][]byte{pipeLink, socketLink, eventLink}, func(l []byte) bool {
+		return bytes.HasPrefix(target, l)
+	})
 }
 
 // received is what a receive from a socket counts as. Which family the socket is of is told by the kernel function

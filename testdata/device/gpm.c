@@ -9,7 +9,9 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { SUCCESS = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, MEMORY = 20 };
+enum { SUCCESS = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4, MEMORY = 20 };
+
+enum { NO_GPM, GPM, REFUSED_GPM }; /* settings.gpm */
 
 /* Of nvml.c; -1 where there is none. */
 int unit_of(const void *handle);
@@ -24,7 +26,7 @@ EXPORT int nvmlGpmQueryDeviceSupport(void *handle, struct support *to)
 	unsigned d;
 	if (nvmlDeviceGetIndex(handle, &d))
 		return INVALID_ARGUMENT;
-	to->supported = settings.gpm != 0;
+	to->supported = settings.gpm != NO_GPM;
 	return SUCCESS;
 }
 
@@ -41,8 +43,8 @@ static int take(int unit, struct sample *to)
 	struct timeline *t = timeline_open();
 	if (!t || unit < 0)
 		return INVALID_ARGUMENT;
-	if (!settings.gpm)
-		return NOT_SUPPORTED;
+	if (settings.gpm != GPM)
+		return settings.gpm == NO_GPM ? NOT_SUPPORTED : NO_PERMISSION;
 	timeline_lock(t);
 	const struct device *d = &t->devices[unit];
 	*to = (struct sample){t->now, d->busy, d->active, d->copied};
@@ -50,8 +52,8 @@ static int take(int unit, struct sample *to)
 	return SUCCESS;
 }
 
-/* A GPU that is cut up has no sample as a whole. */
-EXPORT int nvmlGpmSampleGet(void *handle, void *to) { return take(unit_of(handle), to); }
+/* A GPU that is cut up has no sample as a whole, and an instance none by its own handle. */
+EXPORT int nvmlGpmSampleGet(void *handle, void *to) { return take(settings.mig ? -1 : unit_of(handle), to); }
 
 EXPORT int nvmlGpmMigSampleGet(void *gpu, unsigned instance, void *to) { return take(instance_of(gpu, instance), to); }
 

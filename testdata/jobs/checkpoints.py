@@ -32,10 +32,6 @@ def save(state, path):
     os.rename(path + ".partial", path)
 
 
-def train_step(x, y, seconds):
-    gpu.step(seconds)
-
-
 def main():
     args = stopwatch.arguments(__doc__, workers=2, batch_size=16, step=0.03, every=3.0, megabytes=512, background=0)
     folder = stopwatch.dataset(args, lambda folder: None)
@@ -48,7 +44,7 @@ def main():
     try:
         for epoch in watch.epochs():
             for x, y in watch.batches(loader):
-                train_step(x, y, args.step)
+                gpu.step(args.step)
                 if time.monotonic() < due:
                     continue
                 if not args.background:

@@ -5,14 +5,13 @@ stacks them: tens of milliseconds per batch where one copy would do. The dataset
 Cure: --collate padded, which pads whole tensors (torch.nn.utils.rnn.pad_sequence).
 """
 
-
 import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader, Dataset
 
-import gpu
 import stopwatch
+import training
 
 ITEMS, SHORTEST, LONGEST = 6400, 200, 512
 
@@ -49,19 +48,12 @@ def pad_whole(samples):
     return pad_sequence(samples, batch_first=True)
 
 
-def train_step(x, seconds):
-    gpu.step(seconds)
-
-
 def main():
     args = stopwatch.arguments(__doc__, workers=2, batch_size=64, step=0.012, collate="values")
     values = args.collate == "values"
     loader = DataLoader(Tokens(values), batch_size=args.batch_size, shuffle=True, num_workers=args.workers,
                         prefetch_factor=args.prefetch, persistent_workers=True, collate_fn=pad_values if values else pad_whole)
-    watch = stopwatch.StopWatch(args)
-    for epoch in watch.epochs():
-        for x in watch.batches(loader):
-            train_step(x, args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

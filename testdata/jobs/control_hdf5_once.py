@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-import gpu
 import stopwatch
+import training
 
 ITEMS = 2000
 
@@ -39,19 +39,12 @@ class Scans(Dataset):
         return torch.from_numpy(self.scans[index])
 
 
-def train_step(x, seconds):
-    gpu.step(seconds)
-
-
 def main():
     args = stopwatch.arguments(__doc__, workers=2, batch_size=16, step=0.06)
     data = Scans(stopwatch.dataset(args, make))
     loader = DataLoader(data, batch_size=args.batch_size, shuffle=True, num_workers=args.workers,
                         prefetch_factor=args.prefetch, persistent_workers=True)
-    watch = stopwatch.StopWatch(args)
-    for epoch in watch.epochs():
-        for x in watch.batches(loader):
-            train_step(x, args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

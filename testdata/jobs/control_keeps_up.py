@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-import gpu
 import stopwatch
+import training
 
 ITEMS = 6000
 
@@ -31,19 +31,12 @@ class Crops(Dataset):
         return torch.from_numpy(np.array(self.crops[index])).float() / 255, index % 10
 
 
-def train_step(x, y, seconds):
-    gpu.step(seconds)
-
-
 def main():
     args = stopwatch.arguments(__doc__, workers=2, batch_size=32, step=0.07)
     data = Crops(stopwatch.dataset(args, make))
     loader = DataLoader(data, batch_size=args.batch_size, shuffle=True, num_workers=args.workers,
                         prefetch_factor=args.prefetch, persistent_workers=True)
-    watch = stopwatch.StopWatch(args)
-    for epoch in watch.epochs():
-        for x, y in watch.batches(loader):
-            train_step(x, y, args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

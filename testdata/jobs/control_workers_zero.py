@@ -3,26 +3,18 @@
 Nothing is planted: a batch takes well under a millisecond to collate.
 """
 
-
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-import gpu
 import stopwatch
-
-
-def train_step(x, y, seconds):
-    gpu.step(seconds)
+import training
 
 
 def main():
     args = stopwatch.arguments(__doc__, workers=0, batch_size=64, step=0.03)
     data = TensorDataset(torch.randn(12800, 128), torch.randint(0, 2, (12800,)))
     loader = DataLoader(data, batch_size=args.batch_size, shuffle=True, num_workers=args.workers)
-    watch = stopwatch.StopWatch(args)
-    for epoch in watch.epochs():
-        for x, y in watch.batches(loader):
-            train_step(x, y, args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

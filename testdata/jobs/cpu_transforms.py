@@ -10,8 +10,8 @@ import os
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-import gpu
 import stopwatch
+import training
 
 
 class Pictures(Dataset):
@@ -34,18 +34,11 @@ def augment(picture):
     return (x - x.mean()) / x.std()
 
 
-def train_step(seconds):
-    gpu.step(seconds)
-
-
 def main():
     args = stopwatch.arguments(__doc__, workers=len(os.sched_getaffinity(0)) + 1, batch_size=16, step=0.005, where="item")
     loader = DataLoader(Pictures(augment if args.where == "item" else None), batch_size=args.batch_size, shuffle=True,
                         num_workers=args.workers, prefetch_factor=args.prefetch, persistent_workers=True)
-    watch = stopwatch.StopWatch(args)
-    for epoch in watch.epochs():
-        for batch in watch.batches(loader):
-            train_step(args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ import multiprocessing
 import numpy as np
 import torch
 
-import gpu
 import stopwatch
+import training
 
 
 def make_batch(args):
@@ -32,20 +32,14 @@ class PoolLoader:
             while len(running) < self.ahead:
                 running.append(self.pool.apply_async(make_batch, ((index, self.size, self.cost),)))
                 index += 1
-            yield running.pop(0).get()
-
-
-def train_step(x, y, seconds):
-    gpu.step(seconds)
+            x, y = running.pop(0).get()
+            yield torch.from_numpy(x), y
 
 
 def main():
     args = stopwatch.arguments(__doc__, workers=1, batch_size=16, step=0.02, cost=0.0075)
     loader = PoolLoader(args.workers, args.batch_size, args.cost, args.prefetch)
-    watch = stopwatch.StopWatch(args)
-    for _ in watch.epochs():
-        for x, y in watch.batches(loader):
-            train_step(torch.from_numpy(x), y, args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import torch
 
-import gpu
 import stopwatch
+import training
 
 SHAPE = (3, 256, 256)
 
@@ -33,20 +33,14 @@ class ThreadLoader:
             while len(running) < self.ahead:
                 running.append(self.threads.submit(self.make, index))
                 index += 1
-            yield running.pop(0).result()
-
-
-def train_step(x, y, seconds):
-    gpu.step(seconds)
+            x, y = running.pop(0).result()
+            yield torch.from_numpy(x), y
 
 
 def main():
     args = stopwatch.arguments(__doc__, workers=1, batch_size=32, step=0.03)
     loader = ThreadLoader(args.workers, args.batch_size, args.prefetch)
-    watch = stopwatch.StopWatch(args)
-    for _ in watch.epochs():
-        for x, y in watch.batches(loader):
-            train_step(torch.from_numpy(x), y, args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

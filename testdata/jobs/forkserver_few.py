@@ -5,14 +5,13 @@ tensors.
 Cure: more workers.
 """
 
-
 import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-import gpu
 import settings
 import stopwatch
+import training
 
 
 class Series(Dataset):
@@ -29,19 +28,12 @@ class Series(Dataset):
         return {"past": values[:768], "future": values[768:], "series": torch.tensor(index)}
 
 
-def train_step(batch, seconds):
-    gpu.step(seconds)
-
-
 def main():
     args = stopwatch.arguments(__doc__, workers=1, batch_size=24, step=0.02, prefetch=4)
     loader = DataLoader(Series(), **settings.chosen(
         args, batch_size=args.batch_size, shuffle=True, num_workers=args.workers, prefetch_factor=args.prefetch,
         persistent_workers=True, multiprocessing_context="forkserver"))
-    watch = stopwatch.StopWatch(args)
-    for epoch in watch.epochs():
-        for batch in watch.batches(loader):
-            train_step(batch, args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

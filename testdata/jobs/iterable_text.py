@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-import gpu
 import settings
 import stopwatch
+import training
 
 SHARDS, TEXTS = 8, 4000
 
@@ -56,20 +56,13 @@ def collate(texts):
     return torch.nn.utils.rnn.pad_sequence(texts, batch_first=True)
 
 
-def train_step(x, seconds):
-    gpu.step(seconds)
-
-
 def main():
     args = stopwatch.arguments(__doc__, workers=1, batch_size=64, step=0.012)
     data = Texts(stopwatch.dataset(args, make))
     loader = DataLoader(data, **settings.chosen(
         args, batch_size=args.batch_size, num_workers=args.workers, prefetch_factor=args.prefetch, collate_fn=collate,
         persistent_workers=True))
-    watch = stopwatch.StopWatch(args)
-    for epoch in watch.epochs():
-        for x in watch.batches(loader):
-            train_step(x, args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-import gpu
 import stopwatch
+import training
 
 
 class Indexed(Dataset):
@@ -28,18 +28,11 @@ class Indexed(Dataset):
         return torch.full((1024,), float(self.index[number])), number % 10
 
 
-def train_step(x, y, seconds):
-    gpu.step(seconds)
-
-
 def main():
     args = stopwatch.arguments(__doc__, batch_size=16, step=0.05)
     stopwatch.dataset(args, lambda folder: None)
     loader = DataLoader(Indexed(), args.batch_size, shuffle=True, num_workers=2)
-    watch = stopwatch.StopWatch(args)
-    for epoch in watch.epochs():
-        for x, y in watch.batches(loader):
-            train_step(x, y, args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

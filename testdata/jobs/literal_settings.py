@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-import gpu
 import stopwatch
+import training
 
 
 class Objects(Dataset):
@@ -24,10 +24,6 @@ class Objects(Dataset):
         return torch.from_numpy(signal), index % 10
 
 
-def train_step(x, y, seconds):
-    gpu.step(seconds)
-
-
 def main():
     args = stopwatch.arguments(__doc__, batch_size=32, step=0.035)
     stopwatch.dataset(args, lambda folder: None)
@@ -38,10 +34,7 @@ def main():
         num_workers=1,  # as in the tutorial
         persistent_workers=True,
     )
-    watch = stopwatch.StopWatch(args)
-    for epoch in watch.epochs():
-        for x, y in watch.batches(loader):
-            train_step(x, y, args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ Cure: --collate packed, which concatenates each field and keeps how long each sa
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-import gpu
 import stopwatch
+import training
 
 FIELDS = {"boxes": 4, "labels": 1, "area": 1, "iscrowd": 1, "image_id": 1, "orig_size": 2, "size": 2}
 
@@ -34,18 +34,11 @@ def packed(samples):
     return torch.stack(pictures), lengths, {name: torch.cat([target[name] for target in targets]) for name in FIELDS}
 
 
-def train_step(seconds):
-    gpu.step(seconds)
-
-
 def main():
     args = stopwatch.arguments(__doc__, workers=2, batch_size=32, step=0.03, collate="lists")
     loader = DataLoader(Detections(), batch_size=args.batch_size, shuffle=True, num_workers=args.workers, persistent_workers=True,
                         prefetch_factor=args.prefetch, collate_fn=as_lists if args.collate == "lists" else packed)
-    watch = stopwatch.StopWatch(args)
-    for epoch in watch.epochs():
-        for batch in watch.batches(loader):
-            train_step(args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-import gpu
 import stopwatch
+import training
 
 FILES, EACH = 64, 64
 
@@ -59,10 +59,7 @@ def main():
     order = {"sampler": ByFile()} if args.by_file else {"shuffle": True}
     loader = DataLoader(data, batch_size=args.batch_size, num_workers=args.workers, prefetch_factor=args.prefetch,
                         persistent_workers=True, **order)
-    watch = stopwatch.StopWatch(args)
-    for epoch in watch.epochs():
-        for x in watch.batches(loader):
-            gpu.step(args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

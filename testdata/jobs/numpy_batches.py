@@ -4,12 +4,11 @@ Planted: one worker, slower than the step. From outside, no shared-memory name t
 Cure: more workers.
 """
 
-
 import numpy as np
 from torch.utils.data import DataLoader, Dataset
 
-import gpu
 import stopwatch
+import training
 
 
 class Windows(Dataset):
@@ -24,18 +23,11 @@ class Windows(Dataset):
         return self.values[index]
 
 
-def train_step(x, seconds):
-    gpu.step(seconds)
-
-
 def main():
     args = stopwatch.arguments(__doc__, workers=1, batch_size=32, step=0.03)
     loader = DataLoader(Windows(), batch_size=args.batch_size, shuffle=True, num_workers=args.workers,
                         prefetch_factor=args.prefetch, persistent_workers=True, collate_fn=np.stack)
-    watch = stopwatch.StopWatch(args)
-    for epoch in watch.epochs():
-        for x in watch.batches(loader):
-            train_step(x, args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

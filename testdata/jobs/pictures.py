@@ -1,9 +1,14 @@
-"""Makes folders of pictures: smooth shapes with a little noise, so that they compress and decode like photographs."""
+"""Makes folders of pictures: smooth shapes with a little noise, so that they compress and decode like photographs.
+
+And the dataset that reads and decodes one for each item.
+"""
 
 import os
 
 import numpy as np
+import torch
 from PIL import Image
+from torch.utils.data import Dataset
 
 
 def picture(number, width, height, noise=6):
@@ -33,3 +38,19 @@ def listing(path):
         where = os.path.join(path, name)
         found += [(os.path.join(where, file), number) for file in sorted(os.listdir(where))]
     return found
+
+
+class Pictures(Dataset):
+    """The pictures of a folder, scaled to a square."""
+
+    def __init__(self, path, side):
+        self.items, self.side = listing(path), side
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, index):
+        path, label = self.items[index]
+        with Image.open(path) as image:
+            pixels = np.asarray(image.convert("RGB").resize((self.side, self.side)))
+        return torch.from_numpy(pixels.transpose(2, 0, 1).astype(np.float32) / 255), label

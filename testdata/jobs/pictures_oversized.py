@@ -11,9 +11,9 @@ import torch
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 
-import gpu
 import pictures
 import stopwatch
+import training
 
 TAKEN = 96
 
@@ -39,19 +39,12 @@ class Photographs(Dataset):
         return torch.from_numpy(pixels).permute(2, 0, 1).float() / 255, torch.tensor(label)
 
 
-def train_step(seconds):
-    gpu.step(seconds)
-
-
 def main():
     args = stopwatch.arguments(__doc__, workers=os.cpu_count(), batch_size=8, step=0.01, draft=0)
     data = Photographs(stopwatch.dataset(args, make), args.draft)
     loader = DataLoader(data, batch_size=args.batch_size, shuffle=True, num_workers=args.workers,
                         prefetch_factor=args.prefetch, persistent_workers=True, drop_last=True)
-    watch = stopwatch.StopWatch(args)
-    for epoch in watch.epochs():
-        for x, y in watch.batches(loader):
-            train_step(args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

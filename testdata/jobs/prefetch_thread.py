@@ -11,8 +11,8 @@ import threading
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-import gpu
 import stopwatch
+import training
 
 ITEMS, AHEAD = 2000, 2
 
@@ -53,18 +53,11 @@ class AheadLoader(DataLoader):
         return Ahead(super().__iter__())
 
 
-def train_step(x, y, seconds):
-    gpu.step(seconds)
-
-
 def main():
     args = stopwatch.arguments(__doc__, workers=2, batch_size=8, step=0.005)
     loader = AheadLoader(Items(), batch_size=args.batch_size, shuffle=True, num_workers=args.workers,
                          prefetch_factor=args.prefetch, persistent_workers=True)
-    watch = stopwatch.StopWatch(args)
-    for epoch in watch.epochs():
-        for x, y in watch.batches(loader):
-            train_step(x, y, args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-import gpu
 import settings
 import stopwatch
+import training
 
 ITEM_BYTES = 16384
 
@@ -38,10 +38,6 @@ class Objects(Dataset):
         return torch.from_numpy(np.frombuffer(body, np.uint8).astype(np.float32)), index % 10
 
 
-def train_step(x, y, seconds):
-    gpu.step(seconds)
-
-
 def main():
     args = stopwatch.arguments(__doc__, workers=2, batch_size=16, step=0.04, delay=0.012, timeout=0.0)
     store = subprocess.Popen(
@@ -51,10 +47,7 @@ def main():
         loader = DataLoader(Objects(int(store.stdout.readline()), args.timeout), **settings.chosen(
             args, batch_size=args.batch_size, shuffle=True, num_workers=args.workers, prefetch_factor=args.prefetch,
             persistent_workers=True))
-        watch = stopwatch.StopWatch(args)
-        for epoch in watch.epochs():
-            for x, y in watch.batches(loader):
-                train_step(x, y, args.step)
+        training.run(args, loader)
     finally:
         store.terminate()
         store.wait()

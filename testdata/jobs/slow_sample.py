@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-import gpu
 import stopwatch
+import training
 
 ITEMS, SLOW_EVERY = 2200, 110
 
@@ -31,18 +31,11 @@ class Objects(Dataset):
         return torch.full((3, 96, 96), float(index)), index % 2
 
 
-def train_step(x, y, seconds):
-    gpu.step(seconds)
-
-
 def main():
     args = stopwatch.arguments(__doc__, workers=4, batch_size=4, step=0.035)
     loader = DataLoader(Objects(), batch_size=args.batch_size, shuffle=True, num_workers=args.workers,
                         prefetch_factor=args.prefetch, persistent_workers=True)
-    watch = stopwatch.StopWatch(args)
-    for epoch in watch.epochs():
-        for x, y in watch.batches(loader):
-            train_step(x, y, args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-import gpu
 import stopwatch
+import training
 
 ITEMS, ITEM_BYTES = 8192, 64 << 10
 
@@ -42,19 +42,12 @@ class Tokens(Dataset):
         return torch.from_numpy(np.frombuffer(item, np.uint16).astype(np.int64))
 
 
-def train_step(x, seconds):
-    gpu.step(seconds)
-
-
 def main():
     args = stopwatch.arguments(__doc__, workers=4, batch_size=8, step=0.02)
     data = Tokens(stopwatch.dataset(args, make))
     loader = DataLoader(data, batch_size=args.batch_size, shuffle=True, num_workers=args.workers,
                         prefetch_factor=args.prefetch, persistent_workers=True)
-    watch = stopwatch.StopWatch(args)
-    for epoch in watch.epochs():
-        for x in watch.batches(loader):
-            train_step(x, args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

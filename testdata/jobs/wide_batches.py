@@ -12,9 +12,9 @@ import torch
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 
-import gpu
 import pictures
 import stopwatch
+import training
 
 SIDE = 256
 
@@ -36,18 +36,11 @@ class Pictures(Dataset):
         return torch.from_numpy(pixels.transpose(2, 0, 1).copy()).to(self.dtype), index % 4
 
 
-def train_step(seconds):
-    gpu.step(seconds)
-
-
 def main():
     args = stopwatch.arguments(__doc__, workers=2, batch_size=32, step=0.005, dtype="float32")
     loader = DataLoader(Pictures(args.dtype), batch_size=args.batch_size, shuffle=True, num_workers=args.workers,
                         prefetch_factor=args.prefetch, persistent_workers=True)
-    watch = stopwatch.StopWatch(args)
-    for epoch in watch.epochs():
-        for batch in watch.batches(loader):
-            train_step(args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

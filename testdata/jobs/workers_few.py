@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-import gpu
 import settings
 import stopwatch
+import training
 
 ITEMS = 4000
 
@@ -40,20 +40,13 @@ class Signals(Dataset):
         return torch.from_numpy(spectrum.astype(np.float32)), index % 10
 
 
-def train_step(x, y, seconds):
-    gpu.step(seconds)
-
-
 def main():
     args = stopwatch.arguments(__doc__, workers=1, batch_size=32, step=0.03)
     data = Signals(stopwatch.dataset(args, make))
     loader = DataLoader(data, **settings.chosen(
         args, batch_size=args.batch_size, shuffle=True, num_workers=args.workers, prefetch_factor=args.prefetch,
         persistent_workers=True))
-    watch = stopwatch.StopWatch(args)
-    for epoch in watch.epochs():
-        for x, y in watch.batches(loader):
-            train_step(x, y, args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-import gpu
 import stopwatch
+import training
 
 
 class Series(Dataset):
@@ -31,18 +31,11 @@ def confine(worker):
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
-def train_step(x, y, seconds):
-    gpu.step(seconds)
-
-
 def main():
     args = stopwatch.arguments(__doc__, workers=2, batch_size=16, step=0.015)
     loader = DataLoader(Series(), batch_size=args.batch_size, shuffle=True, num_workers=args.workers,
                         prefetch_factor=args.prefetch, persistent_workers=True, worker_init_fn=confine)
-    watch = stopwatch.StopWatch(args)
-    for epoch in watch.epochs():
-        for x, y in watch.batches(loader):
-            train_step(x, y, args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

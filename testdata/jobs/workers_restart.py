@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-import gpu
 import settings
 import stopwatch
+import training
 
 ITEMS = 640
 
@@ -49,19 +49,12 @@ class Crops(Dataset):
         return crop, torch.tensor(self.boxes[index][:8])
 
 
-def train_step(x, y, seconds):
-    gpu.step(seconds)
-
-
 def main():
     args = stopwatch.arguments(__doc__, workers=2, batch_size=16, step=0.04)
     data = Crops(stopwatch.dataset(args, make))
     loader = DataLoader(data, **settings.chosen(
         args, batch_size=args.batch_size, shuffle=True, num_workers=args.workers, prefetch_factor=args.prefetch))
-    watch = stopwatch.StopWatch(args)
-    for epoch in watch.epochs():
-        for x, y in watch.batches(loader):
-            train_step(x, y, args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

@@ -2,17 +2,17 @@
 
 Planted: multiprocessing_context="spawn" with persistent_workers left at False: each epoch begins with starting Python
 and importing torch in every worker. The data set itself is cheap.
-Cure: persistent_workers=True, or fork.
+Cure: persistent_workers=True, or fork. Where a small data set is forked, or an epoch is long, it costs nothing that
+matters: --set multiprocessing_context=fork --batch-size 32 --step 0.07.
 """
-
 
 import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-import gpu
 import settings
 import stopwatch
+import training
 
 
 class Table(Dataset):
@@ -30,19 +30,12 @@ class Table(Dataset):
         return torch.from_numpy(self.x[index]), int(self.y[index])
 
 
-def train_step(x, y, seconds):
-    gpu.step(seconds)
-
-
 def main():
     args = stopwatch.arguments(__doc__, workers=2, batch_size=64, step=0.05)
     loader = DataLoader(Table(), **settings.chosen(
         args, batch_size=args.batch_size, shuffle=True, num_workers=args.workers, prefetch_factor=args.prefetch,
         multiprocessing_context="spawn"))
-    watch = stopwatch.StopWatch(args)
-    for epoch in watch.epochs():
-        for x, y in watch.batches(loader):
-            train_step(x, y, args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-import gpu
 import settings
 import stopwatch
+import training
 
 SLIDES, SHORTEST, LONGEST, FEATURES = 128, 128, 1024, 128
 PIECE = 1  # patches that the planted collate_fn joins at a time
@@ -78,19 +78,12 @@ def fill_whole(samples):
     return bags, torch.tensor([label for _, _, label in samples])
 
 
-def train_step(bags, labels, seconds):
-    gpu.step(seconds)
-
-
 def main():
     args = stopwatch.arguments(__doc__, workers=2, batch_size=1, step=0.002, opens="each", collate="pieces", slides=SLIDES)
     data = Bags(stopwatch.dataset(args, make), args.opens == "kept", args.slides)
     loader = DataLoader(data, **settings.chosen(args, batch_size=args.batch_size, shuffle=True, num_workers=args.workers, prefetch_factor=args.prefetch,
                                                 collate_fn=join_pieces if args.collate == "pieces" else fill_whole))
-    watch = stopwatch.StopWatch(args)
-    for epoch in watch.epochs():
-        for bags, labels in watch.batches(loader):
-            train_step(bags, labels, args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

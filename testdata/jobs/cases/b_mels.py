@@ -77,10 +77,6 @@ class Recordings(Dataset):
         return torch.from_numpy(file["segments"][index * PER_FILE:(index + 1) * PER_FILE]), int(file["labels"][index])
 
 
-def train_step(x, y, seconds):
-    gpu.step(seconds)
-
-
 def evaluate(watch, loader, seconds):
     """One forward pass for each batch of recordings; a pass costs a fixed time and a little for each recording."""
     right = 0
@@ -101,7 +97,7 @@ def main():
     since = 0
     for epoch in watch.epochs():
         for x, y in watch.batches(train):
-            train_step(x, y, args.step)
+            gpu.step(args.step)
             since += 1
             if since >= args.steps and not watch.over():
                 since = 0

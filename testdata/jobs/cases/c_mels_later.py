@@ -15,9 +15,9 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-import gpu
 import settings
 import stopwatch
+import training
 
 SEGMENTS, BANDS, FRAMES = 25600, 64, 64
 
@@ -38,19 +38,12 @@ class Segments(Dataset):
         return torch.from_numpy(self.kept[index % 64]), index % 5
 
 
-def train_step(x, y, seconds):
-    gpu.step(seconds)
-
-
 def main():
     args = stopwatch.arguments(__doc__, workers=1, batch_size=64, prefetch=8, step=0.007, arrives=0.00075, computes=0.0002)
     stopwatch.dataset(args, lambda folder: None)
     loader = DataLoader(Segments(args.arrives, args.computes), **settings.chosen(
         args, batch_size=args.batch_size, shuffle=True, num_workers=args.workers, prefetch_factor=args.prefetch, persistent_workers=True, pin_memory=True))
-    watch = stopwatch.StopWatch(args)
-    for epoch in watch.epochs():
-        for x, y in watch.batches(loader):
-            train_step(x, y, args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-import gpu
 import settings
 import stopwatch
+import training
 
 VOLUMES, DEPTH, SIDE = 3, 96, 160
 PATCH = (36, 68, 68)
@@ -53,19 +53,12 @@ class Patches(Dataset):
         return torch.from_numpy(patch / 255)[None], index % 2
 
 
-def train_step(x, y, seconds):
-    gpu.step(seconds)
-
-
 def main():
     args = stopwatch.arguments(__doc__, workers=1, batch_size=1, prefetch=1, step=0.012, patches=50)
     data = Patches(stopwatch.dataset(args, make), args.patches)
     loader = DataLoader(data, **settings.chosen(args, batch_size=args.batch_size, shuffle=True, num_workers=args.workers, prefetch_factor=args.prefetch,
                                                 persistent_workers=False, multiprocessing_context="spawn"))
-    watch = stopwatch.StopWatch(args)
-    for epoch in watch.epochs():
-        for x, y in watch.batches(loader):
-            train_step(x, y, args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

@@ -15,10 +15,10 @@ from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-import gpu
 import pictures
 import settings
 import stopwatch
+import training
 
 FACES, USED = 160, 224
 
@@ -44,19 +44,12 @@ def make_faces(side, suffix):
     return make
 
 
-def train_step(x, y, seconds):
-    gpu.step(seconds)
-
-
 def main():
     args = stopwatch.arguments(__doc__, workers=6, batch_size=12, prefetch=8, step=0.012, side=450, format=".png")
     data = Faces(stopwatch.dataset(args, make_faces(args.side, args.format)))
     loader = DataLoader(data, **settings.chosen(args, batch_size=args.batch_size, shuffle=True, num_workers=args.workers, prefetch_factor=args.prefetch,
                                                 persistent_workers=True, pin_memory=True, drop_last=True))
-    watch = stopwatch.StopWatch(args)
-    for epoch in watch.epochs():
-        for x, y in watch.batches(loader):
-            train_step(x, y, args.step)
+    training.run(args, loader)
 
 
 if __name__ == "__main__":

@@ -55,7 +55,6 @@ def arguments():
     add("--copy", default="pageable", choices=("pageable", "pinned", "beside"))
     add("--ranks", type=int, default=1)
     add("--same-gpu", action="store_true")
-    add("--visible", default="", help="CUDA_VISIBLE_DEVICES: the MIG instance to compute on")
     add("--slow-rank", type=int, default=-1, help="whose loader takes --slow-ms")
     add("--slow-ms", type=float, default=0)
     add("--collective-ms", type=float, default=0)
@@ -103,8 +102,6 @@ class Autograd:
 class Loop:
     def __init__(self, args, rank):
         self.args, self.rank = args, rank
-        if args.visible:
-            os.environ["CUDA_VISIBLE_DEVICES"] = args.visible
         self.gpu = device.Device(0 if args.same_gpu else rank, rank, args.sync)
         self.gpu.alloc(int(2.5 * (1 << 30)))
         cuda.install(self.gpu)
