@@ -91,6 +91,7 @@ func (s *subject) judge(rule *Rule) ([]report.Finding, []report.Abstained, error
 		tidy(&p.findings[i])
 		locate(e, &p.findings[i])
 		mindSharing(e, &p.findings[i])
+		mindTrainer(e, &p.findings[i])
 		if e.Facts.Fed != nil {
 			dropCallSettings(&p.findings[i])
 		}
