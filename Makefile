@@ -171,7 +171,7 @@ e2e-stacks-run:
 	PYTHON="$$(scripts/python-env)" $(GO) test -tags e2e ./internal/e2e -run '^TestStacks$$' -count=1 -v -timeout 2h
 
 .PHONY: e2e-others
-e2e-others: ## loaders that are heavy to bring along (tf.data, Grain, Ray Train, ultralytics), and trackers; E2E_JOBS='regexp' selects; 0.5 GB more
+e2e-others: ## loaders that are heavy to bring along (tf.data, Grain, DALI, Ray Train, ultralytics), and trackers; E2E_JOBS='regexp' selects; 0.7 GB more
 	@$(MAKE) build
 	@$(MAKE) e2e-others-run
 

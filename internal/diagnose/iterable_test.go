@@ -37,3 +37,37 @@ func TestMoreWorkersForAnIterable(t *testing.T) {
 		t.Errorf("got %+v", r.Plans)
 	}
 }
+
+// TestSettingsOfTrainingArguments: from outside nothing tells who makes the loader, so where transformers may have, the
+// advice says how its Trainer calls a setting; what was launched has the patch for that.
+func TestSettingsOfTrainingArguments(t *testing.T) {
+	for _, c := range []struct {
+		name, setting string
+		facts         evidence.Facts
+		want          string
+	}{
+		{"attached", "num_workers", evidence.Facts{Tokenizers: true}, "dataloader_num_workers of TrainingArguments"},
+		{"another setting", "pin_memory", evidence.Facts{Tokenizers: true}, "dataloader_pin_memory of TrainingArguments"},
+		{"none of theirs", "shuffle", evidence.Facts{Tokenizers: true}, ""},
+		{"without the library", "pin_memory", evidence.Facts{}, ""},
+		{"launched", "pin_memory", evidence.Facts{Tokenizers: true, Hook: &evidence.Hook{Loader: evidence.LoaderCall{Class: "DataLoader"}}}, ""},
+		{"fed by its own", "pin_memory", evidence.Facts{Tokenizers: true, Fed: &evidence.Fed{}}, ""},
+	} {
+		c.facts.Framework = "pytorch"
+		rule := advises("loader/x", 0.5, report.Recommendation{Setting: c.setting, To: "4"})
+		findings, _, err := Judge(&rule, saw(c.facts, steady))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range findings {
+			for _, r := range f.Recommendations {
+				if !strings.Contains(r.Caveat, c.want) || c.want == "" && strings.Contains(r.Caveat, "TrainingArguments") {
+					t.Errorf("%s: %q", c.name, r.Caveat)
+				}
+			}
+		}
+		if len(findings) == 0 && c.facts.Fed == nil {
+			t.Errorf("%s: nothing was found", c.name)
+		}
+	}
+}

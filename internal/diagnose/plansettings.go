@@ -167,6 +167,23 @@ func mindSharing(e *evidence.Evidence, f *report.Finding) {
 	}
 }
 
+// ofTrainingArguments are settings of a DataLoader that Hugging Face's TrainingArguments has under the prefix
+// dataloader_ (transformers/training_args.py).
+var ofTrainingArguments = []string{"num_workers", "prefetch_factor", "persistent_workers", "pin_memory"}
+
+// mindTrainer adds to what a finding recommends how Hugging Face's Trainer calls it, where the job may have one. Of a
+// launched job the patch says it, which knows who makes the loader.
+func mindTrainer(e *evidence.Evidence, f *report.Finding) {
+	if !e.Facts.Tokenizers || Hooked(e) || e.Facts.Fed != nil {
+		return
+	}
+	for i := range f.Recommendations {
+		if c := &f.Recommendations[i]; slices.Contains(ofTrainingArguments, c.Setting) {
+			c.Caveat = also(fmt.Sprintf("in a Trainer of transformers it is dataloader_%s of TrainingArguments", c.Setting), c.Caveat)
+		}
+	}
+}
+
 // fewer tells whether a recommendation is known to lower a number.
 func fewer(c report.Recommendation) bool {
 	if c.From == nil {

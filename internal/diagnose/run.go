@@ -84,6 +84,7 @@ func (s *subject) judge(rule *Rule) ([]report.Finding, []report.Abstained) {
 		tidy(&p.findings[i])
 		locate(e, &p.findings[i])
 		mindSharing(e, &p.findings[i])
+		mindTrainer(e, &p.findings[i])
 		if e.Facts.Fed != nil {
 			dropCallSettings(&p.findings[i])
 		}

@@ -82,7 +82,7 @@ var stacks = []stack{
 		first: "job/one-process-feeds-all", setting: "who makes the batches",
 	},
 	{name: "Accelerate, stateful", script: "accelerate_loop", args: []string{"--stateful"}, setting: "num_workers"},
-	{name: "HF Trainer", script: "hf_trainer", setting: "dataloader_num_workers", known: attachedIsPlain},
+	{name: "HF Trainer", script: "hf_trainer", setting: "dataloader_num_workers"},
 	{name: "HF datasets", script: "hf_map", setting: "num_workers"},
 	{
 		name: "HF datasets, row by row", script: "hf_rows", first: "loader/rows-one-by-one", setting: "reading of the table",
@@ -107,6 +107,7 @@ var stacks = []stack{
 	{name: "torchdata nodes", script: "nodes", first: "job/feeders-too-few", setting: "num_workers", known: nodesAreNoLoader},
 	{name: "tf.data", script: "tf_data", first: "job/feeders-too-few", setting: "num_parallel_calls", others: true, known: augmentersAreNoLoader},
 	{name: "Grain", script: "grain_loader", first: "job/feeders-too-few", setting: "worker_count", others: true, known: augmentersAreNoLoader},
+	{name: "NVIDIA DALI", script: "dali_pipeline", first: "job/feeders-too-few", setting: "py_num_workers", others: true, known: augmentersAreNoLoader},
 	{name: "ultralytics", script: "ultralytics_loader", setting: "workers", others: true, known: attachedIsPlain},
 	{name: "Ray Train", script: "ray_train", setting: "num_workers", others: true, known: inAnActor},
 }

@@ -141,10 +141,17 @@ func (r stackRun) misses() map[string]string {
 	if r.stack.first != "" && len(r.rep.Findings) > 0 && len(r.rep.Findings[0].Recommendations) > 0 {
 		setting = r.rep.Findings[0].Recommendations[0].Setting
 	}
-	if setting != r.stack.setting && !strings.HasPrefix(r.patched(), r.stack.setting+" ") {
+	if setting != r.stack.setting && !strings.HasPrefix(r.patched(), r.stack.setting+" ") && !r.noted() {
 		miss("setting", "named is %s, patched %s, want %s", r.named(), r.patched(), r.stack.setting)
 	}
 	return found
+}
+
+// noted reports whether the first finding's advice says how the framework calls the setting.
+func (r stackRun) noted() bool {
+	return len(r.rep.Findings) > 0 && slices.ContainsFunc(r.rep.Findings[0].Recommendations, func(c report.Recommendation) bool {
+		return strings.Contains(c.Caveat, r.stack.setting+" of ")
+	})
 }
 
 // harm reports whether the job ended or printed otherwise than alone.

@@ -94,6 +94,7 @@ type Window struct {
 // Facts are things that are not numbers, and settings. Empty and nil mean unknown.
 type Facts struct {
 	Framework   string
+	Tokenizers  bool   // as recording.Job has it
 	StartMethod string // fork, spawn, forkserver
 	Persistent  *bool  // persistent_workers: false once a whole set was replaced, true once an epoch passed without
 	PinMemory   *bool  // a pinning thread was seen

@@ -5,7 +5,7 @@ import "github.com/pipetune/pipetune/internal/metric"
 // facts takes what is no number.
 func (b *builder) facts() {
 	f := &b.ev.Facts
-	f.Framework = b.rec.Header.Job.Framework
+	f.Framework, f.Tokenizers = b.rec.Header.Job.Framework, b.rec.Header.Job.Tokenizers
 	if n := b.rec.Header.BatchSize; n > 0 {
 		f.BatchSize = &n
 	}

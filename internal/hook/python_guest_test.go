@@ -14,12 +14,12 @@ import (
 func TestHookAsksTheJobForNothing(t *testing.T) {
 	needTorch(t)
 	t.Parallel()
-	for _, mode := range []string{"logs", "raises", "recurses", "blocks"} {
+	for _, mode := range []string{"logs", "raises", "recurses", "blocks", "logs further", "raises further", "leaves further"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			e := listen(t)
-			file := script(t, filepath.Join("hostile", "job.py"))
-			want, got := run(t, without(), file, mode), e.run(nil, file, mode)
+			args := append([]string{script(t, filepath.Join("hostile", "job.py"))}, strings.Fields(mode)...)
+			want, got := run(t, without(), args...), e.run(nil, args...)
 			diff := cmp.Diff(strings.Split(want.stdout, "\n"), strings.Split(got.stdout, "\n"))
 			if diff != "" || want.status != 0 || got.status != 0 {
 				t.Errorf("status %d without, %d with; stdout (-without +with):\n%s", want.status, got.status, diff)

@@ -207,6 +207,7 @@ func (j *Job) describe(asked procfs.ID) {
 		python:      first.inside.python,
 		hdf5:        first.inside.hdf5,
 		accelerator: first.inside.accelerator,
+		tokenizers:  first.inside.tokenizers,
 		container:   first.facts.innerPID != first.id.PID,
 	}
 	if v := pythonOf(first.facts.exe); v != "" {

@@ -117,6 +117,7 @@ func (j *Job) Header() recording.Job {
 		Accelerator: j.traits.accelerator,
 		Python:      j.traits.python,
 		HDF5Library: j.traits.hdf5,
+		Tokenizers:  j.traits.tokenizers,
 		Container:   j.traits.container,
 		Trainers:    []string{},
 		Place:       j.place,

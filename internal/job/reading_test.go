@@ -75,6 +75,9 @@ func TestLibrariesOf(t *testing.T) {
 	if l := librariesOf([]string{"/v/site-packages/jaxlib/xla_extension.so"}); l.framework != "jax" {
 		t.Errorf("%+v", l)
 	}
+	if l := librariesOf([]string{torchLib, "/v/site-packages/tokenizers/tokenizers.abi3.so"}); !l.tokenizers || l.framework != "pytorch" {
+		t.Errorf("%+v", l)
+	}
 	if l := librariesOf(nil); l != (libraries{}) {
 		t.Errorf("%+v", l)
 	}

@@ -17,6 +17,7 @@ type traits struct {
 	hdf5      string   // "1.10", "2.2", ""
 	// accelerator is the driver that is mapped, or whose device file is open; see libraries.
 	accelerator string
+	tokenizers  bool // see libraries
 	container   bool
 }
 
@@ -26,6 +27,9 @@ type libraries struct {
 	// accelerator is "cuda", "rocm" or "dxg" (a GPU of Windows, seen in WSL2 by CUDA or ROCm through /dev/dxg); ""
 	// where none was seen. A process may hold one and compute nothing on it.
 	accelerator string
+	// tokenizers says that this library is mapped, which Hugging Face's transformers imports; who uses it without a
+	// Trainer has it too.
+	tokenizers bool
 }
 
 var (
@@ -48,7 +52,7 @@ func readLibraries(p *procfs.Process) (libraries, error) {
 
 // interestingNames are how the names of the files begin that tell something. Debian's torch maps some 300 libraries, so
 // all others are passed over.
-var interestingNames = []string{"libtorch", "libtensorflow", "_pywrap_tensorflow", "libcuda.so", "libamdhip64.so", "libdxcore.so", "libhdf5", "libpython"}
+var interestingNames = []string{"libtorch", "libtensorflow", "_pywrap_tensorflow", "libcuda.so", "libamdhip64.so", "libdxcore.so", "libhdf5", "libpython", "tokenizers."}
 
 func interesting(file string) bool {
 	b := path.Base(file)
@@ -75,6 +79,8 @@ func librariesOf(files []string) libraries {
 			if l.framework == "" {
 				l.framework = "jax"
 			}
+		case strings.HasPrefix(b, "tokenizers."):
+			l.tokenizers = true
 		case strings.HasPrefix(b, "libcuda.so"):
 			l.accelerator = acceleratorCUDA
 		case strings.HasPrefix(b, "libamdhip64.so"):

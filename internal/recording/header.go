@@ -84,6 +84,7 @@ type Job struct {
 	Accelerator string   `json:"accelerator,omitempty"`
 	Python      string   `json:"python,omitempty"`       // version, where it can be told
 	HDF5Library string   `json:"hdf5_library,omitempty"` // version of libhdf5 mapped by the job
+	Tokenizers  bool     `json:"tokenizers,omitempty"`   // the first trainer has mapped this library: transformers imports it
 	Trainers    []string `json:"trainers"`               // entities process/…, one per rank
 	Container   bool     `json:"container,omitempty"`    // in another pid namespace than pipetune
 	Place       *Place   `json:"place,omitempty"`        // of the first trainer among several nodes

@@ -21,8 +21,9 @@ def main():
     args = stopwatch.arguments(__doc__, workers=0, batch_size=4, work=190000)
     stopwatch.dataset(args, lambda folder: None)
     data = TensorDataset(torch.arange(200000.0).reshape(-1, 8))
-    loader = DataLoader(data, batch_size=args.batch_size, num_workers=args.workers, prefetch_factor=16 if args.workers else 2,
-                        persistent_workers=args.workers > 0)
+    more = {"prefetch_factor": 16} if args.workers else {}  # without workers PyTorch 2 refuses any
+    loader = DataLoader(data, batch_size=args.batch_size, num_workers=args.workers,
+                        persistent_workers=args.workers > 0, **more)
     watch = stopwatch.StopWatch(args)
     for epoch in watch.epochs():
         for batch in watch.batches(loader):

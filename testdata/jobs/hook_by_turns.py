@@ -48,8 +48,8 @@ def main():
     hooked = [holder.__dict__[name] for holder, name in PLACES]
     bare = [function.__wrapped__ for function in hooked]
     data = TensorDataset(torch.arange(4096.0 * 8).reshape(-1, 8))
-    iterator = iter(DataLoader(data, args.batch_size, sampler=Endless(), num_workers=args.workers,
-                               prefetch_factor=16 if args.workers else 2))
+    more = {"prefetch_factor": 16} if args.workers else {}  # without workers PyTorch 2 refuses any
+    iterator = iter(DataLoader(data, args.batch_size, sampler=Endless(), num_workers=args.workers, **more))
     stretch(iterator, hooked, args, 1000)
     for _ in range(PAIRS):
         sums = {False: [0, 0], True: [0, 0]}

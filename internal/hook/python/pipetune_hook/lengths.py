@@ -16,6 +16,7 @@ DEEPEST = 8  # datasets within one another
 LONGEST = 24  # instructions read
 HELD = (list, tuple, dict, range, str, bytes, set, frozenset)
 PLAIN = HELD + (int, type(None))
+CONSTANTS = (int, str, bytes, bool, float, type(None))
 ITSELF, LEN = object(), object()  # on the stack: the dataset, and the function
 IDLE = {"RESUME", "CACHE", "PRECALL", "PUSH_NULL", "NOP", "TO_BOOL", "EXTENDED_ARG"}
 SIGNS = {
@@ -68,6 +69,8 @@ def worked_out(method, thing, depth):
     code, stack = method.__code__, []
     if code.co_argcount != 1 or type(method.__globals__) is not dict or len(code.co_code) > 16 * LONGEST:
         raise Unknown
+    if not all([one_of(type(each), CONSTANTS) for each in code.co_consts]):
+        raise Unknown  # dis would ask it for its text
     for each in dis.get_instructions(code):
         name, value = each.opname, each.argval
         if name in IDLE:

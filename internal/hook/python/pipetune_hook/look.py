@@ -55,8 +55,12 @@ def name_of(thing):
     if type(thing) is MethodType:
         thing = thing.__func__
     kind = type(thing)
-    if kind is FunctionType or kind is BuiltinFunctionType:
+    if kind is FunctionType:
         module, name = thing.__module__, thing.__qualname__
+    elif kind is BuiltinFunctionType:
+        module, name, owner = thing.__module__, thing.__name__, thing.__self__
+        if module is None and owner is not None:  # a method, whose __qualname__ would ask the class of its class
+            module, name = "", text(class_name(owner if issubclass(type(owner), type) else type(owner))) + "." + name
     else:
         thing = thing if issubclass(kind, type) else kind
         module, name = class_module(thing), class_name(thing)

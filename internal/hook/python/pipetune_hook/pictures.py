@@ -1,5 +1,6 @@
 """Times Pillow and OpenCV: opening a picture, reading it and decoding it; counts the values that are decoded."""
 
+from .batch import array
 from .look import class_fields, class_module, fields, text
 from .timed import wrap
 
@@ -22,9 +23,8 @@ OPENED = 64  # pictures that were opened and not decoded yet, of which the last 
 def decoded(work, took, args, result, done):
     work.decode_time += took
     work.decodes += 1
-    size = getattr(result, "size", None)
-    if type(size) is int:
-        work.values += size
+    if array(type(result)):
+        work.values += result.size
 
 
 def pillow(work, took, args, result, done):
@@ -47,5 +47,5 @@ def load(work, took, args, result, done):
         return
     own = fields(args[0])
     size, mode = own.get("_size", own.get("size")), own.get("_mode", own.get("mode"))
-    if type(size) is tuple and len(size) == 2:
-        work.values += int(size[0]) * int(size[1]) * BANDS.get(mode, 4)
+    if type(size) is tuple and len(size) == 2 and all([type(each) is int for each in size]):
+        work.values += size[0] * size[1] * BANDS.get(text(mode), 4)

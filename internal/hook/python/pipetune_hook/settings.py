@@ -29,13 +29,22 @@ def kind_of(name):
     return kind
 
 
+def file_of(code):
+    """The file of a code, whose name may be of a class of the job's."""
+    return str.__str__(code.co_filename)
+
+
+def whose(code):
+    return kind_of(file_of(code))
+
+
 def nearest(frame):
     """The nearest frame of the person's own source, else of an installed package; None where all is torch's."""
     other = None
     for _ in range(DEEPEST):
         if frame is None:
             break
-        kind = kind_of(frame.f_code.co_filename)
+        kind = whose(frame.f_code)
         if kind == 0:
             return frame
         if kind == 1 and other is None:
@@ -51,7 +60,7 @@ def place(frame):
     known = places.get(key)
     if known is not None:
         return known[1]
-    name = code.co_filename
+    name = file_of(code)
     if not name.startswith("<"):
         name = os.path.abspath(name)
     if len(places) > MOST:

@@ -49,7 +49,7 @@ def of_rank(count, divided):
     if count is None or divided is None:
         return count
     own = fields(divided)
-    ranks, how = own.get("world_size"), own.get("strategy", "auto")
+    ranks, how = own.get("world_size"), text(own.get("strategy", "auto"))
     if type(ranks) is not int or ranks < 1:
         return None
     return count if how == "examples" or how == "auto" and count % ranks else count // ranks

@@ -8,7 +8,7 @@ from . import device as gpu
 from . import lengths, numbers, settings, shards, state, work, worker
 from . import loop as loops
 from .guise import standing_for, untraced
-from .look import Beside, fields, reference_to
+from .look import Beside, fields, reference_to, text
 
 process = state.process
 local = state.local
@@ -96,9 +96,9 @@ def earlier_over(dataset):
 
 def by_package(frame):
     """Says whether the construction comes from an installed package, subclasses' own constructors left out."""
-    while frame is not None and frame.f_code.co_name == "__init__" and settings.kind_of(frame.f_code.co_filename) != 0:
+    while frame is not None and text(frame.f_code.co_name) == "__init__" and settings.whose(frame.f_code) != 0:
         frame = frame.f_back
-    return frame is not None and settings.kind_of(frame.f_code.co_filename) == 1
+    return frame is not None and settings.whose(frame.f_code) == 1
 
 
 def iterating(original):

@@ -25,6 +25,7 @@ nbytes dtype device is_cuda data func
 """.split()
 TRAINER = os.getpid()
 mode = "logs"
+silent = []  # classes of errors that are not asked what they say
 place = [None]  # where calls are noted
 
 
@@ -34,6 +35,10 @@ class Refused(Exception):
     def __init__(self, *args):
         super().__init__(*args)
         note("Refused was made")
+
+
+class Gone(BaseException):
+    """One that nobody catches who catches errors."""
 
 
 def note(what):
@@ -49,6 +54,8 @@ def trouble(what):
     note(what)
     if mode == "raises":
         raise Refused(what)
+    if mode == "leaves":
+        raise Gone(what)
     if mode == "recurses":
         fall(what)
     if mode == "blocks":
@@ -83,7 +90,7 @@ made = {}  # name: class
 def hostile(kind, base=object, metaclass=type, **needed):
     """A class with every method there is; those that are needed for anything to work at all are given, and are noted
     too."""
-    space = {"__slots__": ()} if base is tuple else {}
+    space = {"__slots__": ()} if base is tuple or "__slots__" in vars(base) else {}
     for name in METHODS:
         space[name] = method(kind, name)
     for name in PROPERTIES:

@@ -2,7 +2,9 @@
 same with the hook and without."""
 
 import collections
+import gc
 import os
+import re
 import sys
 import tempfile
 from functools import partial
@@ -15,6 +17,7 @@ import classes
 from classes import Meta, Tensor, hostile
 
 ITEMS = 12
+MOST = 20  # batches of an epoch, where there is no end
 ITSELF = object.__getattribute__
 numbers = {}
 
@@ -161,16 +164,24 @@ def go(name, make, workers):
         try:
             loader = make(**named)
             for _ in range(2):
-                for batch in loader:
+                for number, batch in enumerate(loader):
+                    classes.note("step")
+                    if number == MOST:
+                        break
                     kind = type(batch)
                     shown = batch if kind is int or kind is torch.Tensor else ""
                     print(type.__dict__["__qualname__"].__get__(kind), shown, end="; ")
             print()
         except BaseException as error:
-            said = str(error).strip().split("\n")[-1][:60]
-            print(type(error).__name__, said if type(error) is not RecursionError else "")
+            said = ""
+            if type(error) not in (RecursionError, *classes.silent):
+                # Of workers that ended, some or all are named.
+                said = re.sub("[0-9]+(, [0-9]+)*", "n", str(error).strip().split("\n")[-1])[:60]
+            print(type(error).__name__, said)
             error.__traceback__ = None
             failed = True
+        loader = batch = None
+        gc.collect()
         classes.place[0] = None
         file.seek(0)
         calls = file.read().decode().splitlines()
@@ -185,6 +196,13 @@ def go(name, make, workers):
 def main():
     classes.mode = sys.argv[1]
     sys.setrecursionlimit(400)
+    if sys.argv[2:]:
+        import further
+
+        for workers in (0, 2):
+            for name, make in further.cases(workers):
+                go(name, make, workers)
+        return
     for workers in (0, 2):
         for name, make in cases():
             if not workers or name not in UNABLE or "tensor" in name and classes.mode in ("logs", "blocks"):
