@@ -22,7 +22,7 @@ var mayImport = map[string][]string{
 	"job":     {"isolate", "procfs", "recording", "metric", "untrusted"},
 	"hook":    {"recording", "metric", "untrusted"},
 	"patch":   {"untrusted", "pkg/report"},
-	"launch":  {"hook", "patch", "isolate", "procfs", "job", "metric", "recording", "untrusted", "pkg/report"},
+	"launch":  {"hook", "patch", "isolate", "procfs", "job", "metric", "recording", "stat", "untrusted", "pkg/report"},
 	"host":    {"isolate", "procfs", "recording", "untrusted"},
 	"batches": {"procfs", "metric", "recording"},
 	"sampler": {"batches", "format", "isolate", "procfs", "job", "metric", "recording", "untrusted", "dataset", "nvml", "perf", "host"},

@@ -58,13 +58,20 @@ func runLaunch(ctx context.Context, env Env, o *diagnoseOptions, command []strin
 	defer l.meter.close()
 	signals, stop := env.JobSignals()
 	defer stop()
-	l.Job, err = launch.Start(command, launch.Config{Redaction: redaction(env, o), SyncPoints: o.sync, Signals: signals})
+	if o.headroom {
+		note(env.Stderr, invalid)
+	}
+	l.Job, err = launch.Start(command, launch.Config{Redaction: redaction(env, o), SyncPoints: o.sync, Acts: o.headroom, Signals: signals})
 	if err != nil {
 		return launchFailure(err)
 	}
 	defer l.Close()
 	return l.run(ctx)
 }
+
+// invalid is said before a job is started that is going to be acted on.
+const invalid = "--headroom: after the watch the job is handed its last batches again for some seconds, and then ended with SIGTERM. " +
+	"What it trains from then on is not valid, nor is a checkpoint that it writes then or as it ends"
 
 // launchFailure gives an error of package launch its exit code and hint.
 func launchFailure(err error) error {
@@ -150,7 +157,7 @@ func (l *launched) watch(ctx context.Context) (*recording.Recording, error) {
 	s.take(j)
 	defer s.close()
 	o := *l.o
-	limits := launch.Limits{Duration: o.duration, Warmup: o.warmup, Steps: o.steps, Least: minSteady}
+	limits := launch.Limits{Duration: o.duration, Warmup: o.warmup, Steps: o.steps, Least: minSteady, Headroom: o.headroom}
 	s.launched = l.Watch(limits, s.target, s.paths)
 	o.duration = s.launched.Duration
 	rec, err := s.record(ctx, &o, l.outs, bounds{over: l.Over(), enough: s.launched.Over})

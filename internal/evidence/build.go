@@ -42,6 +42,7 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 	b.steps(r)
 	b.restarts(r)
 	b.saving(r)
+	b.freeData(r)
 	b.asideFromOutside()
 	b.told() // what the hook told stands in place of what was seen
 	b.watch(r)

@@ -8,7 +8,7 @@ package report
 // Schema and SchemaVersion name the format; a reader refuses a newer major version.
 const (
 	Schema        = "pipetune.report"
-	SchemaVersion = "1.6.0"
+	SchemaVersion = "1.7.0"
 )
 
 // Report is one diagnosis or one benchmark.
