@@ -22,7 +22,7 @@ var mayImport = map[string][]string{
 	"job":     {"isolate", "procfs", "recording", "metric", "untrusted"},
 	"hook":    {"recording", "metric", "untrusted"},
 	"patch":   {"untrusted", "pkg/report"},
-	"launch":  {"hook", "patch", "isolate", "procfs", "job", "metric", "recording", "stat", "untrusted", "pkg/report"},
+	"launch":  {"hook", "patch", "isolate", "procfs", "job", "metric", "recording", "stat", "tune", "untrusted", "pkg/report"},
 	"host":    {"isolate", "procfs", "recording", "untrusted"},
 	"batches": {"procfs", "metric", "recording"},
 	"sampler": {"batches", "format", "isolate", "procfs", "job", "metric", "recording", "untrusted", "dataset", "nvml", "perf", "host"},
@@ -57,6 +57,7 @@ var mayImport = map[string][]string{
 	// judge: pure
 	"step":     {"stat"},
 	"evidence": {"format", "recording", "benchmark", "metric", "stat", "step", "timeline", "untrusted", "pkg/report"},
+	"tune":     {"predict", "stat"},
 	"predict":  {"stat", "pkg/report"},                                                  // pkg/report: what a change must bring to be worth one
 	"diagnose": {"evidence", "metric", "predict", "stat", "step", "unit", "pkg/report"}, // unit: its statements hold numbers
 	"rules":    {"diagnose", "format", "evidence", "metric", "predict", "stat", "unit", "pkg/report"},

@@ -44,10 +44,11 @@ type diagnoseOptions struct {
 	// Of a command after --.
 	steps     int
 	then      string
-	sync      bool // time the methods of Tensor that wait for the GPU
-	headroom  bool // hand out the last batches again after the watch, and end the job
-	explicit  bool // the duration was chosen by the person
-	ownWarmup bool // the warm-up was
+	sync      bool         // time the methods of Tensor that wait for the GPU
+	tune      *tuneOptions // measure settings too; nil: no
+	headroom  bool         // hand out the last batches again after the watch, and end the job
+	explicit  bool         // the duration was chosen by the person
+	ownWarmup bool         // the warm-up was
 }
 
 func newDiagnose(env Env) *cobra.Command { return newDiagnoseWith(env, &diagnoseOptions{}) }

@@ -38,7 +38,8 @@ type launched struct {
 	meter  *meter
 	format render.Format
 	outs   []output
-	told   hook.State // as of the end of the watch
+	told   hook.State     // as of the end of the watch
+	tuning *report.Tuning // nil: no settings were to be measured
 	fix    launch.Fix
 	waited string // says that the report is of a watch that went on because nothing was seen to begin
 }
@@ -58,7 +59,10 @@ func runLaunch(ctx context.Context, env Env, o *diagnoseOptions, command []strin
 	defer l.meter.close()
 	signals, stop := env.JobSignals()
 	defer stop()
-	if o.headroom {
+	switch {
+	case o.tune != nil:
+		note(env.Stderr, spoiled)
+	case o.headroom:
 		note(env.Stderr, invalid)
 	}
 	l.Job, err = launch.Start(command, launch.Config{Redaction: redaction(env, o), SyncPoints: o.sync, Acts: o.headroom, Signals: signals})
@@ -89,6 +93,9 @@ func (l *launched) run(ctx context.Context) error {
 	var out outcome
 	said := false
 	early := rec != nil && (rec.End.Reason == recording.EndSteps || rec.End.Reason == recording.EndDuration) && !l.Ended()
+	if l.o.tune != nil && rec != nil {
+		l.tuning = l.tuned(rec)
+	}
 	if early {
 		l.CloseHook()
 		if l.o.then == thenTerminate {
@@ -187,6 +194,10 @@ func (l *launched) conclude(ctx context.Context, rec *recording.Recording, err e
 		return outcome{err: l.o.gateOnNothing()}
 	}
 	l.meter.end(r)
+	if l.tuning != nil {
+		r.Tuning = l.tuning
+		decided(r)
+	}
 	l.fix = l.Fix(ctx, r, l.told.Trainers)
 	nameKept(r, l.outs)
 	out := outcome{report: r, shown: subject(r, rec, l.format, l.outs), err: err}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pipetune/pipetune/internal/recording"
 )
 
 // EnvOrders names the socket through which a hook is told to act on the job. It is set, and the Python that acts is in
@@ -24,6 +26,11 @@ const ordersName = "orders" // in the private folder
 const (
 	OrderCount  = "count"  // answer with RowCount
 	OrderReplay = "replay" // from step From on hand out the last batches, Keep at most, in place of the loader's
+
+	OrderDescribe  = "describe"  // answer with RowLoader
+	OrderCandidate = "candidate" // go over a loader with the settings of Candidate alone: RowMade, RowChunk …, RowDone or RowDied
+	OrderStop      = "stop"      // end that
+	OrderUse       = "use"       // hand out the batches of a loader with the settings of Candidate in the loop, without one the loader's own: RowChunk …
 )
 
 // Order is one instruction to a trainer.
@@ -31,6 +38,20 @@ type Order struct {
 	Order string `json:"order"` // one of those above
 	From  int64  `json:"from"`  // step from which on, counted as RowCount does
 	Keep  int    `json:"keep"`  // batches of each loop
+
+	Candidate *Candidate `json:"candidate,omitempty"`
+}
+
+// Candidate is the settings of a loader that is tried over the job's own dataset, sampler, collate_fn and worker_init_fn.
+type Candidate struct {
+	NumWorkers        int     `json:"num_workers"`
+	PrefetchFactor    int     `json:"prefetch_factor"`
+	PersistentWorkers bool    `json:"persistent_workers"`
+	PinMemory         bool    `json:"pin_memory"`
+	StartMethod       string  `json:"start_method"` // "": as the loader has it
+	BatchSize         int     `json:"batch_size"`   // 0: as the loader has it
+	Seconds           float64 `json:"seconds"`      // to go over it alone
+	Patience          float64 `json:"patience"`     // seconds that its workers may take for a batch
 }
 
 // The rows that a trainer answers with.
@@ -40,6 +61,10 @@ const (
 	RowReplay = "replay" // batches are handed out again: Kept, Copied
 	RowChunk  = "chunk"  // Steps steps without a loader took Time
 	RowFailed = "failed" // acting has ended here: Why
+	RowLoader = "loader" // what the training loop's loader is: Made, Batches, and Why it cannot be made again
+	RowMade   = "made"   // a candidate's first batch came after Time; its workers are PIDs
+	RowDone   = "done"   // its time is over
+	RowDied   = "died"   // it, or its workers, did: Why
 )
 
 // Row is one answer; its kind says which fields count.
@@ -53,11 +78,15 @@ type Row struct {
 	Kept   int           `json:"kept"`   // batches
 	Copied bool          `json:"copied"` // the loop changes what it is handed, so it is handed copies
 	Why    string        `json:"why"`
+
+	Made    *recording.Loader `json:"made"`
+	Batches int               `json:"batches"` // of an epoch; 0: not known
+	PIDs    []int             `json:"pids"`    // as the trainer knows them
 }
 
 // sound says whether a row is one that the hook can have sent.
 func (r Row) sound() bool {
-	return r.Steps >= 0 && r.Steps <= maxCount && r.Time >= 0 && r.Time <= maxTime && r.Kept >= 0 && r.Kept <= maxCount && len(r.Why) <= 4*MaxString
+	return r.Batches >= 0 && r.Steps >= 0 && r.Steps <= maxCount && r.Time >= 0 && r.Time <= maxTime && r.Kept >= 0 && r.Kept <= maxCount && len(r.Why) <= 4*MaxString
 }
 
 // heldRows is how many rows of one trainer wait to be read; it sends one a second.

@@ -121,6 +121,76 @@ func TestReplayHandsOutTheLastBatchesAgain(t *testing.T) {
 	}
 }
 
+// TestCandidatesAreMadeOfTheJobsOwnLoader: alone and in the loop, over map-style and iterable datasets, whose epochs may be short.
+func TestCandidatesAreMadeOfTheJobsOwnLoader(t *testing.T) {
+	for _, c := range []struct {
+		args     []string
+		iterable bool
+		batches  int
+		start    string
+	}{{[]string{"plain"}, false, 50000, ""}, {[]string{"plain", "short"}, false, 10, "spawn"}, {[]string{"workers", "stream"}, true, 0, ""}} {
+		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+			a := act(t, c.args...)
+			trainer := a.actors(1)[0]
+			must.Do(t, trainer.Send(hook.Order{Order: hook.OrderDescribe}))
+			if row := a.row(trainer, hook.RowLoader); row.Why != "" || row.Made == nil || row.Made.Iterable != c.iterable || row.Batches != c.batches {
+				t.Errorf("the loader: %+v, %+v", row, row.Made)
+			}
+			try := &hook.Candidate{NumWorkers: 2, PrefetchFactor: 3, StartMethod: c.start, Seconds: 30, Patience: 30}
+			must.Do(t, trainer.Send(hook.Order{Order: hook.OrderCandidate, Candidate: try}))
+			if row := a.row(trainer, hook.RowMade); len(row.PIDs) != 2 || row.Time <= 0 {
+				t.Errorf("made: %+v", row)
+			}
+			if row := a.row(trainer, hook.RowChunk); row.Steps < 1 || row.Time <= 0 {
+				t.Errorf("chunk: %+v", row)
+			}
+			must.Do(t, trainer.Send(hook.Order{Order: hook.OrderStop}))
+			a.row(trainer, hook.RowDone)
+			must.Do(t, trainer.Send(hook.Order{Order: hook.OrderUse, Candidate: try}))
+			if row := a.row(trainer, hook.RowMade); len(row.PIDs) != 2 {
+				t.Errorf("in the loop: %+v", row)
+			}
+			a.row(trainer, hook.RowChunk)
+			try.NumWorkers = 0
+			must.Do(t, trainer.Send(hook.Order{Order: hook.OrderUse, Candidate: try}))
+			a.row(trainer, hook.RowMade)
+			a.row(trainer, hook.RowChunk)
+			a.end()
+		})
+	}
+}
+
+// TestCandidateThatDies is told of, alone and in the loop, which then goes on with its own loader.
+func TestCandidateThatDies(t *testing.T) {
+	a := act(t, "workers", "dies")
+	trainer := a.actors(1)[0]
+	try := &hook.Candidate{NumWorkers: 2, PrefetchFactor: 2, Seconds: 5, Patience: 30}
+	for _, order := range []string{hook.OrderCandidate, hook.OrderUse} {
+		must.Do(t, trainer.Send(hook.Order{Order: order, Candidate: try}))
+		if row := a.row(trainer, hook.RowDied); !strings.Contains(row.Why, "exited unexpectedly") {
+			t.Errorf("%s died of %q", order, row.Why)
+		}
+	}
+	must.Do(t, trainer.Send(hook.Order{Order: hook.OrderCount}))
+	from := a.row(trainer, hook.RowCount).Steps
+	must.Do(t, trainer.Send(hook.Order{Order: hook.OrderCount}))
+	if to := a.row(trainer, hook.RowCount).Steps; to <= from {
+		t.Errorf("no step after the deaths: %d and %d", from, to)
+	}
+	a.end()
+}
+
+// TestLoaderThatCannotBeMadeAgain says why.
+func TestLoaderThatCannotBeMadeAgain(t *testing.T) {
+	a := act(t, "plain", "own")
+	trainer := a.actors(1)[0]
+	must.Do(t, trainer.Send(hook.Order{Order: hook.OrderDescribe}))
+	if row := a.row(trainer, hook.RowLoader); !strings.Contains(row.Why, "__main__.Own, which goes over its batches in a way of its own") {
+		t.Errorf("why: %q", row.Why)
+	}
+	a.end()
+}
+
 func TestReplayIsMarkedWhereTheJobEvaluates(t *testing.T) {
 	a := act(t, "plain", "evaluates")
 	trainer := a.actors(1)[0]

@@ -49,6 +49,18 @@ func (j *Job) Terminate(ctx context.Context) {
 	}
 }
 
+// endsInTime waits for the end of the first process of a job that was told to end; false where it does not end, or the
+// person has asked again not to wait.
+func (j *Job) endsInTime() bool {
+	select {
+	case <-j.process.gone:
+		return true
+	case <-j.hurry:
+	case <-time.After(terminatePatience):
+	}
+	return j.Ended()
+}
+
 // linesToTrainings finds the trainings of the job: those that the hook has told of, and those that look like one.
 func (j *Job) linesToTrainings(ctx context.Context) (lines [][]procfs.ID) {
 	known := map[procfs.ID]bool{}

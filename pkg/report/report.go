@@ -33,9 +33,10 @@ type Report struct {
 	Benchmark     *Benchmark        `json:"benchmark,omitempty"` // bench-io only, since 1.1.0
 	Measurements  []Measurement     `json:"measurements"`
 	Abstained     []Abstained       `json:"abstained"`
-	Warnings      []string          `json:"warnings"`        // about the watch or the measuring, for the person
-	Patch         *Patch            `json:"patch,omitempty"` // launch mode, since 1.2.0: the recommended settings as a change of the source
-	Next          []string          `json:"next,omitempty"`  // commands worth running next, ready to copy
+	Warnings      []string          `json:"warnings"`         // about the watch or the measuring, for the person
+	Patch         *Patch            `json:"patch,omitempty"`  // launch mode, since 1.2.0: the recommended settings as a change of the source
+	Tuning        *Tuning           `json:"tuning,omitempty"` // of tune, since 1.7.0: settings that were measured in the job itself
+	Next          []string          `json:"next,omitempty"`   // commands worth running next, ready to copy
 }
 
 // Tool is the program that made the report, and what it cost.

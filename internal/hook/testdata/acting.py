@@ -5,20 +5,34 @@ import sys
 import time
 
 import torch
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
 
 class Items(Dataset):
     def __len__(self):
-        return 100000
+        return 20 if "short" in sys.argv else 100000
 
     def __getitem__(self, index):
+        info = get_worker_info()
+        if "dies" in sys.argv and info is not None and info.num_workers > 1:
+            os._exit(3)
         time.sleep(0.002)
         return {"x": torch.full((4,), float(index)), "y": index}
 
 
+class Stream(IterableDataset):
+    def __iter__(self):
+        return iter([Items()[index] for index in range(20)])
+
+
+class Own(DataLoader):
+    def __iter__(self):
+        return super().__iter__()
+
+
 def loader(workers, **more):
-    return DataLoader(Items(), batch_size=2, num_workers=workers, **more)
+    kind = Own if "own" in sys.argv else DataLoader
+    return kind(Stream() if "stream" in sys.argv else Items(), batch_size=2, num_workers=workers, **more)
 
 
 def plain(batch):

@@ -1,4 +1,4 @@
-"""The hook where pipetune was asked to measure a job by acting on it: `diagnose --headroom`.
+"""The hook where pipetune was asked to measure a job by acting on it: `diagnose --headroom`, `tune`.
 
 The one exception to what the hook promises: here it takes the place of the loader, waits for the GPU, and calls what it is handed. So it lies in the
 private folder of no other job, and is imported where PIPETUNE_HOOK_ORDERS names the socket that orders come through. Who decides is pipetune; what
@@ -15,6 +15,7 @@ import _socket
 from .. import state, wire
 from ..alarm import foreign
 from ..guise import standing_for
+from . import candidate
 from .replay import Replay
 
 PATH = os.environ.get("PIPETUNE_HOOK_ORDERS", "")
@@ -31,6 +32,8 @@ class Agent:
         self.count = 0  # batches that training has asked for
         self.since = 0
         self.source = None  # who hands out batches in the loader's place
+        self.asked = []  # orders that need an iterator at hand
+        self.stop = False
 
     def ready(self):
         """Says whether there is a line to pipetune, which the first batch of a process asks for."""
@@ -70,11 +73,36 @@ class Agent:
         if what == "count":
             self.answer({"row": "count", "steps": self.count, "time": clock() - self.since})
         elif what == "replay":
-            self.source = Replay(self, order["from"], order["keep"])
+            self.replace(Replay(self, order["from"], order["keep"]))
+        elif what == "use":
+            self.replace(candidate.Used(self, order.get("candidate")))
+        elif what == "stop":
+            self.stop = True
+        else:
+            self.asked.append(order)
+
+    def replace(self, source):
+        """Has another source hand out batches; None: the loader itself."""
+        old, self.source = self.source, source
+        if old is not None:
+            old.close()
+
+    def work(self, iterator, original):
+        """Does what was asked for at a step's edge, where the loop waits."""
+        while self.asked:
+            order = self.asked.pop(0)
+            loader = candidate.loader_of(iterator)
+            if order["order"] == "describe":
+                self.answer(candidate.describe(loader))
+            elif order["order"] == "candidate":
+                candidate.alone(self, loader, order["candidate"], original)
+            self.listen()
 
     def leave(self):
         """From here on batches are the loader's own."""
-        line, self.line, self.source = self.line, None, None
+        line, self.line = self.line, None
+        self.asked, self.stop = [], True
+        self.replace(None)
         if line is not None:
             line.close()
 
@@ -102,6 +130,7 @@ def patch(data):
     """Wraps the hook's own wrapper of __next__: what is handed out here is no step of the hook's."""
     kind = data.dataloader._BaseDataLoaderIter
     kind.__next__ = acting(kind.__next__, sys.modules["torch"].is_grad_enabled, Agent())
+    kind.__init__ = candidate.keeping(kind.__init__)
 
 
 def acting(original, gradients, agent):
@@ -116,6 +145,7 @@ def acting(original, gradients, agent):
                 if gradients():
                     agent.count += 1
                     agent.listen()
+                    agent.work(self, original)
                 elif agent.source is not None:
                     agent.source.aside()
                 source = agent.source if gradients() else None

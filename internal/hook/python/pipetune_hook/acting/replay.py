@@ -11,7 +11,7 @@ LENGTH = 1000000000  # nanoseconds that a chunk of steps is to take: the GPU is 
 SHORTEST = 3  # steps of a chunk, and of the first one
 GROWTH = 4  # times as long as the one before at most
 MEMORY = 256 << 20  # bytes of batches that are kept at most, beyond the first
-TENSORS = 256  # of them in all: each that came through shared memory holds a file descriptor
+TENSORS = 256  # of them that are kept as they came: each that came through shared memory holds a file descriptor
 
 
 class Kept:
@@ -23,6 +23,7 @@ class Kept:
         self.versions = []  # (tensor, its version as it was handed to the loop)
         self.checked = False
         self.changed = False  # the loop changes the tensors that it is handed
+        self.apart = False  # copies are kept, since what came holds shared memory or descriptors that are scarce
         self.ready = []  # then: copies for the next steps
         self.at = 0
 
@@ -32,8 +33,10 @@ class Kept:
     def add(self, batch):
         """Keeps a batch that goes to the loop. The containers are copied, as a loop may put other things in them; tensors are, once it was seen to change them."""
         if not self.batches:
-            self.most = min(self.most, room(batch))
-        self.batches.append(batches.copied(batch) if self.changed else batches.again(batch))
+            taken, count = batches.size(batch)
+            self.most = max(1, min(self.most, MEMORY // max(taken, 1)))
+            self.apart = self.most * count > TENSORS or self.most * taken > shared_memory() // 2
+        self.batches.append(batches.copied(batch) if self.changed or self.apart else batches.again(batch))
         if not self.checked:
             self.versions += [(tensor, tensor._version) for tensor in batches.tensors(batch) if not tensor.is_inference()]
 
@@ -61,16 +64,49 @@ class Kept:
         return self.ready.pop() if self.ready else batches.copied(batch)
 
 
-def room(batch):
-    """How many such batches may be kept."""
-    taken, count = batches.size(batch)
-    memory = MEMORY
+def shared_memory():
+    """Bytes that /dev/shm has left."""
     try:
         shm = os.statvfs("/dev/shm")
-        memory = min(memory, shm.f_bavail * shm.f_frsize // 2)
     except OSError:
-        pass  # no /dev/shm: nothing of a batch lies there
-    return max(1, min(memory // max(taken, 1), TENSORS // max(count, 1)))
+        return 2 * MEMORY  # none is there, and nothing of a batch lies in it
+    return shm.f_bavail * shm.f_frsize
+
+
+class Meter:
+    """Times the steps of one loop in chunks, from one asking for a batch to another."""
+
+    def __init__(self, agent):
+        self.agent = agent
+        self.lead = None  # the loop whose steps are timed: the first that asks
+        self.begun = 0
+        self.steps = 0
+        self.length = SHORTEST
+        self.most = None  # steps of a chunk
+        self.filled = False  # the workers had nothing left to do when the chunk began
+        self.void = False  # something else was gone over meanwhile
+
+    def tick(self, loop, iterator, between):
+        """A step ends, and the next one begins; between is called between two chunks, where no clock runs. Says whether it was the first."""
+        first = self.lead is None
+        if first:
+            self.lead = loop
+        elif loop is not self.lead:
+            return False
+        else:
+            self.steps += 1
+            if self.steps < self.length:
+                return False
+            settle()
+            took = clock() - self.begun
+            self.agent.answer({"row": "chunk", "steps": self.steps, "time": took, "filled": self.filled, "void": self.void})
+            self.length = max(SHORTEST, min(self.length * LENGTH // max(took, 1), GROWTH * self.length, self.most or GROWTH * self.length))
+        between()
+        self.void, self.steps = False, 0
+        self.filled = idle(iterator)
+        settle()
+        self.begun = clock()
+        return first
 
 
 class Replay:
@@ -81,15 +117,13 @@ class Replay:
         self.start = start
         self.keep = keep
         self.kept = {}  # Loop: Kept
-        self.lead = None  # the loop whose steps are timed: the first that is replayed
-        self.begun = 0
-        self.steps = 0
-        self.length = SHORTEST
-        self.filled = False  # the workers had nothing left to do when the chunk began
-        self.void = False  # something else was gone over meanwhile
+        self.meter = Meter(agent)
 
     def aside(self):
-        self.void = True
+        self.meter.void = True
+
+    def close(self):
+        self.kept = {}
 
     def next(self, loop, iterator, original):
         handed = None
@@ -98,7 +132,9 @@ class Replay:
             if kept is None:
                 kept = self.kept[loop] = Kept(self.keep)
             if kept.full() and self.agent.count >= self.start and kept.usable():
-                self.tick(loop, iterator)
+                self.meter.most = len(kept.batches) if kept.changed else None
+                if self.meter.tick(loop, iterator, self.refill):
+                    self.agent.answer({"row": "replay", "kept": len(kept.batches), "copied": kept.changed})
                 handed = (kept.hand(),)
         except Exception as error:
             self.agent.give_up(error)
@@ -112,35 +148,9 @@ class Replay:
             self.agent.give_up(error)
         return batch
 
-    def tick(self, loop, iterator):
-        """A step of a loop ends, and the next one begins."""
-        if self.lead is None:
-            self.lead = loop
-            kept = self.kept[loop]
-            self.agent.answer({"row": "replay", "kept": len(kept.batches), "copied": kept.changed})
-        elif loop is not self.lead:
-            return
-        else:
-            self.steps += 1
-            if self.steps < self.length:
-                return
-            settle()
-            took = clock() - self.begun
-            self.agent.answer({"row": "chunk", "steps": self.steps, "time": took, "filled": self.filled, "void": self.void})
-            self.pace(took)
+    def refill(self):
         for kept in self.kept.values():
             kept.refill()
-        self.void, self.steps = False, 0
-        self.filled = idle(iterator)
-        settle()
-        self.begun = clock()
-
-    def pace(self, took):
-        """So many steps that the next chunk takes LENGTH."""
-        wanted = self.length * LENGTH // max(took, 1)
-        self.length = max(SHORTEST, min(wanted, GROWTH * self.length))
-        if self.kept[self.lead].changed:
-            self.length = min(self.length, len(self.kept[self.lead].batches))
 
 
 def settle():
