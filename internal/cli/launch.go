@@ -97,6 +97,7 @@ func (l *launched) run(ctx context.Context) error {
 		l.tuning = l.tuned(rec)
 	}
 	if early {
+		l.LetEnd()
 		l.CloseHook()
 		if l.o.then == thenTerminate {
 			l.Terminate(ctx)

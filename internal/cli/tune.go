@@ -35,17 +35,17 @@ func newTune(env Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tune [flags] -- COMMAND [ARGS]...",
 		Short: "measure settings of the DataLoader in the job itself, and tell the smallest that is fast",
-		Long: `tune starts a training job and measures, with no change of code: the loop as it is, the
-loop with data for free, settings of the DataLoader on their own, each over the
-same dataset, sampler, collate_fn and worker_init_fn, and the best two in the
-loop. Then the job is ended with SIGTERM: it has trained on the same batches again
-and again, and its samplers were used up, so what it has learned is not valid. Give
-it an output folder that may be thrown away.
+		Long: `tune starts a training job and measures, with no change of code: the loop as it
+is, the loop with data for free, settings of the DataLoader on their own, each
+over the same dataset, sampler, collate_fn and worker_init_fn, and the best two
+in the loop. Then the job is ended with SIGTERM: it has trained on the same
+batches again and again, and its samplers were used up, so what it has learned
+is not valid. Give it an output folder that may be thrown away.
 
-It tries num_workers, persistent_workers, pin_memory and prefetch_factor, keeps to
-the usable CPUs, the memory and /dev/shm, and stops at --budget. The choice is the
-smallest setting within 3 % of the best; "nothing to gain" is an answer. With Ctrl-C
-what was learned so far is reported.`,
+It tries num_workers, persistent_workers, pin_memory and prefetch_factor, keeps
+to the usable CPUs, the memory and /dev/shm, and stops at --budget. The choice
+is the smallest setting within 3 % of the best; "nothing to gain" is an answer.
+With Ctrl-C what was learned so far is reported.`,
 		Example: `  pipetune tune -- python train.py
   pipetune tune --budget 5m -o tune.json -o fix.patch -- python train.py
   pipetune tune --batch-sizes 32,64 -- python train.py`,

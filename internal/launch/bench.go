@@ -18,8 +18,8 @@ const (
 	benchWithin   = 0.02             // half of the rate's interval, as a part of it, that is close enough
 	benchLeast    = 2 * time.Second  // of steps
 	benchChunks   = 6                // stat.Ratio gives no interval for fewer
-	benchPatience = 60 * time.Second // for one batch: workers that are spawned import all that they need first
-	benchMargin   = 10 * time.Second // beyond what a candidate was given, until the trainer is given up
+	benchPatience = 30 * time.Second // for one batch: workers that are spawned import all they need first. So long a DataLoader looks for no dead ones
+	benchMargin   = 30 * time.Second // beyond what a candidate was given, until the trainer is given up: ending its workers takes 5 s each at most
 	guardEvery    = 100 * time.Millisecond
 	guardGrace    = 2 * time.Second // for a candidate that was told to stop, until its workers are ended
 	guardShare    = 4               // a candidate may take what is there but for one part in so many

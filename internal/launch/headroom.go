@@ -49,6 +49,7 @@ func (j *Job) headroom(r *recording.Recorder, trainers int) {
 	if j.Ended() || j.Interrupted() {
 		all, none = nil, "the job ended, or was asked to, before its batches could be handed out again"
 	}
+	j.acted = len(all) > 0
 	replayAll(all, j.over, time.Now)
 	record(r, all, max(trainers, len(all)), none)
 }

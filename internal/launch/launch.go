@@ -45,6 +45,7 @@ type Job struct {
 	socket   string // of the receiver
 
 	shows  bool // the training has begun, as seen from outside, and the hook reports no batch
+	acted  bool // trainers have taken orders
 	chosen int  // trainer that is watched of several trainings; 0: there is one training
 
 	over  chan struct{} // closed by the first signal that asks the job to end

@@ -73,7 +73,7 @@ func (w *Watch) Over(at time.Duration, tree *job.Tree, rec *recording.Recorder) 
 	case !w.taking && steps > 0:
 		w.again = true
 		return Again
-	case w.waiting && at >= w.asked && !entered(told):
+	case w.waiting && at >= w.asked && !entered(told) && !w.Headroom: // which has to wait for a first batch
 		return recording.EndDuration
 	case w.waiting && entered(told) && begunOutside(told, tree, rec, at):
 		w.of.shows, w.again = true, true

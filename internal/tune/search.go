@@ -194,7 +194,14 @@ func (s *search) with(workers int) Setting {
 	if set.Prefetch == 0 {
 		set.Prefetch = predict.DefaultPrefetch
 	}
+	set.Persistent = set.Persistent || s.restarts()
 	return set
+}
+
+// restarts reports whether epochs are so short that starting workers anew may count. It holds the loop up between epochs, which no rate of a loader
+// alone shows, so that the search goes by workers that live on, and the loop tells whether that was needed.
+func (s *search) restarts() bool {
+	return s.Epoch > 0 && s.Rate.Center > 0 && float64(s.Epoch)/s.Rate.Center <= shortEpoch.Seconds()
 }
 
 // workers finds the fewest workers within 3 % of the best.
@@ -225,13 +232,10 @@ func (s *search) workers() Setting {
 // variants are the settings that are worth a try in the loop: the one with the fewest workers, with what else may help it.
 func (s *search) variants(chosen Setting) []Setting {
 	list := []Setting{chosen}
-	rate := s.expected(s.rows[s.row(chosen)])
-	if chosen.Workers > 0 && !chosen.Persistent && s.Epoch > 0 && rate > 0 && float64(s.Epoch)/rate <= shortEpoch.Seconds() {
+	if chosen.Persistent && !s.Now.Persistent {
 		set := chosen
-		set.Persistent = true
-		if s.alone(set)*enough > rate {
-			list = append([]Setting{set}, list...)
-		}
+		set.Persistent = false // the smaller change, if it will do
+		list = append(list, set)
 	}
 	if s.Pins && !chosen.Pin {
 		set := list[0]
@@ -242,7 +246,7 @@ func (s *search) variants(chosen Setting) []Setting {
 		more.Workers++
 		list = append(list, more)
 	}
-	return list[:min(len(list), 2)]
+	return list
 }
 
 // finals measures settings in the loop, and the first that brings anything with a deeper queue where the loop still waits.
@@ -269,11 +273,12 @@ func (s *search) inLoop(set Setting) float64 {
 	return s.rows[i].InLoop.Center
 }
 
-// choose is the smallest setting within 3 % of the best of those that were measured in the loop; the present one where the best brings no more.
+// choose is the smallest setting within 3 % of the best of those that were measured in the loop; the present one where the best brings no more, or
+// no more than chance.
 func (s *search) choose() int {
 	best, chosen := s.Rate.Center, 0
 	for _, r := range s.rows {
-		if r.Batch == 0 {
+		if r.Batch == 0 && r.InLoop.Lo > s.Rate.Hi {
 			best = max(best, r.InLoop.Center)
 		}
 	}

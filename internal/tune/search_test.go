@@ -101,7 +101,7 @@ func TestSearch(t *testing.T) {
 			want: Setting{Setting: predict.Setting{Workers: 2, Prefetch: 2, Persistent: true}}, most: 8},
 		{name: "two workers die", loop: loop{step: 0.01, item: 0.035, cores: 16, dies: 2}, now: workers(1), want: workers(1), most: 5},
 		{name: "no budget", loop: loop{step: 0.01, item: 0.035, cores: 16, left: time.Second}, now: workers(1), want: workers(1), none: true, say: "budget"},
-		{name: "nothing fits", loop: loop{step: 0.01, item: 0.035, cores: 16}, now: workers(1), want: workers(1), most: 3, // alone, with persistent_workers, and with a deeper queue
+		{name: "nothing fits", loop: loop{step: 0.01, item: 0.035, cores: 16}, now: workers(1), want: workers(1), most: 4, // with persistent_workers and without, and with a deeper queue
 			edit: func(j *Job) {
 				j.Fits = func(s Setting) string { return map[bool]string{true: "beyond /dev/shm"}[s.Workers > 1] }
 			}},
@@ -123,6 +123,16 @@ func TestSearch(t *testing.T) {
 				t.Errorf("kept the present setting, and 16 workers give %.1f instead of %.1f", c.loop.rate(workers(16)), best)
 			}
 		})
+	}
+}
+
+// TestChanceIsNoGain: a rate that is higher, and whose interval reaches into that of the present one, changes nothing.
+func TestChanceIsNoGain(t *testing.T) {
+	l := loop{step: 0.02, item: 0.035, cores: 4, waits: 0.1}
+	job := l.job(workers(2))
+	job.Rate.Hi = 1.2 * job.Rate.Center
+	if got := Search(&l, job); !got.Rows[got.Chosen].Present || !got.Tried {
+		t.Errorf("chosen %+v", got.Rows[got.Chosen])
 	}
 }
 

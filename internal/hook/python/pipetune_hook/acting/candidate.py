@@ -41,6 +41,8 @@ def describe(loader):
 
 def remade(loader, order):
     """A DataLoader of the same dataset, sampler, collate_fn and worker_init_fn."""
+    if loader is None:
+        raise LookupError("the loader is gone, and only its iterator is left")
     own, workers = fields(loader), order["num_workers"]
     named = {
         "num_workers": workers, "collate_fn": own["collate_fn"], "pin_memory": order["pin_memory"], "worker_init_fn": own["worker_init_fn"],
@@ -72,14 +74,21 @@ class Candidate:
         self.agent, self.order, self.original = agent, order, original
         self.begun = clock()
         self.loader = remade(loader, order)
-        self.iterator = iter(self.loader)
+        self.iterator = self.over()
+
+    def over(self):
+        trying.on = True
+        try:
+            return iter(self.loader)
+        finally:
+            trying.on = False
 
     def next(self):
         """The next batch; at the end of an epoch the first of another one."""
         try:
             return self.original(self.iterator)
         except StopIteration:
-            self.iterator = iter(self.loader)
+            self.iterator = self.over()
             return self.original(self.iterator)
 
     def close(self):
@@ -122,10 +131,12 @@ def close(one):
     try:
         if one is not None:
             one.close()
+    except RuntimeError:
+        pass  # torch's handler of SIGCHLD says so that a worker died, before or as it ended: that is none of the job's workers
     except Exception as error:
         if foreign(error):
             raise
-        # Its workers had died before.
+        # Else its workers had died before.
 
 
 class Used:
@@ -164,14 +175,20 @@ def nothing():
     pass
 
 
-made = deque(maxlen=4)  # (weak reference to an iterator, its loader), of the newest: in `for batch in DataLoader(…)` nothing else holds the loader
+class Trying:
+    on = False  # a candidate's iterator is being made: it is none of the job's
+
+
+trying = Trying()
+made = deque(maxlen=4)  # (weak reference to an iterator, its loader), of the job's newest: in `for batch in DataLoader(…)` nothing else holds the loader
 
 
 def keeping(original):
     @standing_for(original)
     def __init__(self, loader):
         original(self, loader)
-        made.append((weakref.ref(self), loader))
+        if not trying.on:
+            made.append((weakref.ref(self), loader))
 
     return __init__
 

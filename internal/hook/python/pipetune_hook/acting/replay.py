@@ -20,9 +20,10 @@ class Kept:
     def __init__(self, most):
         self.most = most
         self.batches = []
-        self.versions = []  # (tensor, its version as it was handed to the loop)
+        self.versions = []  # (tensor, its version as it was handed to the loop), of the last batch alone: each may hold shared memory
         self.checked = False
-        self.changed = False  # the loop changes the tensors that it is handed
+        self.changing = False  # the loop was seen to change the tensors that it is handed
+        self.changed = False  # so that copies are handed out
         self.apart = False  # copies are kept, since what came holds shared memory or descriptors that are scarce
         self.ready = []  # then: copies for the next steps
         self.at = 0
@@ -38,15 +39,21 @@ class Kept:
             self.apart = self.most * count > TENSORS or self.most * taken > shared_memory() // 2
         self.batches.append(batches.copied(batch) if self.changed or self.apart else batches.again(batch))
         if not self.checked:
-            self.versions += [(tensor, tensor._version) for tensor in batches.tensors(batch) if not tensor.is_inference()]
+            self.look()
+            self.versions = [(tensor, tensor._version) for tensor in batches.tensors(batch) if not tensor.is_inference()]
+
+    def look(self):
+        """Notes whether the loop has changed the tensors of the last batch."""
+        self.changing = self.changing or any([tensor._version != version for tensor, version in self.versions])
+        self.versions = []
 
     def usable(self):
         """Says whether what was kept is as it was. If not, other batches are kept: copies."""
         if not self.checked:
             self.checked = True
-            self.changed = any([tensor._version != version for tensor, version in self.versions])
-            self.versions = []
-            if self.changed:
+            self.look()
+            self.changed = self.changing
+            if self.changed and not self.apart:
                 self.batches = []
                 return False
         return self.full()
