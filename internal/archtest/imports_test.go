@@ -24,7 +24,7 @@ var mayImport = map[string][]string{
 	"python":  {"untrusted"},
 	"patch":   {"python", "untrusted", "pkg/report"},
 	"lint":    {"python", "patch", "untrusted", "pkg/report"},
-	"launch":  {"hook", "patch", "isolate", "procfs", "job", "metric", "recording", "untrusted", "pkg/report"},
+	"launch":  {"hook", "patch", "isolate", "procfs", "job", "metric", "recording", "stat", "tune", "untrusted", "pkg/report"},
 	"host":    {"isolate", "procfs", "recording", "untrusted"},
 	"batches": {"procfs", "metric", "recording"},
 	"sampler": {"batches", "format", "isolate", "procfs", "job", "metric", "recording", "untrusted", "dataset", "nvml", "perf", "host"},
@@ -59,6 +59,7 @@ var mayImport = map[string][]string{
 	// judge: pure
 	"step":     {"stat"},
 	"evidence": {"format", "recording", "benchmark", "metric", "stat", "step", "timeline", "untrusted", "pkg/report"},
+	"tune":     {"predict", "stat"},
 	"predict":  {"stat", "pkg/report"},                                                  // pkg/report: what a change must bring to be worth one
 	"diagnose": {"evidence", "metric", "predict", "stat", "step", "unit", "pkg/report"}, // unit: its statements hold numbers
 	"merge":    {"diagnose", "metric", "stat", "unit", "pkg/report"},                    // diagnose: from where on a share is too large

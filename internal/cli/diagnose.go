@@ -44,9 +44,11 @@ type diagnoseOptions struct {
 	// Of a command after --.
 	steps     int
 	then      string
-	sync      bool // time the methods of Tensor that wait for the GPU
-	explicit  bool // the duration was chosen by the person
-	ownWarmup bool // the warm-up was
+	sync      bool         // time the methods of Tensor that wait for the GPU
+	tune      *tuneOptions // measure settings too; nil: no
+	headroom  bool         // hand out the last batches again after the watch, and end the job
+	explicit  bool         // the duration was chosen by the person
+	ownWarmup bool         // the warm-up was
 }
 
 func newDiagnose(env Env) *cobra.Command { return newDiagnoseWith(env, &diagnoseOptions{}) }
@@ -92,8 +94,11 @@ runs on. See: pipetune help exit-codes`,
 				return err
 			}
 			o.explicit, o.ownWarmup = c.Flags().Changed("duration"), c.Flags().Changed("warmup")
-			if len(args) > 0 && !o.explicit {
+			if len(args) > 0 && !o.explicit && !o.headroom {
 				o.duration = launchDuration
+			}
+			if o.headroom && !c.Flags().Changed("then") {
+				o.then = thenTerminate
 			}
 			if !o.ownWarmup {
 				o.warmup = defaultWarmup(o.duration)
@@ -112,6 +117,7 @@ runs on. See: pipetune help exit-codes`,
 	f.IntVar(&o.steps, "steps", 0, "of a command: watch this many batches after the warm-up, for at least "+minSteady.String()+" (0: as long as --duration says)")
 	f.StringVar(&o.then, "then", thenRun, "of a command, once the watch is over: run lets it run on, terminate ends it with SIGTERM")
 	f.BoolVar(&o.sync, "sync-points", false, "of a command: time item(), cpu(), tolist() and the like of CUDA tensors as well, and name their lines")
+	f.BoolVar(&o.headroom, "headroom", false, "of a command: after the watch hand out the last batches again in place of the loader's for some seconds, to measure what data for free brings; then end the job")
 	f.IntVar(&o.batchSize, "batch-size", 0, "samples per batch, to report samples/s (0: not known)")
 	f.BoolVar(&o.noRedact, "no-redact", false, "keep user name, host name, folders and command line as they are")
 	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
@@ -152,8 +158,8 @@ func (o *diagnoseOptions) arguments(c *cobra.Command, args []string) error {
 		return fail(exitUsage, "for example: pipetune diagnose -- python train.py", "the command after -- has no name")
 	case dash == 0 && pid:
 		return fail(exitUsage, "leave out one of them", "--pid watches a job that runs already, and a command after -- starts one")
-	case dash < 0 && (c.Flags().Changed("steps") || c.Flags().Changed("then") || c.Flags().Changed("sync-points")):
-		return fail(exitUsage, "start the job with pipetune: pipetune diagnose --steps 500 -- python train.py", "--steps, --then and --sync-points need a command after --")
+	case dash < 0 && (c.Flags().Changed("steps") || c.Flags().Changed("then") || c.Flags().Changed("sync-points") || c.Flags().Changed("headroom")):
+		return fail(exitUsage, "start the job with pipetune: pipetune diagnose --steps 500 -- python train.py", "--steps, --then, --sync-points and --headroom need a command after --")
 	}
 	return nil
 }
@@ -182,6 +188,8 @@ func (o *diagnoseOptions) check(pidGiven bool) error {
 		return fail(exitUsage, "", "--steps %d: must not be negative", o.steps)
 	case o.then != "" && o.then != thenRun && o.then != thenTerminate:
 		return fail(exitUsage, "", "--then %q: must be one of %s, %s", o.then, thenRun, thenTerminate)
+	case o.headroom && o.then != thenTerminate:
+		return fail(exitUsage, "leave out --then", "--headroom ends the job: it has trained on the same batches again and again, so it cannot go on as --then %s asks", o.then)
 	case o.batchSize < 0:
 		return fail(exitUsage, "", "--batch-size %d: must not be negative", o.batchSize)
 	}

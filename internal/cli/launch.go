@@ -38,7 +38,8 @@ type launched struct {
 	meter  *meter
 	format render.Format
 	outs   []output
-	told   hook.State // as of the end of the watch
+	told   hook.State     // as of the end of the watch
+	tuning *report.Tuning // nil: no settings were to be measured
 	fix    launch.Fix
 	waited string // says that the report is of a watch that went on because nothing was seen to begin
 }
@@ -58,13 +59,23 @@ func runLaunch(ctx context.Context, env Env, o *diagnoseOptions, command []strin
 	defer l.meter.close()
 	signals, stop := env.JobSignals()
 	defer stop()
-	l.Job, err = launch.Start(command, launch.Config{Redaction: redaction(env, o), SyncPoints: o.sync, Signals: signals})
+	switch {
+	case o.tune != nil:
+		note(env.Stderr, spoiled)
+	case o.headroom:
+		note(env.Stderr, invalid)
+	}
+	l.Job, err = launch.Start(command, launch.Config{Redaction: redaction(env, o), SyncPoints: o.sync, Acts: o.headroom, Signals: signals})
 	if err != nil {
 		return launchFailure(err)
 	}
 	defer l.Close()
 	return l.run(ctx)
 }
+
+// invalid is said before a job is started that is going to be acted on.
+const invalid = "--headroom: after the watch the job is handed its last batches again for some seconds, and then ended with SIGTERM. " +
+	"What it trains from then on is not valid, nor is a checkpoint that it writes then or as it ends"
 
 // launchFailure gives an error of package launch its exit code and hint.
 func launchFailure(err error) error {
@@ -82,7 +93,11 @@ func (l *launched) run(ctx context.Context) error {
 	var out outcome
 	said := false
 	early := rec != nil && (rec.End.Reason == recording.EndSteps || rec.End.Reason == recording.EndDuration) && !l.Ended()
+	if l.o.tune != nil && rec != nil {
+		l.tuning = l.tuned(rec)
+	}
 	if early {
+		l.LetEnd()
 		l.CloseHook()
 		if l.o.then == thenTerminate {
 			l.Terminate(ctx)
@@ -150,7 +165,7 @@ func (l *launched) watch(ctx context.Context) (*recording.Recording, error) {
 	s.take(j)
 	defer s.close()
 	o := *l.o
-	limits := launch.Limits{Duration: o.duration, Warmup: o.warmup, Steps: o.steps, Least: minSteady}
+	limits := launch.Limits{Duration: o.duration, Warmup: o.warmup, Steps: o.steps, Least: minSteady, Headroom: o.headroom}
 	s.launched = l.Watch(limits, s.target, s.paths)
 	o.duration = s.launched.Duration
 	rec, err := s.record(ctx, &o, l.outs, bounds{over: l.Over(), enough: s.launched.Over})
@@ -180,6 +195,10 @@ func (l *launched) conclude(ctx context.Context, rec *recording.Recording, err e
 		return outcome{err: l.o.gateOnNothing()}
 	}
 	l.meter.end(r)
+	if l.tuning != nil {
+		r.Tuning = l.tuning
+		decided(r)
+	}
 	l.fix = l.Fix(ctx, r, l.told.Trainers)
 	nameKept(r, l.outs)
 	l.o.hold(r)

@@ -84,7 +84,7 @@ finds what holds it back, and predicts what each change would bring.`,
 		}
 		return fail(exitUsage, hint, "%w", readable(err))
 	})
-	root.AddCommand(newDiagnose(env), newTop(env), newBench(env), newCompare(env), newMerge(env), newSlurm(env), newReport(env),
+	root.AddCommand(newDiagnose(env), newTune(env), newTop(env), newBench(env), newCompare(env), newMerge(env), newSlurm(env), newReport(env),
 		newExplain(env), newLint(env), newDoctor(env), newDemo(env), newConfig(env),
 		newVersion(env))
 	root.SetHelpCommand(newHelp())

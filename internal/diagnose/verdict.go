@@ -73,6 +73,9 @@ func (s split) step(e *evidence.Evidence) report.Step {
 	if v, ok := e.Get(metric.Headroom); ok && stat.Finite(v.Center, v.Lo, v.Hi) {
 		out.Headroom = &report.Interval{Center: v.Center, Lo: v.Lo, Hi: v.Hi}
 	}
+	if v, ok := e.Get(metric.FreeTimes); ok && stat.Finite(v.Center, v.Lo, v.Hi) {
+		out.HeadroomMeasured = &report.Interval{Center: v.Center, Lo: v.Lo, Hi: v.Hi}
+	}
 	if s.hostOK {
 		out.HostRatio = &s.host
 	}

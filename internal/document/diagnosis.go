@@ -65,7 +65,7 @@ func diagnosis(d *Document, r *report.Report, t *timeline.Timeline) {
 	}
 	d.Try = tryLine(r)
 	carrying, others := figures(r)
-	d.add(section("", "", Main, carrying), stepSection(r), afterwardsSection(r), expectedSection(r), overTime(r, t), chunksSection(r))
+	d.add(section("", "", Main, carrying), tuningSection(r), stepSection(r), afterwardsSection(r), expectedSection(r), overTime(r, t), chunksSection(r))
 	d.add(section("Other figures", "", Supporting, others), loaderSection(r), phasesSection(r), slowSection(r), ranksSection(r))
 	d.add(findingsSection(r), plansSection(r), patchSection(r), gapsSection(r))
 	warnings := Supporting

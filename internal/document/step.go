@@ -3,6 +3,7 @@ package document
 import (
 	"fmt"
 
+	"github.com/pipetune/pipetune/internal/metric"
 	"github.com/pipetune/pipetune/internal/unit"
 	"github.com/pipetune/pipetune/pkg/report"
 )
@@ -77,13 +78,30 @@ func stepSection(r *report.Report) Section {
 		}
 	}
 	if len(bars) == 0 {
-		return Section{}
+		return section("If data were free", "", Main, Note(freeData(r)))
 	}
 	about := ""
 	if t := r.Verdict.Step.TimeS; t != nil {
 		about = unit.Seconds(*t) + " per step"
 	}
-	return section("Where a step goes", about, Main, bars, Note(hiddenWait(r.Verdict.Step)))
+	return section("Where a step goes", about, Main, bars, Note(hiddenWait(r.Verdict.Step)), Note(freeData(r)))
+}
+
+// freeData says what data for free brings, where that was measured, beside what is estimated without; "" where it was not.
+func freeData(r *report.Report) string {
+	s := r.Verdict.Step
+	rate, measured := r.Metrics[metric.FreeRate.Name]
+	switch {
+	case s.HeadroomMeasured == nil && measured:
+		return "data for free: " + unit.Format(rate.Center, rate.Unit) + " batches measured"
+	case s.HeadroomMeasured == nil:
+		return ""
+	}
+	text := fmt.Sprintf("data for free: %.2f times as fast measured", s.HeadroomMeasured.Center)
+	if s.Headroom != nil {
+		text += fmt.Sprintf(", %.2f to %.2f times estimated", s.Headroom.Lo, s.Headroom.Hi)
+	}
+	return text
 }
 
 // phasesSection says where the time of those goes who make the batches.

@@ -42,6 +42,7 @@ func FromRecording(rec *recording.Recording) (*Evidence, error) {
 	b.rates(r)
 	b.steps(r)
 	b.saving(r)
+	b.freeData(r)
 	b.told(r)
 	b.asideOf(r)
 	b.watch(r)

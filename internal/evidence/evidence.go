@@ -114,7 +114,8 @@ type Facts struct {
 	Hook        *Hook    // what the hook told of the training loop; nil without it
 	Fed         *Fed     // who feeds the trainer where that is neither itself nor DataLoader workers; nil else
 	Remotes     []Remote // who loading waits for over TCP, the most first
-	Aside       string   // why another thread than the main one takes the batches, or may do so, and how long a step waits is unknown; "" where the main thread does
+	FreeData    *FreeData
+	Aside       string // why another thread than the main one takes the batches, or may do so, and how long a step waits is unknown; "" where the main thread does
 }
 
 // Hook is what was told from inside a launched job about the training loop: the loader with the most time among those

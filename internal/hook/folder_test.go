@@ -73,7 +73,7 @@ func TestTheFolderIsPrivateAndGoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := must.Get(sources())(t)
+	list := must.Get(sources(false))(t)
 	for _, s := range list {
 		got, err := os.ReadFile(filepath.Join(r.folder.path, pythonFolder, s.name))
 		if err != nil || string(got) != string(s.data) {

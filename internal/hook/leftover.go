@@ -68,10 +68,10 @@ func unfinished(dir fs.FS) bool {
 		ours := false
 		switch parent, base := path.Split(name); {
 		case d.IsDir():
-			ours = name == "." || name == pythonFolder || name == path.Join(pythonFolder, packageName)
+			ours = name == "." || name == pythonFolder || name == path.Join(pythonFolder, packageName) || name == path.Join(pythonFolder, actingFolder)
 		case parent == pythonFolder+"/":
 			ours = base == "sitecustomize.py" || base == cacheName
-		case parent == path.Join(pythonFolder, packageName)+"/":
+		case parent == path.Join(pythonFolder, packageName)+"/", parent == path.Join(pythonFolder, actingFolder)+"/":
 			ours = path.Ext(base) == ".py" || base == cacheName
 		}
 		if !ours || !d.IsDir() && !d.Type().IsRegular() {

@@ -40,7 +40,7 @@ func TestFoldersOfAKilledPipetuneAreRemoved(t *testing.T) {
 // TestFoldersLeftBeforeTheirSocketWasMadeAreRemoved: old ones that hold the hook or a part of it, and nothing that is
 // anybody else's.
 func TestFoldersLeftBeforeTheirSocketWasMadeAreRemoved(t *testing.T) {
-	files := must.Get(sources())(t)
+	files := must.Get(sources(true))(t)
 	later := time.Now().Add(2 * abandoned)
 	for name, c := range map[string]struct {
 		mangle func(dir string) error // of a whole one

@@ -31,6 +31,8 @@ type Config struct {
 	Redaction untrusted.Redaction
 	// SyncPoints has the hook time the methods of Tensor that wait for the GPU, which it otherwise leaves alone.
 	SyncPoints bool
+	// Acts has the hook take orders, and puts the Python that follows them beside it: see Receiver.Actors.
+	Acts bool
 	// Folder is the one the job was started in: files below it are named relative to it.
 	Folder string
 }
@@ -39,6 +41,7 @@ type Config struct {
 type Receiver struct {
 	folder *folder
 	socket *socket
+	orders *orders // nil: the hook takes none
 	token  string
 	closed chan struct{} // Close was called
 	ended  chan struct{} // the goroutine that listens has ended
@@ -52,7 +55,7 @@ type Receiver struct {
 
 // New makes the private folder with the hook in it, binds the socket and begins to listen. Close undoes it.
 func New(c Config) (*Receiver, error) {
-	files, err := sources()
+	files, err := sources(c.Acts)
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +81,11 @@ func listen(c Config, files []source) (*Receiver, error) {
 	r := &Receiver{folder: dir, socket: s, token: hex.EncodeToString(secret), closed: make(chan struct{}),
 		ended: make(chan struct{})}
 	r.ledger = newLedger(c, r.token, uint32(os.Geteuid()))
+	if c.Acts {
+		if r.orders, err = takeOrders(dir.path, r.token, r.admit); err != nil {
+			return nil, errors.Join(err, s.conn.Close(), dir.remove())
+		}
+	}
 	go r.listen()
 	return r, nil
 }
@@ -121,6 +129,24 @@ func (r *Receiver) idle() {
 	r.mu.Unlock()
 }
 
+// admit says whether a process may be given orders: one of this user's that belongs to the job.
+func (r *Receiver) admit(pid int, uid uint32) (string, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if uid != r.ledger.uid || pid <= 0 {
+		return "", false
+	}
+	return r.ledger.identify(pid)
+}
+
+// Actors are the trainers that take orders now, in the order they first asked for a batch; none without Config.Acts.
+func (r *Receiver) Actors() []*Actor {
+	if r.orders == nil {
+		return nil
+	}
+	return r.orders.list()
+}
+
 // Environ returns env with what the job needs to load the hook: PYTHONPATH with the folder first, the socket and the
 // token.
 func (r *Receiver) Environ(env []string) []string {
@@ -129,7 +155,7 @@ func (r *Receiver) Environ(env []string) []string {
 	list := make([]string, 0, len(env)+3)
 	for _, e := range env {
 		switch name, value, _ := strings.Cut(e, "="); name {
-		case EnvSocket, EnvToken, EnvSyncPoints:
+		case EnvSocket, EnvToken, EnvSyncPoints, EnvOrders:
 		case "PYTHONPATH":
 			if !seen { // of several, C programs see the first
 				before, seen = value, true
@@ -143,6 +169,9 @@ func (r *Receiver) Environ(env []string) []string {
 	}
 	if r.ledger.config.SyncPoints { // which never changes
 		list = append(list, EnvSyncPoints+"=1")
+	}
+	if r.orders != nil {
+		list = append(list, EnvOrders+"="+r.orders.path)
 	}
 	return append(list, "PYTHONPATH="+hook, EnvSocket+"="+filepath.Join(r.folder.path, socketName), EnvToken+"="+r.token)
 }
@@ -194,6 +223,9 @@ func (r *Receiver) Close() {
 		close(r.closed)
 		failed := r.socket.conn.Close()
 		<-r.ended
+		if r.orders != nil {
+			failed = errors.Join(failed, r.orders.close())
+		}
 		left := r.folder.remove()
 		if left != nil {
 			left = fmt.Errorf("removing the hook's private folder %s: %w", r.folder.path, left)

@@ -27,6 +27,8 @@ func (j *Job) Fix(ctx context.Context, r *report.Report, trainers []hook.Trainer
 	settings := patchable(r)
 	switch {
 	case len(settings) > 0:
+	case r.Tuning != nil:
+		return Fix{Why: "no setting that was measured brings 3 %"}
 	case r.Verdict != nil && r.Verdict.Class == report.Inconclusive:
 		return Fix{Why: "nothing could be concluded, so no setting is recommended"}
 	case slices.ContainsFunc(r.Decided(), func(d report.Decision) bool { return d.Hold == report.HoldIterable }):

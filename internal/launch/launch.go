@@ -24,6 +24,7 @@ import (
 type Config struct {
 	Redaction  untrusted.Redaction
 	SyncPoints bool             // time the methods of Tensor that wait for the GPU
+	Acts       bool             // the person has asked for the hook to act on the job: see Limits.Headroom
 	Signals    <-chan os.Signal // of Signals: those that are passed on to the job
 }
 
@@ -44,6 +45,7 @@ type Job struct {
 	socket   string // of the receiver
 
 	shows  bool // the training has begun, as seen from outside, and the hook reports no batch
+	acted  bool // trainers have taken orders
 	chosen int  // trainer that is watched of several trainings; 0: there is one training
 
 	over  chan struct{} // closed by the first signal that asks the job to end
@@ -60,7 +62,7 @@ func Start(command []string, c Config) (*Job, error) {
 	}
 	folder, err := os.Getwd()
 	if err == nil {
-		j.receiver, err = hook.New(hook.Config{Identify: j.kin.identify, Redaction: c.Redaction, Folder: folder, SyncPoints: c.SyncPoints})
+		j.receiver, err = hook.New(hook.Config{Identify: j.kin.identify, Redaction: c.Redaction, Folder: folder, SyncPoints: c.SyncPoints, Acts: c.Acts})
 	}
 	if err != nil {
 		j.noHook = "the hook could not be prepared: " + err.Error()

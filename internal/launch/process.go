@@ -142,6 +142,11 @@ func (p *process) terminate() {
 // notes are what there is to say of that.
 func (j *Job) Collect() (status int, notes Notes, err error) {
 	p := j.process
+	if p.terminated && !j.endsInTime() {
+		notes.Warnings = append(notes.Warnings, fmt.Sprintf("process %d, the job's first, still runs %s after SIGTERM; to end it: kill -KILL %d", p.Pid,
+			terminatePatience, p.Pid))
+		return 0, notes, nil
+	}
 	<-p.gone
 	state, err := p.Wait()
 	if err != nil {

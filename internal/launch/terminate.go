@@ -49,6 +49,30 @@ func (j *Job) Terminate(ctx context.Context) {
 	}
 }
 
+// LetEnd gives a job whose trainers have ended by themselves the moment that it needs to end too, so that its status is its own and not that
+// of a signal. It is for jobs whose hook acts, and before CloseHook.
+func (j *Job) LetEnd() {
+	if !j.acted || len(j.receiver.Actors()) > 0 {
+		return
+	}
+	select {
+	case <-j.process.gone:
+	case <-time.After(terminateGrace):
+	}
+}
+
+// endsInTime waits for the end of the first process of a job that was told to end; false where it does not end, or the
+// person has asked again not to wait.
+func (j *Job) endsInTime() bool {
+	select {
+	case <-j.process.gone:
+		return true
+	case <-j.hurry:
+	case <-time.After(terminatePatience):
+	}
+	return j.Ended()
+}
+
 // linesToTrainings finds the trainings of the job: those that the hook has told of, and those that look like one.
 func (j *Job) linesToTrainings(ctx context.Context) (lines [][]procfs.ID) {
 	known := map[procfs.ID]bool{}

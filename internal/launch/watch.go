@@ -23,6 +23,7 @@ type Limits struct {
 	Warmup   time.Duration
 	Steps    int           // batches after the warm-up that are enough; 0: Duration decides
 	Least    time.Duration // after the warm-up, even where the batches were taken sooner
+	Headroom bool          // then hand out the last batches again, and time the steps: needs Config.Acts
 }
 
 // enough reports whether the batches of Steps were taken, and whether that took long enough to judge by. taken counts
@@ -45,6 +46,7 @@ type Watch struct {
 	silence silence
 	why     string    // why the hook reports nothing, as far as known
 	looked  time.Time // when why was looked for
+	again   bool      // it is begun anew
 }
 
 // Watch begins a watch of the training that trainer names. paths are children that may look into the job's root folder.
@@ -69,11 +71,12 @@ func (w *Watch) Over(at time.Duration, tree *job.Tree, rec *recording.Recorder) 
 	case w.of.Ended():
 		return recording.EndJobEnded
 	case !w.taking && steps > 0:
+		w.again = true
 		return Again
-	case w.waiting && at >= w.asked && !entered(told):
+	case w.waiting && at >= w.asked && !entered(told) && !w.Headroom: // which has to wait for a first batch
 		return recording.EndDuration
 	case w.waiting && entered(told) && begunOutside(told, tree, rec, at):
-		w.of.shows = true
+		w.of.shows, w.again = true, true
 		return Again
 	case w.from >= 0 && w.enough(steps-w.from, at):
 		return recording.EndSteps
@@ -143,6 +146,9 @@ func (w *Watch) Finish(r *recording.Recorder) {
 	told := w.of.Hook()
 	if told.Refused > 0 {
 		r.Event(recording.EventHook, "", recording.Attrs(recording.Hook{State: "refused", Messages: told.Refused}))
+	}
+	if w.Headroom && !w.again {
+		w.of.headroom(r, len(told.Trainers))
 	}
 	if w.taking {
 		return

@@ -25,8 +25,10 @@ var (
 	SyncRatio    = Desc{"sync_ratio", Ratio, Gauge, "share of time in calls that wait for the GPU"}
 	SyncsPerStep = Desc{"syncs_per_step", Count, Gauge, "such calls per step"}
 	Starved      = Desc{"device_starved_ratio", Ratio, Gauge, "share of the device's own time between the end of a step's work and the arrival of the next batch"}
+	FreeRate     = Desc{"free_batches_per_s", PerSecond, Gauge, "batches per second of one trainer that was handed its last batches again in place of its loader's; of a watch with --headroom only"}
+	FreeTimes    = Desc{"headroom_measured_ratio", Count, Gauge, "that rate over the present one: what data for free brings, measured"}
 )
 
 // HookDerived lists them.
 var HookDerived = []Desc{MadeItem, MadeOpen, MadeRead, MadeDecode, DecodedTimes, MadeOther, MadeCollate, MadePerS, FetchTime, FetchP99, FetchCPU,
-	CollateRatio, BatchTensors, BatchFloat32, BatchFloat64, RowsPerBatch, RowRatio, Evaluation, EvalWait, SyncRatio, SyncsPerStep, Starved}
+	CollateRatio, BatchTensors, BatchFloat32, BatchFloat64, RowsPerBatch, RowRatio, Evaluation, EvalWait, SyncRatio, SyncsPerStep, Starved, FreeRate, FreeTimes}

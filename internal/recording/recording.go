@@ -91,6 +91,9 @@ const (
 	EventSite = "site"
 	// EventSlowItem: an item was among the slowest yet. Entity loop/…; row SlowItem. The last of an index stands.
 	EventSlowItem = "slow-item"
+	// EventReplay: steps of a trainer whose loader was taken out: the last batches were handed out again, as was asked for. Entity process/…, "" where
+	// none did so; row Replay. It lies at the end of the watch, of which it is no part.
+	EventReplay = "replay"
 )
 
 // Unseen says that a signal could not be read.

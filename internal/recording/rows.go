@@ -115,3 +115,16 @@ type SlowItem struct {
 	Seconds float64 `json:"seconds" digits:"6"` // mean
 	Times   int     `json:"times"`              // measured
 }
+
+// Replay is the row of EventReplay: a chunk of steps, or why there is none.
+type Replay struct {
+	Steps    int64   `json:"steps,omitempty"`
+	Seconds  float64 `json:"seconds,omitempty" digits:"9"` // that they took
+	Filled   bool    `json:"filled"`                       // the workers had nothing left to make when it began
+	Void     bool    `json:"void"`                         // something else was gone over meanwhile, as in an evaluation
+	Kept     int     `json:"kept,omitempty"`               // batches
+	Copied   bool    `json:"copied"`                       // the loop changes what it is handed, so it was handed copies
+	Replayed int     `json:"replayed,omitempty"`           // trainers that were handed batches again
+	Trainers int     `json:"trainers,omitempty"`           // of so many
+	Why      string  `json:"why,omitempty"`                // there are no steps, or no more
+}

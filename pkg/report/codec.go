@@ -146,6 +146,7 @@ func (r *Report) Validate() error {
 	v.effect("joint", r.Joint)
 	v.plans(r)
 	v.launch(r)
+	v.tuning(r)
 	v.benchmark(r)
 	v.forecast(r)
 	for _, m := range r.Measurements {

@@ -36,6 +36,7 @@ type Report struct {
 	Warnings      []string          `json:"warnings"`             // about the watch or the measuring, for the person
 	Thresholds    []Threshold       `json:"thresholds,omitempty"` // that --threshold asked for; since 1.7.0
 	Patch         *Patch            `json:"patch,omitempty"`      // launch mode, since 1.2.0: the recommended settings as a change of the source
+	Tuning        *Tuning           `json:"tuning,omitempty"`     // of tune, since 1.7.0: settings that were measured in the job itself
 	Next          []string          `json:"next,omitempty"`       // commands worth running next, ready to copy
 }
 

@@ -70,10 +70,13 @@ type Step struct {
 	// device open it is the input wait.
 	DataStall *Interval `json:"data_stall_ratio,omitempty"`
 	// Headroom is the rate with free data over the present rate, since 1.4.0.
-	Headroom    *Interval `json:"headroom,omitempty"`
-	HostRatio   *float64  `json:"host_ratio"`   // share of time the device idles while the trainer computes
-	H2DRatio    *float64  `json:"h2d_ratio"`    // share of time the device does nothing but copy
-	DeviceRatio *float64  `json:"device_ratio"` // share of time the device works
+	Headroom *Interval `json:"headroom,omitempty"`
+	// HeadroomMeasured is the same by intervention: the rate of the loop that was handed its last batches again in place of the loader's, over the present
+	// rate. Of a watch with --headroom only; since 1.7.0.
+	HeadroomMeasured *Interval `json:"headroom_measured,omitempty"`
+	HostRatio        *float64  `json:"host_ratio"`   // share of time the device idles while the trainer computes
+	H2DRatio         *float64  `json:"h2d_ratio"`    // share of time the device does nothing but copy
+	DeviceRatio      *float64  `json:"device_ratio"` // share of time the device works
 	// EpochGapRatio is the time between one set of workers and the first batch of the next, since 1.3.0. What of it the trainer waits for is a part of
 	// InputWaitRatio as well; what it takes to end and start workers is a part of no other.
 	EpochGapRatio *float64 `json:"epoch_gap_ratio,omitempty"`

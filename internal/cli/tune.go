@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pipetune/pipetune/internal/diagnose"
+	"github.com/pipetune/pipetune/internal/evidence"
+	"github.com/pipetune/pipetune/internal/metric"
+	"github.com/pipetune/pipetune/internal/predict"
+	"github.com/pipetune/pipetune/internal/recording"
+	"github.com/pipetune/pipetune/internal/tune"
+	"github.com/pipetune/pipetune/pkg/report"
+)
+
+// tuneOptions are what tune has beyond a diagnosis.
+type tuneOptions struct {
+	budget     time.Duration
+	batchSizes []int
+}
+
+const (
+	tuneWatch   = 15 * time.Second // of the loop as it is
+	leastTuning = 30 * time.Second
+	// workersPerCPU bounds the workers that are tried where they mostly wait; where they compute, one per CPU and a half are.
+	workersPerCPU, computingPerCPU = 4, 1.5
+)
+
+func newTune(env Env) *cobra.Command {
+	o := &diagnoseOptions{interval: 100 * time.Millisecond, headroom: true, then: thenTerminate, explicit: true, tune: &tuneOptions{}}
+	c := &cobra.Command{
+		Use:   "tune [flags] -- COMMAND [ARGS]...",
+		Short: "measure settings of the DataLoader in the job itself, and tell the smallest that is fast",
+		Long: `tune starts a training job and measures, with no change of code: the loop as it
+is, the loop with data for free, settings of the DataLoader on their own, each
+over the same dataset, sampler, collate_fn and worker_init_fn, and the best two
+in the loop. Then the job is ended with SIGTERM: it has trained on the same
+batches again and again, and its samplers were used up, so what it has learned
+is not valid. Give it an output folder that may be thrown away.
+
+It tries num_workers, persistent_workers, pin_memory and prefetch_factor, keeps
+to the usable CPUs, the memory and /dev/shm, and stops at --budget. The choice
+is the smallest setting within 3 % of the best; "nothing to gain" is an answer.
+With Ctrl-C what was learned so far is reported.`,
+		Example: `  pipetune tune -- python train.py
+  pipetune tune --budget 5m -o tune.json -o fix.patch -- python train.py
+  pipetune tune --batch-sizes 32,64 -- python train.py`,
+		Args: func(c *cobra.Command, args []string) error {
+			if c.ArgsLenAtDash() != 0 || len(args) == 0 || args[0] == "" {
+				return fail(exitUsage, "for example: pipetune tune -- python train.py", "tune starts the command after --, and there is none")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			o.warmup = defaultWarmup(o.duration)
+			if err := o.tune.check(); err != nil {
+				return err
+			}
+			return runLaunch(c.Context(), env, o, args)
+		},
+	}
+	f := c.Flags()
+	f.DurationVar(&o.tune.budget, "budget", 3*time.Minute, "how long to measure settings, from the end of the first watch on")
+	f.DurationVar(&o.duration, "duration", tuneWatch, "how long to watch the loop as it is, warm-up included")
+	f.IntSliceVar(&o.tune.batchSizes, "batch-sizes", nil, "also measure these batch sizes in the loop; none of them is chosen, since they change training")
+	f.BoolVar(&o.noRedact, "no-redact", false, "keep user name, host name, folders and command line as they are")
+	f.BoolVar(&o.noArgs, "no-arguments", false, "keep no arguments of command lines at all")
+	o.addFlags(c)
+	f.SetInterspersed(false)
+	return c
+}
+
+func (o *tuneOptions) check() error {
+	if o.budget < leastTuning {
+		return fail(exitUsage, "", "--budget %s: at least %s is needed", o.budget, leastTuning)
+	}
+	if slices.ContainsFunc(o.batchSizes, func(n int) bool { return n < 1 }) {
+		return fail(exitUsage, "", "--batch-sizes: must be above 0")
+	}
+	return nil
+}
+
+// spoiled is said before a job is started that is going to be tuned.
+const spoiled = "tune hands the job other batches than it asks for, and ends it with SIGTERM: what it trains is not valid, nor is a checkpoint that it " +
+	"writes meanwhile or as it ends. Give it an output folder that may be thrown away"
+
+// tuned measures settings in the job that was watched, and says what came of it.
+func (l *launched) tuned(rec *recording.Recording) *report.Tuning {
+	begun := time.Now()
+	out := &report.Tuning{Outcome: report.TuningNone, Rows: []report.TuningRow{}, BudgetS: l.o.tune.budget.Seconds()}
+	e, err := evidence.FromRecording(rec)
+	if err == nil && !l.Interrupted() {
+		err = l.search(e, begun, out)
+	}
+	switch {
+	case l.Interrupted() && len(out.Rows) == 0:
+		out.Statement = "It was interrupted before a setting was measured."
+	case err != nil:
+		out.Statement = "No setting was measured: " + err.Error() + "."
+	}
+	out.SpentS = time.Since(begun).Seconds()
+	return out
+}
+
+// search measures.
+func (l *launched) search(e *evidence.Evidence, begun time.Time, out *report.Tuning) error {
+	bench, err := l.Bench()
+	if err != nil {
+		return err
+	}
+	rate, ok := e.Get(metric.BatchesPerS)
+	if !ok {
+		return fmt.Errorf("how fast the loop is now could not be measured")
+	}
+	free, _ := e.Get(metric.FreeRate)
+	made := bench.Loader.Made
+	now := tune.Setting{Pin: made.PinMemory != nil && *made.PinMemory}
+	if made.NumWorkers != nil && *made.NumWorkers > 0 {
+		now.Workers, now.Prefetch = *made.NumWorkers, predict.DefaultPrefetch
+		if made.Prefetch != nil {
+			now.Prefetch = *made.Prefetch
+		}
+		now.Persistent = made.Persistent != nil && *made.Persistent
+	}
+	usable, _ := e.Get(metric.UsableCPUs)
+	job := tune.Job{Now: now, Rate: rate.Summary, Free: free.Summary, Epoch: bench.Loader.Batches, Batches: l.o.tune.batchSizes, Pins: e.Facts.GPUName != "",
+		Most: max(int(math.Ceil(usable.Center*workersPerCPU)), 1),
+		Fits: func(tune.Setting) string { return bench.Gone() },
+		Left: func() time.Duration {
+			if bench.Gone() != "" {
+				return 0
+			}
+			return l.o.tune.budget - time.Since(begun)
+		}}
+	l.model(e, bench.Gone, &job)
+	result := tune.Search(bench, job)
+	if bench.Gone() != "" {
+		result.Ended = bench.Gone()
+	}
+	tell(out, result, job)
+	return nil
+}
+
+// model lets the search begin where the model of the loader points, and keep to what fits here.
+func (l *launched) model(e *evidence.Evidence, gone func() string, job *tune.Job) {
+	m, ok := diagnose.LoaderOf(e, diagnose.OwnError(e))
+	if !ok {
+		return
+	}
+	if needed, ok := m.WorkersNeeded(false); ok {
+		job.First = needed.Workers
+	}
+	if m.Wait.Center < m.CPU.Center { // they compute
+		job.Most = max(int(math.Ceil(m.UsableCPUs*computingPerCPU)), 2)
+	}
+	plain := func(set tune.Setting) predict.Setting {
+		if set.Start = m.Setting.Start; set.Workers == 0 {
+			return predict.Setting{}
+		}
+		set.Unordered = m.Setting.Unordered
+		return set.Setting
+	}
+	job.Fits = func(set tune.Setting) string {
+		if why := gone(); why != "" {
+			return why
+		}
+		reach := predict.Reach{Memory: 0.75, PerCore: workersPerCPU, Waiting: workersPerCPU}
+		if limit := m.Limit(plain(set), reach); limit != predict.NoClamp {
+			return "beyond " + string(limit)
+		}
+		return ""
+	}
+	if m.Metric == diagnose.Relative {
+		return
+	}
+	job.Forecast = func(set tune.Setting) (tune.Expected, bool) {
+		_, effect, ok := m.Predict(plain(set), predict.Remedy{})
+		if !ok {
+			return tune.Expected{}, false
+		}
+		return tune.Expected{Lo: effect.Lo / m.PerBatch, Center: effect.After / m.PerBatch, Hi: effect.Hi / m.PerBatch}, true
+	}
+}

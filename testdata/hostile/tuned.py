@@ -1,0 +1,55 @@
+"""Jobs that are hard to tune: each trains until it is ended, on its own way."""
+
+import os
+import signal
+import sys
+import time
+
+import torch
+from torch.utils.data import DataLoader, Dataset, get_worker_info
+
+WAY = sys.argv[1]
+
+
+class Items(Dataset):
+    def __init__(self):
+        if WAY == "slow-start":
+            time.sleep(60)
+
+    def __len__(self):
+        return 100000
+
+    def __getitem__(self, index):
+        info = get_worker_info()
+        if WAY == "dies-with-two" and info is not None and info.num_workers > 1:
+            os._exit(3)
+        time.sleep(0.002)
+        return torch.zeros(1 << 17 if WAY == "full-shm" else 16), index
+
+
+def train(seconds):
+    data = Items()
+    end = time.monotonic() + seconds
+    while True:
+        for x, y in DataLoader(data, batch_size=8, num_workers=1):
+            time.sleep(0.005)
+            if time.monotonic() > end:
+                if WAY == "exits":
+                    sys.exit(7)
+                return
+
+
+def main():
+    if WAY == "deaf":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if WAY == "forks":
+        forked = []
+        while len(forked) < 2 and 0 not in forked:
+            forked.append(os.fork())
+        if 0 not in forked:
+            sys.exit(max([os.waitpid(pid, 0)[1] for pid in forked]))
+    train({"exits": 18, "deaf": 100}.get(WAY, 240))
+
+
+if __name__ == "__main__":
+    main()
