@@ -48,7 +48,7 @@ func (m machine) headroomOf(ctx context.Context, loop deviceLoop) (err error) {
 	if err != nil {
 		return err
 	}
-	free, err := s.freeRate(ctx)
+	free, err := s.measureFree(ctx)
 	if err != nil {
 		return fmt.Errorf("with data for free: %w", err)
 	}
