@@ -190,10 +190,10 @@ func classify(e *evidence.Evidence, s split, explained bool) report.Class {
 }
 
 // maybeNothing tells whether the stall is that of a trainer without workers, seen from outside, which may be none, and
-// is not most likely the largest part of the step: its likely value is the middle of what is possible, and proves
-// nothing.
+// is most likely less than half of the step's largest part: its likely value is the middle of what is possible, and
+// proves nothing.
 func (s split) maybeNothing(e *evidence.Evidence) bool {
-	return s.workerless && !Hooked(e) && s.stall.Lo < Moderate.Value && s.loading < max(s.host, s.device)
+	return s.workerless && !Hooked(e) && s.stall.Lo < Moderate.Value && 2*s.loading < max(s.host, s.device)
 }
 
 // withoutCounters is the class where the job has a device open that cannot be read, and data is ready: the trainer's
