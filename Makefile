@@ -48,6 +48,12 @@ build: ## bin/pipetune: one binary that needs libc and libm only
 	@scripts/static-libs "$(LIB)"
 	$(LINK) -o bin/pipetune ./cmd/pipetune
 
+.PHONY: portable
+portable: ## bin/pipetune-linux-amd64 and -arm64, for glibc 2.17 and newer, with HDF5 and the other libraries from source
+	@scripts/deps build portable
+	scripts/portable amd64 bin/pipetune-linux-amd64 $(LINK) -tags netgo
+	scripts/portable arm64 bin/pipetune-linux-arm64 $(LINK) -tags netgo
+
 .PHONY: man
 man: ## bin/man: manual pages, to be read by man -M bin/man pipetune-diagnose
 	@scripts/deps build
