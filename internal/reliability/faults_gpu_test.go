@@ -120,6 +120,8 @@ func (s *stand) gpuWatches(list []driver) {
 	s.Helper()
 	j := steady{batches: 20000, step: 10 * time.Millisecond, workers: 2}
 	c := j.start(s)
+	// A trainer without workers yet is watched for what else may feed it, and the watch to compare with has that too.
+	s.until(time.Minute, "the job has workers", func() bool { return len(workersOf(c)) >= j.workers })
 	list = append([]driver{{name: "compared", none: true, said: "libnvidia-ml"}}, list...)
 	var usual gpuRun
 	starts, slowest, peak := 0, 0.0, 0.0
